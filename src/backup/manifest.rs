@@ -10,6 +10,8 @@ use crate::lake::erase::ledger::LedgerState;
 
 /// The version of the format of manifests and backup folders.
 const LAYOUT: u32 = 1;
+/// The catalog's file.
+pub(super) const CATALOG: &str = "catalog.sqlite";
 
 /// A file of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,4 +106,10 @@ impl Manifest {
 /// Bytes as hexadecimal digits.
 pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A path with `/` between its parts.
+pub(super) fn slashed(path: &Path) -> String {
+    let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
+    parts.join("/")
 }

@@ -5,9 +5,7 @@ use std::path::Path;
 
 use super::error::BackupError;
 use super::folder::BackupFolder;
-use super::manifest::Manifest;
-use super::restore::Restoring;
-use super::take::CATALOG;
+use super::manifest::{CATALOG, Manifest};
 use crate::lake::KekSource;
 use crate::lake::store::image::{CopyKeys, Lost, drop_unattached, is_sealed_copy};
 
@@ -24,7 +22,8 @@ impl SnapshotKeys {
     pub(super) fn find(
         place: &BackupFolder,
         manifest: &Manifest,
-        options: &Restoring,
+        database: Option<&Path>,
+        accepts_loss: bool,
     ) -> Result<Option<SnapshotKeys>, BackupError> {
         let catalog = manifest.files.iter().find(|file| file.path == CATALOG);
         let Some(catalog) = catalog.map(|file| place.file(&file.sha256)) else {
@@ -34,11 +33,10 @@ impl SnapshotKeys {
         if !catalog.is_file() || !is_sealed_copy(&catalog)? {
             return Ok(None);
         }
-        let database = options.keys.as_deref();
         let database = database.ok_or_else(|| BackupError::NoKeys(place.root().to_owned()))?;
         let keys = CopyKeys::open(database, &KekSource::default())?;
         let lost = keys.lost(&catalog)?;
-        match lost.is_nothing() || options.accept_loss {
+        match lost.is_nothing() || accepts_loss {
             true => Ok(Some(SnapshotKeys { keys, lost })),
             false => Err(BackupError::Unreadable {
                 path: place.root().to_owned(),

@@ -15,7 +15,7 @@ use super::contents::Contents;
 use super::error::BackupError;
 use super::files::How;
 use super::folder::BackupFolder;
-use super::manifest::Manifest;
+use super::manifest::{CATALOG, Manifest, slashed};
 use crate::lake::check::{Finding, Problem};
 use crate::lake::erase::ledger;
 use crate::lake::erase::ledger::Ledger;
@@ -27,9 +27,6 @@ const ATTEMPTS: u32 = 5;
 /// How long it waits for the lock.
 const PATIENCE: Duration = Duration::from_secs(60);
 const MOMENT: Duration = Duration::from_millis(50);
-
-/// The catalog's file.
-pub(super) const CATALOG: &str = "catalog.sqlite";
 
 /// The options of a backup.
 #[derive(Clone, Copy, Debug, Default)]
@@ -234,10 +231,4 @@ fn publish(
         added_bytes: contents.files.added_bytes,
         ..Backed::default()
     })
-}
-
-/// A path with `/` between its parts.
-pub(super) fn slashed(path: &Path) -> String {
-    let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
-    parts.join("/")
 }

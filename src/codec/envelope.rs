@@ -13,7 +13,7 @@ use crate::lake::{Lake, SIGNATURE};
 /// What the bytes begin with.
 const MAGIC: &[u8; 4] = b"TBPL";
 /// The version of the following bytes. Other versions are refused.
-pub(super) const VERSION: u8 = 1;
+const VERSION: u8 = 1;
 /// Bytes before the signature.
 const HEAD: usize = MAGIC.len() + 1;
 /// The purpose of the signature, so that bytes signed for another use are no plan.
@@ -42,7 +42,7 @@ pub(super) fn open(lake: &Lake, bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
     }
     match head[MAGIC.len()] {
         VERSION => Ok(plan.to_vec()),
-        other => Err(CodecError::Version(other)),
+        other => Err(CodecError::Version(other, VERSION)),
     }
 }
 
@@ -82,6 +82,6 @@ mod tests {
         let mut bytes = [MAGIC.as_slice(), &[VERSION + 1], b"a plan"].concat();
         let signature = lake.sign(&bytes, PURPOSE);
         bytes.splice(HEAD..HEAD, signature);
-        assert!(matches!(open(&lake, &bytes), Err(CodecError::Version(2))));
+        assert!(matches!(open(&lake, &bytes), Err(CodecError::Version(2, VERSION))));
     }
 }

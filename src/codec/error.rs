@@ -2,7 +2,6 @@
 
 use datafusion::error::DataFusionError;
 
-use super::envelope::VERSION;
 use crate::lake::LakeError;
 use crate::lake::scan::ScanError;
 use crate::search::written::WrittenError;
@@ -14,9 +13,9 @@ pub enum CodecError {
     /// The bytes are not what this lake has signed.
     #[error("this is no plan of this lake, or it was altered")]
     Altered,
-    /// The bytes are of another version of this program.
-    #[error("the plan has format {0}; this program reads format {VERSION}")]
-    Version(u8),
+    /// The bytes have another version than this program reads.
+    #[error("the plan has format {0}; this program reads format {1}")]
+    Version(u8, u8),
     /// The plan has an operator that cannot be written.
     #[error("{0} cannot be written as a part of a plan")]
     Operator(String),

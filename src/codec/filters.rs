@@ -15,7 +15,7 @@ use prost::Message;
 
 use super::error::CodecError;
 use super::forms::{Base64, CallForm, FunctionForm, ViewForm, of_bytes, to_bytes};
-use super::operators::Travel;
+use super::travel::Travel;
 use crate::lake::scan::{Predicate, ScopedTable, carried, function};
 use crate::sql::{read_call, write_call};
 use crate::views::{WrittenPredicate, WrittenView};

@@ -12,6 +12,7 @@ mod forms;
 mod operators;
 mod plan;
 mod scan;
+mod travel;
 
 pub use error::CodecError;
 pub use plan::PlanCodec;

@@ -1,97 +1,24 @@
-//! The operators of ours, and who writes and reads them within DataFusion's walk over a plan.
+//! Writes and reads our operators within DataFusion's walk over a plan.
 
-use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use datafusion::common::{DataFusionError, Result};
+use datafusion::common::Result;
 use datafusion::execution::TaskContext;
-use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
 
 use super::error::CodecError;
 use super::forms::{OperatorForm, TableForm, ViewForm, of_bytes, to_bytes};
-use super::plan::PlanCodec;
+use super::travel::Travel;
 use super::{filters, scan};
-use crate::lake::Lake;
 use crate::lake::scan::{LakeScanExec, Predicate};
-use crate::plan::{IdsExec, Lates, Limit, LookupExec, On, OrderedLimitExec, ReservedExec, SemiJoinExec};
-use crate::search::Engine;
-use crate::terminology::Terminology;
+use crate::plan::{IdsExec, Limit, LookupExec, On, OrderedLimitExec, ReservedExec, SemiJoinExec};
 use crate::views::{TypedExec, View, ViewExec, ViewsExec};
 
 const OPERATOR: &str = "an operator";
 
-/// One plan on its way. Cloning shares it.
-#[derive(Clone)]
-pub(super) struct Travel(Arc<Way>);
-
-struct Way {
-    codec: PlanCodec,
-    lates: Lates,
-    /// Why it does not go on: DataFusion's errors are texts.
-    failed: Mutex<Option<CodecError>>,
-    /// Whether a scan was told something by the sort above it.
-    is_told: AtomicBool,
-}
-
 impl Travel {
-    pub(super) fn new(codec: &PlanCodec) -> Travel {
-        Travel(Arc::new(Way {
-            codec: codec.clone(),
-            lates: Lates::default(),
-            failed: Mutex::default(),
-            is_told: AtomicBool::new(false),
-        }))
-    }
-
-    pub(super) fn lake(&self) -> &Lake {
-        self.0.codec.lake()
-    }
-
-    pub(super) fn engine(&self) -> &Engine {
-        self.0.codec.engine()
-    }
-
-    pub(super) fn terminology(&self) -> Option<Arc<Terminology>> {
-        self.0.codec.terminology()
-    }
-
-    pub(super) fn state(&self) -> &SessionState {
-        self.0.codec.state()
-    }
-
-    pub(super) fn context(&self) -> Arc<TaskContext> {
-        self.0.codec.context()
-    }
-
-    pub(super) fn lates(&self) -> &Lates {
-        &self.0.lates
-    }
-
-    /// Notes that a sort has to tell its scan what it keeps.
-    pub(super) fn note_told(&self) {
-        self.0.is_told.store(true, Ordering::Relaxed);
-    }
-
-    pub(super) fn is_told(&self) -> bool {
-        self.0.is_told.load(Ordering::Relaxed)
-    }
-
-    /// Keeps the first error. DataFusion learns only that there is one.
-    pub(super) fn fail(&self, error: CodecError) -> DataFusionError {
-        let mut failed = self.0.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        failed.get_or_insert(error);
-        DataFusionError::Plan("a part of the plan cannot travel".to_owned())
-    }
-
-    /// The error that was kept.
-    pub(super) fn failed(&self) -> Option<CodecError> {
-        self.0.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
     fn write(&self, node: &dyn ExecutionPlan) -> Result<OperatorForm, CodecError> {
         let unknown = || CodecError::Operator(node.name().to_owned());
         let view = |view: &View| ViewForm::of(&view.written());
@@ -190,12 +117,6 @@ impl Travel {
             late: Some(self.lates().get(late).ok_or_else(form_of)?),
         };
         Ok(On::over_physical(&[on], left.clone()))
-    }
-}
-
-impl fmt::Debug for Travel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Travel").finish_non_exhaustive()
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use datafusion::common::Result as PlanResult;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::execution::TaskContext;
-use datafusion::execution::context::{SessionConfig, SessionState};
+use datafusion::execution::context::SessionConfig;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
@@ -20,7 +20,7 @@ use prost::Message;
 
 use super::envelope;
 use super::error::CodecError;
-use super::operators::Travel;
+use super::travel::{Known, Travel};
 use crate::lake::Lake;
 use crate::plan::{PushDownTopK, SemiJoinExec, runtime};
 use crate::search::Engine;
@@ -29,14 +29,6 @@ use crate::terminology::Terminology;
 /// Writes plans over a lake as bytes, and reads them. Cloning shares it.
 #[derive(Clone)]
 pub struct PlanCodec(Arc<Known>);
-
-struct Known {
-    lake: Lake,
-    engine: Arc<Engine>,
-    terminology: Option<Arc<Terminology>>,
-    state: SessionState,
-    context: Arc<TaskContext>,
-}
 
 impl PlanCodec {
     /// A codec for plans over a lake. The reader of a plan needs the same search parameters and terminology. The engine
@@ -58,7 +50,7 @@ impl PlanCodec {
     /// A plan as bytes, which this lake has signed. Whether the plan has run makes no difference.
     pub fn encode(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Vec<u8>, CodecError> {
         let plan = reset_plan_states(without_settled(plan.clone())?)?;
-        let travel = Travel::new(self);
+        let travel = Travel::new(&self.0);
         let bytes = physical_plan_to_bytes_with_extension_codec(plan, &travel);
         let bytes = bytes.map_err(|error| travel.failed().unwrap_or(error.into()))?;
         // The reader would refuse deeper nesting.
@@ -69,7 +61,7 @@ impl PlanCodec {
     /// The plan that was written as these bytes, if this lake has signed them.
     pub fn decode(&self, bytes: &[u8]) -> Result<Arc<dyn ExecutionPlan>, CodecError> {
         let bytes = envelope::open(&self.0.lake, bytes)?;
-        let travel = Travel::new(self);
+        let travel = Travel::new(&self.0);
         let plan = physical_plan_from_bytes_with_extension_codec(&bytes, &self.0.context, &travel);
         let plan = plan.map_err(|error| travel.failed().unwrap_or(error.into()))?;
         if !travel.is_told() {
@@ -84,22 +76,6 @@ impl PlanCodec {
     /// The task context of plans.
     pub fn context(&self) -> Arc<TaskContext> {
         self.0.context.clone()
-    }
-
-    pub(super) fn lake(&self) -> &Lake {
-        &self.0.lake
-    }
-
-    pub(super) fn engine(&self) -> &Engine {
-        &self.0.engine
-    }
-
-    pub(super) fn terminology(&self) -> Option<Arc<Terminology>> {
-        self.0.terminology.clone()
-    }
-
-    pub(super) fn state(&self) -> &SessionState {
-        &self.0.state
     }
 }
 

@@ -5,7 +5,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::error::CodecError;
 use super::filters;
 use super::forms::{ReachForm, ScanForm, SpanForm, TableForm};
-use super::operators::Travel;
+use super::travel::Travel;
 use crate::lake::scan::{LakeScanExec, Order, Reach, ScanRequest};
 use crate::search::written::order;
 

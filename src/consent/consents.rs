@@ -196,7 +196,14 @@ impl Consents<'_> {
         let known = self.full_of_patient(application, mode, patient)?;
         let mut scope = match &known {
             Some(full_consent) => full_consent.scope(lake, None),
-            None => return Ok(Scope::of_patient(lake, application, mode, patient)),
+            None => {
+                return Ok(Scope::of_patient(
+                    application,
+                    mode,
+                    patient,
+                    lake.owners_of(application, patient),
+                ));
+            }
         };
         if let Some(person) = &mut scope.patient {
             Arc::make_mut(person).patients = vec![patient.to_owned()];

@@ -13,6 +13,7 @@ mod error;
 mod flow;
 mod log;
 mod migrations;
+mod mode;
 mod moves;
 mod record;
 mod settings;
@@ -57,13 +58,13 @@ pub use directory::organization::{Organization, Organizations};
 pub use directory::profile::{
     ApplicationChange, ApplicationProfile, Logo, LogoOf, OrganizationChange, OrganizationProfile, Profiles,
 };
+pub use erasure::digest::receipt_digest;
 pub use erasure::erased_since::{ErasedElsewhere, end_erased};
-pub use erasure::erasure_jobs::{ErasureCause, ErasureJob, ErasureJobs, ErasureProgress, Expunge, Expunged};
+pub use erasure::erasure_jobs::{ErasureJobs, ErasureProgress, Expunge, Expunged};
 pub use erasure::erasures::{AskedErasure, Erasures};
 pub use erasure::forget::Forgotten;
-pub use erasure::receipt::{
-    Proof, RECEIPT_TYPE, ReceiptFault, StoreSearched, is_about, receipt_digest, verify_receipt,
-};
+pub use erasure::job::{ErasureCause, ErasureJob};
+pub use erasure::receipt::{Proof, RECEIPT_TYPE, ReceiptFault, StoreSearched, is_about, verify_receipt};
 pub use error::{Error, Refusal};
 pub use flow::{
     Asked, Attempt, Attempts, Begun, Departure, Details, Display, Door, Ended, Flow, FlowError, FlowRequest, Flows,
@@ -78,7 +79,9 @@ pub use states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentSt
 pub use store::{STORE_FILE, Store, check_store, copy_store};
 pub use sweep::Swept;
 pub use syncs::dangling::Dangling;
+pub use syncs::history::{LastSync, ListedJob};
 pub use syncs::jobs::{BegunJob, Due, JobFailure, JobSuccess, Jobs};
-pub use syncs::missing::{AttachmentCounts, JobReport, LastSync, ListedJob, Missing, MissingReason};
-pub use syncs::readiness::{Presence, Readiness};
+pub use syncs::missing::{Missing, MissingReason};
+pub use syncs::presence::{Presence, Readiness};
+pub use syncs::report::{AttachmentCounts, JobReport};
 pub use with_sources::{ChosenEndpoint, ConsentWithSources, MaxAuth, Source};

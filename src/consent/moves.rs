@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::access::given_out::end_what_was_given_out;
-use super::erasure::erasure_jobs::{ErasureCause, ErasureJob};
+use super::erasure::job::{ErasureCause, ErasureJob};
 use super::error::Error;
 use super::log::audit::{About, Actor, note};
 use super::record::{Authorization, AuthorizationType, Consent, Job, Origin, Usage};

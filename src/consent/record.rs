@@ -3,8 +3,8 @@
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::error::Error;
+use super::mode::mode_of;
 use super::states::{AuthorizationState, ConsentState, JobState, named};
-use super::store::mode_of;
 use crate::lake::Mode;
 
 named! {

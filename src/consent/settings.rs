@@ -3,10 +3,7 @@
 use rusqlite::OptionalExtension;
 
 use super::error::Error;
-use super::store::Store;
-
-/// The setting with the base address of the last server.
-pub(super) const BASE_URL: &str = "base_url";
+use super::store::{BASE_URL, Store};
 
 /// Settings of the service.
 #[derive(Clone, Copy, Debug)]

@@ -15,23 +15,23 @@ use tokio::sync::Notify;
 
 use super::access::health_link::Guesses;
 use super::access::key_rows;
-use super::access::key_rows::DiscardedKeys;
 use super::access::keys::SigningKey;
+use super::access::lifetime::PATIENT_SECONDS;
 use super::access::seal::Sealer;
-use super::access::token::PATIENT_SECONDS;
 use super::clock::Clock;
 use super::directory::find::Catalogue;
 use super::error::Error;
 use super::migrations::migrate;
-use super::settings::BASE_URL;
-use super::syncs::readiness::Presence;
+use super::syncs::presence::Presence;
 use crate::ingest::LOCAL_APPLICATION;
-use crate::lake::{LakeError, Mode};
+use crate::lake::LakeError;
 use crate::private;
 
 /// The store's name in the data folder.
 pub const STORE_FILE: &str = "service.sqlite";
 pub(super) const FILE: &str = STORE_FILE;
+/// The setting with the base address of the last server.
+pub(super) const BASE_URL: &str = "base_url";
 /// The number of consents whose readiness is cached.
 const REMEMBERED_PRESENCE: usize = 65_536;
 
@@ -159,15 +159,6 @@ impl Store {
         store.applications().register(LOCAL_APPLICATION)?;
         store.reload()?;
         Ok(store)
-    }
-
-    /// Discards the signing keys of a folder's store that cannot be decrypted because their sealing key is lost. The
-    /// next opening makes a new key if no signing key is left.
-    pub fn discard_unreadable_keys(folder: &Path) -> Result<DiscardedKeys, Error> {
-        let path = folder.join(FILE);
-        let discarded = connected(folder, &path)
-            .and_then(|(mut connection, sealer)| key_rows::discard_unreadable(&mut connection, &sealer));
-        discarded.map_err(|error| error.at(&path))
     }
 
     /// The clock that the store and its tokens go by.
@@ -306,17 +297,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The schema admits two spellings only.
-pub(super) fn mode_of(text: &str) -> Mode {
-    if text == Mode::Live.schema() {
-        Mode::Live
-    } else {
-        Mode::Test
-    }
-}
-
 /// A connection to the store's file, migrated to the newest version, and the sealing key.
-fn connected(folder: &Path, path: &Path) -> Result<(Connection, Sealer), Error> {
+pub(super) fn connected(folder: &Path, path: &Path) -> Result<(Connection, Sealer), Error> {
     create_private(path).map_err(|source| Error::Open {
         path: path.to_owned(),
         source,
@@ -339,9 +321,31 @@ fn create_private(path: &Path) -> std::io::Result<()> {
     }
 }
 
+impl Store {
+    /// Encrypts a text. `purpose` names its use and its owner, so that no encrypted value can replace another one.
+    pub fn seal(&self, purpose: &str, plain: &[u8]) -> Result<Vec<u8>, Error> {
+        self.sealer().seal(purpose, plain)
+    }
+
+    /// Decrypts a text that was encrypted for this very purpose.
+    pub fn unseal(&self, purpose: &str, sealed: &[u8]) -> Result<Vec<u8>, Error> {
+        self.sealer().unseal(purpose, sealed)
+    }
+
+    /// A secret that was sealed for a purpose.
+    pub(in crate::consent) fn opened(&self, sealed: Option<Vec<u8>>, purpose: &str) -> Result<Option<String>, Error> {
+        let Some(sealed) = sealed else { return Ok(None) };
+        let plain = self.unseal(purpose, &sealed)?;
+        String::from_utf8(plain)
+            .map(Some)
+            .map_err(|_| Error::Key("it sealed something else than a text"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lake::Mode;
 
     fn store() -> (tempfile::TempDir, Store) {
         let folder = tempfile::tempdir().unwrap();

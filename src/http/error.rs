@@ -4,6 +4,7 @@
 //! A handler's answer carries its error as it is. The frame renders it once, in the form of the surface that the route
 //! belongs to (`routes::refusals`).
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,7 +14,6 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
-use super::fhir::parameters::shortened;
 use super::oauth::OAuthError;
 use super::server::coding::SPOKEN;
 use super::throttle::Allowance;
@@ -23,6 +23,9 @@ use crate::lake::LakeError;
 use crate::patient::PatientError;
 use crate::search::SearchError;
 use crate::views::{Finding, RunError};
+
+/// The longest name that a message repeats.
+const LONGEST_NAME: usize = 64;
 
 /// Why a request is not answered as asked.
 #[derive(Debug, thiserror::Error)]
@@ -218,20 +221,20 @@ impl Error {
 
     /// Its text in an OperationOutcome.
     fn outcome(&self) -> OperationOutcome {
-        let issue = Issue::error(self.code(), self.to_string());
+        let plain = Issue::error(self.code(), self.to_string());
         match self {
             Error::Parameter { names, .. } => {
-                OperationOutcome::new(names.iter().fold(issue, |issue, name| issue.expression(name)))
+                OperationOutcome::new(names.iter().fold(plain, |issue, name| issue.expression(name)))
             }
             Error::Faulty(findings) => {
                 let mut issues = findings.iter().map(|finding| Issue {
                     code: self.code(),
-                    ..super::fhir::view::validate::issue(finding)
+                    ..issue(finding)
                 });
-                let first = OperationOutcome::new(issues.next().unwrap_or(issue));
+                let first = OperationOutcome::new(issues.next().unwrap_or(plain));
                 issues.fold(first, OperationOutcome::and)
             }
-            _ => OperationOutcome::new(issue),
+            _ => OperationOutcome::new(plain),
         }
     }
 
@@ -406,4 +409,20 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     let texts: Vec<String> = causes.map(ToString::to_string).collect();
     texts.join(": ")
+}
+
+/// A name as messages repeat it.
+pub(super) fn shortened(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(LONGEST_NAME) {
+        None => Cow::Borrowed(name),
+        Some((end, _)) => Cow::Owned(format!("{}...", &name[..end])),
+    }
+}
+
+/// A finding, with the place inside an expression.
+pub(super) fn issue(finding: &Finding) -> Issue {
+    match finding.position {
+        Some(position) => finding.issue().diagnostics(format!("in the FHIRPath: {position}")),
+        None => finding.issue(),
+    }
 }

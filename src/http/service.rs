@@ -2,15 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustc_hash::FxHashSet;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connect::Pages;
 use super::console::SlowRequests;
 use super::error::Error;
-use super::fhir::capability::Capability;
 use super::limits::Limits;
-use super::routes::{Document, open_paths, script_paths};
 use super::server::admission::Admission;
 use super::server::turns::{Turn, Turns};
 use super::server::workers::Workers;
@@ -62,8 +59,6 @@ pub struct Service {
     pub(super) tokens: Tokens,
     pub(super) engine: Engine,
     pub(super) terminology: Arc<Terminology>,
-    pub(super) capability: Capability,
-    pub(super) document: Document,
     pub(super) counts: Counts,
     /// Without a trailing slash.
     pub(super) base_url: String,
@@ -78,10 +73,6 @@ pub struct Service {
     pub(super) pages: Pages,
     pub(super) admission: Arc<Admission>,
     pub(super) throttle: Throttle,
-    /// Routes that need no credential.
-    pub(super) open_paths: FxHashSet<&'static str>,
-    /// Routes that the scripts of any page may read.
-    pub(super) script_paths: FxHashSet<&'static str>,
     pub(super) workers: Workers,
     /// How many erasures the lake hides at this service's request.
     hidden: Mutex<usize>,
@@ -123,15 +114,11 @@ impl Service {
             store,
             engine: Engine::new(lake.clone(), parameters).with_terminology(terminology.clone()),
             terminology,
-            capability: Capability::default(),
-            document: Document::default(),
             counts: Counts::default(),
             fhir_base: format!("{}/fhir/", base_url.trim_end_matches('/')),
             base_url: base_url.trim_end_matches('/').to_owned(),
             admission: Admission::new(&limits),
             throttle: Throttle::new(&limits.rates),
-            open_paths: open_paths(),
-            script_paths: script_paths(),
             hidden: Mutex::default(),
             queries: Arc::new(Semaphore::new(limits.queries)),
             views: Turns::new(limits.views),

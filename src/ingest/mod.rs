@@ -8,6 +8,7 @@
 mod contexts;
 mod error;
 mod input;
+mod options;
 mod references;
 mod rows;
 mod rules;
@@ -18,10 +19,11 @@ mod sync;
 
 pub use error::{IngestError, Reason, Refusal};
 pub use input::filing::{patient_of, patient_properties};
-pub use input::pending::Spare;
-pub use input::source::{Fault, LARGEST_DOCUMENT, Piece, Pieces, Text, find, input_size};
+pub use input::pending::{LARGEST_DOCUMENT, Spare};
+pub use input::source::{Fault, Piece, Pieces, Text, find, input_size};
+pub use options::{Limits, Options};
 pub use rules::{Change, Normalization, Observer};
-pub use session::{Limits, Options, Session, import, normalize_again, sync};
+pub use session::{Session, import, normalize_again, sync};
 pub use summary::{Counts, REFUSALS_KEPT, Summary};
 pub use sync::synced::{Synced, SyncedAttachment, addresses, source_target};
 

@@ -10,7 +10,6 @@ use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, Unbou
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 
 use super::owners::owner::OwnerKey;
-use super::store::open::Lake;
 
 /// The key that encloses a lake's texts.
 pub(super) struct EnclosingKey(LessSafeKey);
@@ -32,25 +31,17 @@ impl fmt::Debug for EnclosingKey {
     }
 }
 
-impl Lake {
-    /// Encloses a text for a use. The result is 16 bytes longer.
-    pub fn enclose(&self, text: &[u8], used: &[u8]) -> Vec<u8> {
+impl EnclosingKey {
+    pub(super) fn enclose(&self, text: &[u8], used: &[u8]) -> Vec<u8> {
         let mut text = text.to_vec();
-        let sealed = self
-            .enclosing_key()
-            .0
-            .seal_in_place_append_tag(nonce(), Aad::from(used), &mut text);
+        let sealed = self.0.seal_in_place_append_tag(nonce(), Aad::from(used), &mut text);
         sealed.expect("the text is shorter than the cipher's bound");
         text
     }
 
-    /// Decrypts a text that was encrypted for this very use. `None` for anything else.
-    pub fn disclose(&self, enclosed: &[u8], used: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn disclose(&self, enclosed: &[u8], used: &[u8]) -> Option<Vec<u8>> {
         let mut text = enclosed.to_vec();
-        let plain = self
-            .enclosing_key()
-            .0
-            .open_in_place(nonce(), Aad::from(used), &mut text);
+        let plain = self.0.open_in_place(nonce(), Aad::from(used), &mut text);
         Some(plain.ok()?.to_vec())
     }
 }
@@ -61,7 +52,7 @@ fn nonce() -> Nonce {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::lake::Lake;
 
     #[test]
     fn what_is_enclosed_is_opened_by_its_lake_for_its_use() {

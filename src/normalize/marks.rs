@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use memchr::memmem;
 
-use super::form::compact;
+use super::compact::compact;
 use super::record::{Record, Source};
 use super::report::Rule;
 use crate::columns::json::{Edits, Value, push_quoted};

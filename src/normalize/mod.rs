@@ -5,8 +5,10 @@
 //! edits and new resources. It reads no lake, no file and no clock. Two passes keep memory bounded: a [`Survey`] sees
 //! every record once and keeps small facts, and the resulting [`Plan`] is applied to each record.
 
+mod additions;
 pub mod claims;
 mod codes;
+mod compact;
 mod contributed;
 pub mod form;
 mod knowledge;
@@ -16,14 +18,17 @@ mod plan;
 mod plans;
 mod record;
 mod report;
+mod settings;
 mod survey;
 mod walk;
 
+pub use additions::{Addition, Additions, Generated};
 pub use codes::{Codes, Concept, NoCodes};
 pub use knowledge::{Knowledge, NewestKnowledge};
 pub use marks::PLACEHOLDER;
-pub use plan::{Addition, Additions, Generated, Plan, Rewrite};
+pub use plan::{Plan, Rewrite};
 pub use plans::{Area, Contact, NoPlans, PlanFacts, Plans, Premium};
 pub use record::{Day, Record, Source, SourceId};
 pub use report::{Counts, Report, Rule};
-pub use survey::{Settings, Survey};
+pub use settings::Settings;
+pub use survey::Survey;

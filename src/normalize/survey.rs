@@ -3,27 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::codes::Codes;
 use super::marks::{self, Base};
 use super::plan::Plan;
-use super::plans::Plans;
-use super::record::{Day, Record, Source, SourceId};
+use super::record::{Record, Source, SourceId};
+use super::settings::Settings;
 use super::{claims, form, links};
 use crate::columns::json::Tape;
-
-/// The inputs of decisions besides the records.
-pub struct Settings<'s> {
-    /// The sources of the consent, by [`SourceId`](super::SourceId).
-    pub sources: &'s [Source],
-    /// The terminology.
-    pub codes: &'s dyn Codes,
-    /// The table of Medicare Advantage plans.
-    pub plans: &'s dyn Plans,
-    /// The day on which the records are normalized.
-    pub today: Day,
-    /// The id of a generated resource: of a source, a resource type, and a seed made of the rule and the source's ids.
-    pub ids: &'s dyn Fn(&Source, &str, &str) -> String,
-}
 
 /// Facts of the records seen so far.
 #[derive(Debug, Default)]

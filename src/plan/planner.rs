@@ -24,8 +24,8 @@ use datafusion::physical_optimizer::output_requirements::OutputRequirements;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 
-use super::limit::Ordered;
 use super::memory::runtime;
+use super::ordered_limit::Ordered;
 use super::top_k::PushDownTopK;
 
 /// Makes the operators of logical nodes that DataFusion does not have.

@@ -13,7 +13,8 @@ use arrow::compute::{concat_batches, is_not_null, nullif};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err, plan_datafusion_err, plan_err};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
+    Volatility,
 };
 use serde_json::json;
 
@@ -22,7 +23,7 @@ use super::written::WrittenCall;
 use crate::fhir::storage::TEXT;
 use crate::fhir::{TypeId, facts};
 use crate::terminology::Terminology;
-use crate::views::{RunError, View};
+use crate::views::{RunError, View, ViewError};
 
 /// The functions: one value, and a list of all.
 pub(super) const NAMES: [&str; 2] = ["fhirpath", "fhirpath_list"];
@@ -358,4 +359,15 @@ impl ScalarUDFImpl for OverColumns {
             false => Ok(ColumnarValue::Array(values)),
         }
     }
+}
+
+/// The call that a function is, if it is one of ours.
+pub fn write_call(function: &ScalarUDF) -> Option<WrittenCall> {
+    Some(function.inner().downcast_ref::<OverColumns>()?.written())
+}
+
+/// The function that was written so.
+pub fn read_call(written: WrittenCall, terminology: Option<Arc<Terminology>>) -> Result<ScalarUDF, ViewError> {
+    let view = Arc::new(View::read(&written.view, terminology)?);
+    Ok(ScalarUDF::from(OverColumns::read(written, view)))
 }

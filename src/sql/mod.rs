@@ -16,7 +16,8 @@ mod tables;
 mod written;
 
 pub use error::SqlError;
+pub use function::{read_call, write_call};
 pub use output::Writer;
 pub use query::Query;
 pub use session::{Options, Session};
-pub use written::{WrittenCall, read_call, write_call};
+pub use written::WrittenCall;

@@ -16,8 +16,9 @@ mod view;
 mod written;
 
 pub use definition::check::Checked;
-pub use definition::column::{Column, Kind, Tag};
+pub use definition::column::{Column, Tag};
 pub use definition::finding::Finding;
+pub use definition::kind::Kind;
 pub use definition::sql_type::SqlType;
 pub use error::{RunError, ViewError};
 pub use evaluation::evaluate::BatchRows;

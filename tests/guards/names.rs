@@ -1,6 +1,6 @@
-//! Files and modules named in docs exist.
+//! Files, modules and items named in docs exist.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{files, read, root};
 
@@ -33,18 +33,61 @@ fn alternatives(name: &str) -> Vec<String> {
     named.flat_map(|name| alternatives(&name)).collect()
 }
 
+/// Words before the name of an item.
+const ITEMS: [&str; 9] = [
+    "fn",
+    "struct",
+    "enum",
+    "trait",
+    "const",
+    "static",
+    "type",
+    "mod",
+    "macro_rules",
+];
+
+/// The items that a source file defines, at its top or inside of others.
+fn defined(text: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+        let words: Vec<&str> = words(line).collect();
+        let pairs = words.windows(2).filter(|pair| ITEMS.contains(&pair[0]));
+        names.extend(pairs.map(|pair| pair[1].to_owned()));
+    }
+    names
+}
+
+/// The names in a source file's re-exports.
+fn exported(text: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut is_inside = false;
+    for line in text.lines() {
+        is_inside |= line.starts_with("pub") && line.contains(" use ");
+        if is_inside {
+            names.extend(words(line).map(str::to_owned));
+            is_inside = !line.ends_with(';');
+        }
+    }
+    names
+}
+
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let parts = line.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    parts.filter(|word| !word.is_empty())
+}
+
 /// The files and modules of the project.
 struct House {
     /// Paths from the root.
     files: Vec<String>,
-    /// Modules as `room::module`, without `src`, and their last parts.
-    modules: BTreeSet<String>,
+    /// The texts of modules, by `room::module`.
+    modules: BTreeMap<String, String>,
     rooms: BTreeSet<String>,
 }
 
 impl House {
-    fn new(files: Vec<String>) -> House {
-        let (mut modules, mut rooms) = (BTreeSet::new(), BTreeSet::new());
+    fn new(files: Vec<String>, read: impl Fn(&str) -> String) -> House {
+        let (mut modules, mut rooms) = (BTreeMap::new(), BTreeSet::new());
         for file in &files {
             let Some(path) = file.strip_prefix("src/").and_then(|path| path.strip_suffix(".rs")) else {
                 continue;
@@ -52,7 +95,7 @@ impl House {
             let path = path.strip_suffix("/mod").unwrap_or(path);
             let parts: Vec<&str> = path.split('/').collect();
             rooms.insert(parts[0].to_owned());
-            modules.insert(parts.join("::"));
+            modules.insert(parts.join("::"), read(file));
         }
         House { files, modules, rooms }
     }
@@ -65,16 +108,25 @@ impl House {
         })
     }
 
-    /// Whether a path names a module of a room, or an item of one. Names after the last module count as items.
+    /// Whether a path names a module, an item of one, or a member of an item. An item is defined or re-exported in its
+    /// module's file. The file of a re-exported item is not known, so its members are not looked up.
     fn has_module(&self, path: &str) -> bool {
-        let parts: Vec<&str> = path.split("::").collect();
-        let is_item = |part: &str| part.chars().any(char::is_uppercase) || part.ends_with("()");
-        let modules: Vec<&str> = parts.iter().take_while(|part| !is_item(part)).copied().collect();
-        // The last part may be an item.
-        (1..=2).any(|left| {
-            let named = &modules[..modules.len().saturating_sub(left - 1)];
-            named.len() > 1 && self.modules.contains(&named.join("::")) || named.len() == 1
-        })
+        let parts: Vec<&str> = path.split("::").map(|part| part.trim_end_matches("()")).collect();
+        let depth = (1..=parts.len())
+            .rev()
+            .find(|depth| self.modules.contains_key(&parts[..*depth].join("::")));
+        let Some(depth) = depth else { return false };
+        let text = &self.modules[&parts[..depth].join("::")];
+        let defined = defined(text);
+        match &parts[depth..] {
+            [] => true,
+            [item] => defined.contains(*item) || exported(text).contains(*item),
+            [item, members @ ..] if defined.contains(*item) => {
+                let known: BTreeSet<&str> = words(text).collect();
+                members.iter().all(|member| known.contains(member))
+            }
+            [item, ..] => exported(text).contains(*item),
+        }
     }
 
     /// The names in a text that do not exist.
@@ -104,7 +156,7 @@ fn house() -> House {
             all.extend(files(folder, &[""]));
         }
     }
-    House::new(all)
+    House::new(all, read)
 }
 
 #[test]
@@ -130,12 +182,35 @@ fn a_module_that_does_not_exist_is_found() {
         "src/lake/scan/point.rs",
         "tests/crash.rs",
     ];
-    let house = House::new(files.map(str::to_owned).into());
-    let text = "`lake::scan` and `lake::scan::Provider`, `point.rs`, `tests/crash.rs`, `scan/{mod,point}.rs`\n\
+    let house = House::new(files.map(str::to_owned).into(), |_| String::new());
+    let text = "`lake::scan` and `lake::scan::point`, `point.rs`, `tests/crash.rs`, `scan/{mod,point}.rs`\n\
                 `lake::gone::deep`, `gone.rs`, `scan/{mod,gone}.rs`, `std::fs::File`\n```\n`gone.rs`\n```\n";
     let expected = [(2, "lake::gone::deep"), (2, "gone.rs"), (2, "scan/gone.rs")];
     assert_eq!(
         house.missing(text),
         expected.map(|(line, name)| (line, name.to_owned()))
     );
+}
+
+#[test]
+fn an_item_that_does_not_exist_is_found() {
+    let files = ["src/lake/mod.rs", "src/lake/scan.rs"];
+    let texts = |file: &str| match file {
+        "src/lake/mod.rs" => "mod scan;\npub use scan::{\n    Provider,\n};\nuse scan::hidden;\n".to_owned(),
+        _ => "pub const fn open() {}\npub struct Row;\nimpl Row {\n    fn width(&self) {}\n}\n// fn gone() {}\n"
+            .to_owned(),
+    };
+    let house = House::new(files.map(str::to_owned).into(), texts);
+    let there = "`lake::Provider::new`, `lake::scan::open`, `lake::scan::open()`, `lake::scan::Row::width`";
+    assert_eq!(house.missing(there), []);
+    for gone in [
+        "lake::Gone",
+        "lake::hidden",
+        "lake::scan::gone",
+        "lake::scan::gone()",
+        "lake::scan::Gone",
+        "lake::scan::Row::height",
+    ] {
+        assert_eq!(house.missing(&format!("`{gone}`")), [(1, gone.to_owned())]);
+    }
 }

@@ -8,5 +8,6 @@ pub(super) mod plan;
 pub(super) mod pool;
 pub(super) mod request;
 pub(super) mod row;
+pub(super) mod table;
 pub(super) mod template;
 pub(super) mod walk;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::super::error::BenchError;
 use super::dice::{Dice, Reservoir};
-use super::pool::Pool;
+use super::table;
 use crate::lake::scan::ScopedTable;
 
 /// The maximum number of people known by id. Of larger lakes they are a sample.
@@ -24,7 +24,7 @@ impl People {
     pub(in crate::bench) fn read(patients: &ScopedTable, seed: u64) -> Result<People, BenchError> {
         let mut dice = Dice::new(seed, "people", 0);
         let mut ids: Reservoir<Box<str>> = Reservoir::new(MAX_PEOPLE);
-        Pool::ids(patients, |id| ids.offer(&mut dice, || id.into()))?;
+        table::ids(patients, |id| ids.offer(&mut dice, || id.into()))?;
         let mut all = ids.items().to_vec();
         let many = all.len();
         dice.deal(&mut all, many);

@@ -9,6 +9,7 @@ use super::mix::{Draw, Family, Kind, Query, Subject, Who};
 use super::people::People;
 use super::pool::{Code, PersonRows, Pool};
 use super::row::{Field, Row};
+use super::table::ids;
 use crate::fhir::{TypeId, facts};
 use crate::lake::scan::ScopedTable;
 use crate::lake::{Lake, Scope};
@@ -330,7 +331,7 @@ fn any(tables: impl Iterator<Item = ScopedTable>, seed: u64) -> Result<Vec<Arc<R
     let mut rows = Reservoir::new(ANY);
     for table in tables {
         let name = facts().get(table.ty()).name;
-        Pool::ids(&table, |id| {
+        ids(&table, |id| {
             rows.offer(&mut dice, || {
                 let mut row = Row::default();
                 row.set(Field::Type, name);

@@ -5,18 +5,17 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatch, StringArray};
-use arrow::datatypes::DataType;
+use arrow::array::{Array, RecordBatch, StringArray};
 use rustc_hash::FxHasher;
-use serde_json::{Value, json};
 
 use super::super::error::BenchError;
 use super::dice::{Dice, Reservoir};
 use super::people::People;
 use super::row::{Field, Row, token};
+use super::table::{definition, rows, texts};
 use crate::fhir::{TypeId, facts};
 use crate::lake::scan::ScopedTable;
-use crate::views::{Resources, Run, View};
+use crate::views::View;
 
 /// Rows kept of a type.
 const ROWS: usize = 50_000;
@@ -107,20 +106,6 @@ impl Pool {
         rows(table, &columns, |batch| filling.add(batch))?;
         Ok(filling.finish())
     }
-
-    /// Offers the ids of a type's rows. Returns how many there are.
-    pub(in crate::bench) fn ids(table: &ScopedTable, mut take: impl FnMut(&str)) -> Result<u64, BenchError> {
-        let mut many = 0;
-        rows(table, &[("id".to_owned(), "getResourceKey()".to_owned())], |batch| {
-            many += batch.num_rows() as u64;
-            texts(batch, "id")
-                .iter()
-                .flat_map(|ids| ids.iter())
-                .flatten()
-                .for_each(&mut take);
-        })?;
-        Ok(many)
-    }
 }
 
 /// The columns that the type can have: names and paths.
@@ -143,43 +128,6 @@ fn columns(ty: TypeId) -> Vec<(String, String)> {
         }
     }
     columns
-}
-
-fn definition(name: &str, columns: &[(String, String)]) -> String {
-    let column = |(name, path): &(String, String)| json!({"name": name, "path": path});
-    let columns: Vec<Value> = columns.iter().map(column).collect();
-    json!({
-        "resourceType": "ViewDefinition",
-        "name": "draw",
-        "status": "active",
-        "resource": name,
-        "select": [{"column": columns}],
-    })
-    .to_string()
-}
-
-fn rows(
-    table: &ScopedTable,
-    columns: &[(String, String)],
-    mut take: impl FnMut(&RecordBatch),
-) -> Result<(), BenchError> {
-    let definition = definition(facts().get(table.ty()).name, columns);
-    let view = View::parse(definition.as_bytes()).map_err(|error| {
-        // The paths are the program's own and were compiled before.
-        BenchError::Io(std::io::Error::other(error.to_string()))
-    })?;
-    let run = futures::executor::block_on(Run::new(table, Arc::new(view), &Resources::default(), None))?;
-    for batch in run.rows().batches() {
-        take(&batch?);
-    }
-    Ok(())
-}
-
-/// A column of any type as text. `None` if there is no such column.
-fn texts(batch: &RecordBatch, name: &str) -> Option<StringArray> {
-    let column = batch.column_by_name(name)?;
-    let text = arrow::compute::cast(column, &DataType::Utf8).ok()?;
-    Some(text.as_string::<i32>().clone())
 }
 
 /// A pool in the making.

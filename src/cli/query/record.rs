@@ -72,7 +72,12 @@ impl RecordArgs {
             Some(store) => store
                 .consents()
                 .scope_of_patient(&lake, application, mode, &self.patient),
-            None => Ok(Scope::of_patient(&lake, application, mode, &self.patient)),
+            None => Ok(Scope::of_patient(
+                application,
+                mode,
+                &self.patient,
+                lake.owners_of(application, &self.patient),
+            )),
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
         let base_url = last.unwrap_or_else(|| DEFAULT_BASE_URL.to_owned());

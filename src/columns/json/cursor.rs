@@ -1,6 +1,6 @@
 //! The place in a text that is read, and the smallest things that stand there.
 
-use super::parse::{JsonError, Reason};
+use super::error::{JsonError, Reason};
 use super::text::{check_escapes, string_end};
 use super::value::Kind;
 

@@ -6,6 +6,7 @@
 //! tape, and a lookup finds the last. It builds no values: numbers stay text, and a string is unescaped on demand.
 
 mod cursor;
+mod error;
 mod parse;
 mod pull;
 mod select;
@@ -13,7 +14,8 @@ mod text;
 mod value;
 mod write;
 
-pub use parse::{JsonError, MAX_DEPTH, Reason, Tape};
+pub use error::{JsonError, MAX_DEPTH, Reason};
+pub use parse::Tape;
 pub use pull::Chosen;
 pub use select::{Choice, Selection, Take};
 pub use value::{Entries, Items, Key, Kind, Value};

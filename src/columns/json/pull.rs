@@ -3,7 +3,8 @@
 //! Invariant: it refuses what [`Tape::parse`] refuses, at the same place for the same reason.
 
 use super::cursor::{Cursor, Name};
-use super::parse::{JsonError, MAX_DEPTH, Nodes, Nothing, Reason, Sink, Tape, check_utf8, value};
+use super::error::{JsonError, MAX_DEPTH, Reason};
+use super::parse::{Nodes, Nothing, Sink, Tape, check_utf8, value};
 use super::select::{Choice, NONE, Property, Selection, Take};
 use super::text::unescape;
 use super::value::{Kind, Node, Value};

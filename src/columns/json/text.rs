@@ -1,6 +1,6 @@
 //! Inside strings: where one ends, whether its escapes are allowed, and what it says without them.
 
-use super::parse::{JsonError, Reason};
+use super::error::{JsonError, Reason};
 
 const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
 const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::super::error::Error;
-use super::es256;
 use super::keys::{self, SigningKey};
 use super::seal::Sealer;
 
@@ -77,27 +76,6 @@ pub struct DiscardedKeys {
     pub kept: Vec<String>,
 }
 
-/// Discards keys that cannot be decrypted, because their sealing key is lost.
-pub(in crate::consent) fn discard_unreadable(
-    connection: &mut Connection,
-    sealer: &Sealer,
-) -> Result<DiscardedKeys, Error> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let (mut discarded, mut kept) = (Vec::new(), Vec::new());
-    for (kid, sealed) in rows(&transaction)? {
-        if sealer.unseal(&purpose(&kid), &sealed).is_err() {
-            transaction.execute("DELETE FROM signing_key WHERE kid = ?1", [&kid])?;
-            discarded.push(kid);
-        } else {
-            kept.push(kid);
-        }
-    }
-    let mut keys = DiscardedKeys { discarded, kept };
-    es256::discard_unreadable(&transaction, sealer, &mut keys)?;
-    transaction.commit()?;
-    Ok(keys)
-}
-
 /// Seals the keys that an earlier release left in the clear, and takes their bytes out of the store's file and its log.
 /// What cannot be taken out now, because another process reads the store or the disk is full, is taken out at a later
 /// opening.
@@ -148,13 +126,13 @@ fn is_set(connection: &Connection) -> Result<bool, rusqlite::Error> {
     connection.query_row(sql, [CLEAR_KEYS], |row| row.get(0))
 }
 
-fn rows(connection: &Connection) -> Result<Vec<(String, Vec<u8>)>, rusqlite::Error> {
+pub(super) fn rows(connection: &Connection) -> Result<Vec<(String, Vec<u8>)>, rusqlite::Error> {
     let mut statement = connection.prepare("SELECT kid, sealed FROM signing_key")?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
     rows.collect()
 }
 
-fn purpose(kid: &str) -> String {
+pub(super) fn purpose(kid: &str) -> String {
     format!("signing-key/{kid}")
 }
 

@@ -10,7 +10,6 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
 use super::super::error::Error;
-use super::super::store::Store;
 use crate::private;
 
 /// The name of the key's file in the data folder.
@@ -67,27 +66,6 @@ pub fn has_key_variable() -> bool {
     std::env::var_os(VARIABLE).is_some()
 }
 
-impl Store {
-    /// Encrypts a text. `purpose` names its use and its owner, so that no encrypted value can replace another one.
-    pub fn seal(&self, purpose: &str, plain: &[u8]) -> Result<Vec<u8>, Error> {
-        self.sealer().seal(purpose, plain)
-    }
-
-    /// Decrypts a text that was encrypted for this very purpose.
-    pub fn unseal(&self, purpose: &str, sealed: &[u8]) -> Result<Vec<u8>, Error> {
-        self.sealer().unseal(purpose, sealed)
-    }
-
-    /// A secret that was sealed for a purpose.
-    pub(in crate::consent) fn opened(&self, sealed: Option<Vec<u8>>, purpose: &str) -> Result<Option<String>, Error> {
-        let Some(sealed) = sealed else { return Ok(None) };
-        let plain = self.unseal(purpose, &sealed)?;
-        String::from_utf8(plain)
-            .map(Some)
-            .map_err(|_| Error::Key("it sealed something else than a text"))
-    }
-}
-
 /// 32 bytes in base64, with or without padding, of either alphabet.
 fn parsed(text: &str) -> Result<[u8; KEY_LEN], Error> {
     let text = text.trim().trim_end_matches('=');
@@ -137,6 +115,7 @@ fn key_file(path: &Path) -> Result<String, Error> {
 mod tests {
     use super::*;
     use crate::consent::clock::Clock;
+    use crate::consent::store::Store;
 
     #[test]
     fn what_is_sealed_opens_for_its_purpose_only() {

@@ -9,7 +9,7 @@ use super::super::log::audit::{About, Actor, note};
 use super::super::store::Store;
 use super::key_rows;
 use super::keys::SigningKey;
-use super::token::PATIENT_SECONDS;
+use super::lifetime::PATIENT_SECONDS;
 
 /// The RSA keys that sign access tokens.
 #[derive(Clone, Copy, Debug)]

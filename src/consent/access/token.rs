@@ -15,12 +15,11 @@ use super::super::error::{Error, Refusal};
 use super::super::record::Consent;
 use super::super::states::ConsentState;
 use super::super::store::Store;
+use super::lifetime::PATIENT_SECONDS;
 use super::secret::{self, Digest};
 use super::verified::Access;
 use crate::lake::{Lake, Mode, PatientScope, Scope};
 
-/// How long a patient token lives.
-pub(in crate::consent) const PATIENT_SECONDS: i64 = 86_400;
 /// How long an application token lives.
 const APPLICATION_SECONDS: i64 = 1_800;
 /// How many verified tokens are remembered.

@@ -3,20 +3,19 @@
 //! The service's credentials at a source (a client secret) are encrypted. Nothing here calls a source.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use url::Url;
 use uuid::Uuid;
 
 use super::super::error::Error;
 use super::super::log::audit::{About, Actor, note};
+use super::super::mode::mode_of;
 use super::super::record::{AuthorizationType, Usage};
 use super::super::states::named;
-use super::super::store::{Store, mode_of};
+use super::super::store::Store;
 use super::super::with_sources::OFFLINE;
+use super::checked::{checked, checked_base, checked_line};
 use super::organization::{Organization, checked_organization, put_organization};
 use crate::lake::Mode;
 
-/// The maximum length of a name or label in characters, and the message for a longer one.
-pub(super) const LONGEST: (usize, &str) = (200, "is longer than 200 letters");
 /// The same of a list of scopes.
 const LONGEST_SCOPE: (usize, &str) = (4_000, "is longer than 4000 letters");
 
@@ -435,43 +434,4 @@ fn conflict(error: rusqlite::Error, new: &NewEndpoint<'_>) -> Error {
         return Error::UnknownOrganization(new.organization.to_owned());
     }
     error.into()
-}
-
-/// A text that people and programs are shown.
-pub(in crate::consent) fn checked(what: &str, text: &str) -> Result<(), Error> {
-    if text.trim().is_empty() {
-        return Err(Error::Invalid {
-            what: what.to_owned(),
-            problem: "is empty",
-        });
-    }
-    checked_line(what, text, LONGEST)
-}
-
-/// A line of at most this many characters, which may be empty.
-pub(super) fn checked_line(what: &str, text: &str, (longest, long): (usize, &'static str)) -> Result<(), Error> {
-    let problem = match text {
-        text if text.chars().count() > longest => long,
-        text if text.chars().any(char::is_control) => "has control characters",
-        _ => return Ok(()),
-    };
-    Err(Error::Invalid {
-        what: what.to_owned(),
-        problem,
-    })
-}
-
-/// An `http` or `https` address without query and fragment, its trailing slash taken off.
-pub(in crate::consent) fn checked_base(text: &str) -> Result<&str, Error> {
-    let sound = Url::parse(text).is_ok_and(|url| {
-        let plain = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
-        matches!(url.scheme(), "http" | "https") && url.host().is_some() && plain
-    });
-    if sound && text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Ok(text.trim_end_matches('/'));
-    }
-    Err(Error::Invalid {
-        what: format!("the address {text:?}"),
-        problem: "is no http or https address without query and fragment",
-    })
 }

@@ -4,8 +4,9 @@ use rusqlite::{OptionalExtension, params};
 
 use super::super::error::Error;
 use super::super::log::audit::{About, Actor, note};
-use super::super::store::{Store, mode_of};
-use super::endpoint::{checked, checked_base};
+use super::super::mode::mode_of;
+use super::super::store::Store;
+use super::checked::{checked, checked_base};
 use crate::lake::Mode;
 
 /// An identity provider, by OpenID Connect.

@@ -3,6 +3,7 @@
 pub(super) mod address;
 pub(super) mod applicant;
 pub(super) mod application;
+pub(super) mod checked;
 pub(super) mod dialect;
 pub(super) mod endpoint;
 pub(super) mod endpoint_search;

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 use super::super::error::Error;
 use super::super::log::audit::{self, About, Actor};
 use super::super::store::Store;
-use super::endpoint::{LONGEST, checked, checked_line};
+use super::checked::{LONGEST, checked, checked_line};
 
 /// Who runs endpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]

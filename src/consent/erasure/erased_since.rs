@@ -16,8 +16,8 @@ use super::super::moves::{ask_to_erase, end, forget_access, kill_tokens, stop_jo
 use super::super::record::{Authorization, Consent, Origin};
 use super::super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
 use super::super::store::FILE;
-use super::erasure_jobs::{ErasureCause, ErasureJob};
 use super::forget::forget_person;
+use super::job::{ErasureCause, ErasureJob};
 use crate::lake::Mode;
 use crate::lake::erase::ledger::Whose;
 

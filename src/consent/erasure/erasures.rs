@@ -6,7 +6,8 @@ use rusqlite::params;
 
 use super::super::error::Error;
 use super::super::log::audit::{About, Actor, note};
-use super::super::store::{Store, mode_of};
+use super::super::mode::mode_of;
+use super::super::store::Store;
 use super::super::syncs::dangling::forget_dangling;
 use super::receipt::Proof;
 use crate::lake::Mode;

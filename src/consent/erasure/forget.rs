@@ -7,7 +7,7 @@ use std::path::Path;
 use rusqlite::{Connection, params};
 
 use super::super::access::given_out::end_what_was_given_out;
-use super::super::access::token::PATIENT_SECONDS;
+use super::super::access::lifetime::PATIENT_SECONDS;
 use super::super::clock::Clock;
 use super::super::error::Error;
 use super::super::log::audit::{About, Actor, note};

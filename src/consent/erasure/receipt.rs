@@ -15,7 +15,9 @@ use uuid::Uuid;
 use super::super::access::es256::{KeyPurpose, PublicKey};
 use super::super::error::Error;
 use super::super::store::Store;
-use super::erasure_jobs::{ErasureJob, ErasureJobs};
+use super::digest::hexadecimal;
+use super::erasure_jobs::ErasureJobs;
+use super::job::ErasureJob;
 use crate::lake::{ErasedIds, Evidence, Lake, LakeState};
 
 /// The `typ` of a receipt.
@@ -79,14 +81,6 @@ pub enum ReceiptFault {
     /// The signature is not that of the text.
     #[error("the signature is not good: the receipt was changed after it was signed")]
     Signature,
-}
-
-/// The digest by which the audit log knows a receipt.
-pub fn receipt_digest(receipt: &str) -> String {
-    format!(
-        "sha256:{}",
-        hexadecimal(hash(&SHA256, receipt.trim().as_bytes()).as_ref())
-    )
 }
 
 /// The content of a receipt, if one of these keys verifies its signature.
@@ -276,10 +270,6 @@ fn salted(salt: &str, id: &str) -> String {
     hexadecimal(hash(&SHA256, format!("{salt}{id}").as_bytes()).as_ref())
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn time(seconds: i64) -> String {
     let time = DateTime::from_timestamp(seconds, 0).unwrap_or_default();
     time.to_rfc3339_opts(SecondsFormat::Secs, true)
@@ -287,7 +277,7 @@ fn time(seconds: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::erasure_jobs::ErasureCause;
+    use super::super::job::ErasureCause;
     use super::*;
     use crate::consent::clock::Clock;
     use crate::consent::log::audit::Actor;

@@ -3,9 +3,10 @@
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
+use super::authorizing::{PATIENCE, authorizing};
 use super::progress::{Asked, Step};
-use super::session::{Flow, FlowError, SessionKey};
-use super::steps::{PATIENCE, authorizing};
+use super::session::{Flow, FlowError};
+use super::session_key::SessionKey;
 use crate::consent::access::secret;
 use crate::consent::error::Error;
 use crate::consent::store::Store;

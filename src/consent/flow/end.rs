@@ -4,7 +4,8 @@ use rusqlite::Transaction;
 
 use super::progress::Step;
 use super::request::Door;
-use super::session::{Flow, FlowError, Flows, SessionKey};
+use super::session::{Flow, FlowError, Flows};
+use super::session_key::SessionKey;
 use super::steps::leave_open;
 use crate::consent::access::grant::{NewCode, issue_code, issue_public_token};
 use crate::consent::error::Error;

@@ -4,10 +4,12 @@
 //! Other rooms decide what the patient sees and how sources are called.
 
 mod attempt;
+mod authorizing;
 mod end;
 mod progress;
 mod request;
 mod session;
+mod session_key;
 mod steps;
 
 pub use attempt::{Attempt, Attempts, Returned};
@@ -15,5 +17,6 @@ pub use end::Ended;
 pub use progress::{Asked, Details, Progress, RecordLocation, Step, Trouble, Verified};
 pub use request::{Display, Door, FlowRequest, Hints, Holder, Way};
 pub(super) use session::KEPT;
-pub use session::{Begun, Flow, FlowError, Flows, SessionKey};
+pub use session::{Begun, Flow, FlowError, Flows};
+pub use session_key::SessionKey;
 pub use steps::{Departure, SourceGrant};

@@ -1,13 +1,11 @@
 //! A browser's session in the flow, identified by the digest of its cookie, and the only functions that change it.
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::progress::Progress;
 use super::request::{Door, FlowRequest};
+use super::session_key::SessionKey;
 use crate::consent::access::secret;
-use crate::consent::access::secret::Digest;
 use crate::consent::directory::application::Client;
 use crate::consent::error::Error;
 use crate::consent::moves::{IDLE_SECONDS, NewConsent};
@@ -18,33 +16,6 @@ use crate::consent::unbegun;
 
 /// How long an ended session's rows stay, so that a patient who comes back late gets an explanation.
 pub(in crate::consent) const KEPT: i64 = 86_400;
-
-/// The store's key of a session. Nobody can open a session with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SessionKey(pub(super) Digest);
-
-impl SessionKey {
-    /// The key of the session that a cookie opens.
-    pub fn of(cookie: &str) -> SessionKey {
-        SessionKey(secret::digest(cookie))
-    }
-
-    /// As in the store.
-    pub(in crate::consent) fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// As text.
-    pub fn text(&self) -> String {
-        URL_SAFE_NO_PAD.encode(self.0)
-    }
-
-    /// Read back from its text.
-    pub fn from_text(text: &str) -> Option<SessionKey> {
-        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
-        Some(SessionKey(bytes.try_into().ok()?))
-    }
-}
 
 /// A session as it stands.
 #[derive(Clone, Debug)]

@@ -4,9 +4,11 @@
 use rusqlite::Transaction;
 
 use super::attempt::{Returned, keep};
+use super::authorizing::{PATIENCE, authorizing};
 use super::progress::{Asked, Details, RecordLocation, Step, Trouble, Verified};
 use super::request::{Display, Way};
-use super::session::{Flow, FlowError, Flows, SessionKey};
+use super::session::{Flow, FlowError, Flows};
+use super::session_key::SessionKey;
 use crate::consent::access::credential;
 use crate::consent::access::credential::Credential;
 use crate::consent::access::secret;
@@ -16,8 +18,6 @@ use crate::consent::moves::{Grant, NewAuthorization, end};
 use crate::consent::record::{Authorization, AuthorizationType, Usage};
 use crate::consent::states::{AuthorizationEvent, AuthorizationState};
 
-/// How many seconds the session waits for an answer. The request itself gives up earlier.
-pub(super) const PATIENCE: i64 = 90;
 /// Up to this many places the session waits no longer than for one.
 const PLACES: i64 = 8;
 
@@ -347,13 +347,6 @@ fn found(flow: &mut Flow, mut places: Vec<RecordLocation>) {
     let step = if places.is_empty() { Step::Nothing } else { Step::Places };
     flow.progress.places = places;
     flow.progress.go(step);
-}
-
-/// An authorization of this session whose source has not answered yet. A patient who has moved on has left it.
-pub(super) fn authorizing(transaction: &Transaction<'_>, flow: &Flow, id: &str) -> Result<Authorization, FlowError> {
-    Authorization::get(transaction, id)?
-        .filter(|one| one.consent == flow.consent.id && one.state == AuthorizationState::Authorizing)
-        .ok_or(FlowError::Stale)
 }
 
 /// The authorization for a source, made when the patient chose it or now, and sent to it.

@@ -13,7 +13,7 @@ use super::super::record::{Authorization, AuthorizationType, Consent, Job};
 use super::super::states::{AuthorizationEvent, AuthorizationState, JobEvent, JobState};
 use super::super::store::Store;
 use super::dangling::keep_dangling;
-use super::missing::{JobReport, keep_report};
+use super::report::{JobReport, keep_report};
 
 /// Letters of a reason that are kept.
 const LONGEST: usize = 500;

@@ -1,6 +1,9 @@
 //! Sync jobs, their results, and what was missing.
 
 pub(super) mod dangling;
+pub(super) mod history;
 pub(super) mod jobs;
 pub(super) mod missing;
+pub(super) mod presence;
 pub(super) mod readiness;
+pub(super) mod report;

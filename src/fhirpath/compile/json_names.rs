@@ -2,10 +2,9 @@
 //! of a resource. Decides what they mean, what FHIRPath's form is, and which type a criterion on `resourceType` leaves.
 
 use super::Compiler;
-use super::steps::concrete;
 use crate::fhir::{Kind, TypeId, facts};
 use crate::fhirpath::compile::node::{Call, Node, Shape, Source};
-use crate::fhirpath::compile::types::{ItemType, System, TypeTest};
+use crate::fhirpath::compile::types::{ItemType, System, TypeTest, concrete};
 use crate::fhirpath::error::Position;
 use crate::fhirpath::functions::{Need, RESOURCE_TYPE as FUNCTION};
 use crate::fhirpath::program::JsonName;

@@ -10,7 +10,7 @@ use crate::fhir::storage::Storage;
 use crate::fhir::{Kind, TypeId, facts};
 use crate::fhirpath::compile::leaves::below;
 use crate::fhirpath::compile::node::{ALL_CHILDREN, Call, Node, Shape, Source};
-use crate::fhirpath::compile::types::{ItemType, System, TypeTest};
+use crate::fhirpath::compile::types::{ItemType, System, TypeTest, concrete};
 use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::evaluate::navigate::{Branch, branches, named};
 use crate::fhirpath::functions::{self, Need};
@@ -203,11 +203,6 @@ fn child(source: &Source, branch: &Branch) -> Source {
         },
         inside: source.inside || branch.storage == Storage::Json,
     }
-}
-
-/// The resource types that an abstract one stands for.
-pub(super) fn concrete(ancestor: TypeId) -> impl Iterator<Item = TypeId> {
-    facts().resources().filter(move |ty| facts().is_a(*ty, ancestor))
 }
 
 /// The possible children of resources of any type.

@@ -206,3 +206,8 @@ impl TypeTest {
         narrower || self.selects(ty)
     }
 }
+
+/// The resource types that an abstract one stands for.
+pub(super) fn concrete(ancestor: TypeId) -> impl Iterator<Item = TypeId> {
+    facts().resources().filter(move |ty| facts().is_a(*ty, ancestor))
+}

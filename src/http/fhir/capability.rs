@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
@@ -28,7 +29,8 @@ use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhir::{TypeId, facts};
 use crate::search::{COMMON, Engine, PREFIXES};
 
-/// The statement of the current day. It is made again when the date changes.
+/// The statement of the current day. It is made again when the date changes. The router hands it to
+/// its route.
 #[derive(Debug, Default)]
 pub(in crate::http) struct Capability {
     made: RwLock<Option<Arc<Made>>>,
@@ -61,6 +63,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
 /// `GET /fhir/metadata`: the one FHIR route that needs no token.
 async fn metadata(
     State(service): State<Arc<Service>>,
+    Extension(capability): Extension<Arc<Capability>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Error> {
@@ -68,7 +71,7 @@ async fn metadata(
     let indented = wants_pretty(query.as_deref())?;
     let coding = Taken::by(&headers).and_then(|taken| taken.coding).filter(|_| !indented);
     let making = tokio::task::spawn_blocking(move || {
-        let made = service.capability.today(&service)?;
+        let made = capability.today(&service)?;
         match coding {
             Some(coding) => made.coded(coding),
             None => Ok(made.plain.clone()),

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::super::error::Error;
+use super::super::error::{Error, shortened};
 use crate::columns::json::{Kind, Tape, Value};
 use crate::fhir::outcome::IssueType;
 
@@ -24,9 +24,6 @@ pub(in crate::http) enum Given<'t> {
     /// No value, or several.
     Odd(&'static str),
 }
-
-/// The longest name that a message repeats.
-const LONGEST_NAME: usize = 64;
 
 /// The body as one JSON value.
 pub(in crate::http) fn json<'t>(body: &'t [u8], tape: &'t mut Tape) -> Result<Value<'t>, Error> {
@@ -112,14 +109,6 @@ pub(in crate::http) fn same<T: PartialEq>(name: &str, body: Option<T>, query: Op
             Err(Error::parameter(name, IssueType::Invalid, problem))
         }
         (body, query) => Ok(body.or(query)),
-    }
-}
-
-/// A name as messages repeat it.
-pub(in crate::http) fn shortened(name: &str) -> Cow<'_, str> {
-    match name.char_indices().nth(LONGEST_NAME) {
-        None => Cow::Borrowed(name),
-        Some((end, _)) => Cow::Owned(format!("{}...", &name[..end])),
     }
 }
 

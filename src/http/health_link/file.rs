@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::resolve::{over, unkept};
+use super::answers::{jose, over};
 use super::shlink::url;
 use crate::http::message::Refused;
 use crate::http::service::Service;
 
-const JOSE: &str = "application/jose";
 /// The longest that the specification admits.
 const LIFETIME: i64 = 3_600;
 
@@ -40,13 +38,6 @@ pub(super) async fn located(
         Ok(jose(file.jwe))
     };
     service.blocking(work).await?
-}
-
-/// An encrypted file as an answer.
-pub(super) fn jose(jwe: String) -> Response {
-    let mut response = Response::new(Body::from(jwe));
-    unkept(&mut response, JOSE);
-    response
 }
 
 fn purpose(address: &str) -> String {

@@ -5,6 +5,7 @@
 //! page that opens a link in a browser. Only the link contains the key: the file is encrypted before it is stored, and
 //! the server forgets the key after the answer with the link.
 
+mod answers;
 mod create;
 mod described;
 mod file;

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, RawQuery, Request, State};
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::header::WWW_AUTHENTICATE;
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
-use super::file::{jose, location};
+use super::answers::{jose, over};
+use super::file::location;
 use super::manage::time;
 use crate::consent::{Guess, HealthLink, LinkFile};
 use crate::http::body;
@@ -30,11 +31,6 @@ const EMBEDDED: usize = 1_024 * 1_024;
 const LONGEST_BODY: usize = 64 * 1_024;
 /// A 401 carries a challenge (RFC 9110, section 15.5.2).
 const CHALLENGE: HeaderValue = HeaderValue::from_static(r#"Passcode realm="health-link""#);
-
-/// The same answer for unknown links and for ended ones, so that nobody can distinguish them.
-pub(super) fn over() -> Refused {
-    Error::Unknown("There is no such link: it has ended, or there never was one.".to_owned()).into()
-}
 
 /// The request for a manifest.
 struct Asked {
@@ -180,11 +176,4 @@ fn named(recipient: Option<String>) -> Result<String, Error> {
     let named = named.filter(|name| !name.is_empty());
     let named = named.ok_or_else(|| Error::Invalid("recipient must say who is asking".to_owned()))?;
     Ok(named.chars().take(LONGEST_RECIPIENT).collect())
-}
-
-/// An answer that no cache may keep.
-pub(super) fn unkept(response: &mut Response, media: &'static str) {
-    let head = response.headers_mut();
-    head.insert(CONTENT_TYPE, HeaderValue::from_static(media));
-    head.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
 }

@@ -4,15 +4,17 @@
 use std::sync::Arc;
 
 use askama::Template;
+use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::examples::{Example, Proof, value_of};
+use super::json::{members, strings, text};
 use super::page::{SCRIPT, STYLE, page};
 use crate::http::error::Error;
 use crate::http::fhir::negotiate::parameter;
-use crate::http::routes::{Operation, Route, resolved, schema};
+use crate::http::routes::{Document, Operation, Route, resolved, schema};
 use crate::http::service::Service;
 
 const HTML: &str = "text/html";
@@ -116,9 +118,13 @@ async fn home(State(service): State<Arc<Service>>) -> Result<Response, Error> {
     })
 }
 
-async fn docs(State(service): State<Arc<Service>>, RawQuery(query): RawQuery) -> Result<Response, Error> {
+async fn docs(
+    State(service): State<Arc<Service>>,
+    Extension(document): Extension<Arc<Document>>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Error> {
     let query = parameter(query.as_deref(), "q").unwrap_or_default();
-    page(&Docs::of(service.document.value(&service.base_url), query.trim()))
+    page(&Docs::of(document.value(&service.base_url), query.trim()))
 }
 
 impl<'a> Docs<'a> {
@@ -294,20 +300,4 @@ fn ty(schema: &Value) -> String {
         (ty, "") => ty.to_owned(),
         (_, format) => format.to_owned(),
     }
-}
-
-pub(super) fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-pub(super) fn strings(value: &Value) -> impl Iterator<Item = &str> {
-    value.as_array().into_iter().flatten().filter_map(Value::as_str)
-}
-
-pub(super) fn members(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
-    let members: Option<&Map<String, Value>> = value.as_object();
-    members
-        .into_iter()
-        .flatten()
-        .map(|(name, value)| (name.as_str(), value))
 }

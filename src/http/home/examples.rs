@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::docs::{members, strings, text};
+use super::json::{members, strings, text};
 use crate::http::routes::resolved;
 
 /// How deep examples go: schemas may hold themselves.

@@ -3,6 +3,7 @@
 
 mod docs;
 mod examples;
+mod json;
 mod page;
 
 pub(super) use docs::routes;

@@ -3,24 +3,26 @@
 
 use std::sync::{Arc, OnceLock};
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::operation::Operation;
 use super::route::Route;
-use super::schema::take_named;
-use super::table::{Family, table};
-use crate::http::described;
 use crate::http::service::Service;
 
 const JSON: &str = "application/json";
 
-/// The document, made when it is first asked for.
-#[derive(Debug, Default)]
-pub(in crate::http) struct Document(OnceLock<Made>);
+/// The document, made when it is first asked for. The router hands it to its routes.
+#[derive(Debug)]
+pub(in crate::http) struct Document {
+    /// Describes the routes under a base URL.
+    describe: fn(&str) -> Value,
+    made: OnceLock<Made>,
+}
 
 #[derive(Debug)]
 struct Made {
@@ -29,14 +31,21 @@ struct Made {
 }
 
 impl Document {
+    pub(super) fn new(describe: fn(&str) -> Value) -> Document {
+        Document {
+            describe,
+            made: OnceLock::new(),
+        }
+    }
+
     /// The document as a value.
     pub(in crate::http) fn value(&self, base_url: &str) -> &Value {
         &self.of(base_url).value
     }
 
     fn of(&self, base_url: &str) -> &Made {
-        self.0.get_or_init(|| {
-            let value = described(base_url, &table());
+        self.made.get_or_init(|| {
+            let value = (self.describe)(base_url);
             Made {
                 bytes: value.to_string().into(),
                 value,
@@ -57,142 +66,7 @@ pub(super) fn routes() -> Vec<Route> {
     vec![Route::at("/openapi.json").get(document, operation.answers(&[JSON], &schema))]
 }
 
-async fn document(State(service): State<Arc<Service>>) -> Response {
-    let bytes = service.document.of(&service.base_url).bytes.clone();
+async fn document(State(service): State<Arc<Service>>, Extension(document): Extension<Arc<Document>>) -> Response {
+    let bytes = document.of(&service.base_url).bytes.clone();
     ([(CONTENT_TYPE, JSON)], bytes).into_response()
-}
-
-fn described(base_url: &str, families: &[Family]) -> Value {
-    let mut document = with_schemas_in_place(base_url, families);
-    let mut schemas = Map::new();
-    for part in ["paths", "components"] {
-        take_named(&mut document[part], &mut schemas);
-    }
-    document["components"]["schemas"] = schemas.into();
-    document
-}
-
-fn with_schemas_in_place(base_url: &str, families: &[Family]) -> Value {
-    let tags = families
-        .iter()
-        .map(|family| json!({"name": family.name, "description": family.about}));
-    json!({
-        "openapi": "3.1.0",
-        "info": {
-            "title": "Tabularium: health records in columns",
-            "version": env!("CARGO_PKG_VERSION"),
-            "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
-        },
-        "servers": [{"url": base_url}],
-        "tags": tags.collect::<Vec<_>>(),
-        "security": [{"oauth2": []}, {"bearer": []}],
-        "paths": paths(families),
-        "components": {
-            "securitySchemes": {
-                "oauth2": oauth2(base_url),
-                "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT",
-                    "description": "A patient or application access token"},
-                "keys": {"type": "http", "scheme": "basic",
-                    "description": "The publishable key as user name, the secret key as password"},
-            },
-            "responses": {
-                "outcome": refused("Why not, as an OperationOutcome", described::FHIR, &described::outcome()),
-                "oauth": refused("Why not, as OAuth says it", JSON, &described::oauth_error()),
-                "message": refused("Why not, in a sentence", JSON, &described::message()),
-            },
-        },
-    })
-}
-
-/// How programs get access tokens by themselves.
-fn oauth2(base_url: &str) -> Value {
-    let token_url = format!("{base_url}/oauth/token");
-    json!({
-        "type": "oauth2",
-        "description": "A patient token by consent, with PKCE (S256) and svc_external_id; an application token by a key pair",
-        "flows": {
-            "authorizationCode": {
-                "authorizationUrl": format!("{base_url}/oauth/authorize"), "tokenUrl": token_url, "refreshUrl": token_url,
-                "scopes": {
-                    "launch/patient": "Records of the patient who consents; always asked for",
-                    "offline_access": "Fresh records for as long as the consent lasts",
-                },
-            },
-            "clientCredentials": {"tokenUrl": token_url, "scopes": {}},
-        },
-    })
-}
-
-fn refused(description: &str, media: &str, schema: &Value) -> Value {
-    json!({"description": description, "content": {media: {"schema": schema}}})
-}
-
-fn paths(families: &[Family]) -> Map<String, Value> {
-    let mut paths = Map::new();
-    for family in families {
-        for route in family.routes.iter().filter(|route| !route.operations().is_empty()) {
-            let described = route
-                .operations()
-                .iter()
-                .map(|(method, operation)| ((*method).to_owned(), operation.at(route.path(), family.name)));
-            let mut described: Map<String, Value> = described.collect();
-            add_head(&mut described);
-            paths.insert(route.path().to_owned(), described.into());
-        }
-    }
-    paths
-}
-
-/// Wherever there is a GET there is a HEAD.
-fn add_head(path: &mut Map<String, Value>) {
-    let Some(mut head) = path.get("get").cloned() else {
-        return;
-    };
-    let id = head["operationId"].as_str().unwrap_or_default();
-    head["operationId"] = json!(format!("{id}Head"));
-    head["summary"] = json!("The head of what GET answers");
-    path.insert("head".to_owned(), head);
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::super::schema::resolved;
-    use super::*;
-
-    #[test]
-    fn ids_are_unique_and_every_operation_says_what_it_answers() {
-        let document = described("https://x", &table());
-        let mut ids = BTreeSet::new();
-        for (path, methods) in document["paths"].as_object().unwrap() {
-            for (method, operation) in methods.as_object().unwrap() {
-                let id = operation["operationId"].as_str().unwrap();
-                assert!(ids.insert(id.to_owned()), "{id} is there twice");
-                assert!(!operation["summary"].as_str().unwrap().is_empty());
-                let responses = operation["responses"].as_object().unwrap();
-                assert!(responses.len() > 1, "{method} {path} has no answer but refusals");
-                let content = responses
-                    .values()
-                    .filter_map(|response| response["content"].as_object());
-                for (media, content) in content.flatten() {
-                    let schema = resolved(&document, &content["schema"]);
-                    let is_one = ["type", "oneOf"].iter().any(|name| schema.get(name).is_some());
-                    assert!(is_one, "{method} {path} does not say what its {media} is");
-                }
-                let refusal = responses["default"]["$ref"].as_str().unwrap().replace("#/", "/");
-                assert!(document.pointer(&refusal).is_some(), "{refusal}");
-            }
-        }
-    }
-
-    #[test]
-    fn paths_are_declared_once() {
-        let mut seen = BTreeSet::new();
-        for family in table() {
-            for route in family.routes {
-                assert!(seen.insert(route.path()), "{} is there twice", route.path());
-            }
-        }
-    }
 }

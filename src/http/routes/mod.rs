@@ -6,6 +6,7 @@
 
 mod cross_origin;
 mod document;
+mod openapi;
 mod operation;
 mod refusals;
 mod route;
@@ -17,7 +18,6 @@ pub(super) use cross_origin::allow as allow_scripts;
 pub(super) use document::Document;
 pub(super) use operation::Operation;
 pub(super) use refusals::Refusals;
-pub(super) use route::Route;
+pub(super) use route::{Paths, Route};
 pub(super) use router::router;
 pub(super) use schema::{list, named, object, one_of, or_null, resolved, schema};
-pub(super) use table::{open_paths, script_paths};

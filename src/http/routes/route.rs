@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter};
+use rustc_hash::FxHashSet;
 
 use super::cross_origin;
 use super::operation::Operation;
@@ -17,6 +18,35 @@ pub(in crate::http) struct Route {
     operations: Vec<(&'static str, Operation)>,
     /// Whether the scripts of any page may read what it answers.
     for_scripts: bool,
+}
+
+/// The paths of routes that the frame treats differently.
+pub(in crate::http) struct Paths {
+    open: FxHashSet<&'static str>,
+    for_scripts: FxHashSet<&'static str>,
+}
+
+impl Paths {
+    pub(super) fn of(routes: &[Route]) -> Paths {
+        let paths = |is_meant: fn(&Route) -> bool| {
+            let routes = routes.iter().filter(|route| is_meant(route));
+            routes.map(Route::path).collect()
+        };
+        Paths {
+            open: paths(Route::is_open),
+            for_scripts: paths(Route::is_for_scripts),
+        }
+    }
+
+    /// Whether the route needs no credential.
+    pub(in crate::http) fn is_open(&self, route: &str) -> bool {
+        self.open.contains(route)
+    }
+
+    /// Whether the scripts of any page may read the route.
+    pub(in crate::http) fn is_for_scripts(&self, route: &str) -> bool {
+        self.for_scripts.contains(route)
+    }
 }
 
 impl Route {

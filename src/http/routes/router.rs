@@ -3,27 +3,35 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
+use axum::{Extension, Router};
 
+use super::document::Document;
+use super::openapi;
 use super::refusals::Refusals;
+use super::route::{Paths, Route};
 use super::table::table;
 use crate::http::auth::Caller;
 use crate::http::connect::nowhere;
 use crate::http::error::Error;
+use crate::http::fhir::capability::Capability;
 use crate::http::server::frame::frame;
 use crate::http::service::Service;
 
 /// All routes, within the frame.
 pub(in crate::http) fn router(service: Arc<Service>) -> Router {
-    let routes = table().into_iter().flat_map(|family| family.routes);
+    let routes: Vec<Route> = table().into_iter().flat_map(|family| family.routes).collect();
+    let paths = Arc::new(Paths::of(&routes));
     routes
+        .into_iter()
         .fold(Router::new(), |router, route| route.enter(router))
         .fallback(not_found)
         .method_not_allowed_fallback(unsupported)
-        .layer(from_fn_with_state(service.clone(), frame))
+        .layer(from_fn_with_state((service.clone(), paths), frame))
+        .layer(Extension(Arc::new(Document::new(openapi::described))))
+        .layer(Extension(Arc::new(Capability::default())))
         .with_state(service)
 }
 

@@ -1,8 +1,6 @@
 //! The families of routes, in the order in which the document shows them. A new family gets a line here, and nothing
 //! else.
 
-use rustc_hash::FxHashSet;
-
 use super::document;
 use super::route::Route;
 
@@ -14,18 +12,6 @@ pub(super) struct Family {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     pub(super) routes: Vec<Route>,
-}
-
-/// The paths of routes that need no credential.
-pub(in crate::http) fn open_paths() -> FxHashSet<&'static str> {
-    let routes = table().into_iter().flat_map(|family| family.routes);
-    routes.filter(Route::is_open).map(|route| route.path()).collect()
-}
-
-/// The paths of routes that the scripts of any page may read.
-pub(in crate::http) fn script_paths() -> FxHashSet<&'static str> {
-    let routes = table().into_iter().flat_map(|family| family.routes);
-    routes.filter(Route::is_for_scripts).map(|route| route.path()).collect()
 }
 
 /// All routes.

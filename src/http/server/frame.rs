@@ -15,7 +15,7 @@ use futures::FutureExt;
 use uuid::Uuid;
 
 use super::super::error::{Cause, Error};
-use super::super::routes::{Refusals, allow_scripts};
+use super::super::routes::{Paths, Refusals, allow_scripts};
 use super::super::service::Service;
 use super::super::throttle::{ClientAddress, Meter, client_address};
 use super::coding::Taken;
@@ -27,7 +27,11 @@ use super::request_id::RequestId;
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Answers a request within the frame.
-pub(in crate::http) async fn frame(State(service): State<Arc<Service>>, mut request: Request, next: Next) -> Response {
+pub(in crate::http) async fn frame(
+    State((service, paths)): State<(Arc<Service>, Arc<Paths>)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let started = Instant::now();
     let mut text = [0u8; uuid::fmt::Hyphenated::LENGTH];
     let id = Uuid::new_v4();
@@ -39,7 +43,7 @@ pub(in crate::http) async fn frame(State(service): State<Arc<Service>>, mut requ
     let personal = request.headers().contains_key(AUTHORIZATION);
     let mut response = match Taken::by(request.headers()) {
         Some(taken) => {
-            let response = charged(&service, request, next).await;
+            let response = charged(&service, &paths, request, next).await;
             match compressed(&service, taken, refusals.rendered(response)).await {
                 Ok(response) => response,
                 Err(error) => refusals.answer(&error),
@@ -49,10 +53,7 @@ pub(in crate::http) async fn frame(State(service): State<Arc<Service>>, mut requ
     };
     protect(response.headers_mut(), service.is_encrypted());
     // Refusals of the frame itself as well: a script is to learn that it asks too often.
-    if route
-        .as_ref()
-        .is_some_and(|route| service.script_paths.contains(route.as_str()))
-    {
+    if route.as_ref().is_some_and(|route| paths.is_for_scripts(route.as_str())) {
         allow_scripts(response.headers_mut());
     }
     if personal {
@@ -79,7 +80,7 @@ pub(in crate::http) async fn frame(State(service): State<Arc<Service>>, mut requ
 }
 
 /// Charges the request to its address if it needs no credential, has none, or has an invalid one.
-async fn charged(service: &Service, mut request: Request, next: Next) -> Response {
+async fn charged(service: &Service, paths: &Paths, mut request: Request, next: Next) -> Response {
     let rates = &service.limits.rates;
     if !rates.limit_anything() {
         return guarded(service, request, next).await;
@@ -92,7 +93,7 @@ async fn charged(service: &Service, mut request: Request, next: Next) -> Respons
     }
     let extensions = request.extensions();
     let route = extensions.get::<MatchedPath>();
-    let open = || route.is_some_and(|route| service.open_paths.contains(route.as_str()));
+    let open = || route.is_some_and(|route| paths.is_open(route.as_str()));
     let anonymous = !request.headers().contains_key(AUTHORIZATION) || open();
     if anonymous && let Err(error) = service.throttle.charge_address(address, extensions) {
         return error.into_response();

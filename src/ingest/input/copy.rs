@@ -73,3 +73,8 @@ impl Writer<'_> {
         }
     }
 }
+
+/// The properties of `meta` that the commit writes.
+pub(in crate::ingest) fn is_commit_property(name: &str) -> bool {
+    matches!(name, "versionId" | "lastUpdated")
+}

@@ -17,7 +17,7 @@ use super::super::references::rewrite::Rewrite;
 use super::super::rows::block::Splice;
 use super::super::sync::marked::Marked;
 use super::super::sync::synced::{Naming, is_source_id, source_target};
-use super::copy::{Edit, Writer};
+use super::copy::{Edit, Writer, is_commit_property};
 use super::filing::{Filing, file_under, is_never_shared, stands_for_another, texts_of_people};
 use crate::columns::json::{Value, push_quoted};
 use crate::fhir::reference::{Target as Relative, is_id};
@@ -404,11 +404,6 @@ impl<'t> Head<'t> {
             identifier,
         })
     }
-}
-
-/// The properties of `meta` that the commit writes.
-pub(in crate::ingest) fn is_commit_property(name: &str) -> bool {
-    matches!(name, "versionId" | "lastUpdated")
 }
 
 /// An id for a resource that has none: the same content gets the same one.

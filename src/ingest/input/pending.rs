@@ -3,8 +3,8 @@
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::source::LARGEST_DOCUMENT;
-
+/// The longest NDJSON line and the largest JSON document that is read, in bytes after decompression.
+pub const LARGEST_DOCUMENT: usize = 128 << 20;
 /// The initial capacity. Files of one resource are seldom larger.
 const FIRST: usize = 64 << 10;
 /// A text that is larger than this is given all the room that any text can need.

@@ -11,11 +11,9 @@ use flate2::read::MultiGzDecoder;
 
 use super::super::error::{IngestError, Reason, Refusal};
 use super::form::{has_lines, is_closed};
-use super::pending::{Pending, Spare};
+use super::pending::{LARGEST_DOCUMENT, Pending, Spare};
 use crate::lake::scratch::{TextFile, TextReader};
 
-/// The longest NDJSON line and the largest JSON document that is read, in bytes after decompression.
-pub const LARGEST_DOCUMENT: usize = 128 << 20;
 /// Lines are handed out in pieces of about this size.
 const PIECE: usize = 1 << 20;
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";

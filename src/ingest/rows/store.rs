@@ -12,9 +12,9 @@ use arrow::array::{BooleanArray, RecordBatch};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::error::IngestError;
+use super::super::options::Options;
 use super::super::references::known::{Opened, Rows};
 use super::super::references::library::deleted_rows;
-use super::super::session::Options;
 use super::super::summary::Summary;
 use super::super::sync::synced::{Synced, SyncedAttachment};
 use super::block::Block;

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use super::asked::is_asked_type;
 use super::shared::Shared;
 use super::stowed;
 use crate::ingest::error::IngestError;
@@ -202,7 +203,7 @@ impl Gatherer<'_> {
             let start = records.len();
             stowed::write(block, entry, file, records);
             let is_unfit = gathered.unfit.holds(&block.file, entry.origin);
-            if entry.owner <= APPLICATION_ONLY && Shared::is_asked_type(block.ty) && !is_unfit {
+            if entry.owner <= APPLICATION_ONLY && is_asked_type(block.ty) && !is_unfit {
                 gathered.shared().note(identity, entry.ordinal, &records[start..])?;
             }
             if records.len() >= CHUNK {

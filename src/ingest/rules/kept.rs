@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, AsArray};
 
-use super::shared::Shared;
+use super::asked::is_asked;
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
 use crate::ingest::error::IngestError;
@@ -153,7 +153,7 @@ impl Shelf {
             let refs = batch.column_by_name("shared_refs");
             let refs = refs.and_then(|column| column.as_list_opt::<i32>());
             if let Some(refs) = refs.and_then(|list| list.values().as_string_opt::<i32>()) {
-                let refs = refs.iter().flatten().filter(|name| Shared::is_asked(name));
+                let refs = refs.iter().flatten().filter(|name| is_asked(name));
                 kept.shared_refs.extend(refs.map(str::to_owned));
                 kept.shared_refs.sort_unstable();
                 kept.shared_refs.dedup();

@@ -8,6 +8,7 @@
 //! made and this one does not are deleted, in the same snapshot. Memory is bounded by a range, or by the facts of one
 //! large unit.
 
+mod asked;
 mod edited;
 mod gather;
 mod kept;

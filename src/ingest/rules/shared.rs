@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use super::asked::is_asked;
 use super::kept::Shelf;
 use super::stowed;
 use crate::columns::json::{Tape, Value};
@@ -17,14 +18,6 @@ use crate::ingest::references::condition::Keys;
 use crate::ingest::rows::block::lines;
 use crate::lake::scratch::Parts;
 
-/// Types that rules ask about.
-const ASKED: [&str; 5] = [
-    "Location",
-    "Medication",
-    "Organization",
-    "Practitioner",
-    "PractitionerRole",
-];
 /// Bytes of the input's records that are kept in memory. The rest is in a temporary file.
 const IN_MEMORY: usize = 48 << 20;
 /// The maximum number of records of the input that are kept, which bounds the memory of their places. What comes after
@@ -80,17 +73,6 @@ impl Shared {
         }
     }
 
-    /// Whether rules ask about what a reference `Type/id` leads to.
-    pub(super) fn is_asked(reference: &str) -> bool {
-        let name = reference.split('/').next().unwrap_or_default();
-        ASKED.contains(&name)
-    }
-
-    /// Whether rules ask about records of a type.
-    pub(super) fn is_asked_type(ty: TypeId) -> bool {
-        ASKED.contains(&facts().get(ty).name)
-    }
-
     /// Keeps a record, unless a later one of its id is there.
     pub(super) fn note(&mut self, identity: u128, ordinal: u64, record: &[u8]) -> Result<(), IngestError> {
         match self.places.get(&identity) {
@@ -137,7 +119,7 @@ impl Shared {
             id: record.id.to_owned(),
             text: record.text.to_owned(),
             refers_to: lines(record.shared_refs)
-                .filter(|name| Shared::is_asked(name))
+                .filter(|name| is_asked(name))
                 .map(str::to_owned)
                 .collect(),
         }))
@@ -251,7 +233,7 @@ fn references(text: &str) -> Vec<String> {
     fn of_text(text: &str) -> Option<String> {
         let target = Target::parse(text)?;
         let name = format!("{}/{}", facts().get(target.ty).name, target.id);
-        Shared::is_asked(&name).then_some(name)
+        is_asked(&name).then_some(name)
     }
     let (mut tape, mut found) = (Tape::new(), Vec::new());
     if let Ok(root) = tape.parse(text.as_bytes()) {

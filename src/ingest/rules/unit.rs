@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashSet;
 
 use super::Normalization;
+use super::asked::is_asked;
 use super::kept::{Filed, Kept, KeptRow, Shelf};
-use super::shared::{Reach, Shared};
+use super::shared::Reach;
 use super::stowed::Stowed;
 use crate::columns::json::{Tape, Value};
 use crate::fhir::TypeId;
@@ -160,7 +161,7 @@ impl Surveyed<'_> {
     pub(super) fn see(&mut self, stowed: &Stowed<'_>, json: Value<'_>) {
         let common = self.common;
         if common.synced.is_none() {
-            for name in lines(stowed.shared_refs).filter(|name| Shared::is_asked(name)) {
+            for name in lines(stowed.shared_refs).filter(|name| is_asked(name)) {
                 if !self.refers_to.contains(name) {
                     self.refers_to.insert(name.to_owned());
                 }

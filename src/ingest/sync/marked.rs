@@ -1,8 +1,7 @@
 //! The text of a synced resource: with our id, and with marks of its origin: `meta.source`, our tags after its own, and
 //! an identifier with the source's id.
 
-use super::super::input::copy::{Edit, Writer};
-use super::super::input::normalize::is_commit_property;
+use super::super::input::copy::{Edit, Writer, is_commit_property};
 use super::super::rows::block::Splice;
 use super::synced::Naming;
 use crate::columns::json::{Value, push_quoted};

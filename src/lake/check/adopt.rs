@@ -27,13 +27,13 @@ use crate::lake::commit::lock::WriteLock;
 use crate::lake::commit::mark::Mark;
 use crate::lake::commit::orphans;
 use crate::lake::commit::transaction::{file_name, sync_files};
-use crate::lake::commit::writer::{remove, sync_folder};
 use crate::lake::deletes;
 use crate::lake::erase::Intent;
 use crate::lake::error::LakeError;
 use crate::lake::owners::owner::OwnerKey;
 use crate::lake::owners::scope::Mode;
 use crate::lake::seal::{self, KekSource, Kind};
+use crate::lake::store::disk::{remove, sync_folder};
 use crate::lake::store::folder::Folder;
 use crate::lake::store::survey::survey;
 

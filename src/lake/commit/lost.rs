@@ -16,9 +16,9 @@ use super::super::catalog::{Exchange, StoredAttachment};
 use super::super::check::unattached;
 use super::super::error::LakeError;
 use super::super::seal::{KekSource, KeyId, KeyStore, Keys, Kind};
+use super::super::store::disk::remove;
 use super::super::store::folder::Folder;
 use super::super::store::open::{Lake, LakeOptions};
-use super::writer::remove;
 
 /// How much cannot be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

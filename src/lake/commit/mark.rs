@@ -16,8 +16,8 @@ use super::super::error::LakeError;
 use super::super::owners::owner::OwnerKey;
 use super::super::owners::scope::{Mode, PatientScope};
 use super::super::seal::Kind;
+use super::super::store::disk::sync_folder;
 use super::super::store::folder::Folder;
-use super::writer::sync_folder;
 use crate::private;
 
 /// The file's contents.

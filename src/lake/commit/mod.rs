@@ -1,5 +1,6 @@
 //! The one writer: commits snapshots and cleans up after interrupted writers.
 
+mod create;
 pub(super) mod lock;
 pub(super) mod lost;
 pub(super) mod mark;

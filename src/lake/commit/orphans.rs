@@ -14,6 +14,7 @@ use super::super::deletes;
 use super::super::erase::{Hindrance, meant};
 use super::super::owners::scope::Scope;
 use super::super::seal::Keys;
+use super::super::store::disk::remove;
 use super::super::store::folder::Folder;
 use super::super::store::survey::files_below;
 use crate::private;
@@ -70,7 +71,7 @@ pub(in crate::lake) fn remove_with_rows_of(folder: &Folder, in_place: &[PathBuf]
         if !may_hold(&path, scopes, folder.keys()) {
             continue;
         }
-        match super::writer::remove(&path) {
+        match remove(&path) {
             Ok(()) => tracing::info!(file = %path.display(), "removed a file that was moved aside, for an erasure"),
             Err(error) => left.push(error.to_string()),
         }

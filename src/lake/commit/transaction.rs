@@ -18,7 +18,8 @@ use super::super::error::LakeError;
 use super::super::owners::scope::Mode;
 use super::super::seal::{FileKey, Keys};
 use super::super::snapshot::{DataFile, Snapshot, TableSnapshot};
-use super::writer::{LakeWriter, remove};
+use super::super::store::disk::remove;
+use super::writer::LakeWriter;
 use super::written::WrittenFile;
 use crate::columns::layout::{ColumnRow, Layout, LayoutError};
 use crate::fhir::{TypeId, facts};
@@ -73,8 +74,16 @@ struct TableChange {
     replaced: BTreeSet<u64>,
 }
 
+impl LakeWriter {
+    /// Begins a transaction on the newest snapshot. Nothing of it is visible until it commits. Dropping it leaves no
+    /// trace.
+    pub fn begin(&mut self) -> Transaction<'_> {
+        Transaction::new(self)
+    }
+}
+
 impl<'w> Transaction<'w> {
-    pub(in crate::lake) fn new(writer: &'w mut LakeWriter) -> Transaction<'w> {
+    fn new(writer: &'w mut LakeWriter) -> Transaction<'w> {
         let left_orphans = std::mem::replace(&mut writer.leaves_orphans, true);
         let base = writer.lake().snapshot();
         // Whole milliseconds, as in FHIR's instants. Each is later than the one before, even if the clock is not.

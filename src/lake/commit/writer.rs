@@ -13,18 +13,15 @@ use super::super::catalog;
 use super::super::catalog::Expired;
 use super::super::erase::{Erased, ErasedIds, Intent};
 use super::super::error::LakeError;
-use super::super::owners::owner::OwnerKey;
 use super::super::owners::scope::Scope;
-use super::super::seal::{KekSource, Kind};
 use super::super::snapshot::Snapshot;
-use super::super::store::folder::Folder;
+use super::super::store::disk::{remove, sync_folder};
 use super::super::store::open::Lake;
 use super::super::store::survey::{Survey, survey};
 use super::lock::WriteLock;
 use super::mark::Mark;
 use super::orphans;
 use super::trace::Trace;
-use super::transaction::Transaction;
 
 /// A snapshot is kept this much longer than page links live: the process that hands links out may be another one and
 /// notice a commit with some delay.
@@ -55,44 +52,12 @@ pub struct LakeWriter {
     _lock: WriteLock,
 }
 
-/// Makes an empty lake unless there is one; a sealed one where `sealing` says whence the key comes that wraps
-/// its keys.
-pub(in crate::lake) fn create(folder: &Folder, now: i64, sealing: Option<&KekSource>) -> Result<(), LakeError> {
-    let data = folder.data();
-    crate::private::folder(&data).map_err(LakeError::io("create", &data))?;
-    let _lock = WriteLock::take(folder)?;
-    if !folder.has_catalog() {
-        catalog::refuse_without_catalog(folder)?;
-        let folder = &match sealing {
-            Some(source) => folder.clone().seal(source)?,
-            None => folder.clone(),
-        };
-        let key = OwnerKey::random();
-        // Before the catalog: a mark of a lake that was here would be above the new one.
-        Mark::of_new(key).write(folder, None)?;
-        catalog::create(folder, now, key)?;
+impl Lake {
+    /// Takes the lake's lock for writing. [`LakeError::Busy`] names the process that has it. Moves aside what an
+    /// interrupted writer left. [`LakeError::Mismatch`] if catalog and files do not match.
+    pub fn writer(&self) -> Result<LakeWriter, LakeError> {
+        LakeWriter::open(self.clone())
     }
-    if folder.has_catalog()
-        && let Some(source) = sealing
-    {
-        seal_empty(folder, source)?;
-    }
-    sync_folder(folder.path())
-}
-
-/// Seals a lake that has no commit yet. Any other lake stays as it is.
-fn seal_empty(folder: &Folder, source: &KekSource) -> Result<(), LakeError> {
-    let connection = catalog::open_writer(&folder.catalog())?;
-    catalog::check_version(&connection, folder)?;
-    if catalog::is_sealed(&connection)? || catalog::state(&connection)?.newest > 0 {
-        return Ok(());
-    }
-    folder.clone().seal(source)?;
-    catalog::list_expired_keys(&connection, std::iter::empty())?;
-    catalog::set_kind(&connection, Kind::Sealed)?;
-    let before = Mark::read(folder);
-    let mark = Mark::take(&connection, catalog::digest(&connection)?, before.as_ref())?;
-    mark.write(folder, before.as_ref())
 }
 
 impl LakeWriter {
@@ -137,12 +102,6 @@ impl LakeWriter {
     /// The lake that is written.
     pub fn lake(&self) -> &Lake {
         &self.lake
-    }
-
-    /// Begins a transaction on the newest snapshot. Nothing of it is visible until it commits. Dropping it leaves no
-    /// trace.
-    pub fn begin(&mut self) -> Transaction<'_> {
-        Transaction::new(self)
     }
 
     /// Moves aside the files that transactions of this writer may have left behind.
@@ -400,18 +359,4 @@ fn refuse_doubts(connection: &Connection, found: &Survey) -> Result<(), LakeErro
             "{doubt}, and {unnamed} files are there that it does not name"
         ))),
     }
-}
-
-pub(in crate::lake) fn remove(path: &Path) -> Result<(), LakeError> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(LakeError::io("remove", path)(error)),
-        _ => Ok(()),
-    }
-}
-
-/// Makes the names in a folder durable.
-pub(in crate::lake) fn sync_folder(dir: &Path) -> Result<(), LakeError> {
-    std::fs::File::open(dir)
-        .and_then(|dir| dir.sync_all())
-        .map_err(LakeError::io("sync", dir))
 }

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use crate::lake::attachment::is_sealed_file;
 use crate::lake::catalog;
-use crate::lake::commit::writer::{LakeWriter, remove as remove_file};
+use crate::lake::commit::writer::LakeWriter;
 use crate::lake::error::LakeError;
 use crate::lake::seal;
+use crate::lake::store::disk::remove as remove_file;
 use crate::lake::store::survey::{files_below, survey};
 
 /// Removes clear orphans from a sealed lake, and sealed orphans from an open lake, whose keys are about to be

@@ -8,8 +8,8 @@ use arrow::datatypes::Int64Type;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
+use super::erased::Erased;
 use super::intent::Intent;
-use super::run::Erased;
 use crate::lake::catalog;
 use crate::lake::commit::writer::LakeWriter;
 use crate::lake::erase::ledger::{ErasedSince, Whose};

@@ -15,10 +15,10 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
-use super::super::commit::writer::sync_folder;
 use super::super::error::LakeError;
 use super::super::owners::owner::OwnerKey;
 use super::super::owners::scope::Mode;
+use super::super::store::disk::sync_folder;
 use super::Erasure;
 use crate::private;
 

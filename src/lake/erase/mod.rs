@@ -8,6 +8,8 @@
 //! recorded erasures run together, so each file is rewritten once. The next writer finishes what a killed one began.
 
 mod again;
+mod collect;
+mod erased;
 mod evidence;
 mod identifiers;
 mod intent;
@@ -20,6 +22,7 @@ mod run;
 mod search;
 mod superseded;
 
+pub use erased::Erased;
 pub(super) use evidence::{Entry, subject};
 pub use evidence::{ErasedAttachment, ErasedFile, ErasedIds, Evidence, LakeState, ReplacingFile, Searched};
 pub use intent::Intent;
@@ -27,4 +30,3 @@ pub(super) use intent::{Erasure, Erasures};
 pub(super) use known::Known;
 pub(super) use prepare::{Fresh, Hindrance, meant, random_name, reasons};
 pub(super) use rewrite::rewrite;
-pub use run::Erased;

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::erased::Erased;
 use super::evidence::{ErasedFile, subject};
 use super::identifiers::Identifiers;
 use super::intent::{Erasure, Intent};
 use super::prepare::{Found, Fresh, Hindrance, Prepared, Wanted, collect_ids, meant, prepare, reasons};
-use crate::fhir::{TypeId, facts};
+use crate::fhir::facts;
 use crate::lake::catalog::{self, Exchange, StoredFile};
 use crate::lake::commit::transaction::sync_files;
 use crate::lake::commit::writer::LakeWriter;
@@ -22,24 +23,6 @@ use crate::lake::snapshot::{Snapshot, TableSnapshot};
 /// New files are exchanged for the old ones once they have this many bytes: that much more room is taken for a while,
 /// and that much work a kill may cost.
 pub(super) const AT_ONCE: u64 = 256 << 20;
-
-/// What an erasure took out of the lake.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Erased {
-    /// Resources that the newest snapshot had, by type.
-    pub resources: BTreeMap<TypeId, u64>,
-    /// Rows of all snapshots: earlier versions and deleted resources, too.
-    pub rows: u64,
-    /// Attachments of all snapshots, whose files were removed.
-    pub attachments: u64,
-    /// Files that were written again without them.
-    pub files_rewritten: u64,
-    /// Files that held nothing else.
-    pub files_removed: u64,
-    /// Places where erased bytes may remain although nobody can read them, one clause each: a file that could not be
-    /// read or replaced, or the catalog's log during a read. Each writer tries again.
-    pub left: Vec<String>,
-}
 
 impl Erased {
     fn add(&mut self, found: &Found) {

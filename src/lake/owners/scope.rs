@@ -5,8 +5,6 @@
 
 use std::sync::Arc;
 
-use super::super::store::open::Lake;
-
 /// Test or live data; each has its own DuckLake schema and tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mode {
@@ -45,14 +43,14 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// One person's imported records.
-    pub fn of_patient(lake: &Lake, application: &str, mode: Mode, patient: &str) -> Scope {
+    /// One person's imported records. `owners` are all that the person's rows may have.
+    pub fn of_patient(application: &str, mode: Mode, patient: &str, owners: Vec<i64>) -> Scope {
         Scope {
             mode,
             application: application.into(),
             patient: Some(Arc::new(PatientScope {
                 patients: vec![patient.to_owned()],
-                owners: lake.owners_of(application, patient),
+                owners,
                 authorizations: Vec::new(),
             })),
         }

@@ -16,8 +16,6 @@ use super::conditions::ranges::Ranges;
 use super::error::ScanError;
 use super::report::watch::Watch;
 use super::rows::clip::Clip;
-use super::rows::provider::LakeProvider;
-use super::rows::request::ScanRequest;
 use super::visible::shared_rows::SharedRows;
 use super::visible::system_columns::{Shown, SystemColumns};
 use crate::columns::layout::system_fields;
@@ -209,11 +207,6 @@ impl ScopedTable {
     /// All columns that are stored of the type, with their files' field ids. `None` if nothing is.
     pub fn stored_columns(&self) -> Option<&SchemaRef> {
         self.table.as_ref().map(|table| table.layout.schema())
-    }
-
-    /// A table provider for DataFusion over these rows. The locator columns follow the clipped ones.
-    pub fn provider(&self, request: ScanRequest) -> Arc<LakeProvider> {
-        Arc::new(LakeProvider::new(self.clone(), request))
     }
 
     pub(super) fn clip(&self, leaves: &LeafSet) -> Clip {

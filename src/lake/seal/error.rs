@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::key::KeyId;
+use super::key_id::KeyId;
 
 /// Why a key could not be made, kept, found or destroyed.
 #[derive(Debug, thiserror::Error)]

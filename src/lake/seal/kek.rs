@@ -13,7 +13,8 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use zeroize::Zeroizing;
 
 use super::error::SealError;
-use super::key::{KEY_BYTES, from_digits};
+use super::key::KEY_BYTES;
+use super::key_id::from_digits;
 
 /// The environment variable that has the key.
 pub const KEK_VARIABLE: &str = "TABULARIUM_LAKE_KEY";

@@ -1,70 +1,15 @@
 //! The key of one file, and its id, which everything outside of the keys database uses.
 
 use std::fmt;
-use std::str::FromStr;
 use std::sync::{Arc, Weak};
 
 use zeroize::Zeroizing;
 
 use super::error::SealError;
+use super::key_id::{ID_BYTES, KeyId};
 
 /// Bytes of a key: AES-256.
 pub const KEY_BYTES: usize = 32;
-const ID_BYTES: usize = 16;
-
-/// Names a file's key and tells nothing of it. Its text is 32 hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KeyId([u8; ID_BYTES]);
-
-impl KeyId {
-    /// The id as bytes, as Parquet's key metadata has it.
-    pub fn bytes(&self) -> &[u8; ID_BYTES] {
-        &self.0
-    }
-
-    /// The id of these bytes. `None` if they are no id.
-    pub fn from_bytes(bytes: &[u8]) -> Option<KeyId> {
-        bytes.try_into().ok().map(KeyId)
-    }
-}
-
-impl fmt::Display for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KeyId({self})")
-    }
-}
-
-/// A text that is no id of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no id of a key: it has 32 hexadecimal digits")]
-pub struct NoKeyId;
-
-impl FromStr for KeyId {
-    type Err = NoKeyId;
-
-    fn from_str(text: &str) -> Result<KeyId, NoKeyId> {
-        let bytes = from_digits(text).ok_or(NoKeyId)?;
-        KeyId::from_bytes(&bytes).ok_or(NoKeyId)
-    }
-}
-
-/// The bytes of hexadecimal digits. They may be a secret's.
-pub(super) fn from_digits(text: &str) -> Option<Zeroizing<Vec<u8>>> {
-    let digit = |letter: &u8| char::from(*letter).to_digit(16).map(|digit| digit as u8);
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    // Allocated at once: a vector that grows leaves copies of the secret behind.
-    let mut bytes = Zeroizing::new(Vec::with_capacity(pairs.len()));
-    for [high, low] in pairs {
-        bytes.push(digit(high)? << 4 | digit(low)?);
-    }
-    rest.is_empty().then_some(bytes)
-}
 
 /// The key of one file. Clones share it; it is overwritten in memory when the last one is dropped.
 #[derive(Clone, PartialEq, Eq)]
@@ -136,6 +81,7 @@ impl fmt::Debug for FileKey {
 
 #[cfg(test)]
 mod tests {
+    use super::super::key_id::NoKeyId;
     use super::*;
 
     #[test]

@@ -7,7 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::database::store::KeyStore;
 use super::error::SealError;
-use super::key::{FileKey, KeyId, LentKey};
+use super::key::{FileKey, LentKey};
+use super::key_id::KeyId;
 use super::kind::Kind;
 
 /// The keys of a lake, and the kind of the lake. Cheap to clone. Clones share both, so all of them notice when the lake

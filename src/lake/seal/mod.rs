@@ -12,6 +12,7 @@ mod file;
 mod files;
 mod kek;
 mod key;
+mod key_id;
 mod keys;
 mod kind;
 #[cfg(test)]
@@ -24,7 +25,8 @@ pub use database::rotate::Rotated;
 pub use database::store::{FILE as KEYS_FILE, KeyStore};
 pub use error::SealError;
 pub use kek::{KEK_VARIABLE, Kek, KekSource};
-pub use key::{FileKey, KEY_BYTES, KeyId};
+pub use key::{FileKey, KEY_BYTES};
+pub use key_id::KeyId;
 pub use keys::Keys;
 pub use kind::Kind;
 

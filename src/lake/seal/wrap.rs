@@ -6,7 +6,8 @@ use zeroize::Zeroizing;
 
 use super::error::SealError;
 use super::kek::Kek;
-use super::key::{FileKey, KEY_BYTES, KeyId};
+use super::key::{FileKey, KEY_BYTES};
+use super::key_id::KeyId;
 
 /// The first byte of everything wrapped: how the rest is to be read.
 const VERSION: u8 = 1;

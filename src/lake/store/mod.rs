@@ -1,6 +1,7 @@
 //! An open lake and its folder.
 
 pub(super) mod copy;
+pub(super) mod disk;
 pub(super) mod folder;
 pub mod image;
 pub(super) mod info;

@@ -12,7 +12,6 @@ use rusqlite::Connection;
 use super::super::catalog;
 use super::super::clock::{Clock, SystemClock};
 use super::super::commit::trace::{FileTrace, Trace};
-use super::super::commit::writer::LakeWriter;
 use super::super::enclose::EnclosingKey;
 use super::super::erase::Intent;
 use super::super::error::LakeError;
@@ -89,34 +88,6 @@ impl Lake {
     /// Opens the lake in `dir`. [`LakeError::Missing`] if there is none.
     pub fn open(dir: impl AsRef<Path>) -> Result<Lake, LakeError> {
         Lake::open_with(dir, LakeOptions::default())
-    }
-
-    /// Opens the lake in `dir`, first making an empty one if there is none.
-    pub fn open_or_create(dir: impl AsRef<Path>) -> Result<Lake, LakeError> {
-        Lake::open_or_create_with(dir, LakeOptions::default())
-    }
-
-    /// The same with options of the caller's.
-    pub fn open_or_create_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
-        let dir = dir.as_ref();
-        match Lake::open_with(dir, options.clone()) {
-            // An empty lake becomes a sealed one.
-            Err(LakeError::Missing(_) | LakeError::OtherKind { .. }) => match Lake::create_with(dir, options.clone()) {
-                // Another process is making it, or has made it and writes already.
-                Err(LakeError::Busy { .. }) if folder(dir)?.has_catalog() => Lake::open_with(dir, options),
-                made => made,
-            },
-            opened => opened,
-        }
-    }
-
-    /// Opens the lake in `dir`, or makes an empty one (and the folder). An empty lake becomes one of the requested
-    /// kind.
-    pub fn create_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
-        let folder = folder(dir.as_ref())?;
-        let is_sealed = options.sealed.unwrap_or(false);
-        super::super::commit::writer::create(&folder, options.clock.now(), is_sealed.then_some(&options.kek))?;
-        Lake::open_with(dir, options)
     }
 
     /// Opens the lake in `dir` with a clock and retention of the caller's.
@@ -240,7 +211,17 @@ impl Lake {
         self.0.owner_key
     }
 
-    pub(in crate::lake) fn enclosing_key(&self) -> &EnclosingKey {
+    /// Encloses a text for a use. The result is 16 bytes longer.
+    pub fn enclose(&self, text: &[u8], used: &[u8]) -> Vec<u8> {
+        self.enclosing_key().enclose(text, used)
+    }
+
+    /// Decrypts a text that was encrypted for this very use. `None` for anything else.
+    pub fn disclose(&self, enclosed: &[u8], used: &[u8]) -> Option<Vec<u8>> {
+        self.enclosing_key().disclose(enclosed, used)
+    }
+
+    fn enclosing_key(&self) -> &EnclosingKey {
         &self.0.enclosing_key
     }
 
@@ -292,12 +273,6 @@ impl Lake {
     /// milliseconds; continues while `go_on` returns `true`.
     pub fn warm(&self, go_on: impl FnMut() -> bool) -> Result<Warmed, ScanError> {
         self.0.data.warm(&self.snapshot(), go_on)
-    }
-
-    /// Takes the lake's lock for writing. [`LakeError::Busy`] names the process that has it. Moves aside what an
-    /// interrupted writer left. [`LakeError::Mismatch`] if catalog and files do not match.
-    pub fn writer(&self) -> Result<LakeWriter, LakeError> {
-        LakeWriter::open(self.clone())
     }
 
     /// Stops if another file has taken the catalog's name: this process knows the former one.
@@ -447,7 +422,7 @@ fn unlocked(folder: Folder, reader: &Connection, options: &LakeOptions) -> Resul
     folder.unlock(kind, &options.kek)
 }
 
-fn folder(dir: &Path) -> Result<Folder, LakeError> {
+pub(in crate::lake) fn folder(dir: &Path) -> Result<Folder, LakeError> {
     Folder::new(dir).map_err(LakeError::io("find", dir))
 }
 

@@ -10,7 +10,7 @@ use super::read::party::{Directory, Party};
 use super::read::text::{Name, Names, Object, day_of, quoted, year_of};
 use super::tables::plan_table;
 use crate::columns::json::Value;
-use crate::normalize::plan::Addition;
+use crate::normalize::additions::Addition;
 use crate::normalize::record::{Record, SourceId};
 use crate::normalize::report::Rule;
 

@@ -8,9 +8,9 @@ use super::read::code::{Code, NDC, RXNORM, concept};
 use super::read::own::{Order, Own};
 use super::read::party::{Party, undefined};
 use super::read::text::{Name, Object, When, quoted, reference};
+use crate::normalize::additions::Addition;
 use crate::normalize::codes::Codes;
 use crate::normalize::marks::PLACEHOLDER;
-use crate::normalize::plan::Addition;
 use crate::normalize::record::{Day, SourceId};
 use crate::normalize::report::Rule;
 

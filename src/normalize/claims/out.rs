@@ -6,10 +6,10 @@ use super::read::code::coding;
 use super::read::party::Directory;
 use super::read::text::{Name, Object, quoted};
 use crate::fhir::facts;
-use crate::normalize::plan::{Addition, Additions, Generated};
+use crate::normalize::additions::{Addition, Additions, Generated};
 use crate::normalize::record::{Source, SourceId};
 use crate::normalize::report::Rule;
-use crate::normalize::survey::Settings;
+use crate::normalize::settings::Settings;
 
 /// A record that a resource is made from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

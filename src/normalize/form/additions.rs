@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::columns::json::{Edits, Tape, Value};
+use crate::normalize::additions::Addition;
+use crate::normalize::compact::compact;
 use crate::normalize::contributed::{add_extension, add_items};
-use crate::normalize::form::compact;
 use crate::normalize::marks::Base;
-use crate::normalize::plan::Addition;
 use crate::normalize::report::{Report, Rule};
 
 /// Makes the additions of a record.

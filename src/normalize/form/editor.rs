@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::coding::{Form, form, trim};
 use super::displays::{Coding, Shown, key};
+use super::facts::Facts;
 use super::systems::{NDC, RXNORM, well_known};
-use super::{Facts, changed};
 use crate::columns::json::{Edits, Value};
 use crate::fhir::TypeId;
 use crate::normalize::codes::Codes;
@@ -106,7 +106,7 @@ impl<'e, 'm> Editor<'e, 'm> {
         if trimmed.len() < code.len() {
             self.edits.replace_str(*value, trimmed);
             self.trimmed += 1;
-            changed(self.report, Rule::Codes);
+            self.report.of(Rule::Codes).changed += 1;
         }
         let (_, system) = coding.system.as_ref()?;
         let canonical = well_known(system).filter(|canonical| *canonical != system);
@@ -131,10 +131,10 @@ impl<'e, 'm> Editor<'e, 'm> {
 
     fn count(&mut self, written: &Written<'_>) {
         if written.is_system {
-            changed(self.report, Rule::Systems);
+            self.report.of(Rule::Systems).changed += 1;
         }
         if written.is_code {
-            changed(self.report, Rule::Codes);
+            self.report.of(Rule::Codes).changed += 1;
         }
     }
 
@@ -164,7 +164,7 @@ impl<'e, 'm> Editor<'e, 'm> {
         if let Some(beside) = self.beside(display) {
             self.edits.append(object, &format!("_{name}"), &beside);
         }
-        changed(self.report, Rule::Displays);
+        self.report.of(Rule::Displays).changed += 1;
     }
 
     /// The properties of a new coding that say its display.
@@ -198,7 +198,7 @@ impl<'e, 'm> Editor<'e, 'm> {
         json += &self.display_json(display.as_ref());
         json.push('}');
         self.edits.push(list, &json);
-        changed(self.report, Rule::Mappings);
+        self.report.of(Rule::Mappings).changed += 1;
         display
     }
 
@@ -299,7 +299,7 @@ impl<'e> Visit<'e> for Editor<'e, '_> {
         };
         self.edits.replace_str(system, canonical);
         self.keep(value, &Coding::read(value));
-        changed(self.report, Rule::Systems);
+        self.report.of(Rule::Systems).changed += 1;
     }
 
     fn lacks(&mut self, value: Value<'e>, ty: TypeId, has: u64) {

@@ -2,9 +2,10 @@
 //!
 //! What another source's record gives stands beside a mark: the display, and the text of a reference that leads there.
 
-use super::Facts;
+use super::facts::Facts;
 use super::identifiers::{Identifier, fragment};
 use super::index::{EntryIndex, is_same_base, key};
+use super::knowledge::give;
 use crate::columns::json::{Edits, Value};
 use crate::fhir::reference::Reference;
 use crate::fhir::{TypeId, facts as r4};
@@ -17,8 +18,31 @@ use crate::normalize::walk::{self, Visit, resource_type};
 /// A reference is marked as dangling after this many syncs.
 const PATIENCE: u32 = 3;
 
+/// Edits the references of a record, and makes what it gains from others.
+pub(in crate::normalize) fn edit(
+    record: &Record<'_>,
+    base: &Base<'_>,
+    facts: &Facts,
+    edits: &mut Edits,
+    report: &mut Report,
+) {
+    references(record, base, facts, edits, report);
+    if facts.patients.is_empty() && facts.gains.is_empty() {
+        return;
+    }
+    let Some(place) = facts.index.find(record.resource_type, record.id) else {
+        return;
+    };
+    if let Some(others) = facts.patients.get(&place) {
+        patient_links(record, base, facts, others, edits, report);
+    }
+    if let Some(gains) = facts.gains.get(&place) {
+        give(record.json, base, gains, &facts.index, edits, report);
+    }
+}
+
 /// Edits the references of a record.
-pub(super) fn references(record: &Record<'_>, base: &Base<'_>, facts: &Facts, edits: &mut Edits, report: &mut Report) {
+fn references(record: &Record<'_>, base: &Base<'_>, facts: &Facts, edits: &mut Edits, report: &mut Report) {
     let mut editor = Editor {
         record,
         base,
@@ -30,7 +54,7 @@ pub(super) fn references(record: &Record<'_>, base: &Base<'_>, facts: &Facts, ed
 }
 
 /// Links a Patient to those of other sources. Links that the source has itself are not repeated.
-pub(super) fn patient_links(
+fn patient_links(
     record: &Record<'_>,
     base: &Base<'_>,
     facts: &Facts,

@@ -12,14 +12,15 @@ use super::identifiers::Identifier;
 use super::index::{EntryIndex, Index};
 use crate::columns::json::{Edits, Tape, Value};
 use crate::fhir::{TypeId, facts};
+use crate::normalize::compact::compact;
 use crate::normalize::contributed::add_items;
 use crate::normalize::form::displays::Coding;
 use crate::normalize::form::systems::NUCC;
-use crate::normalize::form::{self, canonical_code, canonical_system, compact};
+use crate::normalize::form::{self, canonical_code, canonical_system};
 use crate::normalize::marks::{Base, Origin};
 use crate::normalize::record::{Record, SourceId};
 use crate::normalize::report::{Report, Rule};
-use crate::normalize::survey::Settings;
+use crate::normalize::settings::Settings;
 
 /// A larger value is not kept, which bounds memory.
 const MAX_LENGTH: usize = 2000;

@@ -7,6 +7,7 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
+use super::attribute::attribute;
 use super::block::{Block, Blocks, push_collapsed};
 use super::narrative::Narrative;
 
@@ -74,14 +75,6 @@ pub(super) fn resolved(reference: &BytesRef<'_>) -> Result<String, &'static str>
         "nbsp" => Ok("\u{a0}".to_owned()),
         _ => Err("it has an entity that is not declared"),
     }
-}
-
-/// An attribute's value.
-pub(super) fn attribute(start: &BytesStart<'_>, name: &str) -> Option<String> {
-    let attribute = start.try_get_attribute(name).ok().flatten()?;
-    let value = attribute.normalized_value(XmlVersion::Implicit1_0).ok()?;
-    let value = value.trim();
-    (!value.is_empty()).then(|| value.to_owned())
 }
 
 #[derive(Default)]

@@ -6,6 +6,7 @@
 //! Invariant: for any bytes, adding an attachment ends, its memory is proportional to them, and the document can still
 //! be finished.
 
+mod attribute;
 mod block;
 mod cda;
 mod charset;

@@ -2,8 +2,8 @@
 
 use quick_xml::events::BytesStart;
 
+use super::attribute::attribute;
 use super::block::{Blocks, push_collapsed};
-use super::cda::attribute;
 
 /// A narrative while it is read.
 pub(super) struct Narrative {

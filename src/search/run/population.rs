@@ -28,7 +28,7 @@ use super::sorted;
 use crate::fhir::facts;
 use crate::fhir::storage::LeafSet;
 use crate::lake::scan::{FILE, LakeProvider, Locator, Predicate, ROW, ScanRequest, ScopedTable, Span, expression};
-use crate::plan::{Limit, On, OrderedLimitExec, Planner};
+use crate::plan::{Limit, On, OrderedLimitExec, Planner, SemiJoin};
 
 /// The matches of a page, and whether there are more; `owners` narrows the scan where the query names people.
 pub(in crate::search) async fn page(
@@ -324,7 +324,7 @@ impl Scan {
         };
         Ok(match self.joins.is_empty() {
             true => filtered,
-            false => On::over(&self.joins, filtered.build()?)?.into(),
+            false => SemiJoin::over(&self.joins, filtered.build()?)?.into(),
         })
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Client;
 use super::discovery::Configuration;
 use super::error::Error;
-use super::token::Registration;
+use super::registration::Registration;
 
 /// Where to send the patient.
 #[derive(Clone)]

@@ -5,7 +5,7 @@ use url::{Host, Url};
 use super::Client;
 use super::discovery::Configuration;
 use super::error::Error;
-use super::token::Registration;
+use super::registration::Registration;
 use crate::consent::ClientAuth;
 
 /// How a source reacts to the service's secret.

@@ -7,7 +7,7 @@ use super::authorize::Verifier;
 use super::discovery::Configuration;
 use super::error::Error;
 use super::http::{Answer, host, malformed};
-use super::realm::Realm;
+use super::registration::Registration;
 use super::secret::{encoded, is_about_client, ways};
 use crate::consent::ClientAuth;
 
@@ -16,21 +16,6 @@ const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const LONGEST: usize = 64 << 10;
 /// The maximum length of a Patient's id. R4 allows 64, but some sources use more.
 const LONGEST_ID: usize = 256;
-
-/// The service's registration with a source.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Registration {
-    /// The client id.
-    pub client_id: String,
-    /// The secret of a confidential client.
-    pub client_secret: Option<String>,
-    /// The scopes to request, separated by spaces.
-    pub scope: String,
-    /// How the source accepts the secret, if that is known.
-    pub client_auth: Option<ClientAuth>,
-    /// The addresses to which the secret may be sent; `None` for any address with TLS.
-    pub secret_at: Option<Realm>,
-}
 
 /// A source's grant.
 #[derive(Clone, PartialEq, Eq)]
@@ -49,14 +34,6 @@ pub struct Grant {
     pub id_token: Option<String>,
     /// How the source accepted the secret, if there is one.
     pub client_auth: Option<ClientAuth>,
-}
-
-impl std::fmt::Debug for Registration {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Registration")
-            .field("client_id", &self.client_id)
-            .finish_non_exhaustive()
-    }
 }
 
 impl std::fmt::Debug for Grant {

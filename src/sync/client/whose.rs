@@ -9,7 +9,8 @@ use super::discovery::Configuration;
 use super::error::Error;
 use super::identity::Provider;
 use super::realm::Realm;
-use super::token::{Grant, Registration, patient_id};
+use super::registration::Registration;
+use super::token::{Grant, patient_id};
 
 /// The known facts when a patient comes back from a source.
 #[derive(Clone, Copy, Debug)]

@@ -3,9 +3,6 @@
 use super::super::terminology::Terminology;
 use super::{ndc, systems};
 
-/// The property of RxNorm's concepts that names their ingredients.
-pub(in crate::terminology) const INGREDIENT: &str = "ingredient";
-
 impl Terminology {
     /// The RxNorm concept of an NDC of 11 digits: its code and its display.
     pub fn rxnorm(&self, ndc: &str) -> Option<(String, Option<String>)> {
@@ -24,7 +21,7 @@ impl Terminology {
             return Vec::new();
         };
         let mut codes: Vec<String> = rxnorm
-            .values(place, INGREDIENT)
+            .values(place, systems::INGREDIENT)
             .into_iter()
             .map(str::to_string)
             .collect();

@@ -91,6 +91,9 @@ pub(in crate::terminology) fn dotted(code: &str) -> Cow<'_, str> {
     }
 }
 
+/// The property of RxNorm's concepts that names their ingredients.
+pub(in crate::terminology) const INGREDIENT: &str = "ingredient";
+
 #[cfg(test)]
 mod tests {
     use super::*;

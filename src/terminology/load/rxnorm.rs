@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 
 use super::part::Part;
 use crate::published::Lines;
-use crate::terminology::codes::drugs::INGREDIENT;
+use crate::terminology::codes::systems::INGREDIENT;
 use crate::terminology::codes::{ndc, systems};
 use crate::terminology::error::TerminologyError;
 use crate::terminology::system::builder::Builder;

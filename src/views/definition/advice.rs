@@ -2,8 +2,9 @@
 //! columns that may have more values than they can hold or that are always empty, unused constants, and profiles that
 //! the view claims but does not meet. Warnings change no row.
 
-use super::column::{ANSI_TYPE, Kind};
+use super::column::ANSI_TYPE;
 use super::finding::{Finding, Findings};
+use super::kind::Kind;
 use super::raw::{Definition, RawColumn, RawSelect};
 use super::sql_type::SqlType;
 use crate::fhir::nearest::nearest;

@@ -8,25 +8,11 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef};
 
+use super::kind::Kind;
 use super::sql_type::SqlType;
 use crate::fhir::storage::{LIST_ITEM, Storage};
 use crate::fhir::{Kind as FhirKind, facts};
 use crate::fhirpath::{ItemType, System};
-
-/// The type of a column's values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// `true` and `false`.
-    Boolean,
-    /// Whole numbers of 32 bits.
-    Integer,
-    /// Decimals as text, with the digits they were written with.
-    Decimal,
-    /// Text: strings and codes, dates and times as written.
-    Text,
-    /// Values of several kinds, each as a JSON token.
-    Any,
-}
 
 /// A column of a view's output.
 #[derive(Clone, Debug, PartialEq, Eq)]

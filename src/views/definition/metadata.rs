@@ -3,7 +3,7 @@
 
 use super::element_path::ElementPath;
 use super::finding::Findings;
-use super::raw::{is_name, no_name};
+use super::name::{is_name, no_name};
 use super::read::{known, must_be, optional_text, present};
 use crate::columns::json::Value;
 use crate::fhir::outcome::IssueType;

@@ -272,18 +272,6 @@ fn required(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>, nam
     })
 }
 
-/// Names become columns of SQL tables: letters, digits and underscores, a letter first.
-pub(in crate::views) fn is_name(name: &str) -> bool {
-    name.starts_with(|first: char| first.is_ascii_alphabetic())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        && name.len() <= 255
-}
-
-/// The message for an invalid name.
-pub(in crate::views) fn no_name(name: &str) -> String {
-    format!("'{name}' is no name: it may have letters, digits and underscores, a letter first")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

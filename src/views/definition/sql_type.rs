@@ -6,7 +6,7 @@ use std::fmt;
 
 use arrow::datatypes::{DataType, TimeUnit};
 
-use super::column::Kind;
+use super::kind::Kind;
 
 /// A SQL type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

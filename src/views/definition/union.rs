@@ -1,8 +1,8 @@
 //! Whether the branches of a `unionAll` give the same columns: the same names in the same order, with values of the
 //! same types.
 
-use super::column::Kind;
 use super::finding::{Finding, Findings};
+use super::kind::Kind;
 use super::resolve::Placed;
 use super::sql_type::SqlType;
 use crate::fhir::outcome::IssueType;

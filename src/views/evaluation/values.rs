@@ -11,7 +11,8 @@ use arrow::array::{
 use arrow::compute::{cast, take};
 use arrow::datatypes::DataType;
 
-use super::super::definition::column::{Column, Kind, item_field};
+use super::super::definition::column::{Column, item_field};
+use super::super::definition::kind::Kind;
 use super::super::error::RunError;
 use super::relation::{Index, NONE};
 use crate::fhirpath::{Collection, Items, Values};

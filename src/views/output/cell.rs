@@ -3,7 +3,7 @@
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, ListArray, StringArray};
 use arrow::datatypes::Int32Type;
 
-use crate::views::definition::column::Kind;
+use crate::views::definition::kind::Kind;
 use crate::views::error::RunError;
 
 /// A column's values, of the kind the view says.

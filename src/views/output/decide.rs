@@ -8,7 +8,8 @@ use arrow::array::{Array, ArrayRef, AsArray};
 
 use crate::fhir::decimal::Decimal;
 use crate::fhir::temporal::{Precision, Temporal, TimeOfDay};
-use crate::views::definition::column::{Column, Kind};
+use crate::views::definition::column::Column;
+use crate::views::definition::kind::Kind;
 use crate::views::definition::sql_type::SqlType;
 
 /// The digits of a decimal in eight bytes, and the most that there can be.

@@ -78,7 +78,7 @@ mod tests {
     use arrow::datatypes::Int32Type;
 
     use super::*;
-    use crate::views::definition::column::Kind;
+    use crate::views::definition::kind::Kind;
     use crate::views::definition::sql_type::SqlType;
     use crate::views::view::schema;
 

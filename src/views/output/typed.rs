@@ -17,7 +17,8 @@ use base64::Engine;
 
 use crate::fhir::decimal::Decimal;
 use crate::fhir::temporal::{Precision, Temporal, TimeOfDay};
-use crate::views::definition::column::{Column, Kind, item_field};
+use crate::views::definition::column::{Column, item_field};
+use crate::views::definition::kind::Kind;
 use crate::views::definition::sql_type::SqlType;
 use crate::views::error::RunError;
 

@@ -12,7 +12,8 @@ use datafusion::common::{Column as Named, Result, ScalarValue};
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{Expr, Operator};
 
-use super::super::definition::column::{Column, Kind};
+use super::super::definition::column::Column;
+use super::super::definition::kind::Kind;
 use super::super::definition::sql_type::SqlType;
 use super::super::view::{Cell, Select, Steps, View};
 use super::super::written::WrittenView;

@@ -1,8 +1,8 @@
 //! Evaluates an expression without any input: over literals and the current time.
 
 use super::args::Args;
+use super::expression::{advise, explain, resource_type, wrong};
 use super::result::rendered;
-use super::{advise, explain, resource_type, wrong};
 use crate::cli::terminal::failure::Failure;
 use crate::fhir::{TypeId, facts};
 use crate::fhirpath::{CompileOptions, FhirPathError, Focus, Program, compile};

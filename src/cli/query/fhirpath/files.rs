@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::args::Args;
+use super::expression::{advise, explain, resource_type, wrong};
 use super::result::{Lines, rendered};
-use super::{advise, explain, resource_type, wrong};
 use crate::cli::query::run::{Input, documents};
 use crate::cli::terminal::failure::Failure;
 use crate::cli::terminal::input::{is_standard, standard_input};

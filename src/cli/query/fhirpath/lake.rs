@@ -9,8 +9,8 @@ use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::physical_plan::displayable;
 
 use super::args::Args;
+use super::expression::{advise, explain, resource_type, wrong};
 use super::result::Lines;
-use super::{advise, explain, resource_type, wrong};
 use crate::cli::lake::lake_scope::{scope, warn_of_nobody};
 use crate::cli::terminal::failure::Failure;
 use crate::fhirpath::{CompileOptions, compile};

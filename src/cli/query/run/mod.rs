@@ -15,11 +15,11 @@ use super::super::terminal::failure::Failure;
 use super::super::terminal::progress::Progress;
 use crate::fhir::TypeId;
 use crate::lake::{Lake, Scope};
-use crate::views::{Format, Resources, RunError, SharedRun};
+use crate::views::{Format, Resources, SharedRun};
 
 pub(in crate::cli) use args::{Args, FormatArgument, format_of, is_table, refuse_on_terminal};
 pub(in crate::cli) use files::{Input, documents};
-use outputs::Outputs;
+use outputs::{Outputs, failure};
 use targets::Target;
 
 /// Runs the views.
@@ -103,15 +103,5 @@ fn resources(arguments: &Args, lake: &Lake) -> Resources {
         patients,
         since,
         page: None,
-    }
-}
-
-/// Why a view did not give its rows.
-fn failure(target: &Target, error: RunError) -> Failure {
-    let message = format!("{}: {error}", target.file.display());
-    match error {
-        error if error.is_too_costly() => Failure::partial(message),
-        error if error.is_of_view() => Failure::input(message),
-        _ => Failure::other(message),
     }
 }

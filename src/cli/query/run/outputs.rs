@@ -1,6 +1,5 @@
 //! Where the rows of several views go.
 
-use super::failure;
 use super::targets::Target;
 use crate::cli::terminal::failure::{Failure, warn};
 use crate::cli::terminal::progress::Progress;
@@ -77,5 +76,15 @@ impl<'t> Outputs<'t> {
         }
         warnings.iter().for_each(|warning| warn(warning));
         Ok(failures)
+    }
+}
+
+/// Why a view did not give its rows.
+pub(super) fn failure(target: &Target, error: RunError) -> Failure {
+    let message = format!("{}: {error}", target.file.display());
+    match error {
+        error if error.is_too_costly() => Failure::partial(message),
+        error if error.is_of_view() => Failure::input(message),
+        _ => Failure::other(message),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::guide::Guide;
-use super::playground;
+use super::playground::{self, SEED};
 use crate::cli::configuration::address::listen;
 use crate::cli::lake::wait::Wait;
 use crate::cli::service::console;
@@ -31,7 +31,6 @@ use crate::terminology::Terminology;
 
 /// Where the generated records are written before they are imported.
 const POPULATION: &str = "population";
-pub(in crate::cli) const SEED: u64 = 1;
 /// A blood pressure. Most people of the population have one.
 const BLOOD_PRESSURE: &str = "http://loinc.org|85354-9";
 

@@ -26,6 +26,8 @@ const ADDRESS: &str = "127.0.0.1:8081";
 const OPTION: &str = "--sandbox-listen";
 /// The most people that a sandbox holds.
 const MAX_PEOPLE: u64 = 100_000;
+/// The seed of the sandbox and of its population.
+pub(super) const SEED: u64 = 1;
 
 /// What a newcomer is told.
 pub(in crate::cli) struct Playground {
@@ -54,7 +56,7 @@ pub(in crate::cli) fn open(
     let app = register(store, service, address)?;
     let settings = Settings {
         patients: people.clamp(1, MAX_PEOPLE),
-        seed: super::command::SEED,
+        seed: SEED,
         base_url: address.to_owned(),
         redirect_uris: Vec::new(),
         knobs: Vec::new(),

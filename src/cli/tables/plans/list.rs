@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::failure;
+use super::open::failure;
 use crate::cli::lake::info::bytes;
 use crate::cli::terminal::columns::listed;
 use crate::cli::terminal::failure::Failure;

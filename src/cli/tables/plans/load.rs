@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::failure;
+use super::open::failure;
 use crate::cli::terminal::failure::Failure;
 use crate::plans::{Folder, load};
 use crate::published::Shrink;

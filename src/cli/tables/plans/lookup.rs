@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{failure, open};
+use super::open::{failure, open};
 use crate::cli::terminal::failure::Failure;
 use crate::plans::Plan;
 

@@ -4,5 +4,7 @@ mod command;
 mod list;
 mod load;
 mod lookup;
+mod open;
 
-pub(in crate::cli) use command::{Args, failure, open, run};
+pub(in crate::cli) use command::{Args, run};
+pub(in crate::cli) use open::{failure, open};

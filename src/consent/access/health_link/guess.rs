@@ -1,9 +1,6 @@
 //! Trying a passcode. Wrong ones are counted for the link's whole life, however many come at once: a try is counted
 //! before it is checked, and given back if it was right. One link's tries are checked one after the other.
 
-use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
-
 use rusqlite::{OptionalExtension, params};
 
 use super::end::end_one;
@@ -26,33 +23,6 @@ pub enum Guess {
     Busy,
     /// There is no such link, or it is over.
     Over,
-}
-
-/// The links whose passcodes are being checked.
-#[derive(Debug, Default)]
-pub(in crate::consent) struct Guesses(Mutex<HashSet<String>>);
-
-/// A check under way.
-struct Check<'g> {
-    guesses: &'g Guesses,
-    link: &'g str,
-}
-
-impl Guesses {
-    fn begin<'g>(&'g self, link: &'g str) -> Option<Check<'g>> {
-        let is_first = {
-            let mut checked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            checked.insert(link.to_owned())
-        };
-        is_first.then(|| Check { guesses: self, link })
-    }
-}
-
-impl Drop for Check<'_> {
-    fn drop(&mut self) {
-        let mut checked = self.guesses.0.lock().unwrap_or_else(PoisonError::into_inner);
-        checked.remove(self.link);
-    }
 }
 
 impl HealthLinks<'_> {

@@ -7,6 +7,7 @@
 mod create;
 mod end;
 mod guess;
+mod guesses;
 mod passcode;
 mod row;
 mod visit;
@@ -17,7 +18,7 @@ pub use row::{HealthLink, HealthLinks, LinkContent};
 pub use visit::LinkFile;
 
 pub(in crate::consent) use end::{LINKS_OVER, end_links, over};
-pub(in crate::consent) use guess::Guesses;
+pub(in crate::consent) use guesses::Guesses;
 
 /// The maximum number of wrong passcodes in a link's life.
 pub const PASSCODE_ATTEMPTS: u32 = 10;

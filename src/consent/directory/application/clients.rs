@@ -9,7 +9,8 @@ use super::record::{about, known};
 use crate::consent::access::secret;
 use crate::consent::error::Error;
 use crate::consent::log::audit::{Actor, note};
-use crate::consent::store::{Store, mode_of};
+use crate::consent::mode::mode_of;
+use crate::consent::store::Store;
 use crate::lake::Mode;
 
 /// An application's identity in one mode.

@@ -2,7 +2,6 @@
 
 use rusqlite::Connection;
 
-use super::record::exists;
 use crate::consent::error::Error;
 
 /// The longest name of an application, in letters.
@@ -54,4 +53,9 @@ pub(super) fn free_id(connection: &Connection, name: &str) -> Result<String, Err
         free = format!("{id}-{at}");
     }
     Ok(free)
+}
+
+pub(super) fn exists(connection: &Connection, id: &str) -> Result<bool, Error> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM application WHERE id = ?1)";
+    Ok(connection.query_row(sql, [id], |row| row.get(0))?)
 }

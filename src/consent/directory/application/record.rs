@@ -4,13 +4,14 @@ use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
 use super::addresses::{add_origin, add_redirect_uri};
 use super::keys::{Key, NewKeys, make_keys};
-use super::names::{checked_id, checked_name, free_id};
+use super::names::{checked_id, checked_name, exists, free_id};
 use super::registration::use_registration_token;
 use crate::consent::access::secret;
 use crate::consent::error::Error;
 use crate::consent::log::audit::{About, Actor, note};
+use crate::consent::mode::mode_of;
 use crate::consent::states::named;
-use crate::consent::store::{Store, mode_of};
+use crate::consent::store::Store;
 use crate::lake::Mode;
 
 named! {
@@ -269,11 +270,6 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Application> {
         origins: Vec::new(),
         keys: Vec::new(),
     })
-}
-
-pub(super) fn exists(connection: &Connection, id: &str) -> Result<bool, Error> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM application WHERE id = ?1)";
-    Ok(connection.query_row(sql, [id], |row| row.get(0))?)
 }
 
 pub(super) fn known(connection: &Connection, id: &str) -> Result<(), Error> {

@@ -1,154 +1,45 @@
 //! The index over the store's directory, held in memory.
-//!
-//! The store counts the changes of its directory, those of other processes too. The index is made anew where the count
-//! is another one, and once an hour, since which organizations are popular changes without the directory.
 
-use std::cmp::Reverse;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rusqlite::{Connection, Row};
-
-use super::super::super::error::Error;
 use super::super::super::record::AuthorizationType;
-use super::super::super::store::mode_of;
-use super::super::endpoint::{EndpointStatus, Endpoints};
-use super::index::{Index, Known};
-use super::words::fold;
+use super::index::Index;
 use crate::lake::Mode;
 
 /// How long the popular organizations stay as they are.
 const FRESH_SECONDS: i64 = 3_600;
-/// For how long a grant makes an organization popular.
-const LATELY_SECONDS: i64 = 90 * 86_400;
-
-const LISTED: &str = "SELECT endpoint.id, endpoint.mode, endpoint.type, endpoint.name, label, organization.name,
-        organization.type, place, rank, COALESCE(granted.consents, 0)
-    FROM endpoint JOIN organization ON organization.id = endpoint.organization
-    LEFT JOIN organization_profile ON organization_profile.organization = organization.id
-    LEFT JOIN (SELECT endpoint, count(DISTINCT consent) AS consents FROM patient_authorization
-               WHERE authorized_at >= ?2 GROUP BY endpoint) AS granted ON granted.endpoint = endpoint.id
-    WHERE endpoint.status <> ?1";
 
 /// What is held of the directory.
 #[derive(Debug, Default)]
 pub(in crate::consent) struct Catalogue(Mutex<Option<Arc<Made>>>);
 
+impl Catalogue {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Option<Arc<Made>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// An index, and what it is of.
 #[derive(Debug)]
-struct Made {
+pub(super) struct Made {
     /// The count of changes when it was made.
-    change: i64,
-    made_at: i64,
-    index: Index,
+    pub(super) change: i64,
+    pub(super) made_at: i64,
+    pub(super) index: Index,
     /// By their numbers in the index.
-    endpoints: Vec<Numbered>,
+    pub(super) endpoints: Vec<Numbered>,
 }
 
 /// An endpoint by its number.
 #[derive(Debug)]
-struct Numbered {
-    id: String,
-    mode: Mode,
-    ty: AuthorizationType,
-}
-
-/// A row of the directory.
-struct Listed {
-    numbered: Numbered,
-    known: Known,
-    /// Consents that it was part of lately.
-    consents: i64,
-    /// Its place among all, by the operator's decision.
-    rank: Option<i64>,
-}
-
-impl Listed {
-    /// The most popular first, then the operator's choice, then by name.
-    fn order(&self) -> impl Ord + use<> {
-        let name = self.known.names.iter().find(|name| !name.is_empty());
-        let rank = self.rank.unwrap_or(i64::MAX);
-        let name = name.map(|name| fold(name));
-        (Reverse(self.consents), rank, name, self.numbered.id.clone())
-    }
-
-    fn read(row: &Row<'_>) -> rusqlite::Result<Listed> {
-        let labels: String = row.get(4)?;
-        // One that cannot be read is not shown anywhere else either.
-        let mut names: Vec<String> = serde_json::from_str(&labels).unwrap_or_default();
-        names.push(row.get(5)?);
-        Ok(Listed {
-            numbered: Numbered {
-                id: row.get(0)?,
-                mode: mode_of(&row.get::<_, String>(1)?),
-                ty: row.get(2)?,
-            },
-            known: Known {
-                names,
-                technical: row.get(3)?,
-                kind: row.get(6)?,
-                place: row.get(7)?,
-            },
-            rank: row.get(8)?,
-            consents: row.get(9)?,
-        })
-    }
+pub(super) struct Numbered {
+    pub(super) id: String,
+    pub(super) mode: Mode,
+    pub(super) ty: AuthorizationType,
 }
 
 impl Made {
-    fn is_fresh(&self, change: i64, now: i64) -> bool {
+    pub(super) fn is_fresh(&self, change: i64, now: i64) -> bool {
         self.change == change && self.made_at <= now && now < self.made_at + FRESH_SECONDS
     }
-}
-
-impl Endpoints<'_> {
-    /// The endpoints of a mode that a text means and that patients may choose, of these types (all where there are
-    /// none): the nearest first, at most `limit`. Without words the most popular come first.
-    pub(in crate::consent) fn meant(
-        &self,
-        mode: Mode,
-        text: &str,
-        types: &[AuthorizationType],
-        limit: usize,
-    ) -> Result<Vec<String>, Error> {
-        let made = self.made_catalogue()?;
-        let admits = |number: usize| {
-            let one = &made.endpoints[number];
-            one.mode == mode && (types.is_empty() || types.contains(&one.ty))
-        };
-        let found = made.index.find(text, limit, admits).into_iter();
-        Ok(found.map(|number| made.endpoints[number].id.clone()).collect())
-    }
-
-    /// The index as the directory is now. Whoever comes while it is made waits for it.
-    fn made_catalogue(&self) -> Result<Arc<Made>, Error> {
-        let now = self.store.clock().now();
-        let mut held = self.store.catalogue().0.lock().unwrap_or_else(PoisonError::into_inner);
-        let change = self.store.read(changes)?;
-        if let Some(made) = held.as_ref().filter(|made| made.is_fresh(change, now)) {
-            return Ok(made.clone());
-        }
-        let mut listed = self.store.read(|connection| listed(connection, now))?;
-        listed.sort_by_cached_key(Listed::order);
-        let (endpoints, known): (Vec<_>, Vec<_>) = listed.into_iter().map(|one| (one.numbered, one.known)).unzip();
-        let made = Arc::new(Made {
-            change,
-            made_at: now,
-            index: Index::of(&known),
-            endpoints,
-        });
-        *held = Some(made.clone());
-        Ok(made)
-    }
-}
-
-fn changes(connection: &Connection) -> Result<i64, Error> {
-    let mut statement = connection.prepare_cached("SELECT number FROM directory_change")?;
-    Ok(statement.query_row([], |row| row.get(0))?)
-}
-
-fn listed(connection: &Connection, now: i64) -> Result<Vec<Listed>, Error> {
-    let mut statement = connection.prepare(LISTED)?;
-    let since = now - LATELY_SECONDS;
-    let rows = statement.query_map(rusqlite::params![EndpointStatus::Unavailable, since], Listed::read)?;
-    Ok(rows.collect::<Result<_, _>>()?)
 }

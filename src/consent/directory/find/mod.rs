@@ -6,10 +6,12 @@
 //! | `index` | by which words an organization is found, and how far it is from each |
 //! | `misspelt` | which words a misspelt one may mean |
 //! | `query` | which organizations a query means, and in which order |
-//! | `catalogue` | which organizations of the store are searched; when the index is made anew |
+//! | `meant` | which organizations of the store are searched; when the index is made anew |
+//! | `catalogue` | the index as it is held in memory |
 
 mod catalogue;
 mod index;
+mod meant;
 mod misspelt;
 mod query;
 mod states;

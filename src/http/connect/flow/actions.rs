@@ -10,17 +10,19 @@ use chrono::{TimeZone, Utc};
 
 use super::super::language::{self, Texts};
 use super::super::page::answer::with_cookie;
-use super::super::page::ending::{Denial, denied, ended};
+use super::super::page::ending::{Denial, denied};
 use super::super::page::view::Wrong;
 use super::super::page::{notice, shown};
 use super::birth_date::{self, NoBirthDate};
+use super::choosing::{is_choosing, may_choose};
+use super::finish::finish;
 use super::interim::await_interim;
 use super::parameters::Parameters;
 use super::travel::{departure, stepped, to_provider, to_session, to_source};
 use super::visit::{Visit, fields, form, stored};
 use super::{cookie, places, ticket};
 use crate::consent::{
-    Details, Ended, Endpoint, EndpointStatus, Flow, FlowError, IdentityProvider, SessionKey, Step, Trouble, Usage, Way,
+    Details, Endpoint, EndpointStatus, Flow, FlowError, IdentityProvider, SessionKey, Step, Trouble, Usage, Way,
 };
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -109,29 +111,10 @@ async fn chosen(service: &Arc<Service>, visit: Visit, form: Parameters) -> Resul
     stepped(service, taken.await?.map(|()| to_session(service)))
 }
 
-/// Whether the patient can choose an organization now. The browser's back button leads here, so later steps count too.
-pub(in crate::http::connect) fn is_choosing(flow: &Flow) -> bool {
-    let step = matches!(
-        flow.progress.step,
-        Step::Choose | Step::Share { .. } | Step::Away { .. } | Step::Waiting { .. } | Step::Trouble { .. }
-    );
-    step && may_choose(flow)
-}
-
 /// Whether the patient tries a failed source again while others are connected.
 fn tries_again(flow: &Flow, endpoint: &str) -> bool {
     let failed = flow.errored().any(|one| one.endpoint == endpoint);
     flow.progress.step == Step::Hub && flow.request.way != Way::Choose && failed && may_choose(flow)
-}
-
-/// Whether the patient chooses organizations. They cannot if the application named the only one. If they must prove who
-/// they are, they choose after that.
-fn may_choose(flow: &Flow) -> bool {
-    match flow.request.way {
-        Way::Choose => flow.request.endpoint.is_none(),
-        Way::Search => true,
-        Way::Identity => flow.progress.verified.is_some(),
-    }
 }
 
 /// Whether patients of a mode can choose this endpoint.
@@ -430,54 +413,6 @@ async fn completed(service: &Arc<Service>, visit: Visit, _: Parameters) -> Resul
         return Ok(to_session(service));
     }
     finish(service, visit.texts, visit.key()).await
-}
-
-/// Ends the flow with the sources that are connected.
-pub(in crate::http::connect) async fn finish(
-    service: &Arc<Service>,
-    t: &'static Texts,
-    key: SessionKey,
-) -> Result<Response, Error> {
-    let done = stored(service, move |service| {
-        let finished = service.store.flows().finish(key);
-        let failed = match finished {
-            Err(FlowError::Store(error)) => {
-                tracing::error!(%error, "a flow could not be finished");
-                given_up(service, key).map(|flow| (flow, None))
-            }
-            finished => finished.map(|(flow, ended)| (flow, Some(ended))),
-        };
-        let (flow, ended) = failed?;
-        let application = service.store.applications().get(&flow.consent.application)?;
-        let lost = crate::consent::Error::UnknownApplication(flow.consent.application.clone());
-        Ok::<_, FlowError>((flow, ended, application.ok_or(lost)?))
-    });
-    match done.await? {
-        Ok((flow, ended_with, application)) => Ok(match ended_with {
-            Some(Ended::NoSource) | None => {
-                let denial = if ended_with.is_some() {
-                    Denial::NoFacilities
-                } else {
-                    Denial::NotFinished
-                };
-                denied(service, t, &flow, &application, denial)
-            }
-            Some(with) => ended(service, t, &flow, &application, &with),
-        }),
-        Err(error) => stepped(service, Err(error)),
-    }
-}
-
-/// Ends a flow that cannot be finished. If the store fails here too, the application still gets its answer, and the
-/// flow ends by timeout.
-fn given_up(service: &Service, key: SessionKey) -> Result<Flow, FlowError> {
-    match service.store.flows().cancel(key) {
-        Err(FlowError::Store(error)) => {
-            tracing::error!(%error, "a flow could not be ended");
-            service.store.flows().peek(key)?.ok_or(FlowError::Over)
-        }
-        ended => ended,
-    }
 }
 
 async fn cancelled(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {

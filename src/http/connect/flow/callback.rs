@@ -10,16 +10,18 @@ use axum::response::Response;
 
 use super::super::language::{self, Texts};
 use super::super::page::notice;
+use super::finish::finish;
+use super::granted::granted;
 use super::interim::await_interim;
 use super::parameters::Parameters;
 use super::travel::{
     SignInState, callback_of, identity_callback_of, patiently, provider_registration, registration, stepped, to_session,
 };
 use super::visit::{stored, visit};
-use super::{actions, cookie, places};
+use super::{cookie, places};
 use crate::consent::{
-    self, Attempt, Authorization, AuthorizationState, AuthorizationType, Credential, Display, Endpoint, Flow,
-    FlowError, Grant, IdentityProvider, Returned, SessionKey, SourceGrant, Step, Trouble, Way,
+    self, Attempt, Authorization, AuthorizationState, Display, Endpoint, Flow, FlowError, IdentityProvider, Returned,
+    SessionKey, Step, Trouble, Way,
 };
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -212,7 +214,7 @@ async fn source_answered(
     };
     match await_interim(service, work).await? {
         // If there is only one source to choose, its grant ends the flow.
-        Some(Ok(Some(_))) if alone => Ok(Some(actions::finish(service, t, key).await?)),
+        Some(Ok(Some(_))) if alone => Ok(Some(finish(service, t, key).await?)),
         Some(other) => stepped(service, other.map(|_| to_session(service))).map(Some),
         None => Ok(Some(to_session(service))),
     }
@@ -312,55 +314,6 @@ fn of_refusal(error: &client::Error) -> Trouble {
         client::Error::Refused { code, .. } => of_redirect(code),
         _ => Trouble::Down,
     }
-}
-
-/// Stores what a source granted; `assertion` is the ID token that the grant was made for, if there is one.
-pub(in crate::http::connect) async fn granted(
-    service: &Arc<Service>,
-    key: SessionKey,
-    authorization: Authorization,
-    flow: &Flow,
-    endpoint: &Endpoint,
-    grant: client::Grant,
-    assertion: Option<&str>,
-) -> Result<Result<Option<Flow>, FlowError>, Error> {
-    let owner = flow
-        .consent
-        .owner
-        .ok_or_else(|| Error::internal("a consent of the flow has no owner"))?;
-    let (endpoint, assertion) = (endpoint.clone(), assertion.map(str::to_owned));
-    let taken = stored(service, move |service| {
-        let now = service.store.clock().now();
-        let source_patient = grant.patient.unwrap_or_default();
-        let asked = endpoint.scope_for(authorization.usage);
-        let patient = service.lake.synced_id(owner, &endpoint.id, "Patient", &source_patient);
-        let credential = Credential {
-            expires_at: grant.expires_in.map(|seconds| now.saturating_add(seconds)),
-            access_token: grant.access_token,
-            // Access to a portal is one-time, so a refresh token is dropped.
-            refresh_token: grant
-                .refresh_token
-                .filter(|_| endpoint.ty != AuthorizationType::Credentials),
-            assertion,
-        };
-        let granted = SourceGrant {
-            grant: Grant {
-                patient: &patient,
-                source_patient: &source_patient,
-                scope_requested: &asked,
-                // A source that names no scope has granted what was requested (RFC 6749, section 5.1).
-                scope_granted: grant.scope.as_deref().unwrap_or(&asked),
-                refreshable: credential.refresh_token.is_some(),
-                max_auth_until: endpoint
-                    .max_auth_period
-                    .filter(|seconds| *seconds > 0)
-                    .map(|seconds| now + seconds),
-            },
-            credential: &credential,
-        };
-        service.store.flows().source_granted(key, &authorization.id, &granted)
-    });
-    Ok(taken.await?.map(Some))
 }
 
 /// Handles an identity provider's answer.

@@ -3,9 +3,12 @@
 pub(super) mod actions;
 pub(super) mod birth_date;
 pub(super) mod callback;
+pub(super) mod choosing;
 pub(super) mod cookie;
 pub(super) mod csrf;
 pub(super) mod entry;
+pub(super) mod finish;
+pub(super) mod granted;
 pub(super) mod interim;
 pub(super) mod parameters;
 pub(super) mod places;

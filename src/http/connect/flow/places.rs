@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::StreamExt;
 
-use super::callback::granted;
+use super::granted::granted;
 use super::travel::{configuration, patiently, registration};
 use super::visit::stored;
 use crate::consent::{

@@ -7,7 +7,6 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 
 use super::super::flow::cookie;
-use super::super::flow::visit::stored;
 use super::notice;
 use crate::consent::{Application, ConsentState, Display, Flow, SessionKey};
 use crate::http::service::Service;
@@ -32,7 +31,7 @@ pub(in crate::http::connect) async fn answer(
 ) -> Response {
     let open = cookie::read(service, headers, cookie::SESSION).map(|cookie| SessionKey::of(&cookie));
     let ended = cookie::read(service, headers, LEFT).and_then(|text| SessionKey::from_text(&text));
-    let found = stored(service, move |service| {
+    let found = service.blocking(move |service| {
         for key in open.into_iter().chain(ended) {
             if let Some(flow) = service.store.flows().peek(key)? {
                 let application = service.store.applications().get(&flow.consent.application)?;

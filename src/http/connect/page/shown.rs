@@ -7,10 +7,12 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
+use super::super::flow::choosing::is_choosing;
+use super::super::flow::finish::finish;
 use super::super::flow::parameters::Parameters;
 use super::super::flow::travel::{departure, to_session};
 use super::super::flow::visit::{Visit, present, stored, visit};
-use super::super::flow::{actions, cookie, csrf, places as located, ticket};
+use super::super::flow::{cookie, csrf, places as located, ticket};
 use super::super::language;
 use super::answer::{Policy, page, see_other};
 use super::duration::duration;
@@ -52,7 +54,7 @@ pub(in crate::http::connect) async fn page_of_session(
     // If there is only one source, its grant ends the flow. The waiting page comes here then.
     let alone = visit.flow.request.way == Way::Choose && !visit.is_framed();
     if alone && visit.flow.progress.step == Step::Hub && visit.flow.authorized().next().is_some() {
-        let finished = actions::finish(&service, t, visit.key()).await;
+        let finished = finish(&service, t, visit.key()).await;
         return finished.unwrap_or_else(|error| notice::broken(&service, t, error));
     }
     if visit.flow.progress.step == Step::Choose {
@@ -76,7 +78,7 @@ pub(in crate::http::connect) async fn find_page(
         Ok(visit) => visit,
         Err(response) => return response,
     };
-    if !actions::is_choosing(&visit.flow) {
+    if !is_choosing(&visit.flow) {
         return to_session(&service);
     }
     let t = visit.texts;

@@ -24,13 +24,13 @@ use super::run::other_method;
 use crate::columns::json::Tape;
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
 use crate::http::auth::Caller;
-use crate::http::error::Error;
+use crate::http::error::{Error, issue};
 use crate::http::routes::{Operation, Route, list, named, object, schema};
 use crate::http::service::Service;
 use crate::http::{body, described};
 use crate::search::Handling;
 use crate::terminology::Terminology;
-use crate::views::{Checked, Column, Finding, View};
+use crate::views::{Checked, Column, View};
 
 const JSON: [&str; 2] = ["application/fhir+json", "application/json"];
 const COLUMNS: &str = "columns";
@@ -203,14 +203,6 @@ fn outcome(checked: &Checked) -> OperationOutcome {
     // A definition that is no view has an error.
     let first = first.unwrap_or_else(|| information("there is nothing to say".to_owned()));
     issues.fold(OperationOutcome::new(first), OperationOutcome::and)
-}
-
-/// A finding, with the place inside an expression.
-pub(in crate::http) fn issue(finding: &Finding) -> Issue {
-    match finding.position {
-        Some(position) => finding.issue().diagnostics(format!("in the FHIRPath: {position}")),
-        None => finding.issue(),
-    }
 }
 
 fn described(column: &Column) -> Value {

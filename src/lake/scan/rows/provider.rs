@@ -29,6 +29,13 @@ pub struct LakeProvider {
     scans: Mutex<Vec<Arc<Scan>>>,
 }
 
+impl ScopedTable {
+    /// A table provider for DataFusion over these rows. The locator columns follow the clipped ones.
+    pub fn provider(&self, request: ScanRequest) -> Arc<LakeProvider> {
+        Arc::new(LakeProvider::new(self.clone(), request))
+    }
+}
+
 impl LakeProvider {
     pub(in crate::lake::scan) fn new(table: ScopedTable, request: ScanRequest) -> LakeProvider {
         let clip = table.clip(&request.leaves);

@@ -184,7 +184,7 @@ impl Scan {
     }
 
     pub(in crate::lake::scan) fn ends(&self) -> Ends {
-        Ends::of(&self.span, &self.table)
+        Ends::of(&self.span, self.table.table.as_deref())
     }
 
     /// The owners that it is narrowed to.

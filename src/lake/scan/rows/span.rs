@@ -5,8 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::super::lookup::locator::Locator;
-use super::super::table::ScopedTable;
-use crate::lake::snapshot::DataFile;
+use crate::lake::snapshot::{DataFile, TableSnapshot};
 
 /// A span of a table's rows in the table's order. The default is the whole table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,9 +68,9 @@ pub(in crate::lake::scan) struct Ends {
 impl Ends {
     /// If the table lacks the file of a row, nothing is read: such a start comes after all rows, and such an end before
     /// all rows.
-    pub(in crate::lake::scan) fn of(span: &Span, table: &ScopedTable) -> Ends {
+    pub(in crate::lake::scan) fn of(span: &Span, table: Option<&TableSnapshot>) -> Ends {
         let place = |locator: Locator| {
-            let file = table.table.as_ref()?.file(locator.file)?;
+            let file = table?.file(locator.file)?;
             Some((place_of(file), locator.row))
         };
         Ends {

@@ -7,7 +7,7 @@ use rusqlite::{Connection, backup};
 use rustc_hash::FxHashSet;
 
 use super::super::error::SealError;
-use super::super::key::KeyId;
+use super::super::key_id::KeyId;
 use super::scrub;
 use super::store::{self, FILE, KeyStore, NEW_FILE};
 use crate::private;

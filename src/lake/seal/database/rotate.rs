@@ -9,7 +9,7 @@ use rusqlite::{Connection, params};
 
 use super::super::error::SealError;
 use super::super::kek::Kek;
-use super::super::key::KeyId;
+use super::super::key_id::KeyId;
 use super::super::wrap::Wrapping;
 use super::scrub;
 use super::store::{self, KekRow, KeyStore};

@@ -13,7 +13,8 @@ use rustc_hash::FxHashMap;
 
 use super::super::error::SealError;
 use super::super::kek::Kek;
-use super::super::key::{FileKey, KeyId};
+use super::super::key::FileKey;
+use super::super::key_id::KeyId;
 use super::super::wrap::Wrapping;
 use super::scrub;
 use crate::private;

@@ -11,9 +11,9 @@ use super::own::Own;
 use super::party::Directory;
 use super::text::Names;
 use crate::fhir::facts;
-use crate::normalize::plan::{Additions, Generated};
+use crate::normalize::additions::{Additions, Generated};
 use crate::normalize::record::Record;
-use crate::normalize::survey::Settings;
+use crate::normalize::settings::Settings;
 
 /// The stored facts of claims, and of a source's own records that replace generated ones.
 #[derive(Debug, Default)]

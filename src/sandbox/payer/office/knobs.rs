@@ -7,6 +7,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// All kinds of documents. A knob sets the size of `large`; `missing` does not exist, and `forbidden` is refused.
+pub(in crate::sandbox::payer) const KINDS: &[&str] =
+    &["pdf", "text", "html", "rtf", "ccda", "large", "missing", "forbidden"];
+
 /// The settings of an organization. With the defaults it works correctly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -232,10 +236,9 @@ impl Knobs {
                 return Err(KnobError(format!("{name} is 0 or a status from 200 to 599")));
             }
         }
-        let is_document =
-            |name: &String| name == "all" || super::super::records::papers::KINDS.contains(&name.as_str());
+        let is_document = |name: &String| name == "all" || KINDS.contains(&name.as_str());
         if !knobs.attachments.iter().all(is_document) || knobs.attachment_bytes > 1 << 30 {
-            let kinds = super::super::records::papers::KINDS.join(", ");
+            let kinds = KINDS.join(", ");
             return Err(KnobError(format!(
                 "attachments are all, {kinds}; the large one has at most 2^30 bytes"
             )));
@@ -345,7 +348,6 @@ pub(in crate::sandbox::payer) fn strikes(count: &AtomicU64, every: u64) -> bool 
     let number = count.fetch_add(1, Ordering::SeqCst) + 1;
     every > 0 && number.is_multiple_of(every)
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;

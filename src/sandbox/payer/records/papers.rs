@@ -12,14 +12,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::super::office::knobs::Knobs;
+use super::super::office::knobs::{KINDS, Knobs};
 use super::super::office::people::Person;
 use super::row::Row;
 use crate::sandbox::people::calendar::{PRESENT, Text};
-
-/// All kinds of documents. A knob sets the size of `large`; `missing` does not exist, and `forbidden` is refused.
-pub(in crate::sandbox::payer) const KINDS: &[&str] =
-    &["pdf", "text", "html", "rtf", "ccda", "large", "missing", "forbidden"];
 
 /// A document.
 pub(in crate::sandbox::payer) struct Paper {

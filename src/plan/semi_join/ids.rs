@@ -20,7 +20,7 @@ use datafusion::physical_plan::{
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::OnceCell;
 
-use super::threads::at_once;
+use super::super::threads::at_once;
 use crate::columns::conditions::IdSet;
 
 /// Ids in a batch, where a set is given out as rows.

@@ -6,13 +6,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use datafusion::error::DataFusionError;
 use futures::{Stream, StreamExt};
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinSet;
 
-use super::threads::{current, own};
+use super::runtime::{Died, current, own};
 use crate::lake::scan::processors;
 
 /// Results of one part that may wait to be taken.
@@ -22,17 +21,6 @@ const WAITING: usize = 4;
 pub type Part<T, E> = Pin<Box<dyn Stream<Item = Result<T, E>> + Send>>;
 /// Parts in order. Each is asked for when a thread is there to run it.
 pub type Parts<T, E> = Box<dyn Iterator<Item = Part<T, E>> + Send>;
-
-/// A thread that ran a part has stopped unexpectedly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a thread of the plan stopped unexpectedly")]
-pub struct Died;
-
-impl From<Died> for DataFusionError {
-    fn from(died: Died) -> DataFusionError {
-        DataFusionError::External(Box::new(died))
-    }
-}
 
 /// How parts are run.
 #[derive(Clone, Copy, Debug)]
@@ -231,7 +219,7 @@ mod tests {
 
     use futures::stream::{iter, repeat_with};
 
-    use super::super::threads::Waiting;
+    use super::super::Waiting;
     use super::*;
 
     #[derive(Debug, PartialEq, Eq)]

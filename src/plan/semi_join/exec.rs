@@ -12,7 +12,6 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::TaskContext;
-use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::filter_pushdown::{ChildFilterDescription, FilterDescription, FilterPushdownPhase};
@@ -23,9 +22,8 @@ use datafusion::physical_plan::{
 };
 use futures::{TryStreamExt, stream};
 
+use super::dynamic_filter::Late;
 use super::ids::IdsExec;
-use super::late::Late;
-use super::nodes::SemiJoin;
 
 /// The condition of a semi-join: its label in plans, the plans that find ids, and the filter that receives them.
 #[derive(Clone, Debug)]
@@ -39,12 +37,7 @@ pub struct On {
 }
 
 impl On {
-    /// A logical plan with these conditions on its rows, which its filter has already.
-    pub fn over(joins: &[On], left: LogicalPlan) -> Result<LogicalPlan> {
-        joins.iter().try_fold(left, |left, on| SemiJoin::node(left, on.clone()))
-    }
-
-    /// The same of a physical plan.
+    /// A physical plan with these conditions on its rows, which its filter has already.
     pub fn over_physical(joins: &[On], left: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         let over = |left, on: &On| -> Arc<dyn ExecutionPlan> { Arc::new(SemiJoinExec::new(left, on.clone())) };
         joins.iter().fold(left, over)

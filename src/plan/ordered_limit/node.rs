@@ -12,47 +12,8 @@ use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalN
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 
-use super::ordered::OrderedLimitExec;
-
-/// Which rows of a table's order are taken. By default all, from its beginning.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Hash)]
-pub struct Limit {
-    /// Rows to leave out.
-    pub skip: usize,
-    /// Rows to take after them. `None` for all.
-    pub take: Option<usize>,
-    /// Whether rows are counted, and come, from the table's end.
-    pub backwards: bool,
-}
-
-impl Limit {
-    /// How many rows are looked for at most.
-    pub(super) fn max_rows(&self) -> Option<usize> {
-        self.take.map(|take| self.skip.saturating_add(take))
-    }
-
-    /// How many rows of a part of the table are looked for at most. Backwards, the last rows of a part are wanted, and
-    /// only its end tells which they are.
-    pub fn of_part(&self) -> Option<usize> {
-        self.max_rows().filter(|_| !self.backwards)
-    }
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.skip > 0 {
-            write!(f, "skip={}, ", self.skip)?;
-        }
-        match self.take {
-            Some(take) => write!(f, "take={take}")?,
-            None => f.write_str("take=all")?,
-        }
-        match self.backwards {
-            true => f.write_str(", backwards"),
-            false => Ok(()),
-        }
-    }
-}
+use super::exec::OrderedLimitExec;
+use super::limit::Limit;
 
 /// The rows of its input that a limit takes, in the table's order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Hash)]
@@ -108,7 +69,7 @@ impl UserDefinedLogicalNodeCore for OrderedLimit {
 }
 
 /// Makes the node's operator.
-pub(super) struct Ordered;
+pub(in crate::plan) struct Ordered;
 
 #[async_trait]
 impl ExtensionPlanner for Ordered {

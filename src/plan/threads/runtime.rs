@@ -4,12 +4,23 @@
 use std::sync::LazyLock;
 
 use datafusion::common::runtime::SpawnedTask;
+use datafusion::error::DataFusionError;
 use futures::{Stream, StreamExt};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinError;
 
-use super::ahead::Died;
 use crate::lake::scan::processors;
+
+/// A thread that ran a part has stopped unexpectedly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a thread of the plan stopped unexpectedly")]
+pub struct Died;
+
+impl From<Died> for DataFusionError {
+    fn from(died: Died) -> DataFusionError {
+        DataFusionError::External(Box::new(died))
+    }
+}
 
 /// The runtime of plans that are polled outside of any. `None` if the system gives no threads.
 pub(super) fn own() -> Option<&'static Handle> {

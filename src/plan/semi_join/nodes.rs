@@ -13,8 +13,8 @@ use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalN
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 
+use super::exec::{On, SemiJoinExec};
 use super::ids::{self, IdsExec};
-use super::semi_join::{On, SemiJoinExec};
 
 /// The set of ids of a plan's rows. The plan is physical already: its scan was decided at its turn, from the results of
 /// earlier plans.
@@ -95,7 +95,12 @@ pub struct SemiJoin {
 }
 
 impl SemiJoin {
-    pub(super) fn node(left: LogicalPlan, on: On) -> Result<LogicalPlan> {
+    /// A logical plan with these conditions on its rows, which its filter has already.
+    pub fn over(joins: &[On], left: LogicalPlan) -> Result<LogicalPlan> {
+        joins.iter().try_fold(left, |left, on| SemiJoin::node(left, on.clone()))
+    }
+
+    fn node(left: LogicalPlan, on: On) -> Result<LogicalPlan> {
         let ids = on.ids.iter().map(|exec| Ids::node(exec.clone()));
         let ids = ids.collect::<Result<_>>()?;
         let node = Arc::new(SemiJoin { left, ids, on });

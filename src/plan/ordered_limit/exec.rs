@@ -25,7 +25,7 @@ use datafusion::physical_plan::{
 };
 use futures::{Stream, StreamExt, TryStreamExt};
 
-use super::ahead::{Ahead, Pace, Part, Parts};
+use super::super::threads::{Ahead, Pace, Part, Parts};
 use super::limit::Limit;
 use crate::lake::scan::LakeScanExec;
 
@@ -269,7 +269,7 @@ mod tests {
     use datafusion::prelude::ident;
     use futures::executor::block_on;
 
-    use super::super::{OrderedLimit, Planned, Planner};
+    use super::super::super::{OrderedLimit, Planned, Planner};
     use super::*;
 
     /// A table whose parts have batches of this many numbered rows, and a column that nobody reads.
@@ -298,7 +298,7 @@ mod tests {
     fn rows(table: &LogicalPlan, limit: Limit) -> Vec<u32> {
         let (planner, planned) = planned(table, limit);
         let batches = planned.physical.execute(0, planner.context()).unwrap();
-        let batches = super::super::Waiting::new(batches).map(Result::unwrap);
+        let batches = super::super::super::Waiting::new(batches).map(Result::unwrap);
         let numbers = batches.map(|batch| batch.column(0).as_primitive::<UInt32Type>().values().to_vec());
         numbers.collect::<Vec<_>>().concat()
     }
@@ -350,7 +350,7 @@ mod tests {
         let (planner, planned) = planned(&table, limit);
         let ordered = planned.physical.downcast_ref::<OrderedLimitExec>().unwrap();
         let batches = ordered.execute(0, planner.context()).unwrap();
-        assert_eq!(super::super::Waiting::new(batches).count(), 1);
+        assert_eq!(super::super::super::Waiting::new(batches).count(), 1);
         let metrics = ExecutionPlan::metrics(ordered).unwrap();
         assert_eq!(metrics.sum_by_name("parts_begun").unwrap().as_usize(), 1);
     }

@@ -1,0 +1,49 @@
+//! What the command says of an expression: its typed program, its errors, its advice.
+
+use std::collections::BTreeSet;
+
+use super::super::resource_types::named;
+use super::args::Args;
+use crate::cli::terminal::failure::{Failure, warn};
+use crate::fhir::{TypeId, facts};
+use crate::fhirpath::{CompileOptions, FhirPathError, Program, typed};
+
+/// Prints the typed program and the columns it reads.
+pub(super) fn explain(arguments: &Args, ty: TypeId, options: &CompileOptions<'_>) -> Result<(), Failure> {
+    let (program, part) = typed(&arguments.expression, ty, options).map_err(|error| wrong(arguments, &error))?;
+    advise([&program]);
+    println!("{} over {}", arguments.expression, facts().get(ty).name);
+    print!("{part}");
+    let leaves: Vec<&str> = program.leaves().iter().map(String::as_str).collect();
+    println!("reads [{}]", leaves.join(", "));
+    Ok(())
+}
+
+/// What is wrong with the expression, and below it the place.
+pub(super) fn wrong(arguments: &Args, error: &FhirPathError) -> Failure {
+    let mut message = error.to_string() + &error.meant();
+    if let Some(at) = error.position()
+        && let Some(line) = arguments.expression.split('\n').nth(at.line as usize - 1)
+    {
+        // A tab in front of the place is as wide above as below.
+        let before = line.chars().take(at.column as usize - 1);
+        let before: String = before.map(|letter| if letter == '\t' { '\t' } else { ' ' }).collect();
+        message.push_str(&format!("\n  {line}\n  {before}^"));
+    }
+    match error.is_too_costly() {
+        true => Failure::partial(message),
+        false => Failure::input(message),
+    }
+}
+
+/// Warns of JSON's names in an expression, of each once.
+pub(super) fn advise<'p>(programs: impl IntoIterator<Item = &'p Program>) {
+    let names = programs.into_iter().flat_map(Program::json_names);
+    let names: BTreeSet<String> = names.map(ToString::to_string).collect();
+    names.iter().for_each(|name| warn(name));
+}
+
+/// The resource type of this name.
+pub(super) fn resource_type(name: &str) -> Result<TypeId, Failure> {
+    named(name).map_err(Failure::input)
+}

@@ -1,0 +1,20 @@
+//! The tables of plans beside a lake, and what a command says if they fail.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::cli::terminal::failure::Failure;
+use crate::plans::{PlanTables, PlansError};
+
+/// What lies beside the lake in `data`.
+pub(in crate::cli) fn open(data: &Path) -> Result<Arc<PlanTables>, Failure> {
+    PlanTables::open(data).map(Arc::new).map_err(failure)
+}
+
+/// A file that is given is the input's fault; one beside the lake is not.
+pub(in crate::cli) fn failure(error: PlansError) -> Failure {
+    match error.is_of_input() {
+        true => Failure::input(error.to_string()),
+        false => Failure::other(error),
+    }
+}

@@ -1,0 +1,99 @@
+//! One plan on its way: what its parts need to be written and read, and the first error.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use datafusion::common::DataFusionError;
+use datafusion::execution::TaskContext;
+use datafusion::execution::context::SessionState;
+
+use super::error::CodecError;
+use crate::lake::Lake;
+use crate::plan::Lates;
+use crate::search::Engine;
+use crate::terminology::Terminology;
+
+/// What every plan of a codec shares.
+pub(super) struct Known {
+    pub(super) lake: Lake,
+    pub(super) engine: Arc<Engine>,
+    pub(super) terminology: Option<Arc<Terminology>>,
+    pub(super) state: SessionState,
+    pub(super) context: Arc<TaskContext>,
+}
+
+/// One plan on its way. Cloning shares it.
+#[derive(Clone)]
+pub(super) struct Travel(Arc<Way>);
+
+struct Way {
+    codec: Arc<Known>,
+    lates: Lates,
+    /// Why it does not go on: DataFusion's errors are texts.
+    failed: Mutex<Option<CodecError>>,
+    /// Whether a scan was told something by the sort above it.
+    is_told: AtomicBool,
+}
+
+impl Travel {
+    pub(super) fn new(codec: &Arc<Known>) -> Travel {
+        Travel(Arc::new(Way {
+            codec: codec.clone(),
+            lates: Lates::default(),
+            failed: Mutex::default(),
+            is_told: AtomicBool::new(false),
+        }))
+    }
+
+    pub(super) fn lake(&self) -> &Lake {
+        &self.0.codec.lake
+    }
+
+    pub(super) fn engine(&self) -> &Engine {
+        &self.0.codec.engine
+    }
+
+    pub(super) fn terminology(&self) -> Option<Arc<Terminology>> {
+        self.0.codec.terminology.clone()
+    }
+
+    pub(super) fn state(&self) -> &SessionState {
+        &self.0.codec.state
+    }
+
+    pub(super) fn context(&self) -> Arc<TaskContext> {
+        self.0.codec.context.clone()
+    }
+
+    pub(super) fn lates(&self) -> &Lates {
+        &self.0.lates
+    }
+
+    /// Notes that a sort has to tell its scan what it keeps.
+    pub(super) fn note_told(&self) {
+        self.0.is_told.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_told(&self) -> bool {
+        self.0.is_told.load(Ordering::Relaxed)
+    }
+
+    /// Keeps the first error. DataFusion learns only that there is one.
+    pub(super) fn fail(&self, error: CodecError) -> DataFusionError {
+        let mut failed = self.0.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.get_or_insert(error);
+        DataFusionError::Plan("a part of the plan cannot travel".to_owned())
+    }
+
+    /// The error that was kept.
+    pub(super) fn failed(&self) -> Option<CodecError> {
+        self.0.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl fmt::Debug for Travel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Travel").finish_non_exhaustive()
+    }
+}

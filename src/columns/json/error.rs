@@ -1,0 +1,48 @@
+//! What can be wrong with a JSON text, and where.
+
+/// The deepest nesting of arrays and objects that is read.
+pub const MAX_DEPTH: usize = 100;
+
+/// A text that is not JSON, or JSON beyond what is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason} at byte {offset}")]
+pub struct JsonError {
+    /// Where in the text, in bytes from its start.
+    pub offset: usize,
+    /// What is wrong there.
+    pub reason: Reason,
+}
+
+/// What can be wrong with a JSON text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum Reason {
+    #[error("invalid UTF-8")]
+    Utf8,
+    #[error("the text ends too early")]
+    Incomplete,
+    #[error("expected a value")]
+    ExpectedValue,
+    #[error("expected a property name in double quotes")]
+    ExpectedKey,
+    #[error("expected ':' after the property name")]
+    ExpectedColon,
+    #[error("expected ',' or the end of the object")]
+    ExpectedCommaOrBrace,
+    #[error("expected ',' or the end of the array")]
+    ExpectedCommaOrBracket,
+    #[error("a number that JSON does not allow")]
+    Number,
+    #[error("an escape that JSON does not allow")]
+    Escape,
+    #[error("half of an escaped surrogate pair")]
+    Surrogate,
+    #[error("a control character inside a string")]
+    Control,
+    #[error("something after the end of the value")]
+    Trailing,
+    #[error("nested deeper than {MAX_DEPTH} levels")]
+    TooDeep,
+    #[error("a text of 4 GiB or more")]
+    TooLarge,
+}

@@ -1,0 +1,40 @@
+//! Gives up the keys whose sealing key is lost.
+
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::super::error::Error;
+use super::super::store::{FILE, Store, connected};
+use super::es256;
+use super::key_rows::{DiscardedKeys, purpose, rows};
+use super::seal::Sealer;
+
+impl Store {
+    /// Discards the signing keys of a folder's store that cannot be decrypted because their sealing key is lost. The
+    /// next opening makes a new key if no signing key is left.
+    pub fn discard_unreadable_keys(folder: &Path) -> Result<DiscardedKeys, Error> {
+        let path = folder.join(FILE);
+        let discarded =
+            connected(folder, &path).and_then(|(mut connection, sealer)| discard_unreadable(&mut connection, &sealer));
+        discarded.map_err(|error| error.at(&path))
+    }
+}
+
+/// Discards keys that cannot be decrypted, because their sealing key is lost.
+fn discard_unreadable(connection: &mut Connection, sealer: &Sealer) -> Result<DiscardedKeys, Error> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let (mut discarded, mut kept) = (Vec::new(), Vec::new());
+    for (kid, sealed) in rows(&transaction)? {
+        if sealer.unseal(&purpose(&kid), &sealed).is_err() {
+            transaction.execute("DELETE FROM signing_key WHERE kid = ?1", [&kid])?;
+            discarded.push(kid);
+        } else {
+            kept.push(kid);
+        }
+    }
+    let mut keys = DiscardedKeys { discarded, kept };
+    es256::discard_unreadable(&transaction, sealer, &mut keys)?;
+    transaction.commit()?;
+    Ok(keys)
+}

@@ -1,0 +1,47 @@
+//! Checks of texts that operators write into the directory.
+
+use url::Url;
+
+use super::super::error::Error;
+
+/// The maximum length of a name or label in characters, and the message for a longer one.
+pub(super) const LONGEST: (usize, &str) = (200, "is longer than 200 letters");
+
+/// A text that people and programs are shown.
+pub(super) fn checked(what: &str, text: &str) -> Result<(), Error> {
+    if text.trim().is_empty() {
+        return Err(Error::Invalid {
+            what: what.to_owned(),
+            problem: "is empty",
+        });
+    }
+    checked_line(what, text, LONGEST)
+}
+
+/// A line of at most this many characters, which may be empty.
+pub(super) fn checked_line(what: &str, text: &str, (longest, long): (usize, &'static str)) -> Result<(), Error> {
+    let problem = match text {
+        text if text.chars().count() > longest => long,
+        text if text.chars().any(char::is_control) => "has control characters",
+        _ => return Ok(()),
+    };
+    Err(Error::Invalid {
+        what: what.to_owned(),
+        problem,
+    })
+}
+
+/// An `http` or `https` address without query and fragment, its trailing slash taken off.
+pub(super) fn checked_base(text: &str) -> Result<&str, Error> {
+    let sound = Url::parse(text).is_ok_and(|url| {
+        let plain = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
+        matches!(url.scheme(), "http" | "https") && url.host().is_some() && plain
+    });
+    if sound && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(text.trim_end_matches('/'));
+    }
+    Err(Error::Invalid {
+        what: format!("the address {text:?}"),
+        problem: "is no http or https address without query and fragment",
+    })
+}

@@ -1,0 +1,124 @@
+//! Which organizations of the store are searched, and when the index over them is made anew.
+//!
+//! The store counts the changes of its directory, those of other processes too. The index is made anew where the count
+//! is another one, and once an hour, since which organizations are popular changes without the directory.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use rusqlite::{Connection, Row};
+
+use super::super::super::error::Error;
+use super::super::super::mode::mode_of;
+use super::super::super::record::AuthorizationType;
+use super::super::endpoint::{EndpointStatus, Endpoints};
+use super::catalogue::{Made, Numbered};
+use super::index::{Index, Known};
+use super::words::fold;
+use crate::lake::Mode;
+
+/// For how long a grant makes an organization popular.
+const LATELY_SECONDS: i64 = 90 * 86_400;
+
+const LISTED: &str = "SELECT endpoint.id, endpoint.mode, endpoint.type, endpoint.name, label, organization.name,
+        organization.type, place, rank, COALESCE(granted.consents, 0)
+    FROM endpoint JOIN organization ON organization.id = endpoint.organization
+    LEFT JOIN organization_profile ON organization_profile.organization = organization.id
+    LEFT JOIN (SELECT endpoint, count(DISTINCT consent) AS consents FROM patient_authorization
+               WHERE authorized_at >= ?2 GROUP BY endpoint) AS granted ON granted.endpoint = endpoint.id
+    WHERE endpoint.status <> ?1";
+
+/// A row of the directory.
+struct Listed {
+    numbered: Numbered,
+    known: Known,
+    /// Consents that it was part of lately.
+    consents: i64,
+    /// Its place among all, by the operator's decision.
+    rank: Option<i64>,
+}
+
+impl Listed {
+    /// The most popular first, then the operator's choice, then by name.
+    fn order(&self) -> impl Ord + use<> {
+        let name = self.known.names.iter().find(|name| !name.is_empty());
+        let rank = self.rank.unwrap_or(i64::MAX);
+        let name = name.map(|name| fold(name));
+        (Reverse(self.consents), rank, name, self.numbered.id.clone())
+    }
+
+    fn read(row: &Row<'_>) -> rusqlite::Result<Listed> {
+        let labels: String = row.get(4)?;
+        // One that cannot be read is not shown anywhere else either.
+        let mut names: Vec<String> = serde_json::from_str(&labels).unwrap_or_default();
+        names.push(row.get(5)?);
+        Ok(Listed {
+            numbered: Numbered {
+                id: row.get(0)?,
+                mode: mode_of(&row.get::<_, String>(1)?),
+                ty: row.get(2)?,
+            },
+            known: Known {
+                names,
+                technical: row.get(3)?,
+                kind: row.get(6)?,
+                place: row.get(7)?,
+            },
+            rank: row.get(8)?,
+            consents: row.get(9)?,
+        })
+    }
+}
+
+impl Endpoints<'_> {
+    /// The endpoints of a mode that a text means and that patients may choose, of these types (all where there are
+    /// none): the nearest first, at most `limit`. Without words the most popular come first.
+    pub(in crate::consent) fn meant(
+        &self,
+        mode: Mode,
+        text: &str,
+        types: &[AuthorizationType],
+        limit: usize,
+    ) -> Result<Vec<String>, Error> {
+        let made = self.made_catalogue()?;
+        let admits = |number: usize| {
+            let one = &made.endpoints[number];
+            one.mode == mode && (types.is_empty() || types.contains(&one.ty))
+        };
+        let found = made.index.find(text, limit, admits).into_iter();
+        Ok(found.map(|number| made.endpoints[number].id.clone()).collect())
+    }
+
+    /// The index as the directory is now. Whoever comes while it is made waits for it.
+    fn made_catalogue(&self) -> Result<Arc<Made>, Error> {
+        let now = self.store.clock().now();
+        let mut held = self.store.catalogue().lock();
+        let change = self.store.read(changes)?;
+        if let Some(made) = held.as_ref().filter(|made| made.is_fresh(change, now)) {
+            return Ok(made.clone());
+        }
+        let mut listed = self.store.read(|connection| listed(connection, now))?;
+        listed.sort_by_cached_key(Listed::order);
+        let (endpoints, known): (Vec<_>, Vec<_>) = listed.into_iter().map(|one| (one.numbered, one.known)).unzip();
+        let made = Arc::new(Made {
+            change,
+            made_at: now,
+            index: Index::of(&known),
+            endpoints,
+        });
+        *held = Some(made.clone());
+        Ok(made)
+    }
+}
+
+fn changes(connection: &Connection) -> Result<i64, Error> {
+    let mut statement = connection.prepare_cached("SELECT number FROM directory_change")?;
+    Ok(statement.query_row([], |row| row.get(0))?)
+}
+
+fn listed(connection: &Connection, now: i64) -> Result<Vec<Listed>, Error> {
+    let mut statement = connection.prepare(LISTED)?;
+    let since = now - LATELY_SECONDS;
+    let rows = statement.query_map(rusqlite::params![EndpointStatus::Unavailable, since], Listed::read)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}

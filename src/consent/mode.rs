@@ -1,0 +1,12 @@
+//! The mode of a row, as the store spells it.
+
+use crate::lake::Mode;
+
+/// The schema admits two spellings only.
+pub(super) fn mode_of(text: &str) -> Mode {
+    if text == Mode::Live.schema() {
+        Mode::Live
+    } else {
+        Mode::Test
+    }
+}

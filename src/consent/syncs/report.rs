@@ -1,0 +1,201 @@
+//! The results of sync jobs by type: what was stored and what was missing. Kept with the job, for the operator and the
+//! application.
+//!
+//! Invariant: no result contains record contents, tokens, paths or queries. A reason names types, categories, hosts and
+//! statuses.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, params};
+
+use super::super::error::Error;
+use super::missing::Missing;
+use crate::normalize::Counts;
+
+/// Entries of one type that are kept of a job.
+const OF_TYPE: usize = 12;
+
+/// Letters of a detail that are kept.
+const LONGEST: usize = 300;
+
+/// The result of a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobReport {
+    /// The missing records.
+    pub missing: Vec<Missing>,
+    /// Records that it brought by type, whether they were new or not.
+    pub counts: Vec<(String, u64)>,
+    /// The counts of normalization, by rule.
+    pub rules: Vec<(String, Counts)>,
+    /// The counts of attachments. Unknown for jobs of earlier releases.
+    pub attachments: Option<AttachmentCounts>,
+}
+
+/// The counts of a job's attachments, by result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AttachmentCounts {
+    /// Fetched by this job.
+    pub fetched: u64,
+    /// Not fetched again, because the record's description of them has not changed.
+    pub kept: u64,
+    /// Left at the source: too large, or too many.
+    pub at_source: u64,
+    /// Not to be had.
+    pub missing: u64,
+}
+
+impl AttachmentCounts {
+    /// The counts in words. `None` without attachments.
+    pub fn told(self) -> Option<String> {
+        let counts = [
+            (self.fetched, "fetched"),
+            (self.kept, "kept"),
+            (self.at_source, "left at the source"),
+            (self.missing, "missing"),
+        ];
+        let parts: Vec<String> = counts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+}
+
+impl JobReport {
+    /// The missing records in at most this many entries per type. The last entry counts the rest. So many entries of
+    /// one type do not push out another type.
+    pub(in crate::consent) fn shortened(&self, of_type: usize) -> Vec<Missing> {
+        let mut by_type: Vec<(&str, Vec<&Missing>)> = Vec::new();
+        for one in &self.missing {
+            match by_type.iter_mut().find(|(ty, _)| *ty == one.ty) {
+                Some((_, entries)) => entries.push(one),
+                None => by_type.push((&one.ty, vec![one])),
+            }
+        }
+        let mut short = Vec::new();
+        for (_, entries) in by_type {
+            let listed = match entries.len() {
+                count if count <= of_type => count,
+                _ => of_type.saturating_sub(1),
+            };
+            let (listed, rest) = entries.split_at(listed);
+            short.extend(listed.iter().map(|one| (*one).clone()));
+            short.extend(counted(rest));
+        }
+        short
+    }
+}
+
+/// One entry in the place of several of a type.
+fn counted(rest: &[&Missing]) -> Option<Missing> {
+    let first = rest.first()?;
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for one in rest {
+        *reasons.entry(one.reason.name()).or_default() += 1;
+    }
+    let reasons: Vec<String> = reasons.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    Some(Missing {
+        ty: first.ty.clone(),
+        part: None,
+        reason: first.reason,
+        status: None,
+        records: rest.iter().map(|one| one.records).sum(),
+        detail: format!("and {} more like these: {}", rest.len(), reasons.join(", ")),
+    })
+}
+
+/// Stores a job's results in the transaction that ends it.
+pub(in crate::consent) fn keep_report(connection: &Connection, job: &str, report: &JobReport) -> Result<(), Error> {
+    let sql = "INSERT INTO sync_missing (job, ordinal, type, part, reason, status, records, detail)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    let mut statement = connection.prepare_cached(sql)?;
+    for (ordinal, one) in report.shortened(OF_TYPE).iter().enumerate() {
+        let detail: String = one.detail.chars().take(LONGEST).collect();
+        let ordinal = ordinal as i64;
+        statement.execute(params![
+            job,
+            ordinal,
+            one.ty,
+            one.part,
+            one.reason,
+            one.status,
+            one.records,
+            detail
+        ])?;
+    }
+    let mut statement =
+        connection.prepare_cached("INSERT OR REPLACE INTO sync_count (job, type, records) VALUES (?1, ?2, ?3)")?;
+    for (ty, records) in &report.counts {
+        statement.execute(params![job, ty, records])?;
+    }
+    let sql = "INSERT OR REPLACE INTO sync_rule (job, rule, made, changed, unaltered, dangling)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let mut statement = connection.prepare_cached(sql)?;
+    for (rule, did) in &report.rules {
+        statement.execute(params![job, rule, did.made, did.changed, did.left, did.dangling])?;
+    }
+    if let Some(counts) = &report.attachments {
+        let sql = "INSERT OR REPLACE INTO sync_attachment (job, fetched, kept, at_source, missing)
+                   VALUES (?1, ?2, ?3, ?4, ?5)";
+        let mut statement = connection.prepare_cached(sql)?;
+        statement.execute(params![
+            job,
+            counts.fetched,
+            counts.kept,
+            counts.at_source,
+            counts.missing
+        ])?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::consent::syncs::missing::MissingReason;
+
+    fn part(ty: &str, number: usize, reason: MissingReason) -> Missing {
+        Missing {
+            ty: ty.to_owned(),
+            part: Some(format!("category={number}")),
+            reason,
+            status: Some(400),
+            records: Some(2),
+            detail: "no".to_owned(),
+        }
+    }
+
+    #[test]
+    fn late_types_are_kept_however_much_is_missing_of_early_ones() {
+        // 200 entries were kept in the order of types: after 300 entries of Observation, the missing Procedures were
+        // not listed.
+        let mut missing: Vec<Missing> = (0..300)
+            .map(|number| part("Observation", number, MissingReason::NotServed))
+            .collect();
+        missing[299].reason = MissingReason::Forbidden;
+        missing.push(part("Procedure", 0, MissingReason::Forbidden));
+        let report = JobReport {
+            missing,
+            counts: Vec::new(),
+            rules: Vec::new(),
+            attachments: None,
+        };
+        let short = report.shortened(OF_TYPE);
+        assert_eq!(short.len(), OF_TYPE + 1);
+        assert_eq!(short[OF_TYPE].ty, "Procedure");
+        let more = &short[OF_TYPE - 1];
+        assert_eq!(
+            more.line(),
+            "Observation and 289 more like these: 1 forbidden, 288 not-served"
+        );
+        assert_eq!((more.records, more.status), (Some(578), None));
+        let few = JobReport {
+            missing: report.missing[..OF_TYPE].to_vec(),
+            counts: Vec::new(),
+            rules: Vec::new(),
+            attachments: None,
+        };
+        assert_eq!(few.shortened(OF_TYPE), few.missing);
+    }
+}

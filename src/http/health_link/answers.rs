@@ -1,0 +1,30 @@
+//! Answers that the manifest and the files of a link share.
+
+use axum::body::Body;
+use axum::http::HeaderValue;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::Response;
+
+use crate::http::error::Error;
+use crate::http::message::Refused;
+
+const JOSE: &str = "application/jose";
+
+/// The same answer for unknown links and for ended ones, so that nobody can distinguish them.
+pub(super) fn over() -> Refused {
+    Error::Unknown("There is no such link: it has ended, or there never was one.".to_owned()).into()
+}
+
+/// An answer that no cache may keep.
+fn unkept(response: &mut Response, media: &'static str) {
+    let head = response.headers_mut();
+    head.insert(CONTENT_TYPE, HeaderValue::from_static(media));
+    head.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+}
+
+/// An encrypted file as an answer.
+pub(super) fn jose(jwe: String) -> Response {
+    let mut response = Response::new(Body::from(jwe));
+    unkept(&mut response, JOSE);
+    response
+}

@@ -1,0 +1,23 @@
+//! The types that rules ask about.
+
+use crate::fhir::{TypeId, facts};
+
+/// Their names.
+const ASKED: [&str; 5] = [
+    "Location",
+    "Medication",
+    "Organization",
+    "Practitioner",
+    "PractitionerRole",
+];
+
+/// Whether rules ask about what a reference `Type/id` leads to.
+pub(super) fn is_asked(reference: &str) -> bool {
+    let name = reference.split('/').next().unwrap_or_default();
+    ASKED.contains(&name)
+}
+
+/// Whether rules ask about records of a type.
+pub(super) fn is_asked_type(ty: TypeId) -> bool {
+    ASKED.contains(&facts().get(ty).name)
+}

@@ -1,0 +1,83 @@
+//! Makes an empty lake.
+
+use std::path::Path;
+
+use super::super::catalog;
+use super::super::error::LakeError;
+use super::super::owners::owner::OwnerKey;
+use super::super::seal::{KekSource, Kind};
+use super::super::store::disk::sync_folder;
+use super::super::store::folder::Folder;
+use super::super::store::open::{Lake, LakeOptions, folder};
+use super::lock::WriteLock;
+use super::mark::Mark;
+
+impl Lake {
+    /// Opens the lake in `dir`, first making an empty one if there is none.
+    pub fn open_or_create(dir: impl AsRef<Path>) -> Result<Lake, LakeError> {
+        Lake::open_or_create_with(dir, LakeOptions::default())
+    }
+
+    /// The same with options of the caller's.
+    pub fn open_or_create_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
+        let dir = dir.as_ref();
+        match Lake::open_with(dir, options.clone()) {
+            // An empty lake becomes a sealed one.
+            Err(LakeError::Missing(_) | LakeError::OtherKind { .. }) => match Lake::create_with(dir, options.clone()) {
+                // Another process is making it, or has made it and writes already.
+                Err(LakeError::Busy { .. }) if folder(dir)?.has_catalog() => Lake::open_with(dir, options),
+                made => made,
+            },
+            opened => opened,
+        }
+    }
+
+    /// Opens the lake in `dir`, or makes an empty one (and the folder). An empty lake becomes one of the requested
+    /// kind.
+    pub fn create_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
+        let folder = folder(dir.as_ref())?;
+        let is_sealed = options.sealed.unwrap_or(false);
+        create(&folder, options.clock.now(), is_sealed.then_some(&options.kek))?;
+        Lake::open_with(dir, options)
+    }
+}
+
+/// Makes an empty lake unless there is one; a sealed one where `sealing` says whence the key comes that wraps
+/// its keys.
+fn create(folder: &Folder, now: i64, sealing: Option<&KekSource>) -> Result<(), LakeError> {
+    let data = folder.data();
+    crate::private::folder(&data).map_err(LakeError::io("create", &data))?;
+    let _lock = WriteLock::take(folder)?;
+    if !folder.has_catalog() {
+        catalog::refuse_without_catalog(folder)?;
+        let folder = &match sealing {
+            Some(source) => folder.clone().seal(source)?,
+            None => folder.clone(),
+        };
+        let key = OwnerKey::random();
+        // Before the catalog: a mark of a lake that was here would be above the new one.
+        Mark::of_new(key).write(folder, None)?;
+        catalog::create(folder, now, key)?;
+    }
+    if folder.has_catalog()
+        && let Some(source) = sealing
+    {
+        seal_empty(folder, source)?;
+    }
+    sync_folder(folder.path())
+}
+
+/// Seals a lake that has no commit yet. Any other lake stays as it is.
+fn seal_empty(folder: &Folder, source: &KekSource) -> Result<(), LakeError> {
+    let connection = catalog::open_writer(&folder.catalog())?;
+    catalog::check_version(&connection, folder)?;
+    if catalog::is_sealed(&connection)? || catalog::state(&connection)?.newest > 0 {
+        return Ok(());
+    }
+    folder.clone().seal(source)?;
+    catalog::list_expired_keys(&connection, std::iter::empty())?;
+    catalog::set_kind(&connection, Kind::Sealed)?;
+    let before = Mark::read(folder);
+    let mark = Mark::take(&connection, catalog::digest(&connection)?, before.as_ref())?;
+    mark.write(folder, before.as_ref())
+}

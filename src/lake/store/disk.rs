@@ -1,0 +1,19 @@
+//! Removes files, and makes names in a folder durable.
+
+use std::path::Path;
+
+use super::super::error::LakeError;
+
+pub(in crate::lake) fn remove(path: &Path) -> Result<(), LakeError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(LakeError::io("remove", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Makes the names in a folder durable.
+pub(in crate::lake) fn sync_folder(dir: &Path) -> Result<(), LakeError> {
+    std::fs::File::open(dir)
+        .and_then(|dir| dir.sync_all())
+        .map_err(LakeError::io("sync", dir))
+}

@@ -1,0 +1,47 @@
+//! Edits a record, or a value of one.
+
+use super::editor::Editor;
+use super::facts::Facts;
+use super::{additions, required};
+use crate::columns::json::{Edits, Value};
+use crate::fhir::TypeId;
+use crate::normalize::additions::Addition;
+use crate::normalize::codes::Codes;
+use crate::normalize::compact::compact;
+use crate::normalize::marks::Base;
+use crate::normalize::record::{Record, SourceId};
+use crate::normalize::report::Report;
+use crate::normalize::walk;
+
+/// Edits a record, and makes the additions of other rules.
+pub(in crate::normalize) fn edit(
+    record: &Record<'_>,
+    base: &Base<'_>,
+    facts: &Facts,
+    additions: &[Addition],
+    codes: &dyn Codes,
+    edits: &mut Edits,
+    report: &mut Report,
+) {
+    let mut editor = Editor::new(facts, codes, record.source, base, edits, report);
+    walk::resource(record.json, record.resource_type, &mut editor);
+    let (lacking, trimmed) = (editor.lacking, editor.trimmed);
+    required::fill(record.json, record.resource_type, &lacking, trimmed, edits, report);
+    additions::make(record.json, base, additions, edits, report);
+}
+
+/// A value of some type in the form that [`edit`] gives it in a record of a source, as compact JSON. It is to be marked
+/// as a whole.
+pub(in crate::normalize) fn rewrite(
+    value: Value<'_>,
+    ty: TypeId,
+    facts: &Facts,
+    codes: &dyn Codes,
+    source: SourceId,
+) -> String {
+    let (mut edits, mut report) = (Edits::new(), Report::default());
+    let base = Base::new(value, facts.sources.get(source.0 as usize));
+    let editor = Editor::new(facts, codes, source, &base, &mut edits, &mut report);
+    walk::value(value, ty, &mut editor.without_marks());
+    compact(value, &edits)
+}

@@ -1,0 +1,97 @@
+//! The facts of the records of a consent that this room keeps: possible targets of references, and what practitioners,
+//! organizations and locations can tell each other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::index::{EntryIndex, Index};
+use super::knowledge::{Gain, Knowledge};
+use crate::fhir::facts;
+use crate::normalize::form;
+use crate::normalize::record::{Record, Source, SourceId};
+use crate::normalize::settings::Settings;
+
+/// The facts kept of possible targets. For each resource: its type, id and source, the hashes of its id, its address
+/// and (for people, organizations and the like) its identifiers, and its name; equal names are stored once. If there
+/// are several sources, also names, addresses, telecoms and taxonomy of practitioners, organizations and locations with
+/// an NPI.
+#[derive(Debug, Default)]
+pub struct Facts {
+    pub(super) index: Index,
+    knowledge: Knowledge,
+    pub(super) sources: Arc<[Source]>,
+    pub(super) gains: FxHashMap<EntryIndex, Vec<Gain>>,
+    /// For the Patients of a consent with several sources, the others.
+    pub(super) patients: FxHashMap<EntryIndex, Vec<EntryIndex>>,
+    /// The source that is synced, and how often its references led nowhere before.
+    pub(super) synced: Option<SourceId>,
+    pub(super) dangling: BTreeMap<u64, u32>,
+}
+
+impl Facts {
+    /// Takes in how often the references of the source that is synced led nowhere before.
+    pub(in crate::normalize) fn recall(&mut self, source: SourceId, dangling: BTreeMap<u64, u32>) {
+        self.synced = Some(source);
+        self.dangling = dangling;
+    }
+
+    /// Takes in a record.
+    pub(in crate::normalize) fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
+        let base = settings
+            .sources
+            .get(record.source.0 as usize)
+            .map_or("", |source| source.fhir_base.as_str());
+        let place = self.index.add(record, base, settings.codes);
+        if settings.sources.len() > 1 {
+            self.knowledge.see(record, place);
+        }
+    }
+
+    /// The facts when all records are seen.
+    pub(in crate::normalize) fn decide(
+        mut self,
+        settings: &Settings<'_>,
+        sources: Arc<[Source]>,
+        form: &form::Facts,
+    ) -> Facts {
+        self.sources = sources;
+        self.index.decide(form);
+        let knowledge = std::mem::take(&mut self.knowledge);
+        self.gains = knowledge.decide(&self.index, settings, form);
+        self.link_patients();
+        self
+    }
+
+    /// Links the Patients of several sources, if each source has one.
+    fn link_patients(&mut self) {
+        let Some(patient) = facts().lookup("Patient") else {
+            return;
+        };
+        let mut by_source: BTreeMap<SourceId, Vec<EntryIndex>> = BTreeMap::new();
+        for place in self.index.of_type(patient) {
+            by_source.entry(self.index.source(place)).or_default().push(place);
+        }
+        let alone: Vec<(SourceId, EntryIndex)> = by_source
+            .iter()
+            .filter_map(|(source, places)| match places[..] {
+                [place] => Some((*source, place)),
+                _ => None,
+            })
+            .collect();
+        for (source, place) in &alone {
+            let others = alone.iter().filter(|(other, _)| other != source);
+            let others: Vec<EntryIndex> = others.map(|(_, other)| *other).collect();
+            if !others.is_empty() {
+                self.patients.insert(*place, others);
+            }
+        }
+    }
+
+    pub(super) fn fhir_base(&self, source: SourceId) -> &str {
+        self.sources
+            .get(source.0 as usize)
+            .map_or("", |source| source.fhir_base.as_str())
+    }
+}

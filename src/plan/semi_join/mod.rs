@@ -1,0 +1,12 @@
+//! Semi-joins: the set of ids that one side comes to, the dynamic filter of the other side, and the operator between
+//! them.
+
+mod dynamic_filter;
+mod exec;
+mod ids;
+mod nodes;
+
+pub use dynamic_filter::{Late, Lates, Link};
+pub use exec::{On, SemiJoinExec};
+pub use ids::{IdsExec, Take};
+pub use nodes::{Ids, SemiJoin, SemiJoinPlanner};

@@ -1,0 +1,16 @@
+//! The type of a column's values.
+
+/// The type of a column's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `true` and `false`.
+    Boolean,
+    /// Whole numbers of 32 bits.
+    Integer,
+    /// Decimals as text, with the digits they were written with.
+    Decimal,
+    /// Text: strings and codes, dates and times as written.
+    Text,
+    /// Values of several kinds, each as a JSON token.
+    Any,
+}
