@@ -1,4 +1,4 @@
-//! The tables of the store: a repository each, which alone has the queries of its table. A table that belongs to
+//! The tables of the store: a repository each, which has the changes of its table. A table that belongs to
 //! another one (the addresses of an endpoint, the counts of a job) is in the repository of that.
 //!
 //! Operations over several tables that belong to none of them are methods of [`Store`], each in its file: `sweep`,

@@ -14,12 +14,40 @@ pub(super) const MAX_OPERATORS: usize = 1_000;
 /// How many tables and queries a statement may join or unite.
 pub(super) const MAX_TABLES: usize = 500;
 
-/// What was met between two brackets.
+/// What was met between two brackets, or within a CASE.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
     operators: usize,
     /// Whether a comma joins tables here.
     lists_tables: bool,
+    is_case: bool,
+}
+
+/// The levels around a token.
+#[derive(Debug, Default)]
+struct Levels {
+    outer: Vec<Level>,
+    level: Level,
+    /// Operators around the level.
+    around: usize,
+}
+
+impl Levels {
+    fn open(&mut self, is_case: bool) {
+        self.around += self.level.operators;
+        let inner = Level {
+            is_case,
+            ..Level::default()
+        };
+        self.outer.push(std::mem::replace(&mut self.level, inner));
+    }
+
+    fn close(&mut self) {
+        let inner = self.level.operators;
+        self.level = self.outer.pop().unwrap_or_default();
+        self.around -= self.level.operators.min(self.around);
+        self.level.operators = self.level.operators.max(inner);
+    }
 }
 
 /// Refuses a statement whose chains are too long. What the tokenizer cannot read is left to the parser.
@@ -27,47 +55,65 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect) -> Result<(), SqlError> {
     let Ok(tokens) = Tokenizer::new(dialect, text).tokenize() else {
         return Ok(());
     };
-    let mut outer: Vec<Level> = Vec::new();
-    let mut level = Level::default();
-    // Operators around the level.
-    let mut around = 0;
+    let mut levels = Levels::default();
     let mut tables = 0;
+    let mut last = Keyword::NoKeyword;
     for token in &tokens {
         match token {
-            Token::LParen => {
-                around += level.operators;
-                outer.push(std::mem::take(&mut level));
+            Token::LParen => levels.open(false),
+            Token::LBracket => {
+                levels.level.operators += 1;
+                levels.open(false);
             }
-            Token::RParen => {
-                let inner = level.operators;
-                level = outer.pop().unwrap_or_default();
-                around -= level.operators.min(around);
-                level.operators = level.operators.max(inner);
-            }
+            Token::RParen | Token::RBracket => levels.close(),
             Token::Comma => {
-                tables += usize::from(level.lists_tables);
-                level.operators = 0;
+                tables += usize::from(levels.level.lists_tables);
+                levels.level.operators = 0;
             }
-            Token::Word(word) => match word.keyword {
-                Keyword::JOIN | Keyword::UNION | Keyword::INTERSECT | Keyword::EXCEPT => tables += 1,
-                Keyword::FROM => {
-                    level = Level {
-                        operators: 0,
-                        lists_tables: true,
+            Token::Word(word) => {
+                let operators = &mut levels.level.operators;
+                match word.keyword {
+                    Keyword::JOIN | Keyword::UNION | Keyword::INTERSECT | Keyword::EXCEPT => tables += 1,
+                    // `a IS DISTINCT FROM b` names no table.
+                    Keyword::FROM if last == Keyword::DISTINCT => {}
+                    Keyword::FROM => {
+                        levels.level.operators = 0;
+                        levels.level.lists_tables = true;
                     }
+                    Keyword::SELECT | Keyword::WHERE | Keyword::HAVING | Keyword::ORDER => {
+                        levels.level.operators = 0;
+                        levels.level.lists_tables = false;
+                    }
+                    // `WITHIN GROUP` is a part of an expression.
+                    Keyword::GROUP if last != Keyword::WITHIN => {
+                        levels.level.operators = 0;
+                        levels.level.lists_tables = false;
+                    }
+                    Keyword::CASE => levels.open(true),
+                    Keyword::END if levels.level.is_case => levels.close(),
+                    Keyword::WHEN | Keyword::THEN | Keyword::ELSE | Keyword::ON => *operators = 0,
+                    Keyword::AND
+                    | Keyword::OR
+                    | Keyword::XOR
+                    | Keyword::NOT
+                    | Keyword::IS
+                    | Keyword::IN
+                    | Keyword::BETWEEN
+                    | Keyword::LIKE
+                    | Keyword::ILIKE
+                    | Keyword::RLIKE
+                    | Keyword::SIMILAR
+                    | Keyword::COLLATE
+                    | Keyword::DIV
+                    | Keyword::OVERLAPS
+                    | Keyword::AT => *operators += 1,
+                    _ => {}
                 }
-                Keyword::SELECT | Keyword::WHERE | Keyword::GROUP | Keyword::HAVING | Keyword::ORDER => {
-                    level = Level::default();
-                }
-                Keyword::WHEN | Keyword::THEN | Keyword::ELSE | Keyword::ON => level.operators = 0,
-                Keyword::AND | Keyword::OR | Keyword::NOT | Keyword::IS | Keyword::LIKE | Keyword::COLLATE => {
-                    level.operators += 1;
-                }
-                _ => {}
-            },
-            token => level.operators += usize::from(is_operator(token)),
+                last = word.keyword;
+            }
+            token => levels.level.operators += usize::from(is_operator(token)),
         }
-        if around + level.operators > MAX_OPERATORS {
+        if levels.around + levels.level.operators > MAX_OPERATORS {
             return Err(SqlError::Statement(format!(
                 "the statement chains more than {MAX_OPERATORS} operators; compare with many values by IN (...)"
             )));
@@ -126,6 +172,12 @@ mod tests {
             ),
             format!("SELECT a{} FROM t", "::INT".repeat(long)),
             format!("SELECT a{} FROM t", "[1]".repeat(long)),
+            format!("SELECT true{}", " IN (true)".repeat(long)),
+            format!("SELECT a{}", " AT TIME ZONE 'UTC'".repeat(long)),
+            format!("SELECT a{}", " ILIKE 'a'".repeat(long)),
+            format!("SELECT a{}", " XOR true".repeat(long)),
+            format!("SELECT 1{}", " + CASE WHEN true THEN 1 ELSE 2 END".repeat(long)),
+            format!("SELECT [1, 2]{}", " || [1, 2]".repeat(long)),
         ] {
             assert!(said(&text).starts_with("the statement chains more than 1000"), "{text}");
         }
@@ -151,6 +203,7 @@ mod tests {
             format!("SELECT CASE{} ELSE 1 END FROM t", " WHEN a = 1 THEN b + 1".repeat(many)),
             format!("SELECT f(a + 1){} FROM t", ", f(a + 1)".repeat(many)),
             format!("VALUES (1 + 1){}", ", (1 + 1)".repeat(many)),
+            format!("SELECT a IS DISTINCT FROM b{} FROM t", ", a".repeat(many)),
         ] {
             assert_eq!(said(&text), "");
         }

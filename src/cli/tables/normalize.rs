@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use similar::TextDiff;
 
@@ -12,6 +14,7 @@ use super::super::service::data_store::open;
 use super::super::terminal::columns::lined_up;
 use super::super::terminal::failure::Failure;
 use super::{plans, terminology};
+use crate::columns::json::pretty;
 use crate::consent::{Clock, Store};
 use crate::fhir::facts;
 use crate::ingest::{self, Change, IngestError, Normalization, Observer, Options, Summary};
@@ -101,11 +104,13 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         None => files(&arguments, observer)?,
     };
     if arguments.json {
-        let mut object = json!({"dryRun": arguments.dry_run, "rules": rules_object(&report)});
-        if arguments.diff {
-            object["resources"] = diffs.object();
-        }
-        println!("{object:#}");
+        let answer = Answer {
+            dry_run: arguments.dry_run,
+            rules: rules_object(&report),
+            resources: arguments.diff.then(|| diffs.sides()),
+        };
+        let text = serde_json::to_vec(&answer).map_err(Failure::other)?;
+        println!("{}", String::from_utf8_lossy(&pretty(&text)));
         return Ok(());
     }
     diffs.print();
@@ -211,7 +216,25 @@ struct Diffs(Arc<Mutex<BTreeMap<String, Shown>>>);
 #[derive(Clone, Debug)]
 enum Shown {
     Text(String),
-    Object(Value),
+    Object(Sides),
+}
+
+/// What the command prints for programs.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    dry_run: bool,
+    rules: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resources: Option<Vec<Sides>>,
+}
+
+/// A resource before and after, as written; null where there is none.
+#[derive(Clone, Debug, Serialize)]
+struct Sides {
+    resource: String,
+    before: Option<Box<RawValue>>,
+    after: Option<Box<RawValue>>,
 }
 
 impl Diffs {
@@ -227,8 +250,8 @@ impl Diffs {
         })
     }
 
-    /// An object for each resource, with its two sides.
-    fn object(&self) -> Value {
+    /// Each resource with its two sides.
+    fn sides(&self) -> Vec<Sides> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let objects = known.values().filter_map(|shown| match shown {
             Shown::Object(object) => Some(object.clone()),
@@ -250,18 +273,22 @@ fn name(change: &Change<'_>) -> String {
     format!("{}/{}", facts().get(change.resource_type).name, change.id)
 }
 
-/// A resource before and after; null where there is none.
-fn sides(change: &Change<'_>) -> Value {
-    let parsed = |text: Option<&str>| text.and_then(|text| serde_json::from_str::<Value>(text).ok());
-    json!({"resource": name(change), "before": parsed(change.before), "after": parsed(change.after)})
+fn sides(change: &Change<'_>) -> Sides {
+    let raw = |text: Option<&str>| text.and_then(|text| RawValue::from_string(text.to_owned()).ok());
+    Sides {
+        resource: name(change),
+        before: raw(change.before),
+        after: raw(change.after),
+    }
 }
 
 /// A unified difference of two resources, an element a line.
 fn diff(change: &Change<'_>) -> String {
     let name = name(change);
     let lines = |text: Option<&str>| {
-        let json = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
-        json.map_or_else(String::new, |json| format!("{json:#}\n"))
+        text.map_or_else(String::new, |text| {
+            format!("{}\n", String::from_utf8_lossy(&pretty(text.as_bytes())))
+        })
     };
     let (before, after) = (lines(change.before), lines(change.after));
     let side = |text: &str| {
@@ -276,4 +303,26 @@ fn diff(change: &Change<'_>) -> String {
         .context_radius(CONTEXT)
         .header(&side(&before), &side(&after))
         .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_keep_digits_and_order_as_written() {
+        let text = r#"{"resourceType":"Observation","valueQuantity":{"value":1.50,"code":"g"}}"#;
+        let change = Change {
+            resource_type: facts().lookup("Observation").unwrap(),
+            id: "o",
+            before: None,
+            after: Some(text),
+        };
+        let sides = serde_json::to_string(&sides(&change)).unwrap();
+        assert_eq!(
+            sides,
+            format!(r#"{{"resource":"Observation/o","before":null,"after":{text}}}"#)
+        );
+        assert!(diff(&change).contains("+    \"value\": 1.50,\n+    \"code\": \"g\"\n"));
+    }
 }

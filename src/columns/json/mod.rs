@@ -8,6 +8,7 @@
 mod cursor;
 mod error;
 mod parse;
+mod pretty;
 mod pull;
 mod select;
 mod text;
@@ -16,6 +17,7 @@ mod write;
 
 pub use error::{JsonError, MAX_DEPTH, Reason};
 pub use parse::Tape;
+pub use pretty::pretty;
 pub use pull::Chosen;
 pub use select::{Choice, Selection, Take};
 pub use value::{Entries, Items, Key, Kind, Value};

@@ -235,7 +235,7 @@ async fn resource_answer(
     let content = content.filter(|_| !held && !shown.subset).map(Arc::new);
     let mut response = match (held, content) {
         (true, _) => not_modified(),
-        (false, None) if shown.indented => Response::new(Body::from(super::pretty::pretty(&shown.text))),
+        (false, None) if shown.indented => Response::new(Body::from(crate::columns::json::pretty(&shown.text))),
         (false, None) => Response::new(Body::from(shown.text)),
         (false, Some(content)) => {
             let whole = 0..content.bytes();

@@ -24,7 +24,7 @@ use super::super::server::coding::{Coding, Taken};
 use super::super::service::Service;
 use super::negotiate::{FHIR_JSON, json_admitted, parameter, wants_pretty};
 use super::patient;
-use super::pretty::pretty;
+use crate::columns::json::pretty;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhir::{TypeId, facts};
 use crate::search::{COMMON, Engine, PREFIXES};

@@ -8,7 +8,6 @@ pub(super) mod negotiate;
 pub(super) mod parameters;
 pub(super) mod patient;
 pub(super) mod patient_wildcard;
-pub(super) mod pretty;
 pub(super) mod range;
 pub(super) mod read;
 pub(super) mod resource_type;

@@ -9,11 +9,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::utils::memory::get_record_batch_memory_size;
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
@@ -112,10 +111,17 @@ impl Stream for Reserving {
             return Poll::Ready(None);
         };
         Poll::Ready(Some(batch.and_then(|batch| {
-            self.memory.try_grow(COPIES * get_record_batch_memory_size(&batch))?;
+            self.memory.try_grow(COPIES * size(&batch)?)?;
             Ok(batch)
         })))
     }
+}
+
+/// The bytes of a batch's rows. Batches are often slices of one larger batch, whose memory must not count for each.
+fn size(batch: &RecordBatch) -> Result<usize> {
+    let columns = batch.columns().iter();
+    let sizes = columns.map(|column| column.to_data().get_slice_memory_size());
+    Ok(sizes.sum::<std::result::Result<usize, _>>()?)
 }
 
 impl RecordBatchStream for Reserving {

@@ -39,8 +39,10 @@ pub enum WhyText {
     Precisions,
     /// A time has no zone.
     Zone,
-    /// A time has no seconds, or more than six decimals of them.
+    /// A time has no seconds, a leap second, or more than six decimals.
     Seconds,
+    /// A moment in UTC is not in the years 1 to 9999.
+    Years,
     /// A value is not of the form that its type has.
     Form,
 }
@@ -52,7 +54,8 @@ impl fmt::Display for WhyText {
             WhyText::PartialDate => "some of its dates have no day",
             WhyText::Precisions => "some of its values are dates and some have a time",
             WhyText::Zone => "some of its times have no zone",
-            WhyText::Seconds => "some of its times have no seconds, or more than six decimals of them",
+            WhyText::Seconds => "some of its times have no seconds, a leap second, or more than six decimals",
+            WhyText::Years => "some of its times are not in the years 1 to 9999 of UTC",
             WhyText::Form => "one of its values is not of the form that its type has",
         })
     }
@@ -166,8 +169,11 @@ impl Seen {
                         if moment.zone.is_none() {
                             return Some(WhyText::Zone);
                         }
-                        if decimals(text) > MICROSECONDS {
+                        if decimals(text) > MICROSECONDS || has_leap_second(text, DATE_LENGTH + 1) {
                             return Some(WhyText::Seconds);
+                        }
+                        if !YEARS.contains(&moment.start) {
+                            return Some(WhyText::Years);
                         }
                     }
                 }
@@ -175,7 +181,11 @@ impl Seen {
                 mixed.then_some(WhyText::Precisions)
             }
             Wanted::Time => match TimeOfDay::parse(text) {
-                Ok(time) if time.precision < Precision::Second || decimals(text) > MICROSECONDS => {
+                Ok(time)
+                    if time.precision < Precision::Second
+                        || decimals(text) > MICROSECONDS
+                        || has_leap_second(text, 0) =>
+                {
                     Some(WhyText::Seconds)
                 }
                 Ok(_) => None,
@@ -183,6 +193,16 @@ impl Seen {
             },
         }
     }
+}
+
+/// The length of `2020-01-01`.
+const DATE_LENGTH: usize = 10;
+/// The first and the last microsecond of the years 1 to 9999: what readers of Parquet hold.
+const YEARS: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
+
+/// Whether the time from `at` on has the second 60, which no type of Parquet has.
+fn has_leap_second(text: &str, at: usize) -> bool {
+    text.get(at + 6..at + 8) == Some("60")
 }
 
 /// How many digits a number needs before the point, and behind it, to be written without an exponent.

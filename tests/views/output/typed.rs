@@ -211,7 +211,22 @@ fn a_column_that_its_values_do_not_fit_is_text_and_says_why() {
         (
             date(moment),
             date("2024-02-29T10:00:00.1234567Z"),
-            Err("some of its times have no seconds, or more than six decimals of them"),
+            Err("some of its times have no seconds, a leap second, or more than six decimals"),
+        ),
+        (
+            date(moment),
+            date("2016-12-31T23:59:60Z"),
+            Err("some of its times have no seconds, a leap second, or more than six decimals"),
+        ),
+        (
+            date(moment),
+            date("9999-12-31T23:59:59-12:00"),
+            Err("some of its times are not in the years 1 to 9999 of UTC"),
+        ),
+        (
+            date(moment),
+            date("0001-01-01T00:00:00+14:00"),
+            Err("some of its times are not in the years 1 to 9999 of UTC"),
         ),
     ] {
         let batch = read_back(rows_of(&measured(), &[&first, &second]), Format::Parquet);

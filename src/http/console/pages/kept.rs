@@ -13,12 +13,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::super::session::operator::Operator;
 use super::super::shown::page::{Frame, html, page_or_error};
 use super::super::shown::words;
+use crate::columns::json::pretty;
 use crate::consent::{
     Application, AuditEntry, ConsentFilter, ConsentWithSources, Endpoint, ErasureJob, Error as StoreError, ListedJob,
     Store, receipt_digest,
 };
 use crate::http::error::Error;
-use crate::http::fhir::pretty::pretty;
 use crate::http::service::Service;
 
 /// The maximum number of rows of a list.

@@ -2,7 +2,7 @@
 
 use similar::{ChangeTag, TextDiff};
 
-use crate::http::fhir::pretty::pretty;
+use crate::columns::json::pretty;
 
 /// The number of unchanged lines shown around a change.
 const AROUND: usize = 3;

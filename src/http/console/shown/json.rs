@@ -1,8 +1,8 @@
 //! Shows JSON as HTML: indented, with the stored text unchanged and with links at references.
 
+use crate::columns::json::pretty;
 use crate::fhir::reference::is_id;
 use crate::http::console::shown::tenant::Tenant;
-use crate::http::fhir::pretty::pretty;
 use crate::http::fhir::resource_type::resource_type;
 
 /// A resource as escaped HTML with links to pages of the console.

@@ -59,6 +59,9 @@ impl RowPruning {
 /// Apply the filter only if at least one row in this many is left of the row group.
 const MIN_SHARE: usize = 8;
 
+/// How many conditions of a row group are remembered with their rows: those of a period, and few more.
+const MAX_DECIDED: usize = 16;
+
 /// Rows that a condition keeps.
 #[derive(Clone)]
 enum Kept {
@@ -118,7 +121,9 @@ impl<'a> RowGroup<'a> {
                     }
                     one => self.of_leaf(&one.leaves().concat(), |_, _| true)?,
                 };
-                self.decided.push((condition, kept.clone()));
+                if self.decided.len() < MAX_DECIDED {
+                    self.decided.push((condition, kept.clone()));
+                }
                 Ok(kept)
             }
             _ => Ok(Kept::All),

@@ -1,7 +1,7 @@
 //! JSON indented by two spaces, from bytes to bytes: digits, escapes and order stay as they were.
 
 /// Indents valid JSON.
-pub(in crate::http) fn pretty(json: &[u8]) -> Vec<u8> {
+pub fn pretty(json: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(json.len() * 2);
     let mut depth = 0usize;
     let mut at = 0;
