@@ -7,6 +7,8 @@ use datafusion::sql::sqlparser::dialect::Dialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
+use rustc_hash::FxHashMap;
+
 use super::error::SqlError;
 
 /// How many operators an expression may chain.
@@ -21,6 +23,10 @@ struct Level {
     /// Whether a comma joins tables here.
     lists_tables: bool,
     is_case: bool,
+    /// How many tables there were before the bracket, if it holds the query of a common table expression.
+    query_since: Option<usize>,
+    /// Whether the next word is a table.
+    expects_table: bool,
 }
 
 /// The levels around a token.
@@ -58,27 +64,61 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect) -> Result<(), SqlError> {
     let mut levels = Levels::default();
     let mut tables = 0;
     let mut last = Keyword::NoKeyword;
+    // The tables that each common table expression stands for: its query is planned again wherever it is named.
+    let mut queries: FxHashMap<String, usize> = FxHashMap::default();
+    // The names before the brackets around, of which some are queries, and the last name here.
+    let (mut names, mut name): (Vec<String>, _) = (Vec::new(), String::new());
     for token in &tokens {
         match token {
-            Token::LParen => levels.open(false),
+            Token::Whitespace(_) => continue,
+            Token::LParen => {
+                let is_query = matches!(last, Keyword::AS | Keyword::MATERIALIZED);
+                names.push(name.clone());
+                let expects_table = std::mem::take(&mut levels.level.expects_table);
+                levels.open(false);
+                levels.level.expects_table = expects_table;
+                levels.level.query_since = is_query.then_some(tables);
+            }
             Token::LBracket => {
                 levels.level.operators += 1;
                 levels.open(false);
             }
-            Token::RParen | Token::RBracket => levels.close(),
+            Token::RParen => {
+                let since = levels.level.query_since;
+                levels.close();
+                name = names.pop().unwrap_or_default();
+                if let Some(since) = since {
+                    queries.insert(name.clone(), 1 + tables.saturating_sub(since));
+                    tables = since + 1;
+                }
+            }
+            Token::RBracket => levels.close(),
             Token::Comma => {
                 tables += usize::from(levels.level.lists_tables);
                 levels.level.operators = 0;
+                levels.level.expects_table = levels.level.lists_tables;
             }
             Token::Word(word) => {
+                let text = word.value.to_lowercase();
+                if std::mem::take(&mut levels.level.expects_table) {
+                    tables += queries.get(&text).copied().unwrap_or_default();
+                }
+                if !matches!(word.keyword, Keyword::AS | Keyword::NOT | Keyword::MATERIALIZED) {
+                    name = text;
+                }
                 let operators = &mut levels.level.operators;
                 match word.keyword {
-                    Keyword::JOIN | Keyword::UNION | Keyword::INTERSECT | Keyword::EXCEPT => tables += 1,
+                    Keyword::JOIN => {
+                        tables += 1;
+                        levels.level.expects_table = true;
+                    }
+                    Keyword::UNION | Keyword::INTERSECT | Keyword::EXCEPT => tables += 1,
                     // `a IS DISTINCT FROM b` names no table.
                     Keyword::FROM if last == Keyword::DISTINCT => {}
                     Keyword::FROM => {
                         levels.level.operators = 0;
                         levels.level.lists_tables = true;
+                        levels.level.expects_table = true;
                     }
                     Keyword::SELECT | Keyword::WHERE | Keyword::HAVING | Keyword::ORDER => {
                         levels.level.operators = 0;
@@ -186,6 +226,18 @@ mod tests {
             format!("SELECT 1{}", " UNION ALL SELECT 1".repeat(many)),
             format!("SELECT 1 FROM a{}", " CROSS JOIN b".repeat(many)),
             format!("SELECT 1 FROM a{} WHERE 1 = 1", ", b".repeat(many)),
+            format!(
+                "WITH t0 AS (SELECT 1 AS a){} SELECT * FROM t17",
+                (0..17)
+                    .map(|at| format!(", t{} AS (SELECT * FROM t{at} UNION ALL SELECT * FROM T{at})", at + 1))
+                    .collect::<String>()
+            ),
+            format!(
+                "WITH t0(a) AS NOT MATERIALIZED (SELECT 1){} SELECT * FROM t{many}",
+                (0..many)
+                    .map(|at| format!(", t{}(a) AS (SELECT * FROM t{at})", at + 1))
+                    .collect::<String>()
+            ),
         ] {
             assert!(
                 said(&text).starts_with("the statement joins or unites more than 500"),

@@ -2,6 +2,7 @@
 //! the patient.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -175,23 +176,28 @@ impl<'t> Chart<'t> {
         records: &'t [Record<'t>],
         tape: &'t mut Tape,
     ) -> Result<Chart<'t>, SummaryError> {
+        let name = |record: &Record<'_>| facts().get(record.resource_type).name;
+        let mut records: Vec<&'t Record<'t>> = records.iter().collect();
+        records.sort_by(|one, other| {
+            let by_type = match one.resource_type == other.resource_type {
+                true => Ordering::Equal,
+                false => name(one).cmp(name(other)),
+            };
+            by_type.then_with(|| (one.id, !one.is_own).cmp(&(other.id, !other.is_own)))
+        });
+        records.dedup_by_key(|record| (record.resource_type, record.id));
         let mut places = Vec::with_capacity(records.len());
-        for record in records {
+        for record in &records {
             let place = tape.append(record.text).map_err(|reason| SummaryError::Unreadable {
-                resource_type: facts().get(record.resource_type).name,
+                resource_type: name(record),
                 reason,
             })?;
             places.push(place);
         }
-        let parsed = records.iter().zip(places);
-        let mut entries: Vec<Entry<'t>> = parsed
-            .map(|(record, place)| {
-                let type_name = facts().get(record.resource_type).name;
-                Entry::new(record, type_name, tape.value(place, record.text))
-            })
+        let parsed = records.into_iter().zip(places);
+        let entries: Vec<Entry<'t>> = parsed
+            .map(|(record, place)| Entry::new(record, name(record), tape.value(place, record.text)))
             .collect();
-        entries.sort_by_key(|entry| (entry.type_name, entry.id, !entry.is_own));
-        entries.dedup_by_key(|entry| (entry.resource_type, entry.id));
         let mut chart = Chart {
             patients,
             base,
