@@ -149,7 +149,7 @@ fn entry(name: &str, value: &Value, html: &mut String) {
 fn texts(items: &[Value], html: &mut String) {
     let texts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
     if texts.iter().any(|text| text.contains('\n')) {
-        html.push_str("<pre class=\"wrap\">");
+        html.push_str("<pre tabindex=\"0\" class=\"wrap\">");
         escape(&texts.join("\n"), html);
         html.push_str("</pre>");
     } else {
