@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use arrow::array::{Array, BooleanArray};
-use arrow::buffer::BooleanBuffer;
 use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 
 /// Positions within a row group.
@@ -89,41 +88,25 @@ impl Ranges {
 
     /// The rows here for which the mask is true. The mask has one value per row.
     pub(in crate::lake::scan) fn filter(&self, mask: &BooleanArray) -> Ranges {
-        let bits = match mask.nulls() {
-            Some(nulls) => mask.values() & nulls.inner(),
-            None => mask.values().clone(),
-        };
         let mut kept = Ranges::default();
         let mut at = 0;
         for range in &self.0 {
-            let count = range.len().min(bits.len() - at);
-            kept.push_set(range.start, &bits, at, count);
+            let count = range.len().min(mask.len() - at);
+            if count < 64 {
+                let hits = (0..count).filter(|row| mask.is_valid(at + row) && mask.value(at + row));
+                hits.for_each(|row| kept.push(range.start + row as u32..range.start + row as u32 + 1));
+            } else {
+                let here = mask.slice(at, count);
+                let hits = match here.nulls() {
+                    Some(nulls) => here.values() & nulls.inner(),
+                    None => here.values().clone(),
+                };
+                hits.set_slices()
+                    .for_each(|(from, to)| kept.push(range.start + from as u32..range.start + to as u32));
+            }
             at += count;
         }
         kept
-    }
-
-    /// The rows here whose bit is set. There is one bit for each row of the row group.
-    pub(in crate::lake::scan) fn among(&self, bits: &BooleanBuffer) -> Ranges {
-        let mut kept = Ranges::default();
-        for range in &self.0 {
-            let from = bits.len().min(range.start as usize);
-            let count = range.len().min(bits.len() - from);
-            kept.push_set(range.start, bits, from, count);
-        }
-        kept
-    }
-
-    /// Adds the rows from `first` on whose bits, from `at` on, are set.
-    fn push_set(&mut self, first: u32, bits: &BooleanBuffer, at: usize, count: usize) {
-        if count < 64 {
-            let set = (0..count).filter(|row| bits.value(at + row));
-            set.for_each(|row| self.push(first + row as u32..first + row as u32 + 1));
-        } else {
-            let here = bits.slice(at, count);
-            here.set_slices()
-                .for_each(|(from, to)| self.push(first + from as u32..first + to as u32));
-        }
     }
 
     /// The first `count` rows.
@@ -176,8 +159,6 @@ mod tests {
             prop_assert_eq!(rows(&a.without(&gone)), &left - &right);
             let mask: BooleanArray = left.iter().map(|row| Some(right.contains(row))).collect();
             prop_assert_eq!(rows(&a.filter(&mask)), &left & &right);
-            let bits = BooleanBuffer::collect_bool(40, |row| right.contains(&(row as u32)));
-            prop_assert_eq!(rows(&a.among(&bits)), &left & &right);
             let mut cut = a.clone();
             cut.truncate(count);
             prop_assert_eq!(rows(&cut), left.iter().copied().take(count).collect::<BTreeSet<_>>());

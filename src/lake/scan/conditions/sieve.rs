@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use arrow::buffer::BooleanBuffer;
 use parquet::basic::Type;
 use parquet::errors::ParquetError;
 
@@ -39,16 +38,11 @@ impl RowPruning {
         group: usize,
         read: &Arc<ReadBytes>,
     ) -> Result<Option<Ranges>, ParquetError> {
-        let mut group = RowGroup {
-            file,
-            group,
-            read,
-            decided: Vec::new(),
-        };
+        let group = RowGroup { file, group, read };
         let left = match group.kept(condition)? {
             Kept::All => return Ok(None),
             Kept::None => Ranges::default(),
-            Kept::Some(kept) => rows.among(&kept),
+            Kept::Some(kept) => rows.intersect(&ranges(&kept)),
         };
         self.asked += rows.count();
         self.kept += left.count();
@@ -59,28 +53,22 @@ impl RowPruning {
 /// Apply the filter only if at least one row in this many is left of the row group.
 const MIN_SHARE: usize = 8;
 
-/// How many conditions of a row group are remembered with their rows: those of a period, and few more.
-const MAX_DECIDED: usize = 16;
-
 /// Rows that a condition keeps.
-#[derive(Clone)]
 enum Kept {
     All,
     None,
-    /// Those whose bit is set.
-    Some(BooleanBuffer),
+    /// Those with `true`.
+    Some(Vec<bool>),
 }
 
 struct RowGroup<'a> {
     file: &'a Arc<OpenFile>,
     group: usize,
     read: &'a Arc<ReadBytes>,
-    /// Conditions on one leaf with their rows. The bounds of a period ask for some of them twice.
-    decided: Vec<(&'a Prune, Kept)>,
 }
 
-impl<'a> RowGroup<'a> {
-    fn kept(&mut self, condition: &'a Prune) -> Result<Kept, ParquetError> {
+impl RowGroup<'_> {
+    fn kept(&self, condition: &Prune) -> Result<Kept, ParquetError> {
         match self.by_statistics(condition) {
             Some(true) => return Ok(Kept::All),
             Some(false) => return Ok(Kept::None),
@@ -107,25 +95,12 @@ impl<'a> RowGroup<'a> {
                 }
                 Ok(kept)
             }
-            Prune::Range { .. } | Prune::Present { .. } => {
-                if let Some((_, kept)) = self.decided.iter().find(|(known, _)| *known == condition) {
-                    return Ok(kept.clone());
-                }
-                let kept = match condition {
-                    Prune::Range { leaf, from, to } => {
-                        let (from, to) = (from.unwrap_or(i128::MIN), to.unwrap_or(i128::MAX));
-                        // What cannot be read as a number may be any.
-                        self.of_leaf(leaf, |ty, value| {
-                            number(ty, value).is_none_or(|number| (from..=to).contains(&number))
-                        })?
-                    }
-                    one => self.of_leaf(&one.leaves().concat(), |_, _| true)?,
-                };
-                if self.decided.len() < MAX_DECIDED {
-                    self.decided.push((condition, kept.clone()));
-                }
-                Ok(kept)
-            }
+            Prune::Range { leaf, from, to } => self.of_leaf(leaf, |ty, value| {
+                // What cannot be read as a number may be any.
+                number(ty, value)
+                    .is_none_or(|number| from.is_none_or(|from| from <= number) && to.is_none_or(|to| number <= to))
+            }),
+            Prune::Present { leaf } => self.of_leaf(leaf, |_, _| true),
             _ => Ok(Kept::All),
         }
     }
@@ -147,7 +122,7 @@ impl<'a> RowGroup<'a> {
         }
         Ok(match chunk.slots()? {
             None => Kept::All,
-            Some(slots) => Kept::Some(slots.of_rows(self.file.groups()[self.group].rows as usize).into()),
+            Some(slots) => Kept::Some(slots.of_rows(self.file.groups()[self.group].rows as usize)),
         })
     }
 
@@ -189,7 +164,10 @@ fn both(one: Kept, other: Kept) -> Kept {
     match (one, other) {
         (Kept::None, _) | (_, Kept::None) => Kept::None,
         (Kept::All, kept) | (kept, Kept::All) => kept,
-        (Kept::Some(rows), Kept::Some(others)) => Kept::Some(&rows & &others),
+        (Kept::Some(mut rows), Kept::Some(others)) => {
+            rows.iter_mut().zip(&others).for_each(|(row, other)| *row &= other);
+            Kept::Some(rows)
+        }
     }
 }
 
@@ -197,7 +175,10 @@ fn either(one: Kept, other: Kept) -> Kept {
     match (one, other) {
         (Kept::All, _) | (_, Kept::All) => Kept::All,
         (Kept::None, kept) | (kept, Kept::None) => kept,
-        (Kept::Some(rows), Kept::Some(others)) => Kept::Some(&rows | &others),
+        (Kept::Some(mut rows), Kept::Some(others)) => {
+            rows.iter_mut().zip(&others).for_each(|(row, other)| *row |= other);
+            Kept::Some(rows)
+        }
     }
 }
 
@@ -209,4 +190,18 @@ fn number(ty: Type, value: &[u8]) -> Option<i128> {
         Type::FIXED_LEN_BYTE_ARRAY => decimal(value),
         _ => None,
     }
+}
+
+fn ranges(rows: &[bool]) -> Ranges {
+    let mut ranges = Ranges::default();
+    let mut at = 0;
+    while let Some(ahead) = rows[at..].iter().position(|kept| *kept) {
+        let from = at + ahead;
+        at = rows[from..]
+            .iter()
+            .position(|kept| !kept)
+            .map_or(rows.len(), |length| from + length);
+        ranges.push(from as u32..at as u32);
+    }
+    ranges
 }

@@ -40,7 +40,7 @@ pub(in crate::lake::scan) struct Chunk<A, F> {
     is_complete: bool,
 }
 
-impl<A: Copy + Default + PartialEq, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
+impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
     /// `allowed` is given values as Parquet's plain encoding has them, texts without their length. `None` if the pages
     /// are not where this can find them, or hold booleans.
     pub(in crate::lake::scan) fn open(
@@ -109,10 +109,6 @@ impl<A: Copy + Default + PartialEq, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
             allowed: Vec::with_capacity(self.rows),
             rows: None,
         };
-        let only = match self.dictionary.split_first() {
-            Some((only, others)) if others.iter().all(|other| other == only) => Some(*only),
-            _ => None,
-        };
         let mut row = 0;
         while let Some(page) = self.next_page()? {
             let Page::DataPage {
@@ -133,11 +129,7 @@ impl<A: Copy + Default + PartialEq, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
             let present = definition.count_of(definition.max_level)?;
             let values = match encoding {
                 Encoding::PLAIN => plain(rest, &column, present, |value| (self.allowed)(Some(value)))?,
-                Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => match only {
-                    // Each code says the same.
-                    Some(only) => vec![only; present],
-                    None => coded(rest, present, &self.dictionary)?,
-                },
+                Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => coded(rest, present, &self.dictionary)?,
                 _ => return Ok(None),
             };
             slots.append(definition, &values, self.absent)?;

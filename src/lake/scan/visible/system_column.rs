@@ -123,7 +123,7 @@ pub(in crate::lake::scan) fn numbers(
 }
 
 /// The value of each row. `None` if the encoding requires decoding the column.
-fn coded<A: Copy + Default + PartialEq>(
+fn coded<A: Copy + Default>(
     file: &Arc<OpenFile>,
     group: usize,
     leaf: usize,
