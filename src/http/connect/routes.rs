@@ -4,7 +4,9 @@
 use axum::handler::Handler;
 use serde_json::{Value, json};
 
-use super::flow::{actions, callback, entry};
+use super::flow::actions;
+use super::flow::entry;
+use super::flow::sources::callback;
 use super::page::{asset, codes, shown};
 use crate::http::routes::{Operation, Route, schema};
 

@@ -18,9 +18,11 @@ use super::choosing::{is_choosing, may_choose};
 use super::finish::finish;
 use super::interim::await_interim;
 use super::parameters::Parameters;
-use super::travel::{departure, stepped, to_provider, to_session, to_source};
-use super::visit::{Visit, fields, form, stored};
-use super::{cookie, places, ticket};
+use super::session::cookie;
+use super::session::ticket;
+use super::session::visit::{Visit, fields, form, stored};
+use super::sources::places;
+use super::sources::travel::{departure, stepped, to_provider, to_session, to_source};
 use crate::consent::{
     Details, Endpoint, EndpointStatus, Flow, FlowError, IdentityProvider, SessionKey, Step, Trouble, Usage, Way,
 };

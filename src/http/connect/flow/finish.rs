@@ -6,8 +6,8 @@ use axum::response::Response;
 
 use super::super::language::Texts;
 use super::super::page::ending::{Denial, denied, ended};
-use super::travel::stepped;
-use super::visit::stored;
+use super::session::visit::stored;
+use super::sources::travel::stepped;
 use crate::consent::{Ended, Flow, FlowError, SessionKey};
 use crate::http::error::Error;
 use crate::http::service::Service;

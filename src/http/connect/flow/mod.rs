@@ -2,18 +2,12 @@
 
 pub(super) mod actions;
 pub(super) mod birth_date;
-pub(super) mod callback;
 pub(super) mod choosing;
-pub(super) mod cookie;
-pub(super) mod csrf;
 pub(super) mod entry;
 pub(super) mod finish;
-pub(super) mod granted;
 pub(super) mod interim;
 pub(super) mod parameters;
-pub(super) mod places;
 pub(super) mod redirect_uri;
 pub(super) mod request;
-pub(super) mod ticket;
-pub(super) mod travel;
-pub(super) mod visit;
+pub(super) mod session;
+pub(super) mod sources;

@@ -4,8 +4,8 @@ use axum::http::HeaderMap;
 use axum::http::header::ACCEPT_LANGUAGE;
 use axum::response::Response;
 
-use super::super::flow::cookie;
 use super::super::flow::parameters::Parameters;
+use super::super::flow::session::cookie;
 use super::super::page::answer::{see_other, with_cookie};
 use super::languages::Languages;
 use super::texts::Texts;

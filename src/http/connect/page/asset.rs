@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::super::flow::visit::stored;
+use super::super::flow::session::visit::stored;
 use crate::consent::{Logo, LogoOf};
 use crate::http::error::Error;
 use crate::http::service::Service;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::super::flow::cookie;
 use super::super::flow::redirect_uri::with_query;
+use super::super::flow::session::cookie;
 use super::super::language::Texts;
 use super::answer::{Policy, page, see_other, with_cookie};
 use super::left;

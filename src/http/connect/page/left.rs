@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use axum::response::Response;
 
-use super::super::flow::cookie;
+use super::super::flow::session::cookie;
 use super::notice;
 use crate::consent::{Application, ConsentState, Display, Flow, SessionKey};
 use crate::http::service::Service;

@@ -7,8 +7,8 @@ use axum::response::Response;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
-use super::super::page::answer::see_other;
-use super::visit::stored;
+use super::super::super::page::answer::see_other;
+use super::super::session::visit::stored;
 use crate::consent::{self, Departure, Endpoint, FlowError, IdentityProvider, SessionKey, Step, Trouble, Usage};
 use crate::http::error::Error;
 use crate::http::service::Service;

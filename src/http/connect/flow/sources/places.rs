@@ -6,9 +6,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::StreamExt;
 
+use super::super::session::visit::stored;
 use super::granted::granted;
 use super::travel::{configuration, patiently, registration};
-use super::visit::stored;
 use crate::consent::{
     self, Authorization, AuthorizationType, Departure, Details, Endpoint, EndpointStatus, Flow, FlowError,
     RecordLocation, SessionKey, Trouble, Verified,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::visit::stored;
+use super::super::session::visit::stored;
 use crate::consent::{
     Authorization, AuthorizationType, Credential, Endpoint, Flow, FlowError, Grant, SessionKey, SourceGrant,
 };

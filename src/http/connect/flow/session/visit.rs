@@ -7,10 +7,11 @@ use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 
-use super::super::language::{self, Texts};
-use super::super::page::{ending, left, notice};
-use super::parameters::Parameters;
-use super::{cookie, csrf};
+use super::super::super::language::{self, Texts};
+use super::super::super::page::{ending, left, notice};
+use super::super::parameters::Parameters;
+use super::cookie;
+use super::csrf;
 use crate::consent::{Application, ApplicationProfile, Display, Flow, SessionKey};
 use crate::http::body;
 use crate::http::error::Error;

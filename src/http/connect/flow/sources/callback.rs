@@ -8,17 +8,18 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 
-use super::super::language::{self, Texts};
-use super::super::page::notice;
-use super::finish::finish;
+use super::super::super::language::{self, Texts};
+use super::super::super::page::notice;
+use super::super::finish::finish;
+use super::super::interim::await_interim;
+use super::super::parameters::Parameters;
+use super::super::session::cookie;
+use super::super::session::visit::{stored, visit};
 use super::granted::granted;
-use super::interim::await_interim;
-use super::parameters::Parameters;
+use super::places;
 use super::travel::{
     SignInState, callback_of, identity_callback_of, patiently, provider_registration, registration, stepped, to_session,
 };
-use super::visit::{stored, visit};
-use super::{cookie, places};
 use crate::consent::{
     self, Attempt, Authorization, AuthorizationState, Display, Endpoint, Flow, FlowError, IdentityProvider, Returned,
     SessionKey, Step, Trouble, Way,
