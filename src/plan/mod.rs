@@ -4,6 +4,7 @@
 //! It knows tables of `lake::scan` and ids, but neither searches nor views. These add their own operators. The builder
 //! of a plan says what ids mean for a row.
 
+mod child;
 mod display;
 mod lookup;
 mod memory;
@@ -13,6 +14,7 @@ mod semi_join;
 mod threads;
 mod top_k;
 
+pub use child::only_child;
 pub use display::plan_text;
 pub use lookup::{Lookup, LookupExec};
 pub use memory::{ReserveWindows, ReservedExec, runtime, spilling};

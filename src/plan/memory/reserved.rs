@@ -11,9 +11,9 @@ use std::task::{Context, Poll, ready};
 
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::SchemaRef;
+use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Result, internal_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
@@ -23,6 +23,8 @@ use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
 };
 use futures::{Stream, StreamExt};
+
+use super::super::child::only_child;
 
 /// A window joins the batches that it keeps, so that there are two of each for a moment.
 const COPIES: usize = 2;
@@ -76,13 +78,11 @@ impl ExecutionPlan for ReservedExec {
 
     fn replace_children(
         self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        match (children.pop(), children.is_empty()) {
-            (Some(input), true) => Ok(Arc::new(ReservedExec::new(input))),
-            _ => internal_err!("ReservedExec has one child"),
-        }
+        let input = only_child(self.name(), children)?;
+        Ok(Arc::new(ReservedExec::new(input)))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {

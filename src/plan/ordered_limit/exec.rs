@@ -25,6 +25,7 @@ use datafusion::physical_plan::{
 };
 use futures::{Stream, StreamExt, TryStreamExt};
 
+use super::super::child::only_child;
 use super::super::threads::{Ahead, Pace, Part, Parts};
 use super::limit::Limit;
 use crate::lake::scan::LakeScanExec;
@@ -116,13 +117,11 @@ impl ExecutionPlan for OrderedLimitExec {
 
     fn replace_children(
         self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        match (children.pop(), children.is_empty()) {
-            (Some(input), true) => Ok(Arc::new(OrderedLimitExec::new(input, self.limit))),
-            _ => internal_err!("OrderedLimitExec has one child"),
-        }
+        let input = only_child(self.name(), children)?;
+        Ok(Arc::new(OrderedLimitExec::new(input, self.limit)))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use arrow::array::{RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{DataFusionError, Result, internal_err};
+use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
@@ -20,6 +20,7 @@ use datafusion::physical_plan::{
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::OnceCell;
 
+use super::super::child::only_child;
 use super::super::threads::at_once;
 use crate::columns::conditions::IdSet;
 
@@ -154,14 +155,14 @@ impl ExecutionPlan for IdsExec {
 
     fn replace_children(
         self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        match (children.pop(), children.is_empty()) {
-            // The ids that were found, too.
-            (Some(input), true) if Arc::ptr_eq(&input, &self.input) => Ok(self),
-            (Some(input), true) => Ok(Arc::new(IdsExec::new(input, self.take.clone()))),
-            _ => internal_err!("IdsExec has one child"),
+        let input = only_child(self.name(), children)?;
+        // The same operator keeps the ids that it found.
+        match Arc::ptr_eq(&input, &self.input) {
+            true => Ok(self),
+            false => Ok(Arc::new(IdsExec::new(input, self.take.clone()))),
         }
     }
 

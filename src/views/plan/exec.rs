@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, internal_err};
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
@@ -21,6 +21,7 @@ use futures::StreamExt;
 use super::super::error::RunError;
 use super::super::output::stop::Stop;
 use super::super::view::View;
+use crate::plan::only_child;
 
 /// Evaluates a view's select tree over each batch of resources.
 #[derive(Clone, Debug)]
@@ -119,16 +120,12 @@ impl ExecutionPlan for ViewExec {
 
     fn replace_children(
         self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        match (children.pop(), children.is_empty()) {
-            (Some(input), true) => {
-                let (view, stop) = (self.view.clone(), self.stop.clone());
-                Ok(Arc::new(ViewExec::new(view, input, self.filters, stop)))
-            }
-            _ => internal_err!("ViewExec has one child"),
-        }
+        let input = only_child(self.name(), children)?;
+        let (view, stop) = (self.view.clone(), self.stop.clone());
+        Ok(Arc::new(ViewExec::new(view, input, self.filters, stop)))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {

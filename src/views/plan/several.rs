@@ -27,6 +27,7 @@ use futures::StreamExt;
 use super::super::error::RunError;
 use super::super::view::View;
 use super::exec::columns_and_leaves;
+use crate::plan::only_child;
 
 /// The columns before those of the views: the view's index, and the number of its error if there is one.
 const BEFORE: usize = 2;
@@ -253,16 +254,12 @@ impl ExecutionPlan for ViewsExec {
 
     fn replace_children(
         self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        match (children.pop(), children.is_empty()) {
-            (Some(input), true) => {
-                let views = self.views.clone();
-                Ok(Arc::new(ViewsExec::new(views, input, self.filters, self.limit)))
-            }
-            _ => internal_err!("ViewsExec has one child"),
-        }
+        let input = only_child(self.name(), children)?;
+        let views = self.views.clone();
+        Ok(Arc::new(ViewsExec::new(views, input, self.filters, self.limit)))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
+use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, internal_err};
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
@@ -19,6 +19,7 @@ use futures::StreamExt;
 
 use super::super::error::RunError;
 use super::super::view::View;
+use crate::plan::only_child;
 
 /// Turns the values of a view's rows, which are as they were written, into values of their columns' SQL types.
 #[derive(Clone, Debug)]
@@ -103,13 +104,11 @@ impl ExecutionPlan for TypedExec {
 
     fn replace_children(
         self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        match (children.pop(), children.is_empty()) {
-            (Some(input), true) => Ok(Arc::new(TypedExec::new(self.view.clone(), input))),
-            _ => internal_err!("TypedExec has one child"),
-        }
+        let input = only_child(self.name(), children)?;
+        Ok(Arc::new(TypedExec::new(self.view.clone(), input)))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
