@@ -56,7 +56,7 @@ impl Spool {
         Ok(())
     }
 
-    /// The batches, read back as they are taken.
+    /// The batches, read back as they are taken. The room is theirs until the last one is.
     pub(super) fn batches(self) -> impl Iterator<Item = Result<RecordBatch, RunError>> + Send {
         let Spool {
             held,
@@ -66,7 +66,6 @@ impl Spool {
             ..
         } = self;
         let stored = runs.into_iter().flat_map(move |(at, length)| {
-            let _until_all_are_read = &taken;
             let read = match &file {
                 Some(file) => read(file, at, length),
                 None => Ok(Vec::new()),
@@ -76,7 +75,11 @@ impl Spool {
                 Err(error) => vec![Err(error)],
             }
         });
-        stored.chain(held.into_iter().map(Ok))
+        let all = stored.chain(held.into_iter().map(Ok));
+        all.inspect(move |_| {
+            // The closure owns the room, and is dropped with the iterator.
+            let _held = &taken;
+        })
     }
 
     /// Moves what is held to the file.

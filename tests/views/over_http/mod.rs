@@ -1,5 +1,6 @@
 //! Views over HTTP.
 
 pub(super) mod inline;
+mod parquet;
 pub(super) mod run;
 pub(super) mod validate;

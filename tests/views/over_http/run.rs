@@ -3,17 +3,14 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use arrow::datatypes::DataType;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 
-use tabularium::http::Limits;
 use tabularium::lake::compact::{self, CompactOptions, Effort};
 
 use crate::harness::records::{self, Record};
 use crate::harness::server::{Answer, Server};
 
-fn observation(id: &str, patient: &str, value: f64) -> Value {
+pub(super) fn observation(id: &str, patient: &str, value: f64) -> Value {
     json!({"resourceType": "Observation", "id": id, "status": "final", "code": {"text": "weight"},
         "subject": {"reference": format!("Patient/{patient}")}, "valueQuantity": {"value": value}})
 }
@@ -72,97 +69,6 @@ pub(in crate::views) fn ids(answer: &Answer) -> Vec<String> {
     let mut ids: Vec<String> = rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect();
     ids.sort();
     ids
-}
-
-#[test]
-fn parquet_has_the_types_of_the_values_and_text_on_request() {
-    let server = server();
-    let bearer = format!("Bearer {}", server.application_token());
-    let body = parameters(&view(), &[]);
-    for (format, expected) in [
-        ("parquet", DataType::Decimal128(18, 1)),
-        ("parquet-text", DataType::Utf8),
-    ] {
-        let headers = [
-            ("authorization", bearer.as_str()),
-            ("content-type", "application/fhir+json"),
-        ];
-        let path = format!("/fhir/ViewDefinition/$run?_format={format}");
-        let (status, headers, bytes) = server.send_bytes("POST", &path, &headers, body.as_bytes());
-        assert_eq!(
-            (status, &headers["content-type"]),
-            (200, &"application/vnd.apache.parquet".parse().unwrap())
-        );
-        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes)).unwrap();
-        let value = reader.schema().field_with_name("value").unwrap();
-        assert_eq!(value.data_type(), &expected, "{format}");
-        assert_eq!(reader.metadata().file_metadata().num_rows(), 4);
-    }
-}
-
-/// Rows of typed Parquet waited in a temporary file without a limit, so one request could fill the disk.
-#[test]
-fn rows_that_wait_for_their_types_have_a_limit_which_the_answer_names() {
-    let over = |resources: &[Value], view_spool: u64, view_spools: u64| {
-        let limits = Limits {
-            view_spool,
-            view_spools,
-            ..Limits::default()
-        };
-        Server::limited(resources, limits)
-    };
-    // About 24 MB of text, more than waits in memory.
-    let long = "long ".repeat(1_000);
-    let mut resources: Vec<Value> = (0..4_800)
-        .map(|number| observation(&format!("o{number}"), "anna", 1.5))
-        .collect();
-    for resource in &mut resources {
-        resource["code"]["text"] = json!(long);
-    }
-    let with_text = json!({"resourceType": "ViewDefinition", "resource": "Observation", "status": "active",
-        "select": [{"column": [{"name": "text", "path": "code.text"},
-            {"name": "value", "path": "value.ofType(Quantity).value", "type": "decimal"}]}]});
-    let body = parameters(&with_text, &[]);
-    let asked = |server: &Server, format: &str| {
-        let bearer = format!("Bearer {}", server.application_token());
-        let headers = [
-            ("authorization", bearer.as_str()),
-            ("content-type", "application/fhir+json"),
-        ];
-        let path = format!("/fhir/ViewDefinition/$run?_format={format}");
-        let (status, _, bytes) = server.send_bytes("POST", &path, &headers, body.as_bytes());
-        (status, bytes)
-    };
-
-    let server = over(&resources, 10 << 20, 1 << 30);
-    let (status, bytes) = asked(&server, "parquet");
-    let outcome: Value = serde_json::from_slice(&bytes).unwrap();
-    assert_eq!((status, &outcome["issue"][0]["code"]), (422, &json!("too-costly")));
-    assert_eq!(
-        outcome["issue"][0]["details"]["text"],
-        "rows wait until the types of the Parquet columns are known, and they take more than 10 MiB; ask for parquet-text, \
-         whose rows do not wait, or for fewer rows"
-    );
-    // Formats whose rows do not wait have no such limit, nor have fewer rows.
-    for format in ["parquet-text", "csv", "parquet&_limit=10"] {
-        assert_eq!(asked(&server, format).0, 200, "{format}");
-    }
-    drop(server);
-
-    let server = over(&resources, 1 << 30, 10 << 20);
-    let (status, bytes) = asked(&server, "parquet");
-    let outcome: Value = serde_json::from_slice(&bytes).unwrap();
-    assert_eq!((status, &outcome["issue"][0]["code"]), (429, &json!("throttled")));
-    drop(server);
-
-    // What lies in the file is compressed, so it counts less than in memory; and it counts only until it is sent.
-    let server = over(&resources, 64 << 20, 64 << 20);
-    for _ in 0..3 {
-        let (status, bytes) = asked(&server, "parquet");
-        assert_eq!(status, 200);
-        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes)).unwrap();
-        assert_eq!(reader.metadata().file_metadata().num_rows(), 4_800);
-    }
 }
 
 #[test]
