@@ -21,7 +21,10 @@ pub enum SearchError {
         expected: &'static str,
     },
     /// A modifier that R4 does not define for the parameter's type, or that is not supported (400).
-    #[error("{parameter}: the modifier ':{modifier}' is not supported for a parameter of type {ty}")]
+    #[error(
+        "{parameter}: the modifier ':{modifier}' is not supported for a parameter of type {ty}{}",
+        meant_modifier(parameter, modifier, ty)
+    )]
     Modifier {
         /// The parameter's name.
         parameter: String,
@@ -164,6 +167,22 @@ fn meant(parameter: &str, resource: &str) -> String {
     did_you_mean(name, own.map(|parameter| parameter.code.as_ref()).chain(RESULT))
 }
 
+/// A suggestion for a modifier that parameters of the type do not take.
+fn meant_modifier(parameter: &str, modifier: &str, ty: &str) -> String {
+    let types = facts().resources().map(|ty| facts().get(ty).name);
+    match ty {
+        "string" => did_you_mean(modifier, ["missing", "exact", "contains"].into_iter()),
+        "token" => {
+            let modifiers = ["missing", "text", "not", "in", "not-in", "below", "above", "of-type"];
+            did_you_mean(modifier, modifiers.into_iter())
+        }
+        "uri" => did_you_mean(modifier, ["missing", "below", "above"].into_iter()),
+        "reference" => did_you_mean(modifier, ["missing", "identifier"].into_iter().chain(types)),
+        "special" if matches!(parameter, "_include" | "_revinclude") => did_you_mean(modifier, ["iterate"].into_iter()),
+        _ => String::new(),
+    }
+}
+
 impl From<DataFusionError> for SearchError {
     fn from(error: DataFusionError) -> SearchError {
         let DataFusionError::External(inner) = error else {
@@ -238,6 +257,30 @@ mod tests {
             SearchError::TooManyJoined(5)
         ));
         assert!(matches!(planned(SearchError::Unanswered), SearchError::Plan(_)));
+    }
+
+    #[test]
+    fn a_misspelt_modifier_has_a_suggestion() {
+        let said = |parameter: &str, modifier: &str, ty| {
+            let error = SearchError::Modifier {
+                parameter: parameter.to_owned(),
+                modifier: modifier.to_owned(),
+                ty,
+            };
+            error.to_string()
+        };
+        for (parameter, modifier, ty, meant) in [
+            ("family", "exakt", "string", "exact"),
+            ("code", "of-tpye", "token", "of-type"),
+            ("subject", "Patint", "reference", "Patient"),
+            ("_include", "itrate", "special", "iterate"),
+        ] {
+            let end = format!("for a parameter of type {ty}; did you mean '{meant}'?");
+            assert!(said(parameter, modifier, ty).ends_with(&end));
+        }
+        for (parameter, modifier, ty) in [("date", "exact", "date"), ("family", "phonetic", "string")] {
+            assert!(said(parameter, modifier, ty).ends_with(&format!("for a parameter of type {ty}")));
+        }
     }
 
     #[test]

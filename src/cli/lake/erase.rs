@@ -101,8 +101,11 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let mut others = Vec::new();
     let finished = |intent: &Intent| {
         let whose = whose(intent);
-        if !as_json {
-            println!("finished an erasure that had been interrupted: {whose}");
+        let line = format!("finished an erasure that had been interrupted: {whose}");
+        // The object names it too, but there is none if this erasure fails.
+        match as_json {
+            true => eprintln!("{line}"),
+            false => println!("{line}"),
         }
         others.push(whose);
     };

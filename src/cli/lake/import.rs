@@ -151,7 +151,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         IngestError::Input { .. } | IngestError::Broken { .. } => Failure::input(error.to_string()),
         error => Failure::other(error),
     })?;
-    report(&summary, json)?;
+    report(&summary, (!nothing).then_some(summary.snapshot), json);
     if nothing && summary.refused == 0 {
         return Err(Failure::partial(
             "nothing was stored: there is no resource in what was read",
@@ -191,7 +191,8 @@ fn progress_bar() -> Option<ProgressBar> {
     Some(ProgressStyle::with_template(template).map_or(bar.clone(), |style| bar.with_style(style)))
 }
 
-fn report(summary: &Summary, as_json: bool) -> Result<(), Failure> {
+/// Prints what was read and stored. There is no snapshot where nothing was.
+fn report(summary: &Summary, snapshot: Option<u64>, as_json: bool) {
     for refusal in &summary.refusals {
         eprintln!("refused {refusal}");
     }
@@ -199,8 +200,8 @@ fn report(summary: &Summary, as_json: bool) -> Result<(), Failure> {
         eprintln!("... and {} more", summary.refused - REFUSALS_KEPT as u64);
     }
     if as_json {
-        println!("{:#}", object(summary));
-        return Ok(());
+        println!("{:#}", object(summary, snapshot));
+        return;
     }
     print!("{}", table(summary));
     if summary.left_out > 0 {
@@ -218,12 +219,13 @@ fn report(summary: &Summary, as_json: bool) -> Result<(), Failure> {
     if !summary.rules.rules.is_empty() {
         print!("{}", rules_table(&summary.rules));
     }
-    println!("snapshot {}", summary.snapshot);
-    Ok(())
+    if let Some(snapshot) = snapshot {
+        println!("snapshot {snapshot}");
+    }
 }
 
 /// The same for programs.
-fn object(summary: &Summary) -> Value {
+fn object(summary: &Summary, snapshot: Option<u64>) -> Value {
     let counts = |counts: ingest::Counts| {
         json!({"read": counts.read, "stored": counts.stored, "unchanged": counts.unchanged, "replaced": counts.replaced,
                "refused": counts.refused})
@@ -234,7 +236,7 @@ fn object(summary: &Summary) -> Value {
         .map(|(name, one)| ((*name).to_owned(), counts(*one)));
     json!({
         "types": types.collect::<Map<String, Value>>(), "total": counts(summary.total()), "refused": summary.refused,
-        "leftOut": summary.left_out, "unresolved": summary.unresolved, "snapshot": summary.snapshot,
+        "leftOut": summary.left_out, "unresolved": summary.unresolved, "snapshot": snapshot,
         "rules": rules_object(&summary.rules),
     })
 }
