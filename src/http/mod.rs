@@ -7,6 +7,7 @@ mod auth;
 mod body;
 mod connect;
 mod console;
+mod csrf;
 mod described;
 mod directory;
 mod discovery;

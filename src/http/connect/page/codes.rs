@@ -61,23 +61,11 @@ fn error_page(
     address: String,
 ) -> Response {
     let s = Shell {
-        t,
-        base: service.base_path(),
-        title: title.to_owned(),
-        brand: &service.pages.branding,
-        app: None,
-        asks: None,
-        app_id: "",
-        test: false,
-        csrf: None,
-        steps: Vec::new(),
-        to_hub: false,
-        ends: None,
         languages: Some(Switch {
             address,
             all: service.pages.languages.all(),
         }),
-        told: None,
+        ..Shell::outside(service, t, title)
     };
     page(status, &Errors { s, one, all: &all(t) }, &Policy::default())
 }

@@ -195,20 +195,8 @@ fn last(
     good: bool,
 ) -> Response {
     let s = Shell {
-        t,
-        base: service.base_path(),
-        title: title.to_owned(),
-        brand: &service.pages.branding,
-        app: None,
-        asks: None,
-        app_id: "",
         test: flow.consent.mode == Mode::Test,
-        csrf: None,
-        steps: Vec::new(),
-        to_hub: false,
-        ends: None,
-        languages: None,
-        told: None,
+        ..Shell::outside(service, t, title)
     };
     let policy = match flow.request.display {
         Display::Frame => Policy::default().framed_by(&application.origins),
@@ -277,22 +265,7 @@ fn link_ended(
     message: Message<'_>,
     framed_by: &[String],
 ) -> Response {
-    let s = Shell {
-        t,
-        base: service.base_path(),
-        title: title.to_owned(),
-        brand: &service.pages.branding,
-        app: None,
-        asks: None,
-        app_id: "",
-        test: false,
-        csrf: None,
-        steps: Vec::new(),
-        to_hub: false,
-        ends: None,
-        languages: None,
-        told: None,
-    };
+    let s = Shell::outside(service, t, title);
     let end = End {
         s,
         text: text.to_owned(),

@@ -177,7 +177,7 @@ pub(in crate::http::connect) fn link_untrusted(
     match (framed, holder) {
         (true, Some((origin, _))) => {
             let silent = Silent {
-                s: shell(service, t, said.title),
+                s: Shell::outside(service, t, said.title),
                 message: said.message,
             };
             let policy = Policy::default().framed_by(&[origin.to_owned()]);
@@ -226,7 +226,7 @@ fn notice(service: &Arc<Service>, t: &'static Texts, status: StatusCode, said: S
 
 fn bounded(service: &Arc<Service>, t: &'static Texts, status: StatusCode, said: Said<'_>, policy: &Policy) -> Response {
     let template = Notice {
-        s: shell(service, t, said.title),
+        s: Shell::outside(service, t, said.title),
         texts: said.texts,
         bad: said.bad,
         detail: said.detail,
@@ -235,24 +235,4 @@ fn bounded(service: &Arc<Service>, t: &'static Texts, status: StatusCode, said: 
         message: said.message,
     };
     page(status, &template, policy)
-}
-
-/// The parts that all these pages share. They belong to no session.
-fn shell<'a>(service: &'a Service, t: &'static Texts, title: &str) -> Shell<'a> {
-    Shell {
-        t,
-        base: service.base_path(),
-        title: title.to_owned(),
-        brand: &service.pages.branding,
-        app: None,
-        asks: None,
-        app_id: "",
-        test: false,
-        csrf: None,
-        steps: Vec::new(),
-        to_hub: false,
-        ends: None,
-        languages: None,
-        told: None,
-    }
 }

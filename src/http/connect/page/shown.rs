@@ -10,8 +10,8 @@ use axum::response::{IntoResponse, Response};
 use super::super::flow::choosing::is_choosing;
 use super::super::flow::finish::finish;
 use super::super::flow::parameters::Parameters;
+use super::super::flow::session::FORMS;
 use super::super::flow::session::cookie;
-use super::super::flow::session::csrf;
 use super::super::flow::session::ticket;
 use super::super::flow::session::visit::{Visit, present, stored, visit};
 use super::super::flow::sources::places as located;
@@ -145,7 +145,7 @@ fn shell<'a>(service: &'a Service, visit: &'a Visit, title: impl ToString, at: u
         asks: Some(&visit.profile),
         app_id: &visit.application.id,
         test: visit.flow.consent.mode == Mode::Test,
-        csrf: csrf::token(&visit.cookie),
+        csrf: FORMS.token(&visit.cookie),
         steps: StepMark::all(visit.texts, request.way, request.endpoint.is_some(), at),
         to_hub: visit.flow.authorized().next().is_some() && visit.flow.progress.step != Step::Hub,
         ends: Some(Ends::after(service.store.clock().now(), IDLE_SECONDS)),

@@ -3,6 +3,7 @@
 use askama::Template;
 use chrono::DateTime;
 
+use super::super::super::service::Service;
 use super::super::brand::Branding;
 use super::super::flow::birth_date::{self, Part};
 use super::super::language::Texts;
@@ -44,7 +45,27 @@ pub(in crate::http::connect) struct Told<'a> {
     pub(in crate::http::connect) view: &'static str,
 }
 
-impl Shell<'_> {
+impl<'a> Shell<'a> {
+    /// The parts of a page that belongs to no session.
+    pub(in crate::http::connect) fn outside(service: &'a Service, t: &'static Texts, title: &str) -> Shell<'a> {
+        Shell {
+            t,
+            base: service.base_path(),
+            title: title.to_owned(),
+            brand: &service.pages.branding,
+            app: None,
+            asks: None,
+            app_id: "",
+            test: false,
+            csrf: None,
+            steps: Vec::new(),
+            to_hub: false,
+            ends: None,
+            languages: None,
+            told: None,
+        }
+    }
+
     /// The name of the service.
     fn service(&self) -> &str {
         self.brand.name.as_deref().unwrap_or(self.t.service)

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::super::shown::page::{self, Frame, see_other};
 use super::super::shown::tenant::Tenant;
-use super::{cookie, csrf};
+use super::{FORMS, cookie};
 use crate::consent::{ConsoleLook, ConsoleSession};
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -72,7 +72,7 @@ impl Operator {
         place: Option<&Tenant>,
     ) -> Frame {
         Frame {
-            csrf: csrf::token(&self.cookie).unwrap_or_default(),
+            csrf: FORMS.token(&self.cookie).unwrap_or_default(),
             name: self.session.name.clone(),
             place: place.cloned().unwrap_or_default(),
             here,
@@ -82,7 +82,7 @@ impl Operator {
 
     /// Whether a form was sent from a page of the session.
     pub(super) fn sent(&self, token: Option<&str>) -> bool {
-        token.is_some_and(|token| csrf::is_valid(&self.cookie, token))
+        token.is_some_and(|token| FORMS.is_valid(&self.cookie, token))
     }
 
     /// Ends the session.

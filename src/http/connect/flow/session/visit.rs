@@ -10,8 +10,8 @@ use axum::response::{IntoResponse, Response};
 use super::super::super::language::{self, Texts};
 use super::super::super::page::{ending, left, notice};
 use super::super::parameters::Parameters;
+use super::FORMS;
 use super::cookie;
-use super::csrf;
 use crate::consent::{Application, ApplicationProfile, Display, Flow, SessionKey};
 use crate::http::body;
 use crate::http::error::Error;
@@ -120,7 +120,7 @@ pub(in crate::http::connect) async fn form(
     let parameters = fields(service, &parts.headers, body).await?;
     let visit = visit(service, &parts.headers).await?;
     let token = parameters.sole("csrf").unwrap_or_default();
-    match csrf::is_valid(&visit.cookie, token) {
+    match FORMS.is_valid(&visit.cookie, token) {
         true => Ok((visit, parameters)),
         false => Err(notice::foreign(service, texts)),
     }
