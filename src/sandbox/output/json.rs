@@ -16,12 +16,22 @@ pub(in crate::sandbox) struct List<'t> {
     empty: bool,
 }
 
-/// Appends an object to `text`.
-pub(in crate::sandbox) fn object(text: &mut String, fill: impl FnOnce(&mut Object<'_>)) {
+/// Appends an object to `text`, and says whether it is empty.
+pub(in crate::sandbox) fn object(text: &mut String, fill: impl FnOnce(&mut Object<'_>)) -> bool {
     text.push('{');
     let mut object = Object { text, empty: true };
     fill(&mut object);
     object.text.push('}');
+    object.empty
+}
+
+/// Appends a list to `text`, and says whether it is empty.
+fn list(text: &mut String, fill: impl FnOnce(&mut List<'_>)) -> bool {
+    text.push('[');
+    let mut list = List { text, empty: true };
+    fill(&mut list);
+    list.text.push(']');
+    list.empty
 }
 
 impl Object<'_> {
@@ -49,42 +59,18 @@ impl Object<'_> {
 
     /// A property that is an object.
     pub(in crate::sandbox) fn object(&mut self, name: &str, fill: impl FnOnce(&mut Object<'_>)) -> &mut Self {
-        let before = self.text.len();
-        let was_empty = self.empty;
-        self.name(name);
-        self.text.push('{');
-        let mut inner = Object {
-            text: self.text,
-            empty: true,
-        };
-        fill(&mut inner);
-        if inner.empty {
-            self.text.truncate(before);
-            self.empty = was_empty;
-        } else {
-            self.text.push('}');
-        }
-        self
+        self.unless_empty(|object| {
+            object.name(name);
+            self::object(object.text, fill)
+        })
     }
 
     /// A property that is a list.
     pub(in crate::sandbox) fn list(&mut self, name: &str, fill: impl FnOnce(&mut List<'_>)) -> &mut Self {
-        let before = self.text.len();
-        let was_empty = self.empty;
-        self.name(name);
-        self.text.push('[');
-        let mut inner = List {
-            text: self.text,
-            empty: true,
-        };
-        fill(&mut inner);
-        if inner.empty {
-            self.text.truncate(before);
-            self.empty = was_empty;
-        } else {
-            self.text.push(']');
-        }
-        self
+        self.unless_empty(|object| {
+            object.name(name);
+            self::list(object.text, fill)
+        })
     }
 
     /// A property that is a list of one object.
@@ -92,6 +78,16 @@ impl Object<'_> {
         self.list(name, |list| {
             list.object(fill);
         })
+    }
+
+    /// Writes a property, and takes it back if its value turns out empty.
+    fn unless_empty(&mut self, write: impl FnOnce(&mut Self) -> bool) -> &mut Self {
+        let (before, was_empty) = (self.text.len(), self.empty);
+        if write(self) {
+            self.text.truncate(before);
+            self.empty = was_empty;
+        }
+        self
     }
 
     fn name(&mut self, name: &str) {
@@ -122,20 +118,11 @@ impl List<'_> {
 
     /// An item that is an object.
     pub(in crate::sandbox) fn object(&mut self, fill: impl FnOnce(&mut Object<'_>)) -> &mut Self {
-        let before = self.text.len();
-        let was_empty = self.empty;
+        let (before, was_empty) = (self.text.len(), self.empty);
         self.next();
-        self.text.push('{');
-        let mut inner = Object {
-            text: self.text,
-            empty: true,
-        };
-        fill(&mut inner);
-        if inner.empty {
+        if object(self.text, fill) {
             self.text.truncate(before);
             self.empty = was_empty;
-        } else {
-            self.text.push('}');
         }
         self
     }
