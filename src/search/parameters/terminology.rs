@@ -2,8 +2,7 @@
 
 use super::super::SearchError;
 use super::super::criteria::matcher::CodesTest;
-use super::query::written;
-use super::raw::RawParameter;
+use super::raw::{RawParameter, written};
 use super::result::{invalid, shortened};
 use super::values::{TokenValue, escape};
 use crate::terminology::Terminology;
