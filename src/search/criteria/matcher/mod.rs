@@ -3,9 +3,9 @@
 //!
 //! A matcher works on whole columns: it is given the items of one type with their rows and marks the rows that match.
 
-mod codes;
+pub(in crate::search) mod codes;
 mod date;
-mod items;
+pub(in crate::search) mod items;
 mod many;
 mod near;
 pub(in crate::search) mod number;
@@ -326,7 +326,7 @@ fn is_family(parameter: &SearchParameter) -> bool {
     expression.ends_with(".family")
 }
 
-pub(in crate::search) use codes::{CodesTest, CodesValue};
+pub(in crate::search) use codes::CodesValue;
 pub(in crate::search) use date::interval as date_interval;
 pub(in crate::search) use items::only_text;
 pub(in crate::search) use many::{MAX_ALTERNATIVES, Many, gather, gather_tokens, gather_values};
