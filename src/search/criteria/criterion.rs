@@ -19,7 +19,7 @@ use crate::fhir::TypeId;
 use crate::fhir::search_parameter::SearchType;
 use crate::fhir::storage::LeafSet;
 use crate::lake::scan::Predicate;
-use crate::plan::Late;
+use crate::plan::DynamicFilter;
 
 /// One condition on the rows; a query's conditions all hold of a match.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ pub(in crate::search) enum Condition {
     /// Something of other resources.
     Join(Box<Join>),
     /// Something of other resources that the plan finds before it reads the rows.
-    Late(Arc<Late>),
+    Dynamic(Arc<DynamicFilter>),
 }
 
 /// A test of a parameter's values.
@@ -253,7 +253,7 @@ impl Criterion {
             | Condition::Words { .. }
             | Condition::Holds(_)
             | Condition::Inside { .. }
-            | Condition::Late(_) => false,
+            | Condition::Dynamic(_) => false,
         }
     }
 
@@ -296,7 +296,7 @@ impl Criterion {
                 leaves.insert(COLUMN.to_owned());
                 leaves.extend(references.program.leaves().iter().cloned());
             }
-            Condition::Late(late) => leaves.extend(late.leaves().iter().cloned()),
+            Condition::Dynamic(filter) => leaves.extend(filter.leaves().iter().cloned()),
             Condition::Join(_) => {}
         }
     }
@@ -338,7 +338,7 @@ impl Criterion {
             | Condition::Tuples { .. }
             | Condition::Words { .. }
             | Condition::Holds(_)
-            | Condition::Late(_) => Vec::new(),
+            | Condition::Dynamic(_) => Vec::new(),
         }
     }
 }

@@ -95,8 +95,8 @@ fn mark(criterion: &Criterion, batch: &RecordBatch, plain: bool, rows: &mut [boo
             mark(part, batch, plain, rows)?;
             rows.iter_mut().for_each(|row| *row = !*row);
         }
-        Condition::Late(late) => {
-            let kept = late.keep(batch)?;
+        Condition::Dynamic(filter) => {
+            let kept = filter.keep(batch)?;
             rows.iter_mut()
                 .zip(&kept)
                 .for_each(|(row, kept)| *row = kept == Some(true));
@@ -165,7 +165,7 @@ fn of_items(criterion: &Criterion, focus: &Focus) -> Result<Vec<bool>, SearchErr
         | Condition::Holds(_)
         | Condition::Inside { .. }
         | Condition::Join(_)
-        | Condition::Late(_) => {
+        | Condition::Dynamic(_) => {
             return Err(SearchError::Unanswered);
         }
     }
