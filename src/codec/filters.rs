@@ -63,7 +63,7 @@ pub(super) fn write_function(travel: &Travel, function: &ScalarUDF) -> Result<Op
 }
 
 fn predicate_form(travel: &Travel, predicate: &Arc<dyn Predicate>) -> Result<FunctionForm, CodecError> {
-    if let Some(asked) = travel.engine().write_predicate(predicate, travel.lates())? {
+    if let Some(asked) = travel.engine().write_predicate(predicate, travel.filters())? {
         return Ok(FunctionForm::Asked(asked));
     }
     match crate::views::write_predicate(predicate.as_ref()) {
@@ -86,7 +86,7 @@ pub(super) fn read_function(
         FunctionForm::Call(call) => return Ok(read_call(call.written()?, travel.terminology())?),
         FunctionForm::Asked(asked) => {
             let table = table.ok_or(CodecError::Form("a condition"))?;
-            let predicate = travel.engine().read_predicate(&asked, table, travel.lates())?;
+            let predicate = travel.engine().read_predicate(&asked, table, travel.filters())?;
             return Ok(function(predicate));
         }
         FunctionForm::Where(views) => {

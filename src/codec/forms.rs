@@ -27,7 +27,8 @@ pub(super) enum OperatorForm {
     },
     SemiJoin {
         label: String,
-        late: usize,
+        #[serde(rename = "late")]
+        filter: usize,
     },
     Ids(Value),
     Lookup {

@@ -27,15 +27,15 @@ impl Travel {
         } else if let Some(exec) = node.downcast_ref::<OrderedLimitExec>() {
             OperatorForm::of_limit(exec.limit())
         } else if let Some(exec) = node.downcast_ref::<SemiJoinExec>() {
-            let late = exec.on().late.as_ref().ok_or_else(unknown)?;
+            let filter = exec.on().filter.as_ref().ok_or_else(unknown)?;
             OperatorForm::SemiJoin {
-                label: late.label().to_string(),
-                late: self.lates().number(late),
+                label: filter.label().to_string(),
+                filter: self.filters().number(filter),
             }
         } else if let Some(exec) = node.downcast_ref::<IdsExec>() {
             OperatorForm::Ids(self.engine().write_take(exec.take())?.ok_or_else(unknown)?)
         } else if let Some(exec) = node.downcast_ref::<LookupExec>() {
-            let written = self.engine().write_lookup(exec.lookup(), self.lates())?;
+            let written = self.engine().write_lookup(exec.lookup(), self.filters())?;
             let (lookup, table) = written.ok_or_else(unknown)?;
             OperatorForm::Lookup {
                 lookup,
@@ -79,7 +79,7 @@ impl Travel {
                 Arc::new(LookupExec::new(self.engine().read_lookup(
                     &lookup,
                     &table,
-                    self.lates(),
+                    self.filters(),
                 )?))
             }
             OperatorForm::Scan(_) | OperatorForm::Lookup { .. } => return Err(form_of()),
@@ -87,7 +87,7 @@ impl Travel {
                 let limit = Limit { skip, take, backwards };
                 Arc::new(OrderedLimitExec::new(input()?, limit))
             }
-            OperatorForm::SemiJoin { label, late } => self.semi_join(label, late, inputs)?,
+            OperatorForm::SemiJoin { label, filter } => self.semi_join(label, filter, inputs)?,
             OperatorForm::Ids(take) => Arc::new(IdsExec::new(input()?, self.engine().read_take(&take)?)),
             OperatorForm::View { view: form, filters } => Arc::new(ViewExec::over(&view(&form)?, input()?, filters)),
             OperatorForm::Views { views, filters, limit } => {
@@ -103,7 +103,7 @@ impl Travel {
     fn semi_join(
         &self,
         label: String,
-        late: usize,
+        filter: usize,
         inputs: &[Arc<dyn ExecutionPlan>],
     ) -> Result<Arc<dyn ExecutionPlan>, CodecError> {
         let form_of = || CodecError::Form(OPERATOR);
@@ -114,7 +114,7 @@ impl Travel {
         let on = On {
             label: label.into(),
             ids: ids.collect::<Option<_>>().ok_or_else(form_of)?,
-            late: Some(self.lates().get(late).ok_or_else(form_of)?),
+            filter: Some(self.filters().get(filter).ok_or_else(form_of)?),
         };
         Ok(On::over_physical(&[on], left.clone()))
     }

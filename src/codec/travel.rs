@@ -10,7 +10,7 @@ use datafusion::execution::context::SessionState;
 
 use super::error::CodecError;
 use crate::lake::Lake;
-use crate::plan::Lates;
+use crate::plan::DynamicFilters;
 use crate::search::Engine;
 use crate::terminology::Terminology;
 
@@ -29,7 +29,7 @@ pub(super) struct Travel(Arc<Way>);
 
 struct Way {
     codec: Arc<Known>,
-    lates: Lates,
+    filters: DynamicFilters,
     /// Why it does not go on: DataFusion's errors are texts.
     failed: Mutex<Option<CodecError>>,
     /// Whether a scan was told something by the sort above it.
@@ -40,7 +40,7 @@ impl Travel {
     pub(super) fn new(codec: &Arc<Known>) -> Travel {
         Travel(Arc::new(Way {
             codec: codec.clone(),
-            lates: Lates::default(),
+            filters: DynamicFilters::default(),
             failed: Mutex::default(),
             is_told: AtomicBool::new(false),
         }))
@@ -66,8 +66,8 @@ impl Travel {
         self.0.codec.context.clone()
     }
 
-    pub(super) fn lates(&self) -> &Lates {
-        &self.0.lates
+    pub(super) fn filters(&self) -> &DynamicFilters {
+        &self.0.filters
     }
 
     /// Notes that a sort has to tell its scan what it keeps.

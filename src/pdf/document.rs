@@ -16,7 +16,6 @@ use super::line::{Line, Setter, Style, piece, pieces};
 use super::page::{HEIGHT, LEFT, Pages, WIDTH};
 use super::stitch::{Insertion, stitch};
 use super::structure::{Kind, Structure};
-use super::table::{Column, Table};
 use super::{PdfError, Properties, Stop};
 
 const TEXT: Style = Style {
@@ -175,16 +174,6 @@ impl Document {
         }
         self.structure.close();
         self.pages.advance(4.0);
-    }
-
-    /// Begins a table. `summary` describes it to screen readers.
-    pub fn table(&mut self, summary: &str, columns: &[Column]) -> Table<'_> {
-        Table::begin(self, summary, columns)
-    }
-
-    /// Begins a table of names and values, without a head.
-    pub fn fields(&mut self, summary: &str) -> Table<'_> {
-        Table::begin_fields(self, summary)
     }
 
     /// Draws a picture, at most as large as the page and at most at 96 dots per inch. `shows` is its description.

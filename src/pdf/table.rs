@@ -68,9 +68,21 @@ struct Cells {
     groups: Vec<Option<usize>>,
 }
 
+impl Document {
+    /// Begins a table. `summary` describes it to screen readers.
+    pub fn table(&mut self, summary: &str, columns: &[Column]) -> Table<'_> {
+        Table::begin(self, summary, columns)
+    }
+
+    /// Begins a table of names and values, without a head.
+    pub fn fields(&mut self, summary: &str) -> Table<'_> {
+        Table::begin_fields(self, summary)
+    }
+}
+
 impl<'a> Table<'a> {
     /// Begins a table with a head.
-    pub(super) fn begin(document: &'a mut Document, summary: &str, columns: &[Column]) -> Self {
+    fn begin(document: &'a mut Document, summary: &str, columns: &[Column]) -> Self {
         let mut table = Self {
             document,
             titles: columns.iter().map(|column| column.title.clone()).collect(),
@@ -92,7 +104,7 @@ impl<'a> Table<'a> {
     }
 
     /// Begins a table of two columns without a head: names and values.
-    pub(super) fn begin_fields(document: &'a mut Document, summary: &str) -> Self {
+    fn begin_fields(document: &'a mut Document, summary: &str) -> Self {
         let columns = [Column::new("", 3.0), Column::new("", 9.0)];
         let table = Self {
             document,

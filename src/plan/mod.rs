@@ -20,6 +20,8 @@ pub use lookup::{Lookup, LookupExec};
 pub use memory::{ReserveWindows, ReservedExec, runtime, spilling};
 pub use ordered_limit::{Limit, OrderedLimit, OrderedLimitExec};
 pub use planner::{Operator, Planned, Planner};
-pub use semi_join::{Ids, IdsExec, Late, Lates, Link, On, SemiJoin, SemiJoinExec, SemiJoinPlanner, Take};
-pub use threads::{Ahead, Died, Pace, Part, Parts, Waiting, apart, at_once};
+pub use semi_join::{
+    DynamicFilter, DynamicFilters, Ids, IdsExec, Link, On, SemiJoin, SemiJoinExec, SemiJoinPlanner, Take,
+};
+pub use threads::{Died, Pace, Part, Parts, Prefetch, Waiting, apart, at_once};
 pub use top_k::PushDownTopK;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::facts::{Kind, TypeId, facts};
-use super::search_parameter::{Comparator, Component, Modifier, SearchParameter, SearchType, Usage};
+use super::definition::{Comparator, Component, Modifier, SearchParameter, SearchType, Usage};
 
 /// Why a folder's search parameters are not taken.
 #[derive(Debug, thiserror::Error)]

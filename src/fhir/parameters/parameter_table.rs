@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::super::facts::{TypeId, facts};
-use super::search_parameter::{Comparator, Component, Modifier, SearchParameter, SearchType, Usage};
+use super::definition::{Comparator, Component, Modifier, SearchParameter, SearchType, Usage};
 
 static TABLE: &str = include_str!("../../../schemas/search-parameters.tsv");
 /// What the table leaves out at the head of each URL.

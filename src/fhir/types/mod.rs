@@ -2,4 +2,5 @@
 
 pub mod facts;
 pub(crate) mod name_table;
+pub(super) mod type_def;
 pub(super) mod type_table;

@@ -5,8 +5,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::facts::{Element, Kind, Primitive, TypeDef, TypeId};
 use super::name_table::NameTable;
+use super::type_def::{Element, Kind, Primitive, TypeDef, TypeId};
 
 static TABLE: &str = include_str!("../../../schemas/types.tsv");
 

@@ -8,8 +8,8 @@ use std::path::Path;
 use aws_lc_rs::digest::{Context, SHA256};
 
 use super::BLOCK;
-use super::sealed::SealedPieces;
-use super::trailer::{Trailer, trailer_of};
+use super::open::{Pieces, trailer_of};
+use super::trailer::{Trailer, hexadecimal};
 use crate::lake::seal::Keys;
 
 /// A part of an attachment: from a byte up to the one before another.
@@ -21,15 +21,6 @@ pub struct AttachmentContent {
     file: File,
     trailer: Trailer,
     pieces: Pieces,
-}
-
-/// How the pieces of a file are verified.
-#[derive(Debug)]
-pub(super) enum Pieces {
-    /// They are not encrypted and have checksums.
-    Summed(Vec<u32>),
-    /// They are encrypted.
-    Sealed(SealedPieces),
 }
 
 impl AttachmentContent {
@@ -104,11 +95,6 @@ impl AttachmentContent {
         }
         Ok(hexadecimal(sha256.finish().as_ref()) == self.trailer.sha256)
     }
-}
-
-/// Bytes as hexadecimal digits.
-pub(in crate::lake) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

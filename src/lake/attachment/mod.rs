@@ -8,12 +8,12 @@
 mod content;
 mod convert;
 mod door;
+mod open;
 mod recorded;
 mod sealed;
 mod trailer;
 mod write;
 
-pub(super) use content::hexadecimal;
 pub use content::{AttachmentContent, Range};
 pub(super) use convert::{convert, is_sealed_file, renamed};
 pub use door::{Attached, KeptAttachment};
@@ -27,7 +27,8 @@ use super::owners::owner::OwnerKey;
 use super::owners::scope::Mode;
 use super::seal::KeyId;
 
-pub(super) use trailer::{Trailer, read_trailer};
+pub(super) use open::read_trailer;
+pub(super) use trailer::{Trailer, hexadecimal};
 pub(super) use write::seal;
 
 /// The extension of attachment files.

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::connection::open_writer;
+use super::metadata::LAYOUT_KEY;
 use super::sealing::keys::begin_list;
-use super::stamp;
+use super::{pending, stamp};
 use crate::columns::layout::{ATTACHMENTS_LAYOUT_VERSION, LAYOUT_VERSION, SEALED_LAYOUT_VERSION};
 use crate::lake::error::LakeError;
 use crate::lake::owners::owner::OwnerKey;
@@ -16,8 +17,6 @@ use crate::private;
 
 /// The DuckLake version written.
 const DUCKLAKE_VERSION: &str = "1.0";
-/// The metadata key of the version of the files' columns.
-pub(super) const LAYOUT_KEY: &str = "tabularium_layout_version";
 
 /// All tables of the DuckLake 1.0 specification. They differ in two points: primary keys are SQLite's row ids, which
 /// saves an index, and two partial indexes find ended rows.
@@ -152,7 +151,7 @@ pub(in crate::lake) fn count_on(connection: &mut Connection, snapshot: u64, eras
         transaction.execute(&format!("UPDATE {table} SET snapshot_id = ?"), [snapshot])?;
     }
     if erasures > 0 {
-        super::erasure::count_on(&transaction, erasures)?;
+        pending::count_on(&transaction, erasures)?;
     }
     Ok(transaction.commit()?)
 }
@@ -186,29 +185,4 @@ pub(in crate::lake) fn check_version(connection: &Connection, folder: &Folder) -
         }
     }
     Ok(())
-}
-
-/// Whether there may be sealed files in the lake.
-pub(in crate::lake) fn is_sealed(connection: &Connection) -> Result<bool, LakeError> {
-    let found: Option<String> = connection
-        .query_row(
-            "SELECT value FROM ducklake_metadata WHERE key = ? AND scope IS NULL",
-            [LAYOUT_KEY],
-            |row| row.get(0),
-        )
-        .optional()?;
-    Ok(found == Some(SEALED_LAYOUT_VERSION.to_string()))
-}
-
-/// The secret under which this lake hashes owners.
-pub(in crate::lake) fn owner_key(connection: &Connection) -> Result<OwnerKey, LakeError> {
-    let found: Option<String> = connection
-        .query_row(
-            "SELECT value FROM ducklake_metadata WHERE key = ? AND scope IS NULL",
-            [OwnerKey::METADATA_KEY],
-            |row| row.get(0),
-        )
-        .optional()?;
-    let key = found.as_deref().and_then(OwnerKey::from_hex);
-    key.ok_or_else(|| LakeError::Damaged(format!("{} is missing or no key", OwnerKey::METADATA_KEY)))
 }

@@ -1,13 +1,12 @@
 //! Erasures in the catalog: the record of one, and the exchange of files that finishes it.
 
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::attachment::erase_attachments;
 use super::evidence::{keep_entries, keep_files};
+use super::pending::{count, make_table};
 use super::sealing::keys::have_keys_destroyed;
 use super::snapshots::expire::schedule;
 use super::snapshots::insert::{key_id, write_statistics};
@@ -15,17 +14,9 @@ use super::snapshots::load::{Head, head};
 use super::snapshots::statistics::recompute;
 use crate::columns::layout::Layout;
 use crate::lake::commit::written::WrittenFile;
-use crate::lake::erase::{Entry, ErasedAttachment, ErasedFile, Erasure, Erasures, Intent};
+use crate::lake::erase::{Entry, ErasedAttachment, ErasedFile, Erasure, Intent};
 use crate::lake::error::LakeError;
-use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 use crate::lake::seal::{FileKey, Keys};
-
-/// The metadata key that counts how many times an erasure was recorded or finished. Without it the table is not there.
-const EPOCH_KEY: &str = "tabularium.erasures";
-
-/// Erasures that are recorded and not finished.
-const TABLE: &str = "
-CREATE TABLE IF NOT EXISTS tabularium_erasure (erasure_id INTEGER PRIMARY KEY, mode VARCHAR NOT NULL, application VARCHAR NOT NULL, owners VARCHAR NOT NULL, patients VARCHAR NOT NULL, authorizations VARCHAR NOT NULL, first_file BIGINT NOT NULL)";
 
 /// A data file of any snapshot, with its delete files.
 #[derive(Debug)]
@@ -73,71 +64,6 @@ pub(in crate::lake) struct NewPeriod {
     pub(in crate::lake) bytes: u64,
     pub(in crate::lake) footer_size: u64,
     pub(in crate::lake) key: Option<FileKey>,
-}
-
-/// How many times an erasure was recorded or finished.
-pub(in crate::lake) fn epoch(connection: &Connection) -> Result<u64, LakeError> {
-    let found: Option<String> = connection
-        .prepare_cached("SELECT value FROM ducklake_metadata WHERE key = ? AND scope IS NULL")?
-        .query_row([EPOCH_KEY], |row| row.get(0))
-        .optional()?;
-    let number = |text: String| {
-        text.parse()
-            .map_err(|_| LakeError::Damaged(format!("{EPOCH_KEY} is no number")))
-    };
-    found.map_or(Ok(0), number)
-}
-
-/// The recorded erasures and the epoch.
-pub(super) fn erasures(connection: &Connection) -> Result<Erasures, LakeError> {
-    let epoch = epoch(connection)?;
-    let mut pending = Vec::new();
-    if epoch > 0 {
-        let mut statement = connection.prepare_cached(
-            "SELECT erasure_id, mode, application, owners, patients, authorizations, first_file
-             FROM tabularium_erasure ORDER BY erasure_id",
-        )?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let mode: String = row.get(1)?;
-            let mode = Mode::named(&mode).ok_or_else(damaged)?;
-            let patient = PatientScope {
-                owners: list(&row.get::<_, String>(3)?)?,
-                patients: list(&row.get::<_, String>(4)?)?,
-                authorizations: list(&row.get::<_, String>(5)?)?,
-            };
-            pending.push(Arc::new(Erasure {
-                id: row.get(0)?,
-                scope: Arc::new(Scope {
-                    mode,
-                    application: row.get::<_, String>(2)?.into(),
-                    patient: Some(Arc::new(patient)),
-                }),
-                first_file: row.get(6)?,
-            }));
-        }
-    }
-    Ok(Erasures { epoch, pending })
-}
-
-/// The same by their numbers.
-pub(super) fn intents(connection: &Connection) -> Result<BTreeMap<u64, Intent>, LakeError> {
-    let pending = erasures(connection)?.pending;
-    let each = pending
-        .iter()
-        .filter_map(|erasure| Some((erasure.id, erasure.intent()?)));
-    Ok(each.collect())
-}
-
-/// The rows of recorded and unfinished erasures.
-pub(in crate::lake) fn unfinished(connection: &Connection) -> Result<Vec<Intent>, LakeError> {
-    let pending = erasures(connection)?.pending;
-    Ok(pending.iter().filter_map(|erasure| erasure.intent()).collect())
-}
-
-/// Makes the table of erasures if there is none yet.
-pub(super) fn make_table(connection: &Connection) -> Result<(), LakeError> {
-    Ok(connection.execute_batch(TABLE)?)
 }
 
 /// Records erasures. Returns their numbers. One of the same rows that was recorded before is a part of it from now on.
@@ -375,32 +301,4 @@ fn min_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &Writte
         Some((id, least, _)) if id < exchange.id => least,
         Some((_, least, _)) => least + 1,
     })
-}
-
-/// Has a catalog count on by this many erasures that another one has recorded.
-pub(in crate::lake) fn count_on(transaction: &Connection, erasures: u64) -> Result<(), LakeError> {
-    make_table(transaction)?;
-    count(transaction, erasures).map(drop)
-}
-
-/// Counts changes of the erasures. Returns the new count.
-pub(super) fn count(transaction: &Connection, changes: u64) -> Result<u64, LakeError> {
-    let next = epoch(transaction)? + changes;
-    transaction.execute(
-        "DELETE FROM ducklake_metadata WHERE key = ? AND scope IS NULL",
-        [EPOCH_KEY],
-    )?;
-    transaction.execute(
-        "INSERT INTO ducklake_metadata VALUES (?, ?, NULL, NULL)",
-        [EPOCH_KEY, &next.to_string()],
-    )?;
-    Ok(next)
-}
-
-fn list<T: serde::de::DeserializeOwned>(text: &str) -> Result<Vec<T>, LakeError> {
-    serde_json::from_str(text).map_err(|_| damaged())
-}
-
-fn damaged() -> LakeError {
-    LakeError::Damaged("tabularium_erasure has a row that is no erasure".to_owned())
 }

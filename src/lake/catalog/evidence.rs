@@ -4,8 +4,8 @@
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::create::owner_key;
-use super::erasure::{epoch, intents};
+use super::metadata::owner_key;
+use super::pending::{epoch, intents};
 use crate::lake::erase::{Entry, ErasedFile, ErasedIds, LakeState, subject};
 use crate::lake::error::LakeError;
 

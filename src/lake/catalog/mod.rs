@@ -16,7 +16,9 @@ mod connection;
 mod create;
 mod erasure;
 mod evidence;
+mod metadata;
 mod named;
+mod pending;
 mod sealing;
 mod snapshots;
 mod stamp;
@@ -27,13 +29,14 @@ pub(super) use attachment::{
     means_attachments,
 };
 pub(super) use connection::{PATIENCE, copy, cut_off, open_reader, open_writer, refuse_without_catalog};
-pub(super) use create::{check_version, count_on, create, forget_first, is_sealed, make, owner_key};
+pub(super) use create::{check_version, count_on, create, forget_first, make};
 pub(super) use erasure::{
-    Exchange, NewPeriod, StoredFile, Told, count_on as count_erasures_on, empty_log, epoch, exchange, oldest_snapshot,
-    reached, record, unfinished,
+    Exchange, NewPeriod, StoredFile, Told, empty_log, exchange, oldest_snapshot, reached, record,
 };
 pub(super) use evidence::{KeptEvidence, all_entries, entries, forget_entries, put_entries, search};
+pub(super) use metadata::{is_sealed, owner_key};
 pub(super) use named::{broken_pages, contradictions, named};
+pub(super) use pending::{count_on as count_erasures_on, epoch, unfinished};
 pub(super) use sealing::convert::{
     ConvertedAttachment, attachments_of_other_kind, exchange_converted, files_of_other_kind, give_up,
 };
@@ -42,11 +45,12 @@ pub(super) use sealing::keys::{
     unlist_expired_keys,
 };
 pub(super) use sealing::kind::{kind, set_kind, turn};
+pub(super) use snapshots::commit::{Commit, NewDeleteFile, NewFile, TableCommit};
 pub use snapshots::expire::Expired;
 pub(super) use snapshots::expire::{expire, forget_scheduled, has_scheduled, scheduled};
 pub use snapshots::growth::SnapshotSize;
 pub(super) use snapshots::growth::growth;
-pub(super) use snapshots::insert::{Commit, NewDeleteFile, NewFile, TableCommit, insert};
+pub(super) use snapshots::insert::insert;
 pub(super) use snapshots::load::{history, is_kept, load, load_at};
 pub(super) use snapshots::statistics::{mend, wrong_statistics};
 pub(super) use state::{

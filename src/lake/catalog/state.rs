@@ -10,7 +10,7 @@ use rusqlite::types::ValueRef;
 use siphasher::sip::SipHasher13;
 
 use super::attachment::{self, has_attachments};
-use super::erasure::{epoch, make_table};
+use super::pending::{epoch, make_table};
 use super::snapshots::load::head;
 use crate::lake::error::LakeError;
 use crate::lake::owners::owner::OwnerKey;

@@ -118,7 +118,7 @@ pub(super) fn taken_attachments(
     let taken = newest.into_values().map(|one| {
         let added = AddedAttachment {
             mode: one.mode,
-            name: crate::lake::commit::transaction::file_name(&one.path),
+            name: crate::lake::store::disk::file_name(&one.path),
             file_bytes: one.bytes,
             trailer: one.trailer.clone(),
         };

@@ -18,7 +18,7 @@ use super::super::error::LakeError;
 use super::super::owners::scope::Mode;
 use super::super::seal::{FileKey, Keys};
 use super::super::snapshot::{DataFile, Snapshot, TableSnapshot};
-use super::super::store::disk::remove;
+use super::super::store::disk::{file_name, remove};
 use super::writer::LakeWriter;
 use super::written::WrittenFile;
 use crate::columns::layout::{ColumnRow, Layout, LayoutError};
@@ -420,12 +420,6 @@ fn end(commit: &mut TableCommit<'_>, file: &DataFile) {
         commit.bytes -= deletes.bytes;
         commit.ended_deletes.push(deletes.id);
     }
-}
-
-pub(in crate::lake) fn file_name(path: &Path) -> String {
-    path.file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default()
 }
 
 /// How many files are synced at a time.

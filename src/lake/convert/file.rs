@@ -6,13 +6,13 @@ use std::sync::Arc;
 use crate::fhir::facts;
 use crate::lake::attachment::{self, Recorded, TABLE};
 use crate::lake::catalog::{ConvertedAttachment, Exchange, NewPeriod, StoredAttachment, StoredFile};
-use crate::lake::commit::transaction::file_name;
 use crate::lake::deletes;
 use crate::lake::erase::{Fresh, random_name, rewrite};
 use crate::lake::error::LakeError;
 use crate::lake::owners::owner::OwnerKey;
 use crate::lake::seal::FileKey;
 use crate::lake::snapshot::TableSnapshot;
+use crate::lake::store::disk::file_name;
 use crate::lake::store::folder::Folder;
 
 /// A file to write again.

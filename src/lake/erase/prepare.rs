@@ -17,13 +17,13 @@ use super::search::search_file;
 use crate::fhir::{TypeId, facts};
 use crate::lake::attachment::hexadecimal;
 use crate::lake::catalog::{Exchange, NewPeriod, StoredFile};
-use crate::lake::commit::transaction::file_name;
 use crate::lake::deletes;
 use crate::lake::error::LakeError;
 use crate::lake::owners::scope::Scope;
 use crate::lake::scan::{OwnRows, ScanError, own_rows};
 use crate::lake::seal::Keys;
 use crate::lake::snapshot::TableSnapshot;
+use crate::lake::store::disk::file_name;
 use crate::lake::store::folder::Folder;
 
 /// Files that no snapshot has yet. They go with this.

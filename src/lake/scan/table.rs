@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use arrow::datatypes::{Schema, SchemaRef};
-use bytes::Bytes;
 
 use super::cache::file::OpenFile;
 use super::cache::held::Held;
@@ -108,19 +107,6 @@ impl fmt::Debug for Reader {
     }
 }
 
-/// A stored resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// Its id.
-    pub id: String,
-    /// Its JSON text, as answers copy it.
-    pub resource: Bytes,
-    /// `meta.versionId`.
-    pub version: i64,
-    /// `meta.lastUpdated`, in microseconds since 1970.
-    pub last_updated: i64,
-}
-
 /// The rows of one type that a scope shows in one snapshot. Cheap to clone.
 #[derive(Clone)]
 pub struct ScopedTable {
@@ -133,7 +119,7 @@ pub struct ScopedTable {
     pub(super) erasures: Box<[Arc<Erasure>]>,
     /// Keeps its files from going away.
     pub(super) held: Option<Arc<Held>>,
-    /// Weak, because it keeps scans, which keep tables.
+    /// Weak, so that a table that outlives its explanation records nothing.
     pub(super) watch: Weak<Watch>,
 }
 

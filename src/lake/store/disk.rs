@@ -17,3 +17,10 @@ pub(in crate::lake) fn sync_folder(dir: &Path) -> Result<(), LakeError> {
         .and_then(|dir| dir.sync_all())
         .map_err(LakeError::io("sync", dir))
 }
+
+/// The last part of a path.
+pub(in crate::lake) fn file_name(path: &Path) -> String {
+    path.file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}

@@ -26,7 +26,7 @@ use datafusion::physical_plan::{
 use futures::{Stream, StreamExt, TryStreamExt};
 
 use super::super::child::only_child;
-use super::super::threads::{Ahead, Pace, Part, Parts};
+use super::super::threads::{Pace, Part, Parts, Prefetch};
 use super::limit::Limit;
 use crate::lake::scan::LakeScanExec;
 
@@ -146,7 +146,7 @@ impl ExecutionPlan for OrderedLimitExec {
             blocking: false,
         };
         let rows = Limited {
-            parts: Some(Ahead::new(parts, pace)),
+            parts: Some(Prefetch::new(parts, pace)),
             skip: limit.skip,
             left: limit.take.unwrap_or(usize::MAX),
             metrics: BaselineMetrics::new(&self.metrics, partition),
@@ -203,7 +203,7 @@ async fn last(mut batches: SendableRecordBatchStream, max_rows: usize) -> Result
 
 /// The batches of parts, without the rows that are left out, until enough were taken.
 struct Limited {
-    parts: Option<Ahead<RecordBatch, DataFusionError>>,
+    parts: Option<Prefetch<RecordBatch, DataFusionError>>,
     skip: usize,
     left: usize,
     metrics: BaselineMetrics,

@@ -19,7 +19,7 @@ pub trait Link: Any + fmt::Debug + Send + Sync {
 
 /// A condition that plans hold before it is known. The scan asks it what must hold of a row when it begins to read.
 #[derive(Debug)]
-pub struct Late {
+pub struct DynamicFilter {
     label: Arc<str>,
     leaves: LeafSet,
     link: Box<dyn Link>,
@@ -27,10 +27,10 @@ pub struct Late {
     known: OnceLock<Arc<dyn Predicate>>,
 }
 
-impl Late {
+impl DynamicFilter {
     /// A condition that reads at most these leaves.
-    pub fn new(label: Arc<str>, leaves: LeafSet, link: Box<dyn Link>) -> Late {
-        Late {
+    pub fn new(label: Arc<str>, leaves: LeafSet, link: Box<dyn Link>) -> DynamicFilter {
+        DynamicFilter {
             label,
             leaves,
             link,
@@ -59,7 +59,7 @@ impl Late {
     }
 }
 
-impl Predicate for Late {
+impl Predicate for DynamicFilter {
     fn label(&self) -> &Arc<str> {
         &self.label
     }
@@ -86,30 +86,30 @@ impl Predicate for Late {
 
 /// The conditions of this kind that one plan holds, by number: a filter and the semi-join that tells it name the same.
 #[derive(Debug, Default)]
-pub struct Lates(Mutex<Vec<(usize, Arc<Late>)>>);
+pub struct DynamicFilters(Mutex<Vec<(usize, Arc<DynamicFilter>)>>);
 
-impl Lates {
+impl DynamicFilters {
     /// The number of a condition.
-    pub fn number(&self, late: &Arc<Late>) -> usize {
+    pub fn number(&self, filter: &Arc<DynamicFilter>) -> usize {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((number, _)) = known.iter().find(|(_, other)| Arc::ptr_eq(late, other)) {
+        if let Some((number, _)) = known.iter().find(|(_, other)| Arc::ptr_eq(filter, other)) {
             return *number;
         }
         let number = known.len();
-        known.push((number, late.clone()));
+        known.push((number, filter.clone()));
         number
     }
 
     /// The condition of a number.
-    pub fn get(&self, number: usize) -> Option<Arc<Late>> {
+    pub fn get(&self, number: usize) -> Option<Arc<DynamicFilter>> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known.iter().find(|(other, _)| *other == number);
-        found.map(|(_, late)| late.clone())
+        found.map(|(_, filter)| filter.clone())
     }
 
     /// Gives a condition a number.
-    pub fn keep(&self, number: usize, late: &Arc<Late>) {
+    pub fn keep(&self, number: usize, filter: &Arc<DynamicFilter>) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.push((number, late.clone()));
+        known.push((number, filter.clone()));
     }
 }

@@ -1,7 +1,7 @@
 //! A semi-join: the rows of one plan that refer to the rows of another plan, or that these refer to.
 //!
-//! The ids are found first. They become a condition (`Late`), which is a filter of the other side's scan and skips
-//! files, row groups and rows there. The operator itself compares nothing.
+//! The ids are found first. They become a condition (`DynamicFilter`), which is a filter of the other side's scan and
+//! skips files, row groups and rows there. The operator itself compares nothing.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -22,7 +22,7 @@ use datafusion::physical_plan::{
 };
 use futures::{TryStreamExt, stream};
 
-use super::dynamic_filter::Late;
+use super::dynamic_filter::DynamicFilter;
 use super::ids::IdsExec;
 
 /// The condition of a semi-join: its label in plans, the plans that find ids, and the filter that receives them.
@@ -33,7 +33,7 @@ pub struct On {
     /// The plans that find ids, in the order that the condition takes them.
     pub ids: Vec<Arc<IdsExec>>,
     /// The filter of the other side's scan. `None` if the ids were known when that side was planned.
-    pub late: Option<Arc<Late>>,
+    pub filter: Option<Arc<DynamicFilter>>,
 }
 
 impl On {
@@ -45,7 +45,7 @@ impl On {
 
     /// Whether the other side may begin.
     fn is_known(&self) -> bool {
-        self.late.as_ref().is_none_or(|late| late.is_known())
+        self.filter.as_ref().is_none_or(|filter| filter.is_known())
     }
 
     /// Finds the ids and tells the filter.
@@ -54,8 +54,8 @@ impl On {
         for ids in &self.ids {
             found.push(ids.ids(context).await?);
         }
-        match &self.late {
-            Some(late) => late.tell(&found),
+        match &self.filter {
+            Some(filter) => filter.tell(&found),
             None => Ok(()),
         }
     }
@@ -115,7 +115,7 @@ impl SemiJoinExec {
 
     /// The rows that it leaves, where the ids were known before: the other side was planned with them.
     pub fn settled(&self) -> Option<&Arc<dyn ExecutionPlan>> {
-        self.on.late.is_none().then_some(&self.left)
+        self.on.filter.is_none().then_some(&self.left)
     }
 }
 

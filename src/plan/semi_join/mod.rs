@@ -6,7 +6,7 @@ mod exec;
 mod ids;
 mod nodes;
 
-pub use dynamic_filter::{Late, Lates, Link};
+pub use dynamic_filter::{DynamicFilter, DynamicFilters, Link};
 pub use exec::{On, SemiJoinExec};
 pub use ids::{IdsExec, Take};
 pub use nodes::{Ids, SemiJoin, SemiJoinPlanner};

@@ -3,5 +3,5 @@
 mod prefetch;
 mod runtime;
 
-pub use prefetch::{Ahead, Pace, Part, Parts};
+pub use prefetch::{Pace, Part, Parts, Prefetch};
 pub use runtime::{Died, Waiting, apart, at_once};

@@ -32,7 +32,7 @@ pub struct Pace {
 }
 
 /// The results of parts, in the parts' order; an error is the last of them.
-pub struct Ahead<T, E> {
+pub struct Prefetch<T, E> {
     /// Parts that no thread has begun.
     parts: Option<Parts<T, E>>,
     /// The part that is run by who polls.
@@ -62,10 +62,10 @@ struct Source<T, E> {
 
 type Shared<T, E> = Arc<Mutex<Option<Source<T, E>>>>;
 
-impl<T, E> Ahead<T, E> {
+impl<T, E> Prefetch<T, E> {
     /// The results of these parts. Nothing runs before it is polled.
-    pub fn new(parts: Parts<T, E>, pace: Pace) -> Ahead<T, E> {
-        Ahead {
+    pub fn new(parts: Parts<T, E>, pace: Pace) -> Prefetch<T, E> {
+        Prefetch {
             parts: Some(parts),
             here: None,
             running: None,
@@ -78,7 +78,7 @@ impl<T, E> Ahead<T, E> {
     }
 }
 
-impl<T: Send + 'static, E: Send + 'static> Ahead<T, E> {
+impl<T: Send + 'static, E: Send + 'static> Prefetch<T, E> {
     /// Continues with the next parts. `None` if there are no more.
     fn go_on(&mut self) -> Option<()> {
         let mut parts = self.parts.take()?;
@@ -177,7 +177,7 @@ impl<T, E: From<Died>> Running<T, E> {
     }
 }
 
-impl<T: Send + 'static, E: From<Died> + Send + 'static> Stream for Ahead<T, E> {
+impl<T: Send + 'static, E: From<Died> + Send + 'static> Stream for Prefetch<T, E> {
     type Item = Result<T, E>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -205,9 +205,9 @@ impl<T: Send + 'static, E: From<Died> + Send + 'static> Stream for Ahead<T, E> {
     }
 }
 
-impl<T, E> std::fmt::Debug for Ahead<T, E> {
+impl<T, E> std::fmt::Debug for Prefetch<T, E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ahead")
+        f.debug_struct("Prefetch")
             .field("pace", &self.pace)
             .finish_non_exhaustive()
     }
@@ -245,8 +245,8 @@ mod tests {
     fn results<T: Send + 'static>(
         parts: impl Iterator<Item = Part<T, Fault>> + Send + 'static,
         pace: Pace,
-    ) -> Waiting<Ahead<T, Fault>> {
-        Waiting::new(Ahead::new(Box::new(parts), pace))
+    ) -> Waiting<Prefetch<T, Fault>> {
+        Waiting::new(Prefetch::new(Box::new(parts), pace))
     }
 
     #[test]

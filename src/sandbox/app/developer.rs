@@ -9,11 +9,11 @@ use axum::response::Response;
 use serde_json::Value;
 
 use super::client::{Answer, Unreachable};
-use super::pages::{DeveloperPage, failed, waiting};
+use super::pages::{DeveloperPage, Listed, failed, waiting};
 use super::reading::text::{concept, moment, name_of, resources, said_day};
 use super::records::{connection, stage, wait};
-use super::routes::App;
 use super::session::{Connection, Deed};
+use super::state::App;
 use crate::sandbox::payer::answer::{page, see_other};
 use crate::sandbox::payer::params::Params;
 
@@ -31,15 +31,6 @@ const LAST: &str = "Patient?_total=accurate";
 const SHOWN: usize = 20_000;
 /// The maximum number of resources listed.
 const MAX_LISTED: usize = 10;
-
-/// A resource that a search found, on one line.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Listed {
-    /// Type and id, such as `Encounter/1`.
-    pub(super) name: String,
-    pub(super) title: String,
-    pub(super) when: Option<String>,
-}
 
 /// The page of searches and tokens.
 pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {

@@ -9,8 +9,8 @@ use axum::response::Response;
 
 use super::client::Way;
 use super::pages::{LinkPage, Loads, failed, loading};
-use super::routes::{App, with_cookie};
 use super::start::connected;
+use super::state::{App, with_cookie};
 use crate::sandbox::payer::answer::{body, page};
 use crate::sandbox::payer::params::Params;
 

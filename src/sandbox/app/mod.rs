@@ -14,6 +14,8 @@ mod routes;
 mod session;
 mod share;
 mod start;
+mod state;
 
 pub use client::AppSettings;
-pub(super) use routes::{App, routes};
+pub(super) use routes::routes;
+pub(super) use state::App;

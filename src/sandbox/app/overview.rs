@@ -8,26 +8,17 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde_json::Value;
 
-use super::pages::OverviewPage;
+use super::pages::{Kind, OverviewPage};
 use super::reading::entry::{Entry, coverage, plan, prescription, visit};
 use super::reading::text::list;
 use super::records::with_records;
-use super::routes::App;
+use super::state::App;
 use crate::sandbox::payer::answer::page;
 
 /// The maximum number of entries of a kind, for generated ones and for those of sources.
 const SHOWN: usize = 3;
 /// The extension in which a Coverage names its InsurancePlan.
 const PLAN_OF_COVERAGE: &str = "http://hl7.org/fhir/5.0/StructureDefinition/extension-Coverage.insurancePlan";
-
-/// The entries of one kind.
-#[derive(Debug)]
-pub(super) struct Kind {
-    pub(super) id: &'static str,
-    pub(super) heading: &'static str,
-    pub(super) nothing: &'static str,
-    pub(super) entries: Vec<Entry>,
-}
 
 /// Shows the overview.
 pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {

@@ -6,17 +6,16 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 
 use super::client::Way;
-use super::developer::Listed;
-use super::overview::Kind;
 use super::reading::entry::Entry;
 use super::reading::medicines::Medicine;
 use super::reading::page::Part;
 use super::reading::results::Series;
 use super::reading::timeline::Month;
-use super::record::Summary;
 use super::session::NewLink;
-use super::share::Link;
 use crate::sandbox::payer::answer::page;
+
+/// Sections with more entries are collapsed at first.
+pub(super) const MAX_OPEN: usize = 8;
 
 /// The start page.
 #[derive(Template)]
@@ -124,6 +123,15 @@ pub(super) struct WaitingPage<'a> {
     pub(super) wait: Option<u64>,
 }
 
+/// A resource that a search found, on one line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Listed {
+    /// Type and id, such as `Encounter/1`.
+    pub(super) name: String,
+    pub(super) title: String,
+    pub(super) when: Option<String>,
+}
+
 /// The page of searches and tokens.
 #[derive(Template)]
 #[template(path = "sandbox/app/developer.html")]
@@ -145,12 +153,47 @@ pub(super) struct DeveloperPage<'a> {
     pub(super) last: Option<(&'static str, u16, String)>,
 }
 
+/// The entries of one kind.
+#[derive(Debug)]
+pub(super) struct Kind {
+    pub(super) id: &'static str,
+    pub(super) heading: &'static str,
+    pub(super) nothing: &'static str,
+    pub(super) entries: Vec<Entry>,
+}
+
 /// The overview.
 #[derive(Template)]
 #[template(path = "sandbox/app/overview.html")]
 pub(super) struct OverviewPage<'a> {
     pub(super) user: &'a str,
     pub(super) kinds: Vec<Kind>,
+}
+
+/// A section of the summary that has entries.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Section {
+    pub(super) title: String,
+    /// The section's narrative. The service generates it as a table with all text escaped.
+    pub(super) narrative: String,
+    pub(super) entries: usize,
+}
+
+impl Section {
+    pub(super) fn is_open(&self) -> bool {
+        self.entries <= MAX_OPEN
+    }
+}
+
+/// The data of the summary's page.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Summary {
+    pub(super) name: Option<String>,
+    pub(super) born: Option<String>,
+    pub(super) made: Option<String>,
+    pub(super) sections: Vec<Section>,
+    /// The titles of the sections without entries.
+    pub(super) empty: Vec<String>,
 }
 
 /// The summary of the whole record, or the reason why there is none.
@@ -162,6 +205,17 @@ pub(super) struct SummaryPage<'a> {
     /// Seconds until the page reloads.
     pub(super) wait: Option<u64>,
     pub(super) summary: Summary,
+}
+
+/// A health link in the list.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Link {
+    pub(super) id: String,
+    pub(super) label: Option<String>,
+    pub(super) is_card: bool,
+    pub(super) has_passcode: bool,
+    pub(super) until: String,
+    pub(super) uses: u64,
 }
 
 /// The health links, and the one that was just created.

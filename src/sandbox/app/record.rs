@@ -12,43 +12,16 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::client::{Answer, File, Unreachable};
-use super::pages::{Stage, SummaryPage, failed, waiting};
+use super::pages::{Section, Stage, Summary, SummaryPage, failed, waiting};
+use super::reading::text::{named, text};
 use super::records::{connection, stage, wait};
-use super::routes::App;
+use super::state::App;
 use crate::sandbox::payer::answer::{page, see_other};
 
 /// The addresses of the whole record after `/fhir/`.
 const EVERYTHING: &str = "Patient/$PATIENT_ID/$everything";
 const SUMMARY: &str = "Patient/$PATIENT_ID/$summary";
 const PDF: &str = "Patient/$PATIENT_ID/$pdf";
-/// Sections with more entries are collapsed at first.
-const MAX_OPEN: usize = 8;
-
-/// A section of the summary that has entries.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Section {
-    pub(super) title: String,
-    /// The section's narrative. The service generates it as a table with all text escaped.
-    pub(super) narrative: String,
-    pub(super) entries: usize,
-}
-
-impl Section {
-    pub(super) fn is_open(&self) -> bool {
-        self.entries <= MAX_OPEN
-    }
-}
-
-/// The data of the summary's page.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Summary {
-    pub(super) name: Option<String>,
-    pub(super) born: Option<String>,
-    pub(super) made: Option<String>,
-    pub(super) sections: Vec<Section>,
-    /// The titles of the sections without entries.
-    pub(super) empty: Vec<String>,
-}
 
 /// Shows the summary.
 pub(super) async fn summary(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
@@ -207,21 +180,9 @@ impl Summary {
     }
 }
 
-/// The display form of a HumanName.
-pub(super) fn named(name: &Value) -> Option<String> {
-    text(&name["text"]).or_else(|| {
-        let given = name["given"].as_array().into_iter().flatten().filter_map(text);
-        let parts: Vec<String> = given.chain(text(&name["family"])).collect();
-        (!parts.is_empty()).then(|| parts.join(" "))
-    })
-}
-
-fn text(value: &Value) -> Option<String> {
-    value.as_str().map(str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::pages::MAX_OPEN;
     use super::*;
     use serde_json::json;
 

@@ -19,8 +19,8 @@ use super::reading::page::Part;
 use super::reading::results::series;
 use super::reading::text::{resources, said_day};
 use super::reading::timeline::{Records, months, timeline};
-use super::routes::App;
 use super::session::{Connection, Session};
+use super::state::App;
 use crate::sandbox::payer::answer::{page, see_other};
 use crate::sandbox::payer::params::Params;
 
@@ -156,7 +156,7 @@ fn numbered(params: &Params) -> usize {
 fn head(patient: Option<&Value>) -> Head {
     let Some(patient) = patient else { return Head::default() };
     Head {
-        name: super::record::named(&patient["name"][0]),
+        name: super::reading::text::named(&patient["name"][0]),
         born: patient["birthDate"].as_str().map(said_day),
     }
 }

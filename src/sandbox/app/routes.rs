@@ -3,33 +3,15 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::header::SET_COOKIE;
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::StatusCode;
 use axum::middleware::map_response;
 use axum::response::Response;
 use axum::routing::{get, post};
 use url::Url;
 
-use super::client::{AppSettings, Client};
-use super::session::Sessions;
+use super::state::App;
 use super::{developer, link, overview, pages, record, records, share, start};
 use crate::sandbox::payer::answer::body;
-
-/// The application, ready to be served.
-pub(in crate::sandbox) struct App {
-    pub(super) client: Client,
-    pub(super) sessions: Sessions,
-}
-
-impl App {
-    /// The application with these settings.
-    pub(in crate::sandbox) fn new(settings: AppSettings) -> Result<App, reqwest::Error> {
-        Ok(App {
-            client: Client::new(settings)?,
-            sessions: Sessions::default(),
-        })
-    }
-}
 
 /// All routes under `/app`.
 pub(in crate::sandbox) fn routes(app: Arc<App>) -> Router {
@@ -77,12 +59,4 @@ async fn style() -> Response {
 async fn wait_script() -> Response {
     let text = include_str!("../../../templates/sandbox/app/wait.js");
     body(StatusCode::OK, "text/javascript; charset=utf-8", text)
-}
-
-/// The answer with a cookie, where there is one to set.
-pub(super) fn with_cookie(mut response: Response, cookie: Option<String>) -> Response {
-    if let Some(value) = cookie.and_then(|cookie| HeaderValue::from_str(&cookie).ok()) {
-        response.headers_mut().insert(SET_COOKIE, value);
-    }
-    response
 }

@@ -9,27 +9,16 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::client::Answer;
-use super::pages::{Loads, SharePage, Stage, failed, loading, waiting};
+use super::pages::{Link, Loads, SharePage, Stage, failed, loading, waiting};
 use super::reading::text::said_day;
 use super::record::{kept, not_yet};
 use super::records::{connection, stage, wait};
-use super::routes::App;
 use super::session::NewLink;
+use super::state::App;
 use crate::sandbox::payer::answer::{page, see_other};
 use crate::sandbox::payer::params::Params;
 
 const CARD: &str = "Patient/$PATIENT_ID/$health-cards-issue";
-
-/// A health link in the list.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Link {
-    pub(super) id: String,
-    pub(super) label: Option<String>,
-    pub(super) is_card: bool,
-    pub(super) has_passcode: bool,
-    pub(super) until: String,
-    pub(super) uses: u64,
-}
 
 impl Link {
     fn read(link: &Value) -> Option<Link> {

@@ -10,8 +10,8 @@ use url::Url;
 
 use super::client::{Answer, Way};
 use super::pages::{CodePage, StartPage, failed, refused};
-use super::routes::{App, with_cookie};
 use super::session::{Connection, Pending};
+use super::state::{App, with_cookie};
 use crate::sandbox::payer::answer::{page, see_other};
 use crate::sandbox::payer::params::Params;
 

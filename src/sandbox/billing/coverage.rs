@@ -1,36 +1,13 @@
 //! Coverage: the insurance of a person over time. In a family the head's policy covers the others.
 
-use uuid::Uuid;
-
 use super::super::clinical::codes::{Code, copay_type, coverage_class, identifier_type, relationship};
 use super::super::output::datatypes::{Link, link};
 use super::super::output::json::{List, Object};
 use super::super::people::calendar::{DAY, Moment, Text, YEAR};
 use super::super::people::chart::Chart;
 use super::super::people::directory::{Plan, SENIOR};
+use super::super::people::insurance::Insurance;
 use super::super::people::profile::Profile;
-
-/// One coverage of a person.
-#[derive(Clone, Copy)]
-pub(in crate::sandbox) struct Insurance {
-    pub(in crate::sandbox) id: Uuid,
-    /// The index of the payer in the nation's list.
-    pub(in crate::sandbox) payer: usize,
-    pub(in crate::sandbox) plan: usize,
-    pub(in crate::sandbox) from: Moment,
-    pub(in crate::sandbox) until: Option<Moment>,
-}
-
-impl Chart<'_> {
-    /// The coverage at a moment.
-    pub(in crate::sandbox) fn insurance(&self, at: Moment) -> Insurance {
-        let covering = self
-            .insurances
-            .iter()
-            .position(|one| one.from <= at && one.until.is_none_or(|until| at < until));
-        self.insurances[covering.unwrap_or(0)]
-    }
-}
 
 /// Decides a person's coverages and writes them. There is at least one.
 pub(in crate::sandbox) fn write(chart: &mut Chart<'_>) {

@@ -1,7 +1,7 @@
 //! ExplanationOfBenefit for a dispensed drug.
 
 use super::super::clinical::codes::{care_team_role, carin_information};
-use super::super::clinical::medication::medications::Dispensing;
+use super::super::clinical::medication::dispensing::Dispensing;
 use super::super::output::datatypes::Unit;
 use super::super::output::json::{List, decimal};
 use super::super::people::calendar::{DAY, Text};

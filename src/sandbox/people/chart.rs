@@ -2,13 +2,13 @@
 
 use uuid::Uuid;
 
-use super::super::billing::coverage::Insurance;
 use super::super::clinical::codes::Code;
 use super::super::output::datatypes::{Link, link};
 use super::super::output::records::Records;
 use super::calendar::{Moment, Zone};
 use super::dice::Dice;
 use super::directory::{District, Nation, Organization, Practitioner};
+use super::insurance::Insurance;
 use super::profile::Profile;
 
 /// A person's record while it is generated.
@@ -87,5 +87,14 @@ impl<'a> Chart<'a> {
     pub(in crate::sandbox) fn laboratory(&self) -> &'a Organization {
         let laboratories = &self.nation.laboratories;
         &laboratories[(self.profile.district % laboratories.len() as u64) as usize]
+    }
+
+    /// The coverage at a moment.
+    pub(in crate::sandbox) fn insurance(&self, at: Moment) -> Insurance {
+        let covering = self
+            .insurances
+            .iter()
+            .position(|one| one.from <= at && one.until.is_none_or(|until| at < until));
+        self.insurances[covering.unwrap_or(0)]
     }
 }

@@ -4,9 +4,7 @@
 //! What is left keeps its bytes; the result carries the SUBSETTED tag. Mandatory and modifier elements always stay.
 
 use super::super::SearchError;
-use super::super::engine::Handling;
-use super::super::parameters::raw::RawParameter;
-use super::super::parameters::resolve::refuse_modifier;
+use super::super::parameters::raw::{Handling, RawParameter, refuse_modifier};
 use super::super::parameters::result::{Summary, invalid};
 use crate::columns::json::{Edits, Tape, Value, write_compact};
 use crate::fhir::{Element, TypeId, facts};

@@ -3,7 +3,7 @@
 
 use super::super::SearchError;
 use super::super::parameters::raw::RawParameter;
-use super::super::parameters::resolve::Resolver;
+use super::super::parameters::resolver::Resolver;
 use super::criterion::{Condition, Criterion};
 use crate::fhir::{TypeId, compartment, facts};
 

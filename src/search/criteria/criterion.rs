@@ -6,22 +6,20 @@
 use std::sync::Arc;
 
 use super::super::SearchError;
+use super::super::parameters::contained::COLUMN;
 use super::super::parameters::parameter::{Compiled, Reading};
-use super::super::parameters::query::written;
-use super::super::parameters::raw::RawParameter;
+use super::super::parameters::raw::{RawParameter, written};
 use super::super::parameters::result::invalid;
 use super::super::parameters::values::ReferenceValue;
-use super::super::run::contained;
 use super::matcher::{self, Matcher};
 use super::origin::Origin;
-use super::pushdown;
 use super::tuples::TupleSet;
 use super::words::Words;
 use crate::fhir::TypeId;
 use crate::fhir::search_parameter::SearchType;
 use crate::fhir::storage::LeafSet;
 use crate::lake::scan::Predicate;
-use crate::plan::Late;
+use crate::plan::DynamicFilter;
 
 /// One condition on the rows; a query's conditions all hold of a match.
 #[derive(Clone, Debug)]
@@ -83,7 +81,7 @@ pub(in crate::search) enum Condition {
     /// Something of other resources.
     Join(Box<Join>),
     /// Something of other resources that the plan finds before it reads the rows.
-    Late(Arc<Late>),
+    Dynamic(Arc<DynamicFilter>),
 }
 
 /// A test of a parameter's values.
@@ -193,7 +191,7 @@ impl Test {
             _ => {}
         }
         if let Test::AnyOf { matchers, .. } = self {
-            matcher::gather_tokens(matchers, pushdown::MAX_ALTERNATIVES);
+            matcher::gather_tokens(matchers, matcher::MAX_ALTERNATIVES);
             matcher::gather_values(matchers);
         }
         Ok(())
@@ -255,7 +253,7 @@ impl Criterion {
             | Condition::Words { .. }
             | Condition::Holds(_)
             | Condition::Inside { .. }
-            | Condition::Late(_) => false,
+            | Condition::Dynamic(_) => false,
         }
     }
 
@@ -292,13 +290,13 @@ impl Criterion {
                 holds.add_leaves(leaves);
             }
             Condition::Holds(_) => {
-                leaves.insert(contained::COLUMN.to_owned());
+                leaves.insert(COLUMN.to_owned());
             }
             Condition::Inside { references, .. } => {
-                leaves.insert(contained::COLUMN.to_owned());
+                leaves.insert(COLUMN.to_owned());
                 leaves.extend(references.program.leaves().iter().cloned());
             }
-            Condition::Late(late) => leaves.extend(late.leaves().iter().cloned()),
+            Condition::Dynamic(filter) => leaves.extend(filter.leaves().iter().cloned()),
             Condition::Join(_) => {}
         }
     }
@@ -310,6 +308,37 @@ impl Within {
         match self {
             Within::Narrative => "text.div",
             Within::Resource => "resource",
+        }
+    }
+}
+
+impl Criterion {
+    /// Notes where it and its parts come from. Parts that are parameters of their own know it.
+    pub(in crate::search) fn come_from(&mut self, origin: Origin) {
+        for (at, part) in self.parts_mut().into_iter().enumerate() {
+            if part.origin.is_none() {
+                part.come_from(origin.part(at));
+            }
+        }
+        self.origin = Some(Arc::new(origin));
+    }
+
+    /// The criteria that it is made of, of other resources' rows, too.
+    pub(in crate::search) fn parts_mut(&mut self) -> Vec<&mut Criterion> {
+        match &mut self.condition {
+            Condition::All(parts) | Condition::Any(parts) => parts.iter_mut().collect(),
+            Condition::Not(part) | Condition::Item { holds: part, .. } => vec![part],
+            Condition::Inside { targets, .. } => targets.iter_mut().map(|(_, part)| part).collect(),
+            Condition::Join(join) => match join.as_mut() {
+                Join::Chain { targets, .. } => targets.iter_mut().map(|(_, part)| part).collect(),
+                Join::Has { criterion, .. } => vec![criterion],
+                Join::List { .. } | Join::Hierarchy { .. } => Vec::new(),
+            },
+            Condition::Values { .. }
+            | Condition::Tuples { .. }
+            | Condition::Words { .. }
+            | Condition::Holds(_)
+            | Condition::Dynamic(_) => Vec::new(),
         }
     }
 }

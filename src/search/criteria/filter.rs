@@ -9,8 +9,8 @@ use arrow::datatypes::DataType;
 
 use super::super::SearchError;
 use super::super::parameters::parameter::Compiled;
-use super::super::run::contained;
 use super::criterion::{Condition, Criterion, Test, TupleTest, Within};
+use super::inside;
 use super::matcher::{Matcher, only_text};
 use super::targets::is_of_references;
 use super::words::{Words, split_into};
@@ -72,10 +72,10 @@ fn mark(criterion: &Criterion, batch: &RecordBatch, plain: bool, rows: &mut [boo
             let hits = holds.into_iter().enumerate().filter(|(_, holds)| *holds);
             hits.for_each(|(item, _)| rows[focus.row(item)] = true);
         }
-        Condition::Holds(ty) => contained::mark_holding(*ty, batch, rows),
+        Condition::Holds(ty) => inside::mark_holding(*ty, batch, rows),
         Condition::Inside { references, targets } => {
             let inner = inner_references(&values(references, batch)?, rows.len());
-            contained::mark_led_to(&inner, targets, batch, rows)?;
+            inside::mark_led_to(&inner, targets, batch, rows)?;
         }
         Condition::Tuples { compiled, test } => mark_tuples(compiled, test, batch, rows)?,
         Condition::Words { within, words } => mark_words(*within, words, batch, rows),
@@ -95,8 +95,8 @@ fn mark(criterion: &Criterion, batch: &RecordBatch, plain: bool, rows: &mut [boo
             mark(part, batch, plain, rows)?;
             rows.iter_mut().for_each(|row| *row = !*row);
         }
-        Condition::Late(late) => {
-            let kept = late.keep(batch)?;
+        Condition::Dynamic(filter) => {
+            let kept = filter.keep(batch)?;
             rows.iter_mut()
                 .zip(&kept)
                 .for_each(|(row, kept)| *row = kept == Some(true));
@@ -165,7 +165,7 @@ fn of_items(criterion: &Criterion, focus: &Focus) -> Result<Vec<bool>, SearchErr
         | Condition::Holds(_)
         | Condition::Inside { .. }
         | Condition::Join(_)
-        | Condition::Late(_) => {
+        | Condition::Dynamic(_) => {
             return Err(SearchError::Unanswered);
         }
     }

@@ -3,9 +3,8 @@
 
 use super::super::SearchError;
 use super::super::parameters::parameter::Reading;
-use super::super::parameters::query::written;
-use super::super::parameters::raw::RawParameter;
-use super::super::parameters::resolve::Resolver;
+use super::super::parameters::raw::{RawParameter, written};
+use super::super::parameters::resolver::Resolver;
 use super::super::parameters::result::invalid;
 use super::super::parameters::values::{ReferenceValue, escape};
 use super::criterion::{Condition, Join};

@@ -1,9 +1,11 @@
 //! Conditions on rows: what they match, over which columns, and what a scan can decide of them.
 
+pub(super) mod canonicals;
 pub(super) mod compartment;
 pub(super) mod criterion;
 pub(super) mod filter;
 pub(super) mod hierarchy;
+pub(super) mod inside;
 pub(super) mod key_function;
 pub(super) mod matcher;
 pub(super) mod origin;

@@ -1,35 +1,29 @@
 //! The text that a criterion was resolved from, with the other inputs of resolving it, so that another process can
 //! resolve the same criterion.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
-use super::super::SearchError;
-use super::super::engine::Engine;
-use super::super::parameters::query::written;
-use super::super::parameters::raw::RawParameter;
-use super::super::parameters::resolve::{Resolver, resource_type};
-use super::criterion::{Condition, Criterion, Join};
+use super::super::parameters::raw::{RawParameter, written};
+use super::super::parameters::resolver::Resolver;
 use crate::fhir::{TypeId, facts};
 
 /// The origin of a criterion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::search) struct Origin {
     /// The type of the rows.
-    resource: String,
+    pub(in crate::search) resource: String,
     /// The parameter as it was written, with its modifier.
-    parameter: String,
+    pub(in crate::search) parameter: String,
     /// Its value.
-    value: String,
+    pub(in crate::search) value: String,
     /// The time of the search, in microseconds.
-    now: i64,
+    pub(in crate::search) now: i64,
     /// `{base}/fhir/`.
-    base: String,
+    pub(in crate::search) base: String,
     /// Whether several types were searched together.
-    among_others: bool,
+    pub(in crate::search) among_others: bool,
     /// Which part of the parameter's condition it is: the places of the parts that lead there.
-    part: Vec<usize>,
+    pub(in crate::search) part: Vec<usize>,
 }
 
 impl Origin {
@@ -45,59 +39,9 @@ impl Origin {
         }
     }
 
-    /// The criterion, resolved again. `None` if this text resolves to no such criterion here.
-    pub(in crate::search) fn resolve(&self, engine: &Engine) -> Result<Option<Criterion>, SearchError> {
-        let Some(ty) = resource_type(&self.resource) else {
-            return Ok(None);
-        };
-        let resolver = engine.resolver(self.now, &self.base);
-        let resolver = match self.among_others {
-            true => resolver.among_others(),
-            false => resolver,
-        };
-        let raw = RawParameter::named(&self.parameter, &self.value);
-        let root = resolver.criterion(ty, &raw)?;
-        let part = |within: Option<Criterion>, at: &usize| {
-            let mut within = within?;
-            within.parts_mut().into_iter().nth(*at).cloned()
-        };
-        Ok(self.part.iter().fold(root, part))
-    }
-
-    fn part(&self, at: usize) -> Origin {
+    pub(in crate::search) fn part(&self, at: usize) -> Origin {
         let mut origin = self.clone();
         origin.part.push(at);
         origin
-    }
-}
-
-impl Criterion {
-    /// Notes where it and its parts come from. Parts that are parameters of their own know it.
-    pub(in crate::search) fn come_from(&mut self, origin: Origin) {
-        for (at, part) in self.parts_mut().into_iter().enumerate() {
-            if part.origin.is_none() {
-                part.come_from(origin.part(at));
-            }
-        }
-        self.origin = Some(Arc::new(origin));
-    }
-
-    /// The criteria that it is made of, of other resources' rows, too.
-    fn parts_mut(&mut self) -> Vec<&mut Criterion> {
-        match &mut self.condition {
-            Condition::All(parts) | Condition::Any(parts) => parts.iter_mut().collect(),
-            Condition::Not(part) | Condition::Item { holds: part, .. } => vec![part],
-            Condition::Inside { targets, .. } => targets.iter_mut().map(|(_, part)| part).collect(),
-            Condition::Join(join) => match join.as_mut() {
-                Join::Chain { targets, .. } => targets.iter_mut().map(|(_, part)| part).collect(),
-                Join::Has { criterion, .. } => vec![criterion],
-                Join::List { .. } | Join::Hierarchy { .. } => Vec::new(),
-            },
-            Condition::Values { .. }
-            | Condition::Tuples { .. }
-            | Condition::Words { .. }
-            | Condition::Holds(_)
-            | Condition::Late(_) => Vec::new(),
-        }
     }
 }

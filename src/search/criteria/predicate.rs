@@ -34,8 +34,8 @@ pub(in crate::search) fn of(query: &Query, pushdown: bool) -> Vec<Arc<dyn Predic
 
 /// One criterion of a query.
 pub(in crate::search) fn one(query: &Query, criterion: &Criterion, pushdown: bool) -> Arc<dyn Predicate> {
-    if let Condition::Late(late) = &criterion.condition {
-        return late.clone();
+    if let Condition::Dynamic(filter) = &criterion.condition {
+        return filter.clone();
     }
     Arc::new(Asked {
         criterion: criterion.clone(),

@@ -6,19 +6,16 @@
 
 use std::sync::Arc;
 
+use super::super::parameters::contained::COLUMN;
 use super::super::parameters::parameter::Compiled;
 use super::super::parameters::query::Query;
 use super::super::parameters::values::{DateValue, Prefix, ReferenceValue, TokenValue};
-use super::super::run::contained;
 use super::criterion::{Condition, Criterion, Test};
-use super::matcher::{Many, Matcher};
+use super::matcher::{MAX_ALTERNATIVES, Many, Matcher};
 use crate::columns::conditions::{Alternative, IdSet, ItemMatch, LeafTest, Necessary, Prune};
 use crate::fhir::storage::{END, REFERENCE_ID, REFERENCE_TYPE, START};
 use crate::fhir::{Kind, Primitive, TypeId, facts};
 use crate::fhirpath::{Origin, Selection};
-
-/// Alternatives beyond this many are evaluated row by row, where ids are looked up in a set.
-pub(in crate::search) const MAX_ALTERNATIVES: usize = 64;
 
 /// Necessary conditions on a row that matches the criterion.
 pub(in crate::search) fn necessary(query: &Query, criterion: &Criterion) -> Necessary {
@@ -198,9 +195,7 @@ fn code(code: &str) -> LeafTest {
 /// A condition without which no row can match the criterion, as far as statistics can refute it.
 fn refutable(criterion: &Criterion) -> Prune {
     if let Condition::Holds(_) | Condition::Inside { .. } = criterion.condition {
-        return Prune::Present {
-            leaf: contained::COLUMN.into(),
-        };
+        return Prune::Present { leaf: COLUMN.into() };
     }
     let Some((compiled, Test::AnyOf { matchers, not: false })) = criterion.values() else {
         return Prune::Keep;

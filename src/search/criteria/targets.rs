@@ -4,7 +4,7 @@ use arrow::array::RecordBatch;
 
 use super::super::SearchError;
 use super::super::parameters::parameter::Compiled;
-use super::matcher::only_text;
+use super::matcher::items::only_text;
 use crate::fhir::reference::{Canonical, Target};
 use crate::fhir::storage::{REFERENCE_ID, REFERENCE_TYPE};
 use crate::fhirpath::{Collection, Typed};

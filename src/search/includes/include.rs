@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use super::super::SearchError;
 use super::super::parameters::parameter::{Compiled, Programs, Reading};
 use super::super::parameters::raw::RawParameter;
-use super::super::parameters::resolve::resource_type;
+use super::super::parameters::resolver::resource_type;
 use super::super::parameters::result::invalid;
 use crate::fhir::search_parameter::SearchType;
 use crate::fhir::{TypeId, facts};

@@ -10,11 +10,10 @@ use rustc_hash::FxHashSet;
 
 use super::super::SearchError;
 use super::super::bundle::page::Entry;
+use super::super::criteria::canonicals::Canonicals;
 use super::super::criteria::criterion::{Criterion, Test};
 use super::super::criteria::matcher::{Matcher, Targets};
 use super::super::criteria::targets;
-use super::super::joins::canonical;
-use super::super::joins::canonical::Canonicals;
 use super::super::parameters::query::Query;
 use super::include::Include;
 use crate::columns::json::{Choice, Chosen, JsonError, Tape};
@@ -249,7 +248,7 @@ pub(in crate::search) fn referring_query(include: &Include, ty: TypeId, rows: &[
     let label = format!("{} refers to {} matches", include.compiled.parameter.code, rows.len());
     let mut matchers = vec![Matcher::RefersTo(Arc::new(targets))];
     if include.compiled.leads_by_url(ty) {
-        matchers.push(Matcher::Canonicals(Arc::new(canonical::borne(rows)?)));
+        matchers.push(Matcher::Canonicals(Arc::new(borne(rows)?)));
     }
     let test = Test::AnyOf { matchers, not: false };
     let criterion = Criterion::of_values(include.compiled.clone(), test, label);
@@ -257,4 +256,19 @@ pub(in crate::search) fn referring_query(include: &Include, ty: TypeId, rows: &[
         count: MAX_REFERRING,
         ..Query::of_criteria(include.source, vec![criterion])
     })
+}
+
+/// The URLs and versions of resources, from their JSON.
+fn borne(rows: &[Source]) -> Result<Canonicals, SearchError> {
+    let mut borne = Canonicals::default();
+    let mut tape = Tape::new();
+    for Source { row, .. } in rows {
+        let root = tape
+            .parse(&row.resource)
+            .map_err(|error| SearchError::Stored(format!("{}: {error}", row.id)))?;
+        if let Some(url) = root.get_str("url") {
+            borne.insert(&url, root.get_str("version").as_deref());
+        }
+    }
+    Ok(borne)
 }

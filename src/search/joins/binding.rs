@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use super::super::criteria::criterion::{Condition, Criterion, Test};
 use super::super::criteria::matcher::Matcher;
-use super::super::parameters::query::Query;
 use super::super::parameters::values::ReferenceValue;
 use crate::columns::conditions::IdSet;
 use crate::fhir::storage::root_column;
@@ -30,8 +29,8 @@ pub(in crate::search) struct Bound {
     pub(in crate::search) owners: Option<Vec<i64>>,
 }
 
-/// The people whose rows `query` can match in `table`.
-pub(in crate::search) fn of(query: &Query, table: &ScopedTable, lake: &Lake) -> Bound {
+/// The people whose rows of `table` can meet all of these criteria.
+pub(in crate::search) fn of(ty: TypeId, criteria: &[Criterion], table: &ScopedTable, lake: &Lake) -> Bound {
     let scope = table.scope();
     if scope.patient.is_some() {
         return Bound {
@@ -39,7 +38,7 @@ pub(in crate::search) fn of(query: &Query, table: &ScopedTable, lake: &Lake) -> 
             owners: None,
         };
     }
-    let named = query.criteria.iter().filter_map(|criterion| named(query.ty, criterion));
+    let named = criteria.iter().filter_map(|criterion| named(ty, criterion));
     let Some(patients) = named.min_by_key(Named::len).filter(|patients| {
         let few = patients.len() as u64 * ROWS_PER_PERSON <= table.stored();
         patients.len() <= 1 || few && patients.len() <= MAX_PEOPLE

@@ -5,115 +5,18 @@
 //! the caller's scope, as for any reference.
 
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::SearchError;
+use super::super::criteria::canonicals::{Canonicals, have_urls};
 use super::super::criteria::criterion::{Criterion, Test};
 use super::super::criteria::matcher;
 use super::super::criteria::matcher::Matcher;
 use super::super::criteria::targets;
 use super::super::engine::Engine;
-use super::super::includes::included::Source;
 use super::super::parameters::parameter::{Compiled, Reading};
 use super::super::parameters::query::Query;
-use crate::columns::json::Tape;
-use crate::fhir::reference::Canonical;
-use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::storage::{LeafSet, root_column};
-use crate::fhir::{TypeId, facts};
 use crate::lake::scan::ScopedTable;
-
-/// The most different canonicals that one condition or include may lead through.
-const MAX_CANONICALS: usize = 1_000_000;
-
-/// Whether resources of a type are known by a URL of their own, with a version or without.
-pub(in crate::search) fn have_urls(ty: TypeId) -> bool {
-    let is = |element: &str, wanted: &str| {
-        let child = facts().child(ty, element);
-        child.is_some_and(|child| facts().get(child.ty).name == wanted)
-    };
-    // The `url` of a Device or its definition is where it is reached.
-    is("url", "uri") && is("version", "string") && SearchParameters::builtin().get(ty, "url").is_some()
-}
-
-/// URLs with their versions, either of stored resources or of canonicals.
-#[derive(Debug, Default)]
-pub(in crate::search) struct Canonicals {
-    urls: FxHashMap<Box<str>, FxHashSet<Option<Box<str>>>>,
-    count: usize,
-}
-
-impl Canonicals {
-    /// Reads what a resource bears.
-    pub(in crate::search) fn insert(&mut self, url: &str, version: Option<&str>) {
-        let versions = match self.urls.get_mut(url) {
-            Some(versions) => versions,
-            None => self.urls.entry(url.into()).or_default(),
-        };
-        self.count += usize::from(versions.insert(version.map(Box::from)));
-    }
-
-    /// Reads what a canonical asks for.
-    pub(in crate::search) fn insert_asked(&mut self, canonical: &str) {
-        let canonical = Canonical::parse(canonical);
-        if canonical.fragment.is_none() && !canonical.url.is_empty() {
-            self.insert(canonical.url, canonical.version);
-        }
-    }
-
-    /// Each URL with its versions.
-    pub(in crate::search) fn iter(&self) -> impl Iterator<Item = (&str, Vec<Option<&str>>)> {
-        let urls = self.urls.iter();
-        urls.map(|(url, versions)| (&**url, versions.iter().map(Option::as_deref).collect()))
-    }
-
-    /// Whether there are none.
-    pub(in crate::search) fn is_empty(&self) -> bool {
-        self.urls.is_empty()
-    }
-
-    /// Whether a canonical leads to one of these, which resources bear.
-    pub(in crate::search) fn lead(&self, canonical: &str) -> bool {
-        let canonical = Canonical::parse(canonical);
-        canonical.fragment.is_none()
-            && self
-                .urls
-                .get(canonical.url)
-                .is_some_and(|versions| match canonical.version {
-                    None => true,
-                    Some(version) => versions.contains(&Some(version.into())),
-                })
-    }
-
-    /// Whether one of these, which canonicals ask for, leads to a resource that bears this.
-    fn ask(&self, url: &str, version: Option<&str>) -> bool {
-        self.urls.get(url).is_some_and(|versions| {
-            versions.contains(&None) || version.is_some_and(|version| versions.contains(&Some(version.into())))
-        })
-    }
-
-    fn bounded(&self) -> Result<(), SearchError> {
-        if self.count > MAX_CANONICALS {
-            return Err(SearchError::TooManyJoined(MAX_CANONICALS));
-        }
-        Ok(())
-    }
-}
-
-/// The URLs and versions of resources, from their JSON.
-pub(in crate::search) fn borne(rows: &[Source]) -> Result<Canonicals, SearchError> {
-    let mut borne = Canonicals::default();
-    let mut tape = Tape::new();
-    for Source { row, .. } in rows {
-        let root = tape
-            .parse(&row.resource)
-            .map_err(|error| SearchError::Stored(format!("{}: {error}", row.id)))?;
-        if let Some(url) = root.get_str("url") {
-            borne.insert(&url, root.get_str("version").as_deref());
-        }
-    }
-    Ok(borne)
-}
 
 impl Engine {
     /// The URLs of a table's rows that meet these criteria. No criterion has an open join.
@@ -208,38 +111,4 @@ fn each_borne(batch: &RecordBatch, mut found: impl FnMut(usize, &str, Option<&st
 
 fn texts<'b>(batch: &'b RecordBatch, name: &str) -> Option<&'b StringArray> {
     batch.column_by_name(&root_column(name))?.as_string_opt::<i32>()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_version_is_kept_to_and_none_means_all() {
-        let mut stored = Canonicals::default();
-        stored.insert("http://q", Some("1"));
-        stored.insert("http://p", None);
-        for (canonical, leads) in [
-            ("http://q", true),
-            ("http://q|1", true),
-            ("http://q|1.0", false),
-            ("http://q#part", false),
-            ("http://p", true),
-            ("http://p|1", false),
-            ("http://other", false),
-        ] {
-            assert_eq!(stored.lead(canonical), leads, "{canonical}");
-            let mut asked = Canonicals::default();
-            asked.insert_asked(canonical);
-            let asks = asked.ask("http://q", Some("1")) || asked.ask("http://p", None);
-            assert_eq!(asks, leads, "{canonical}");
-        }
-    }
-
-    #[test]
-    fn types_that_are_known_by_urls() {
-        let known = |name: &str| have_urls(facts().lookup(name).unwrap());
-        assert!(known("Questionnaire") && known("ValueSet") && known("Contract"));
-        assert!(!known("Device") && !known("DeviceDefinition") && !known("Patient") && !known("Subscription"));
-    }
 }

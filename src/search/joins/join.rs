@@ -74,16 +74,16 @@ impl Engine {
             for (_, at) in joins {
                 let this_side = ThisSide::of(self, table, criteria);
                 let left_to_plan = match alone {
-                    true => self.late(table, this_side.as_ref(), criteria, at).await?,
+                    true => self.dynamic_filter(table, this_side.as_ref(), criteria, at).await?,
                     false => None,
                 };
-                if let Some((late, ids)) = left_to_plan {
+                if let Some((filter, ids)) = left_to_plan {
                     answered.push(On {
-                        label: late.label().clone(),
+                        label: filter.label().clone(),
                         ids,
-                        late: Some(late.clone()),
+                        filter: Some(filter.clone()),
                     });
-                    criteria[at].condition = Condition::Late(late);
+                    criteria[at].condition = Condition::Dynamic(filter);
                     continue;
                 }
                 let asked = Asked {
@@ -95,7 +95,11 @@ impl Engine {
                     .await?;
                 if !ids.is_empty() {
                     let label = criteria[at].label.as_str().into();
-                    answered.push(On { label, ids, late: None });
+                    answered.push(On {
+                        label,
+                        ids,
+                        filter: None,
+                    });
                 }
             }
             Ok(answered)
@@ -133,7 +137,7 @@ impl Engine {
                     | Condition::Words { .. }
                     | Condition::Holds(_)
                     | Condition::Inside { .. }
-                    | Condition::Late(_) => {}
+                    | Condition::Dynamic(_) => {}
                 }
             }
             Ok(())

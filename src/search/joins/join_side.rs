@@ -126,7 +126,7 @@ async fn narrow(
         other.joins.push(On {
             label: asked.label.as_str().into(),
             ids: vec![plan],
-            late: None,
+            filter: None,
         });
         other.criteria.push(asked);
     }
@@ -163,7 +163,7 @@ pub(in crate::search) fn reach(table: &ScopedTable, criterion: &Criterion) -> Op
         | Condition::Words { .. }
         | Condition::Holds(_)
         | Condition::Inside { .. }
-        | Condition::Late(_) => None,
+        | Condition::Dynamic(_) => None,
     }
 }
 

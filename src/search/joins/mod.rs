@@ -3,7 +3,7 @@
 pub(super) mod binding;
 pub(super) mod canonical;
 pub(super) mod chain;
+pub(super) mod dynamic_filter;
 pub(super) mod join;
 pub(super) mod join_side;
-pub(super) mod late;
 pub(super) mod other;

@@ -2,8 +2,8 @@
 
 use super::super::SearchError;
 use super::super::engine::Engine;
+use super::super::parameters::contained::Which;
 use super::super::parameters::query::Query;
-use super::super::run::contained::Which;
 use super::page_token::{Identity, PageToken, scope_seal};
 use crate::lake::Scope;
 use crate::lake::scan::ScopedTable;

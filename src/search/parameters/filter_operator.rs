@@ -12,7 +12,7 @@ use super::super::criteria::matcher::Matcher;
 use super::modifier;
 use super::parameter::{Compiled, Reading};
 use super::raw::RawParameter;
-use super::resolve::Resolver;
+use super::resolver::Resolver;
 use super::result::invalid;
 use super::values::{DateValue, NumberValue, Prefix, fold, plain};
 use crate::fhir::TypeId;

@@ -1,13 +1,16 @@
 //! Parameters: read, checked against the search parameters of their type, and parsed by kind.
 
+pub(super) mod contained;
 pub(super) mod declared;
 pub(super) mod filter_expression;
 pub(super) mod filter_operator;
 pub(super) mod modifier;
 pub(super) mod parameter;
+pub(super) mod plain;
 pub(super) mod query;
 pub mod raw;
 pub(super) mod resolve;
+pub(super) mod resolver;
 pub(super) mod result;
 pub(super) mod terminology;
 pub(super) mod values;

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::super::SearchError;
-use super::super::criteria::plain_columns::Plain;
-use super::super::joins::canonical;
+use super::super::criteria::canonicals;
+use super::plain::Plain;
 use crate::fhir::search_parameter::{SearchParameter, SearchParameters, SearchType, Usage};
 use crate::fhir::storage::{ELEMENT, END, NUMBER, REFERENCE_ID, REFERENCE_TYPE, START, Storage};
 use crate::fhir::{Kind, TypeId, facts};
@@ -72,7 +72,7 @@ impl Compiled {
 
     /// Whether a canonical of the parameter may name resources of `ty` by URL.
     pub(in crate::search) fn follows_urls(&self, ty: TypeId) -> bool {
-        self.yields_canonicals() && canonical::have_urls(ty)
+        self.yields_canonicals() && canonicals::have_urls(ty)
     }
 
     /// Whether its canonicals may lead to resources of `ty` by their URL.

@@ -6,18 +6,18 @@
 
 use std::sync::Arc;
 
+use super::super::SearchError;
 use super::super::bundle::subset::Subset;
 use super::super::criteria::criterion::Criterion;
 use super::super::includes::include::Include;
 use super::super::joins::binding::Filed;
 use super::super::paging::page_token;
 use super::super::paging::page_token::{PagePosition, Side};
-use super::super::run::contained::{Contained, Which};
 use super::super::run::trace::Trace;
-use super::super::{Handling, SearchError};
+use super::contained::{Contained, Which};
 use super::parameter::{Compiled, Programs, Reading};
-use super::raw::RawParameter;
-use super::resolve::{Resolver, refuse_modifier};
+use super::raw::{Handling, RawParameter, refuse_modifier, written};
+use super::resolver::Resolver;
 use super::result::{self, Summary, Total};
 use crate::fhir::outcome::Issue;
 use crate::fhir::search_parameter::SearchType;
@@ -294,13 +294,5 @@ fn unknown(raw: &RawParameter) -> String {
     match raw.name.as_str() {
         "" | "_sort" => format!("{}={}", written(raw), result::shortened(&raw.value)),
         _ => written(raw),
-    }
-}
-
-/// The parameter's name with its modifier, as the client wrote it.
-pub(in crate::search) fn written(raw: &RawParameter) -> String {
-    match &raw.modifier {
-        Some(modifier) => format!("{}:{modifier}", raw.name),
-        None => raw.name.clone(),
     }
 }

@@ -3,8 +3,17 @@
 //! Nothing is interpreted here. `query` resolves them into a checked query, and the text is never scanned again.
 
 use super::super::SearchError;
-use super::super::engine::Handling;
 use super::result::invalid;
+
+/// The value of `Prefer: handling=`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Handling {
+    /// Unknown parameters are left out; the `self` link shows which were understood.
+    #[default]
+    Lenient,
+    /// Unknown parameters are errors.
+    Strict,
+}
 
 /// One `name[:modifier]=value` pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +73,26 @@ pub fn parse_checked(query: &str) -> Result<Vec<RawParameter>, SearchError> {
             let name = percent_encoding::percent_decode_str(name).decode_utf8_lossy();
             Err(invalid(&name, value, "percent-encoded UTF-8"))
         }
+    }
+}
+
+/// The parameter's name with its modifier, as the client wrote it.
+pub(in crate::search) fn written(raw: &RawParameter) -> String {
+    match &raw.modifier {
+        Some(modifier) => format!("{}:{modifier}", raw.name),
+        None => raw.name.clone(),
+    }
+}
+
+/// Refuses any modifier of a parameter of this search type.
+pub(in crate::search) fn refuse_modifier(raw: &RawParameter, ty: &'static str) -> Result<(), SearchError> {
+    match &raw.modifier {
+        None => Ok(()),
+        Some(modifier) => Err(SearchError::Modifier {
+            parameter: raw.name.clone(),
+            modifier: modifier.clone(),
+            ty,
+        }),
     }
 }
 

@@ -1,7 +1,6 @@
 //! From one parameter of a search to a condition on rows: names against the search parameters of the type, values
 //! parsed, chains and `_has` followed to the types they lead to.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use super::super::SearchError;
@@ -15,20 +14,13 @@ use super::super::criteria::words::Words;
 use super::super::joins::chain;
 use super::filter_expression;
 use super::modifier;
-use super::parameter::{Compiled, Programs, Reading};
-use super::query::written;
-use super::raw::RawParameter;
+use super::parameter::{Compiled, Reading};
+use super::raw::{RawParameter, refuse_modifier, written};
+use super::resolver::{Resolver, resource_type};
 use super::result::{invalid, shortened};
 use super::values::{ReferenceValue, escape};
+use crate::fhir::TypeId;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
-use crate::fhir::{Kind, TypeId, facts};
-use crate::terminology::Terminology;
-
-/// The most other types' tables that the conditions of one search may lead to.
-const MAX_JOINS: usize = 500;
-
-/// The maximum number of resources in a chain or `_has`: each is a table searched within a search.
-const MAX_DEPTH: usize = 16;
 
 /// The maximum number of alternatives that are compared one by one. Ids, references and tokens are looked up in sets,
 /// so there may be more of them.
@@ -37,49 +29,10 @@ const MAX_ALTERNATIVES: usize = 1_000;
 /// The maximum number of words of `_text` and `_content`.
 const MAX_WORDS: usize = 100;
 
-/// The context for parsing a value.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::search) struct Surroundings<'a> {
-    /// The time of the search, in microseconds.
-    pub(in crate::search) now_us: i64,
-    /// `{base}/fhir/`: an absolute reference that begins with it is a relative one.
-    pub(in crate::search) base: &'a str,
-    /// Code systems and value sets that values may speak of.
-    pub(in crate::search) terminology: &'a Terminology,
-}
-
-/// Resolves the parameters of one search.
-pub(in crate::search) struct Resolver<'a> {
-    pub(in crate::search) programs: &'a Programs,
-    pub(in crate::search) around: Surroundings<'a>,
-    /// Whether several types are searched together: then a value may be impossible for one of the types.
-    pub(in crate::search) among_others: bool,
-    joins: Cell<usize>,
-    depth: Cell<usize>,
-}
-
 /// The system of media types, as R4's bindings name it.
 const MEDIA_TYPES: &str = "urn:ietf:bcp:13";
 
-impl<'a> Resolver<'a> {
-    pub(in crate::search) fn new(programs: &'a Programs, around: Surroundings<'a>) -> Resolver<'a> {
-        Resolver {
-            programs,
-            around,
-            among_others: false,
-            joins: Cell::new(0),
-            depth: Cell::new(0),
-        }
-    }
-
-    /// The same for a search of several types.
-    pub(in crate::search) fn among_others(self) -> Resolver<'a> {
-        Resolver {
-            among_others: true,
-            ..self
-        }
-    }
-
+impl Resolver<'_> {
     /// The condition that a parameter puts on rows of `ty`. `None` if the type has none of this name.
     pub(in crate::search) fn criterion(
         &self,
@@ -87,26 +40,6 @@ impl<'a> Resolver<'a> {
         raw: &RawParameter,
     ) -> Result<Option<Criterion>, SearchError> {
         self.deeper(&written(raw), || self.criterion_here(ty, raw))
-    }
-
-    /// Resolves something within another condition, unless that is within very many already.
-    pub(in crate::search) fn deeper<T>(
-        &self,
-        parameter: &str,
-        resolve: impl FnOnce() -> Result<T, SearchError>,
-    ) -> Result<T, SearchError> {
-        let depth = self.depth.get();
-        // The first is the parameter itself.
-        if depth > MAX_DEPTH {
-            return Err(SearchError::Deep {
-                parameter: shortened(parameter),
-                max: MAX_DEPTH,
-            });
-        }
-        self.depth.set(depth + 1);
-        let resolved = resolve();
-        self.depth.set(depth);
-        resolved
     }
 
     fn criterion_here(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Criterion>, SearchError> {
@@ -129,23 +62,6 @@ impl<'a> Resolver<'a> {
             criterion.come_from(Origin::of(self, ty, raw));
             criterion
         }))
-    }
-
-    /// Counts one more table that a condition leads to.
-    pub(in crate::search) fn join(&self, parameter: &str) -> Result<(), SearchError> {
-        self.joins.set(self.joins.get() + 1);
-        match self.joins.get() > MAX_JOINS {
-            true => Err(SearchError::Joins {
-                parameter: parameter.to_owned(),
-                max: MAX_JOINS,
-            }),
-            false => Ok(()),
-        }
-    }
-
-    /// The parameter `_id` of a type.
-    pub(in crate::search) fn ids(&self, ty: TypeId) -> Result<Option<Arc<Compiled>>, SearchError> {
-        self.programs.get(ty, "_id", Reading::Values)
     }
 
     fn condition(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
@@ -334,13 +250,6 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// The concrete resource type of this name.
-pub(in crate::search) fn resource_type(name: &str) -> Option<TypeId> {
-    let ty = facts().lookup(name)?;
-    let def = facts().get(ty);
-    (def.kind == Kind::Resource && !def.is_abstract).then_some(ty)
-}
-
 /// Whether all values are canonicals rather than references to resources here.
 fn is_canonical(raw: &RawParameter, base: &str) -> bool {
     let alternatives = escape::split(&raw.value, ',').into_iter();
@@ -364,17 +273,6 @@ fn missing(raw: &RawParameter) -> Result<bool, SearchError> {
         "true" => Ok(true),
         "false" => Ok(false),
         other => Err(invalid(&written(raw), other, "true or false")),
-    }
-}
-
-pub(in crate::search) fn refuse_modifier(raw: &RawParameter, ty: &'static str) -> Result<(), SearchError> {
-    match &raw.modifier {
-        None => Ok(()),
-        Some(modifier) => Err(SearchError::Modifier {
-            parameter: raw.name.clone(),
-            modifier: modifier.clone(),
-            ty,
-        }),
     }
 }
 

@@ -1,9 +1,8 @@
 //! Resolves `:in`, `:not-in`, `:below` and `:above` of a token among the given code systems and value sets.
 
 use super::super::SearchError;
-use super::super::criteria::matcher::CodesTest;
-use super::query::written;
-use super::raw::RawParameter;
+use super::super::criteria::matcher::codes::CodesTest;
+use super::raw::{RawParameter, written};
 use super::result::{invalid, shortened};
 use super::values::{TokenValue, escape};
 use crate::terminology::Terminology;

@@ -11,69 +11,19 @@ use super::super::SearchError;
 use super::super::criteria::compartment;
 use super::super::criteria::criterion::{Condition, Criterion, Test};
 use super::super::criteria::matcher::Matcher;
-use super::super::engine::{Engine, Handling};
+use super::super::engine::Engine;
 use super::super::includes::referred::Ids;
 use super::super::joins::binding::Filed;
 use super::super::paging::page_token::PagePosition;
 use super::super::paging::position::Position;
-use super::super::parameters::query::{Query, is_of_page};
+use super::super::parameters::query::Query;
 use super::super::parameters::raw::RawParameter;
 use super::super::parameters::result::{MAX_COUNT, Total};
 use super::super::run::parts::{MatchPosition, Part};
 use super::page::{RecordPage, Shown};
+use super::request::{Extent, Member, RecordRequest};
 use crate::fhir::{TypeId, facts};
-use crate::lake::{Scope, Snapshot};
-
-/// A type of a compartment.
-#[derive(Clone, Debug)]
-pub struct Member {
-    /// The type.
-    pub ty: TypeId,
-    /// The condition on its resources.
-    pub parameters: Vec<RawParameter>,
-}
-
-/// A record to give out, a page of it or all.
-#[derive(Clone, Debug)]
-pub struct RecordRequest<'a> {
-    /// Who asks.
-    pub scope: &'a Arc<Scope>,
-    /// The ids of the Patients in R4's form, at least one.
-    pub patients: &'a [String],
-    /// The types of the compartments, in their order.
-    pub members: &'a [Member],
-    /// The types of referenced resources, and of those that these refer to, in their order. No member has one of these
-    /// types.
-    pub referred: &'a [TypeId],
-    /// Only resources of these types are shown. References of the others still count.
-    pub only: Option<&'a [TypeId]>,
-    /// A further condition on shown resources. A resource that a shown member refers to meets it as well.
-    pub since: Option<&'a RawParameter>,
-    /// The parts to return.
-    pub extent: Extent<'a>,
-    /// The time, in microseconds since 1970.
-    pub now: i64,
-    /// `{base}/fhir/`, with the slash.
-    pub base: &'a str,
-}
-
-/// The extent of a record.
-#[derive(Clone, Copy, Debug)]
-pub enum Extent<'a> {
-    /// All, without links.
-    Whole,
-    /// A page of at most 1,000 resources, as many without `_count`.
-    Page {
-        /// The address below the base.
-        path: &'a str,
-        /// `_count`, `_offset`, `_total`, `_tag`, `_format` and `_pretty` as they were sent.
-        parameters: &'a [RawParameter],
-        /// The parameters that links repeat besides those.
-        repeated: &'a [(String, String)],
-        /// How parameters without a value are handled.
-        handling: Handling,
-    },
-}
+use crate::lake::Snapshot;
 
 /// The source of a record's parts.
 struct Sources<'a> {
@@ -369,13 +319,5 @@ impl Parts {
         // Its rows were there when the link was made.
         let part = part.ok_or(SearchError::Expired)?;
         Ok(PagePosition { part, ..start })
-    }
-}
-
-impl RecordRequest<'_> {
-    /// Whether a parameter selects the page of a record, or its form.
-    pub fn is_of_page(parameter: &RawParameter) -> bool {
-        is_of_page(parameter) && parameter.name != "_included"
-            || matches!(parameter.name.as_str(), "_total" | "_format" | "_pretty")
     }
 }

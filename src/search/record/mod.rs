@@ -2,3 +2,4 @@
 
 pub(super) mod members;
 pub(super) mod page;
+pub(super) mod request;

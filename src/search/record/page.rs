@@ -15,7 +15,7 @@ use super::super::paging::page_token::PageToken;
 use super::super::paging::position::Position;
 use super::super::parameters::query::Query;
 use super::super::run::parts::Part;
-use super::members::{Extent, RecordRequest};
+use super::request::{Extent, RecordRequest};
 use crate::fhir::TypeId;
 use crate::lake::Lake;
 use crate::lake::scan::{Locator, Row, ScopedTable};

@@ -6,52 +6,29 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::row::OwnedRow;
 use rustc_hash::FxHashSet;
 
 use super::super::SearchError;
 use super::super::bundle::page::Entry;
 use super::super::criteria::criterion::{Condition, Criterion, Join, Test};
+use super::super::criteria::inside::{Pushed, STEP, is_of, push, texts};
 use super::super::criteria::matcher::Matcher;
 use super::super::criteria::{filter, sort};
 use super::super::engine::Engine;
+use super::super::parameters::contained::COLUMN;
 use super::super::parameters::query::Query;
 use super::merge::Order;
 use crate::columns::conditions::IdSet;
 use crate::columns::json::{Tape, Value};
-use crate::columns::shred::{ShredError, Shredder, SystemValues};
+use crate::columns::shred::Shredder;
 use crate::fhir::storage::LeafSet;
 use crate::fhir::{TypeId, facts};
 use crate::lake::scan::{Locator, Row, ScopedTable};
 
-/// The column that holds contained resources.
-pub(in crate::search) const COLUMN: &str = "contained";
 /// The most contained resources that one search may match: all of them are put in order for each page.
 const MAX_CONTAINED: usize = 1_000_000;
-/// Contained resources that are made into columns together.
-const STEP: usize = 4096;
-
-/// Which resources are searched, and how contained ones are shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::search) struct Contained {
-    /// `_contained`.
-    pub(in crate::search) which: Which,
-    /// `_containedType=contained`: shows the contained resource instead of its container.
-    pub(in crate::search) alone: bool,
-}
-
-/// `_contained`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::search) enum Which {
-    /// Resources of their own.
-    #[default]
-    Outer,
-    /// Contained ones.
-    Inner,
-    /// All.
-    Both,
-}
 
 /// A contained resource that is a match.
 #[derive(Clone, Debug)]
@@ -229,97 +206,6 @@ impl Engine {
 pub(in crate::search) fn may_contain(table: &ScopedTable) -> bool {
     let leaves = LeafSet::from([COLUMN.to_owned()]);
     table.has_files() && table.schema(&leaves).column_with_name(COLUMN).is_some()
-}
-
-/// Marks the rows that contain a resource of a type, as far as a look at the text tells.
-pub(in crate::search) fn mark_holding(ty: TypeId, batch: &RecordBatch, rows: &mut [bool]) {
-    let needle = format!("\"{}\"", facts().get(ty).name);
-    for (row, marked) in rows.iter_mut().enumerate() {
-        let holds = |text: &str| memchr::memmem::find(text.as_bytes(), needle.as_bytes()).is_some();
-        *marked = texts(batch, row).is_some_and(|texts| texts.iter().flatten().any(holds));
-    }
-}
-
-/// Marks the rows with a reference to a contained resource that meets the criterion of its type.
-pub(in crate::search) fn mark_led_to(
-    references: &[Vec<String>],
-    targets: &[(TypeId, Criterion)],
-    batch: &RecordBatch,
-    rows: &mut [bool],
-) -> Result<(), SearchError> {
-    let mut tape = Tape::new();
-    for (ty, criterion) in targets {
-        let mut shredder = Shredder::new(*ty);
-        let mut places: Vec<usize> = Vec::new();
-        let mut flush = |shredder: &mut Shredder, places: &mut Vec<usize>| -> Result<(), SearchError> {
-            if !shredder.is_empty() {
-                let columns = shredder.finish()?;
-                let holds = filter::matches(std::slice::from_ref(criterion), &columns)?;
-                let hits = places.drain(..).zip(holds.values());
-                hits.for_each(|(row, holds)| rows[row] |= holds);
-            }
-            Ok(())
-        };
-        for (row, wanted) in references.iter().enumerate() {
-            let Some(texts) = texts(batch, row).filter(|_| !wanted.is_empty()) else {
-                continue;
-            };
-            for text in texts.iter().flatten() {
-                let Ok(root) = tape.parse(text.as_bytes()) else {
-                    continue;
-                };
-                let Some(id) = root.get_str("id").filter(|id| wanted.iter().any(|wanted| wanted == id)) else {
-                    continue;
-                };
-                if !is_of(root, *ty) {
-                    continue;
-                }
-                let mut pushed = push(&mut shredder, &id, text, root);
-                if pushed == Pushed::NoRoom {
-                    flush(&mut shredder, &mut places)?;
-                    pushed = push(&mut shredder, &id, text, root);
-                }
-                if pushed == Pushed::There {
-                    places.push(row);
-                }
-            }
-            if shredder.len() >= STEP {
-                flush(&mut shredder, &mut places)?;
-            }
-        }
-        flush(&mut shredder, &mut places)?;
-    }
-    Ok(())
-}
-
-/// The result of shredding a contained resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pushed {
-    There,
-    /// Those before it leave no room.
-    NoRoom,
-    /// It cannot be had in columns.
-    Refused,
-}
-
-fn push(shredder: &mut Shredder, id: &str, text: &str, root: Value<'_>) -> Pushed {
-    match shredder.push(&SystemValues::outside(id, text), root) {
-        Ok(()) => Pushed::There,
-        Err(ShredError::Full | ShredError::TooManyColumns { .. }) if !shredder.is_empty() => Pushed::NoRoom,
-        Err(_) => Pushed::Refused,
-    }
-}
-
-/// The contained resources of a row.
-fn texts(batch: &RecordBatch, row: usize) -> Option<StringArray> {
-    let list = batch.column_by_name(COLUMN)?.as_list_opt::<i32>()?;
-    let texts = list.is_valid(row).then(|| list.value(row))?;
-    texts.as_string_opt::<i32>().cloned()
-}
-
-fn is_of(root: Value<'_>, ty: TypeId) -> bool {
-    root.get_str("resourceType")
-        .is_some_and(|name| name == facts().get(ty).name)
 }
 
 /// The objects in a resource's `contained`.

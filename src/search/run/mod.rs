@@ -2,7 +2,8 @@
 
 pub(super) mod contained;
 mod counted;
-pub(super) mod explain;
+mod explain;
+pub(super) mod explanation;
 pub(super) mod matches;
 pub(super) mod merge;
 pub(super) mod parts;
@@ -10,6 +11,7 @@ pub(super) mod person;
 mod plans;
 pub(super) mod population;
 pub(super) mod sessions;
+pub(super) mod single_type;
 pub(super) mod sorted;
 pub(super) mod system;
 pub(super) mod trace;

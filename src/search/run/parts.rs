@@ -15,12 +15,13 @@ use super::super::criteria::criterion::Criterion;
 use super::super::engine::Engine;
 use super::super::includes::included::Included;
 use super::super::paging::page_token::Side;
+use super::super::parameters::contained::Which;
 use super::super::parameters::query::Query;
 use super::super::parameters::result::{Total, invalid};
 use super::super::{MAX_PAGE_BYTES, SearchError};
-use super::contained::{self, Inner, Which};
+use super::contained::{self, Inner};
 use super::merge::{Keyed, Order};
-use super::{explain, person, population};
+use super::{explanation, person, population};
 use crate::lake::scan::{Locator, ScopedTable};
 
 /// The maximum position of a page in merged matches.
@@ -89,7 +90,7 @@ impl Engine {
             if part.has_outer() {
                 part.query.joins = self.settle(&part.table, &mut part.query.criteria).await?;
                 self.note_joins(&part.table, &part.query);
-                trace.part(|| explain::Part::of(&part.query, &part.table, &self.bound(&part.query, &part.table)));
+                trace.part(|| explanation::Part::of(&part.query, &part.table, &self.bound(&part.query, &part.table)));
             }
         }
         trace.lap("others", None);

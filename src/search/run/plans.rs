@@ -5,9 +5,10 @@ use std::sync::Arc;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::super::SearchError;
-use super::super::engine::{Engine, Opened, Request};
-use super::contained::Which;
+use super::super::engine::Engine;
+use super::super::parameters::contained::Which;
 use super::population;
+use super::single_type::{Opened, Request};
 
 impl Engine {
     /// The plan of a search's page and the plan that counts all matches. The first yields the locators of the page's

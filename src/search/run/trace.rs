@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use datafusion::physical_plan::ExecutionPlan;
 
-use super::explain::{Explanation, Form, Part, Step};
+use super::explanation::{Explanation, Form, Part, Step};
 use crate::fhir::outcome::{Issue, IssueType};
 use crate::lake::scan::{ScopedTable, Watch};
 use crate::plan::{Planned, plan_text};

@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use super::super::criteria::criterion::{Condition, Criterion, Join};
 use super::super::criteria::origin::Origin;
 use super::super::engine::Engine;
+use super::super::joins::dynamic_filter::Reference;
 use super::super::joins::join::either;
-use super::super::joins::late::Reference;
 use super::super::parameters::parameter::Compiled;
 use super::super::run::contained;
 use super::error::WrittenError;
 use super::named::{Known, named_type};
 use crate::fhir::{TypeId, facts};
-use crate::plan::{Late, Lates};
+use crate::plan::{DynamicFilter, DynamicFilters};
 
 const CONDITION: &str = "a condition on other resources";
 
@@ -28,20 +28,21 @@ pub(super) enum Answer {
     /// The same, or an answer from the row's contained resources: for each type the answers to its conditions.
     OrInside(Vec<Known>, Vec<(String, Vec<Answer>)>),
     /// The result of the plan's semi-join with this number.
-    Late(usize),
+    #[serde(rename = "Late")]
+    Dynamic(usize),
 }
 
 /// Notes how the conditions of `open` are answered in `settled`.
 pub(super) fn write(
     open: &Criterion,
     settled: &Criterion,
-    lates: &Lates,
+    filters: &DynamicFilters,
     found: &mut Vec<Answer>,
 ) -> Result<(), WrittenError> {
     let pairs: Vec<(&Criterion, &Criterion)> = match (&open.condition, &settled.condition) {
         (Condition::Join(_), Condition::Join(_)) => return Err(WrittenError::NoText(CONDITION)),
         (Condition::Join(join), answer) => {
-            found.push(answer_of(join, answer, lates)?);
+            found.push(answer_of(join, answer, filters)?);
             return Ok(());
         }
         (Condition::All(open), Condition::All(settled)) | (Condition::Any(open), Condition::Any(settled))
@@ -58,12 +59,12 @@ pub(super) fn write(
     };
     pairs
         .into_iter()
-        .try_for_each(|(open, settled)| write(open, settled, lates, found))
+        .try_for_each(|(open, settled)| write(open, settled, filters, found))
 }
 
-fn answer_of(join: &Join, answer: &Condition, lates: &Lates) -> Result<Answer, WrittenError> {
+fn answer_of(join: &Join, answer: &Condition, filters: &DynamicFilters) -> Result<Answer, WrittenError> {
     Ok(match answer {
-        Condition::Late(late) => Answer::Late(lates.number(late)),
+        Condition::Dynamic(filter) => Answer::Dynamic(filters.number(filter)),
         Condition::Any(parts) => {
             let [outside, inside] = parts.as_slice() else {
                 return Err(WrittenError::NoText(CONDITION));
@@ -76,7 +77,7 @@ fn answer_of(join: &Join, answer: &Condition, lates: &Lates) -> Result<Answer, W
             for (ty, settled) in targets {
                 let open = of_inner(asked, *ty).ok_or(WrittenError::NoText(CONDITION))?;
                 let mut found = Vec::new();
-                write(&open, settled, lates, &mut found)?;
+                write(&open, settled, filters, &mut found)?;
                 of_types.push((facts().get(*ty).name.to_owned(), found));
             }
             Answer::OrInside(Known::of(&outside.condition)?.1, of_types)
@@ -94,7 +95,7 @@ fn of_inner(asked: &[(TypeId, Criterion)], ty: TypeId) -> Option<Criterion> {
 /// Puts answers back, in the order in which they were noted.
 pub(super) struct Reader<'a> {
     pub(super) engine: &'a Engine,
-    pub(super) lates: &'a Lates,
+    pub(super) filters: &'a DynamicFilters,
     /// The type of the rows.
     pub(super) ty: TypeId,
     /// The text of the criterion.
@@ -142,19 +143,19 @@ impl Reader<'_> {
                 let targets = inside;
                 either(outside, Some(Condition::Inside { references, targets }))
             }
-            Answer::Late(number) => Condition::Late(self.late(join, label, number)?),
+            Answer::Dynamic(number) => Condition::Dynamic(self.dynamic_filter(join, label, number)?),
         })
     }
 
     /// The condition that the plan's semi-join will tell. A plan may name it in several places.
-    fn late(&self, join: &Join, label: &str, number: usize) -> Result<Arc<Late>, WrittenError> {
-        if let Some(late) = self.lates.get(number) {
-            return Ok(late);
+    fn dynamic_filter(&self, join: &Join, label: &str, number: usize) -> Result<Arc<DynamicFilter>, WrittenError> {
+        if let Some(filter) = self.filters.get(number) {
+            return Ok(filter);
         }
         let link = Reference::of(self.ty, join, label).ok_or(WrittenError::Otherwise(CONDITION))?;
-        let late = Arc::new(link.with_origin(Arc::new(self.origin.clone())).late());
-        self.lates.keep(number, &late);
-        Ok(late)
+        let filter = Arc::new(link.with_origin(Arc::new(self.origin.clone())).dynamic_filter());
+        self.filters.keep(number, &filter);
+        Ok(filter)
     }
 }
 

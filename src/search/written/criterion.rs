@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use super::super::criteria::criterion::{Condition, Criterion};
 use super::super::criteria::origin::Origin;
 use super::super::engine::Engine;
-use super::super::joins::late::Reference;
+use super::super::joins::dynamic_filter::Reference;
 use super::answers::{self, Answer};
 use super::error::WrittenError;
 use super::named::{Known, Named, named_type};
 use crate::fhir::{TypeId, facts};
 use crate::lake::scan::Predicate;
-use crate::plan::{Late, Lates};
+use crate::plan::{DynamicFilter, DynamicFilters};
 
 const CRITERION: &str = "a condition of a search";
 
@@ -40,14 +40,14 @@ impl WrittenCriterion {
     pub(super) fn write(
         engine: &Engine,
         criterion: &Criterion,
-        lates: &Lates,
+        filters: &DynamicFilters,
     ) -> Result<WrittenCriterion, WrittenError> {
-        let write = |part: &Criterion| WrittenCriterion::write(engine, part, lates);
+        let write = |part: &Criterion| WrittenCriterion::write(engine, part, filters);
         let form = match (&criterion.origin, &criterion.condition) {
             (Some(origin), _) => {
                 let open = origin.resolve(engine)?.ok_or(WrittenError::Otherwise(CRITERION))?;
                 let mut found = Vec::new();
-                answers::write(&open, criterion, lates, &mut found)?;
+                answers::write(&open, criterion, filters, &mut found)?;
                 Form::Text((**origin).clone(), found)
             }
             (None, Condition::All(parts)) => Form::All(parts.iter().map(write).collect::<Result<_, _>>()?),
@@ -66,30 +66,34 @@ impl WrittenCriterion {
     }
 
     /// The condition that a plan's semi-join will tell.
-    pub(super) fn of_late(engine: &Engine, late: &Arc<Late>, lates: &Lates) -> Result<WrittenCriterion, WrittenError> {
-        let link = (late.link() as &dyn Any).downcast_ref::<Reference>();
+    pub(super) fn of_dynamic_filter(
+        engine: &Engine,
+        filter: &Arc<DynamicFilter>,
+        filters: &DynamicFilters,
+    ) -> Result<WrittenCriterion, WrittenError> {
+        let link = (filter.link() as &dyn Any).downcast_ref::<Reference>();
         let origin = link
             .and_then(Reference::origin)
             .ok_or(WrittenError::NoText(CRITERION))?;
         let criterion = Criterion {
-            condition: Condition::Late(late.clone()),
-            label: late.label().to_string(),
+            condition: Condition::Dynamic(filter.clone()),
+            label: filter.label().to_string(),
             origin: Some(origin.clone()),
         };
-        WrittenCriterion::write(engine, &criterion, lates)
+        WrittenCriterion::write(engine, &criterion, filters)
     }
 
     /// The criterion over rows of this type.
-    pub(super) fn read(self, engine: &Engine, ty: TypeId, lates: &Lates) -> Result<Criterion, WrittenError> {
+    pub(super) fn read(self, engine: &Engine, ty: TypeId, filters: &DynamicFilters) -> Result<Criterion, WrittenError> {
         let all = |parts: Vec<WrittenCriterion>| -> Result<Vec<Criterion>, WrittenError> {
-            parts.into_iter().map(|part| part.read(engine, ty, lates)).collect()
+            parts.into_iter().map(|part| part.read(engine, ty, filters)).collect()
         };
         let (condition, origin) = match self.form {
             Form::Text(origin, answers) => {
                 let mut criterion = origin.resolve(engine)?.ok_or(WrittenError::Otherwise(CRITERION))?;
                 let mut reader = answers::Reader {
                     engine,
-                    lates,
+                    filters,
                     ty,
                     origin: &origin,
                     answers: answers.into_iter(),
@@ -102,7 +106,7 @@ impl WrittenCriterion {
             }
             Form::All(parts) => (Condition::All(all(parts)?), None),
             Form::Any(parts) => (Condition::Any(all(parts)?), None),
-            Form::Not(part) => (Condition::Not(Box::new(part.read(engine, ty, lates)?)), None),
+            Form::Not(part) => (Condition::Not(Box::new(part.read(engine, ty, filters)?)), None),
             Form::Known(named, known) => (Known::condition(&named.read(engine)?, &known)?, None),
             Form::Contains(name) => (Condition::Holds(named_type(&name)?), None),
         };

@@ -9,6 +9,7 @@ mod criterion;
 mod error;
 mod function;
 mod named;
+mod origin;
 mod predicate;
 mod source;
 

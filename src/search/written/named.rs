@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::super::criteria::canonicals::Canonicals;
 use super::super::criteria::criterion::{Condition, Test};
 use super::super::criteria::matcher::{Matcher, Targets};
 use super::super::engine::Engine;
-use super::super::joins::canonical::Canonicals;
 use super::super::parameters::parameter::{Compiled, Reading};
-use super::super::parameters::resolve::resource_type;
+use super::super::parameters::resolver::resource_type;
 use super::error::WrittenError;
 use crate::columns::conditions::IdSet;
 use crate::fhir::{TypeId, facts};

@@ -16,7 +16,7 @@ use super::criterion::WrittenCriterion;
 use super::error::{WrittenError, of_json, to_json};
 use super::function::Key;
 use crate::lake::scan::{Locator, Predicate, ScopedTable};
-use crate::plan::{Late, Lates};
+use crate::plan::{DynamicFilter, DynamicFilters};
 
 const PREDICATE: &str = "a condition of a search";
 
@@ -42,19 +42,19 @@ impl Engine {
     pub fn write_predicate(
         &self,
         predicate: &Arc<dyn Predicate>,
-        lates: &Lates,
+        filters: &DynamicFilters,
     ) -> Result<Option<Value>, WrittenError> {
         let any: Arc<dyn Any + Send + Sync> = predicate.clone();
-        let written = if let Ok(late) = any.clone().downcast::<Late>() {
+        let written = if let Ok(filter) = any.clone().downcast::<DynamicFilter>() {
             Written::Criterion {
-                criterion: WrittenCriterion::of_late(self, &late, lates)?,
+                criterion: WrittenCriterion::of_dynamic_filter(self, &filter, filters)?,
                 plain: true,
                 filed: None,
             }
         } else if let Some(asked) = any.downcast_ref::<Asked>() {
             let filed = asked.filed.as_ref();
             Written::Criterion {
-                criterion: WrittenCriterion::write(self, &asked.criterion, lates)?,
+                criterion: WrittenCriterion::write(self, &asked.criterion, filters)?,
                 plain: asked.plain,
                 filed: filed.map(|filed| (filed.patients.to_vec(), filed.owners.to_vec())),
             }
@@ -78,7 +78,7 @@ impl Engine {
         &self,
         written: &Value,
         table: &ScopedTable,
-        lates: &Lates,
+        filters: &DynamicFilters,
     ) -> Result<Arc<dyn Predicate>, WrittenError> {
         match of_json(written, PREDICATE)? {
             Written::Criterion {
@@ -86,7 +86,7 @@ impl Engine {
                 plain,
                 filed,
             } => {
-                let criterion = criterion.read(self, table.ty(), lates)?;
+                let criterion = criterion.read(self, table.ty(), filters)?;
                 let query = Query {
                     filed: filed.map(|(patients, owners)| Filed {
                         patients: patients.into(),

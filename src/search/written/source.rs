@@ -14,7 +14,7 @@ use super::error::{WrittenError, of_json, to_json};
 use super::named::{Named, named_type};
 use crate::fhir::facts;
 use crate::lake::scan::{Person, ScopedTable};
-use crate::plan::{Lates, Lookup, Take};
+use crate::plan::{DynamicFilters, Lookup, Take};
 
 const TAKE: &str = "what takes ids from rows";
 const LOOKUP: &str = "rows that are looked up";
@@ -85,12 +85,12 @@ impl Engine {
     pub fn write_lookup<'l>(
         &self,
         lookup: &'l dyn Lookup,
-        lates: &Lates,
+        filters: &DynamicFilters,
     ) -> Result<Option<(Value, &'l ScopedTable)>, WrittenError> {
         let any = lookup as &dyn Any;
         let (written, table) = if let Some(rows) = any.downcast_ref::<OfPerson>() {
             let criteria = rows.criteria.iter();
-            let criteria = criteria.map(|criterion| WrittenCriterion::write(self, criterion, lates));
+            let criteria = criteria.map(|criterion| WrittenCriterion::write(self, criterion, filters));
             let written = WrittenLookup::OfPerson {
                 criteria: criteria.collect::<Result<_, _>>()?,
                 person: match rows.person {
@@ -115,7 +115,7 @@ impl Engine {
         &self,
         written: &Value,
         table: &ScopedTable,
-        lates: &Lates,
+        filters: &DynamicFilters,
     ) -> Result<Arc<dyn Lookup>, WrittenError> {
         match of_json(written, LOOKUP)? {
             WrittenLookup::OfPerson {
@@ -124,7 +124,7 @@ impl Engine {
                 leaves,
             } => {
                 let criteria = criteria.into_iter();
-                let criteria = criteria.map(|criterion| criterion.read(self, table.ty(), lates));
+                let criteria = criteria.map(|criterion| criterion.read(self, table.ty(), filters));
                 let query = Query::of_criteria(table.ty(), criteria.collect::<Result<_, _>>()?);
                 let person = match person {
                     WrittenPerson::OfScope => Person::OfScope,

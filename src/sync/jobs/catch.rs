@@ -2,30 +2,16 @@
 //! It counts for the job once it is kept. A dropped result leaves no trace, and its references are not followed.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use super::fetch::{Work, lock};
 use super::search::{Record, references};
 use super::source::{Trouble, internal};
 use super::spool::Draft;
+use super::work::{Held, Work, lock};
 use crate::fhir::facts;
 
 /// The maximum number of stored references.
 const WANTED: usize = 200_000;
-
-/// The totals of all results of a job.
-#[derive(Debug, Default)]
-pub(super) struct Held {
-    bytes: AtomicU64,
-    records: AtomicU64,
-}
-
-impl Held {
-    /// The bytes of all records that the job keeps.
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
-    }
-}
 
 /// Records that have arrived but are not kept yet.
 pub(super) struct Catch<'w> {

@@ -2,23 +2,20 @@
 //! middle, all its records are dropped. Records of types that the patient did not grant are not stored, even if the
 //! source sends them.
 
-use std::collections::{BTreeSet, HashSet};
+use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, SecondsFormat};
 use futures::FutureExt;
 use futures::stream::{StreamExt, TryStreamExt};
 
-use super::catch::Held;
 use super::gap::{Gap, Why};
 use super::plan::{Listing, Plan, Search, Way, encoded};
 use super::search::{Along, Record, Refusals, Reply, Whole, record};
 use super::source::{Source, Trouble};
 use super::spool::Spool;
-use crate::consent::LastSync;
-use crate::fhir::{TypeId, facts};
-use crate::sync::client::Statement;
+use super::work::{Found, Held, Whose, Work, lock, malformed};
+use crate::fhir::facts;
 use crate::sync::settings::SyncLimits;
 
 /// The number of types and referenced resources fetched at the same time. The source's gate limits their requests.
@@ -38,62 +35,6 @@ pub(super) struct Fetched {
     pub(super) unasked: u64,
     /// Whether the person's Patient is among the records.
     pub(super) has_patient: bool,
-}
-
-/// The patient whose records are fetched, and facts about the source.
-#[derive(Clone, Copy)]
-pub(super) struct Whose<'w> {
-    /// The id of the Patient at the source.
-    pub(super) patient: &'w str,
-    /// Granted scopes.
-    pub(super) scope: Option<&'w str>,
-    pub(super) statement: Option<&'w Statement>,
-    /// Facts from earlier syncs, for a sync that fetches only changes.
-    pub(super) since: Option<&'w LastSync>,
-}
-
-/// The state that all types of a job share.
-pub(super) struct Work<'w> {
-    pub(super) source: &'w Source,
-    pub(super) spool: &'w Spool,
-    pub(super) whose: Whose<'w>,
-    pub(super) limits: SyncLimits,
-    pub(super) held: Held,
-    pub(super) unasked: AtomicU64,
-    pub(super) granted: HashSet<TypeId>,
-    pub(super) readable: HashSet<TypeId>,
-    /// Types that the source's statement does not list.
-    pub(super) unlisted: HashSet<TypeId>,
-    /// `Type/id` of the fetched records.
-    pub(super) met: Mutex<HashSet<String>>,
-    /// `Type/id` of the targets of references.
-    pub(super) wanted: Mutex<BTreeSet<String>>,
-    pub(super) refusals: Refusals,
-    /// The number of searches refused at all page sizes. The holder of the lock may try sizes.
-    pub(super) vain_sizes: tokio::sync::Mutex<u32>,
-}
-
-/// The result for a type.
-#[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) records: u64,
-    pub(super) gaps: Vec<Gap>,
-}
-
-impl Found {
-    pub(super) fn had(records: u64) -> Found {
-        Found {
-            records,
-            gaps: Vec::new(),
-        }
-    }
-
-    pub(super) fn gap(gap: Gap) -> Found {
-        Found {
-            records: 0,
-            gaps: vec![gap],
-        }
-    }
 }
 
 /// Fetches the records. An error means that no request can succeed any more, or that the job was stopped.
@@ -287,12 +228,4 @@ impl<'w> Work<'w> {
     pub(super) fn is_granted(&self, name: &str) -> bool {
         facts().lookup(name).is_some_and(|ty| self.granted.contains(&ty))
     }
-}
-
-pub(super) fn malformed() -> Trouble {
-    Trouble::Broken("the source gave something else than records".to_owned())
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

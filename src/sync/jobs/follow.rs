@@ -8,10 +8,11 @@ use futures::FutureExt;
 use futures::stream::{StreamExt, TryStreamExt};
 
 use super::catch::Catch;
-use super::fetch::{AT_ONCE, Fetched, Work, lock};
+use super::fetch::{AT_ONCE, Fetched};
 use super::gap::{Gap, Why};
 use super::plan::encoded;
 use super::source::Trouble;
+use super::work::{Work, lock};
 use crate::fhir::facts;
 
 /// The maximum number of referenced resources to read, and the maximum number of rounds.

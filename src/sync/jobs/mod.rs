@@ -14,6 +14,7 @@ mod said;
 mod search;
 mod source;
 mod spool;
+mod work;
 
 pub(super) use attach::{Json, of_json};
 pub(super) use run::{JobContext, JobResources, run};

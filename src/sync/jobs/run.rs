@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use super::attach::{self, Attached, attach};
 use super::commit::Commit;
-use super::fetch::{Fetched, Whose, fetch};
+use super::fetch::{Fetched, fetch};
 use super::gap::{Gap, Why, report, rules};
 use super::person;
 use super::plan::{Known, plan};
 use super::said::Said;
 use super::source::{Gate, Source, Terms, Trouble, blocking, internal, remember};
 use super::spool::{Spool, Spools};
+use super::work::Whose;
 use crate::consent::{BegunJob, Dialect, Endpoint, JobFailure, JobReport, JobSuccess, Store};
 use crate::fhir::facts;
 use crate::ingest::{Normalization, Summary};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 
-use super::attach::{DownloadTarget, Reply, once};
+use super::attach::download::{DownloadTarget, Reply, once};
 use super::said::Said;
 use super::search::PageSizes;
 use crate::consent::{Authorization, AuthorizationType, Credential, Dialect, Endpoint, Store};

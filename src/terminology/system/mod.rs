@@ -5,5 +5,6 @@ pub(super) mod code_system;
 pub(super) mod filter;
 pub(super) mod links;
 pub(super) mod properties;
+mod resource;
 pub(super) mod table;
 pub(super) mod texts;

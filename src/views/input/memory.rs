@@ -13,7 +13,7 @@ use super::super::shared::SharedRows;
 use super::super::view::View;
 use super::reader::{Document, Pick, Reader};
 use crate::fhir::TypeId;
-use crate::plan::{Ahead, Pace, Part, Parts};
+use crate::plan::{Pace, Part, Parts, Prefetch};
 
 /// Bytes of documents that are worth a thread's while; smaller ones go together.
 const GROUP_BYTES: usize = 1 << 20;
@@ -88,7 +88,7 @@ fn ahead<T: Send + 'static>(parts: Parts<T, RunError>, limit: Option<usize>) -> 
         first_here: is_few(limit),
         blocking: true,
     };
-    Ahead::new(parts, pace).boxed()
+    Prefetch::new(parts, pace).boxed()
 }
 
 /// Documents in groups that are worth a thread's while, in their order.

@@ -3,7 +3,8 @@
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::super::attachment::{StoredAttachment, all_attachments, record_again, schedule_attachments};
-use super::super::erasure::{Exchange, count, exchange_files};
+use super::super::erasure::{Exchange, exchange_files};
+use super::super::pending::count;
 use super::keys::expire_replaced_keys;
 use crate::lake::attachment::{Recorded, is_sealed_name};
 use crate::lake::error::LakeError;

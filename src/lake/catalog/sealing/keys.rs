@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use super::super::attachment::has_attachments;
-use super::super::create::is_sealed;
+use super::super::metadata::is_sealed;
 use crate::lake::error::LakeError;
 
 /// The metadata key that notes that keys of erased files of a sealed lake may remain.

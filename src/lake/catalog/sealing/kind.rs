@@ -3,8 +3,8 @@
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use super::super::attachment::has_attachments;
-use super::super::create::{LAYOUT_KEY, is_sealed};
-use super::super::erasure::count;
+use super::super::metadata::{LAYOUT_KEY, is_sealed};
+use super::super::pending::count;
 use super::super::snapshots::statistics::{complete, reduce};
 use super::keys::{begin_list, end_list, have_keys_destroyed};
 use crate::columns::layout::{ATTACHMENTS_LAYOUT_VERSION, LAYOUT_VERSION, SEALED_LAYOUT_VERSION};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use rustc_hash::FxHashMap;
 
-use super::super::erasure::erasures;
+use super::super::pending::erasures;
 use super::super::stamp;
 use crate::columns::layout::{ColumnRow, Layout};
 use crate::columns::shape::ColumnType;

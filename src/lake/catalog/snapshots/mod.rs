@@ -1,5 +1,6 @@
 //! Snapshots in the catalog: written, read, expired, with the statistics of their files.
 
+pub(super) mod commit;
 pub(super) mod expire;
 pub(super) mod growth;
 pub(super) mod insert;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, TransactionBehavior, backup, params};
 
 use super::super::stamp;
-use super::insert::TableCommit;
+use super::commit::TableCommit;
 use crate::columns::layout::{Layout, field_id};
 use crate::lake::commit::written::WrittenFile;
 use crate::lake::error::LakeError;

@@ -56,8 +56,8 @@ pub(in crate::lake::scan) struct Group {
     /// Number of rows.
     pub(in crate::lake::scan) rows: u32,
     bloom: OnceLock<Option<Sbbf>>,
-    ids: OnceLock<IdIndex>,
-    directory: OnceLock<SystemColumns>,
+    pub(super) ids: OnceLock<IdIndex>,
+    pub(super) directory: OnceLock<SystemColumns>,
 }
 
 impl OpenFile {
@@ -201,33 +201,13 @@ impl OpenFile {
         self.groups[group].ids.get()
     }
 
-    /// The row group's id index; built at first.
-    pub(in crate::lake::scan) fn ids(self: &Arc<Self>, group: usize) -> Result<&IdIndex, ScanError> {
-        let slot = &self.groups[group].ids;
-        if slot.get().is_none() {
-            let index = IdIndex::build(self, group)?;
-            self.build(slot, index, IdIndex::weight);
-        }
-        slot.get().ok_or_else(|| self.missing("id index"))
-    }
-
     /// Whether the row group's directory was built.
     pub(in crate::lake::scan) fn has_directory(&self, group: usize) -> bool {
         self.groups[group].directory.get().is_some()
     }
 
-    /// The row group's system columns, run by run; built at first.
-    pub(in crate::lake::scan) fn directory(self: &Arc<Self>, group: usize) -> Result<&SystemColumns, ScanError> {
-        let slot = &self.groups[group].directory;
-        if slot.get().is_none() {
-            let directory = SystemColumns::build(self, group)?;
-            self.build(slot, directory, SystemColumns::weight);
-        }
-        slot.get().ok_or_else(|| self.missing("directory"))
-    }
-
     /// Two threads may build the same thing at once; one result is kept and weighed.
-    fn build<T>(&self, slot: &OnceLock<T>, value: T, weigh: impl Fn(&T) -> usize) {
+    pub(super) fn build<T>(&self, slot: &OnceLock<T>, value: T, weigh: impl Fn(&T) -> usize) {
         let weight = weigh(&value);
         if slot.set(value).is_ok() {
             self.weight.fetch_add(weight, Ordering::Relaxed);

@@ -3,15 +3,6 @@
 //!
 //! The hash is keyed per process, so nobody can make ids that collide. A hit is still compared with the row's own id.
 
-use std::sync::Arc;
-
-use arrow::array::{Array, AsArray};
-
-use super::super::decode::columns::read_leaf;
-use super::super::error::ScanError;
-use super::file::OpenFile;
-use crate::columns::conditions::hash_id;
-
 /// Rows per bucket, on average.
 const BUCKET: usize = 4;
 
@@ -26,21 +17,8 @@ pub(in crate::lake::scan) struct IdIndex {
 }
 
 impl IdIndex {
-    /// Reads the ids of a row group.
-    pub(in crate::lake::scan) fn build(file: &Arc<OpenFile>, group: usize) -> Result<IdIndex, ScanError> {
-        let column = read_leaf(file, group, "id")?;
-        let ids = column
-            .as_string_opt::<i32>()
-            .ok_or_else(|| file.missing("text column id"))?;
-        let mut entries: Vec<(u64, u32)> = (0..ids.len())
-            .filter(|row| ids.is_valid(*row))
-            .map(|row| (hash_id(ids.value(row)), row as u32))
-            .collect();
-        entries.sort_unstable();
-        Ok(IdIndex::new(&entries))
-    }
-
-    fn new(entries: &[(u64, u32)]) -> IdIndex {
+    /// `entries` are hashes with their rows, ascending.
+    pub(super) fn new(entries: &[(u64, u32)]) -> IdIndex {
         let count = (entries.len() / BUCKET).max(1);
         let mut buckets = vec![0; count + 1];
         for (hash, _) in entries {

@@ -14,12 +14,12 @@ use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use rustc_hash::FxHashSet;
 
 use super::super::error::ScanError;
-use super::super::lookup::person::{PersonKey, PersonRowsBase};
-use super::super::table::Row;
+use super::super::row::Row;
 use super::super::visible::shared_rows::SharedRows;
 use super::file::OpenFile;
 use super::handles::{Handles, HeldHandle};
-use super::kept::RowKey;
+use super::person::{PersonKey, PersonRowsBase};
+use super::weigh::Weigh;
 use crate::lake::deletes;
 use crate::lake::owners::scope::Scope;
 use crate::lake::seal::Keys;
@@ -76,6 +76,27 @@ pub(in crate::lake::scan) struct Memory {
     /// Bytes of the open files among it.
     of_files: Arc<AtomicU64>,
     people: bool,
+}
+
+/// Names a row in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::lake::scan) struct RowKey {
+    /// The data file's id.
+    pub(in crate::lake::scan) id: u64,
+    /// Which opening of the file it was read from: what an erasure puts in a file's place is another.
+    opening: u64,
+    /// Position in the file.
+    row: u32,
+}
+
+impl RowKey {
+    pub(in crate::lake::scan) fn new(file: &OpenFile, group: usize, row: u32) -> RowKey {
+        RowKey {
+            id: file.id,
+            opening: file.serial(),
+            row: file.groups()[group].first + row,
+        }
+    }
 }
 
 /// Names what is kept.
@@ -320,11 +341,6 @@ impl<'a> Named<'a> {
     }
 }
 
-/// How many bytes a cached value holds.
-pub(in crate::lake::scan) trait Weigh {
-    fn weigh(&self) -> u64;
-}
-
 #[derive(Clone, Copy)]
 struct Bytes;
 
@@ -345,16 +361,6 @@ impl Weighter<Key, Kept> for Bytes {
         // Allocations are rounded up, and the cache has its own book-keeping.
         let all = key + value;
         all + all / 8 + size_of::<(Key, Kept)>() as u64 + 64
-    }
-}
-
-impl Weigh for Arc<Scope> {
-    fn weigh(&self) -> u64 {
-        let texts = |texts: &[String]| texts.iter().map(|text| text.len() + 40).sum::<usize>();
-        let patient = self.patient.as_deref().map_or(0, |patient| {
-            texts(&patient.patients) + texts(&patient.authorizations) + 8 * patient.owners.len() + 128
-        });
-        (patient + 96) as u64
     }
 }
 

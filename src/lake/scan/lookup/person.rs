@@ -9,13 +9,11 @@ use std::time::Instant;
 
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::compute::concat;
-use arrow::datatypes::{FieldRef, Fields, Schema};
-use rustc_hash::FxHashMap;
+use arrow::datatypes::{FieldRef, Schema};
 
 use super::super::cache::file::ReadBytes;
-use super::super::cache::memory::Weigh;
+use super::super::cache::person::{Origin, Part, PersonKey, PersonRowsBase};
 use super::super::conditions::owner_set::OwnerSet;
-use super::super::conditions::ranges::Ranges;
 use super::super::decode::columns;
 use super::super::error::ScanError;
 use super::super::report::watch::SeenPerson;
@@ -25,7 +23,6 @@ use super::super::table::ScopedTable;
 use super::locator;
 use crate::fhir::storage::LeafSet;
 use crate::lake::owners::owner::SHARED;
-use crate::lake::owners::scope::Scope;
 use crate::lake::snapshot::DataFile;
 
 /// A person's rows.
@@ -33,44 +30,6 @@ use crate::lake::snapshot::DataFile;
 pub struct PersonRows {
     /// The clipped columns in file order. Then `id` and `last_updated`, if they are not among these, and the locators.
     pub batch: RecordBatch,
-}
-
-/// Names a person's rows in the cache.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::lake::scan) struct PersonKey {
-    table: u64,
-    person: Person,
-    scope: Arc<Scope>,
-}
-
-/// The files and deletions of a person's rows. While they are the same, the rows are the same.
-#[derive(Debug, PartialEq, Eq)]
-struct Origin {
-    /// Data files with their delete files, zero for none.
-    files: Vec<(u64, u64)>,
-    /// The snapshot, where rows shown by reference are among them.
-    shared: u64,
-    /// The erasures, where rows are left out for them.
-    erasures: Vec<u64>,
-}
-
-/// A person's rows, the columns that every search needs, and the columns read so far.
-#[derive(Debug)]
-pub(in crate::lake::scan) struct PersonRowsBase {
-    origin: Origin,
-    parts: Vec<Part>,
-    count: usize,
-    file: ArrayRef,
-    row: ArrayRef,
-    columns: RwLock<FxHashMap<FieldRef, ArrayRef>>,
-}
-
-/// Rows of one row group.
-#[derive(Debug)]
-struct Part {
-    data: Arc<DataFile>,
-    group: usize,
-    rows: Ranges,
 }
 
 /// What was not in memory of a person's columns.
@@ -246,39 +205,5 @@ impl ScopedTable {
         let options = RecordBatchOptions::new().with_row_count(Some(base.count));
         let batch = RecordBatch::try_new_with_options(clip.schema().clone(), arrays, &options)?;
         Ok((batch, bytes))
-    }
-}
-
-impl PersonRowsBase {
-    /// The data files that the rows are in, with their delete files, zero for none.
-    pub(in crate::lake::scan) fn files(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.origin.files.iter().copied()
-    }
-
-    /// The columns that were read before.
-    fn columns(&self, fields: &Fields) -> Vec<Option<ArrayRef>> {
-        let known = self.columns.read().unwrap_or_else(PoisonError::into_inner);
-        fields.iter().map(|field| known.get(field).cloned()).collect()
-    }
-
-    /// Bytes it takes, with the columns that were read so far.
-    pub(in crate::lake::scan) fn weight(&self) -> u64 {
-        let parts = self
-            .parts
-            .iter()
-            .map(|part| size_of::<Part>() + 8 * part.rows.iter().count());
-        let own = parts.sum::<usize>() + 16 * self.origin.files.len() + 12 * self.count + 512;
-        let known = self.columns.read().unwrap_or_else(PoisonError::into_inner);
-        // A nested column has a tree of fields of its own beside the one that it is asked for by.
-        let columns = known
-            .iter()
-            .map(|(field, array)| array.get_array_memory_size() + 2 * field.size() + 64);
-        (own + columns.sum::<usize>()) as u64
-    }
-}
-
-impl Weigh for Arc<PersonKey> {
-    fn weigh(&self) -> u64 {
-        self.scope.weigh() + size_of::<PersonKey>() as u64
     }
 }

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::super::rows::exec::leaves;
-use super::super::rows::resolved::Scan;
+use super::account::Account;
 use super::counts::ScanReport;
-use crate::columns::conditions::Prune;
 use crate::fhir::TypeId;
 
 /// Notes what is read through the tables that it watches.
@@ -17,7 +15,8 @@ pub struct Watch(Mutex<Noted>);
 
 #[derive(Debug, Default)]
 struct Noted {
-    scans: Vec<Arc<Scan>>,
+    /// Scans with their accounts, which grow until their streams have ended.
+    scans: Vec<(SeenScan, Arc<Account>)>,
     seen: Seen,
 }
 
@@ -96,12 +95,17 @@ impl Watch {
     pub fn take(&self) -> Seen {
         let noted = std::mem::take(&mut *self.noted());
         let mut seen = noted.seen;
-        seen.scans = noted.scans.iter().map(|scan| described(scan)).collect();
+        let described = noted.scans.into_iter().map(|(scan, account)| SeenScan {
+            report: account.report(scan.report.files),
+            ..scan
+        });
+        seen.scans = described.collect();
         seen
     }
 
-    pub(in crate::lake::scan) fn scan(&self, scan: &Arc<Scan>) {
-        self.noted().scans.push(scan.clone());
+    /// Notes a scan of a table with `report.files` files. The account has the rest of its report.
+    pub(in crate::lake::scan) fn scan(&self, scan: SeenScan, account: &Arc<Account>) {
+        self.noted().scans.push((scan, account.clone()));
     }
 
     pub(in crate::lake::scan) fn person(&self, person: SeenPerson) {
@@ -128,20 +132,5 @@ impl Watch {
 
     fn noted(&self) -> MutexGuard<'_, Noted> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn described(scan: &Scan) -> SeenScan {
-    let mut found = Vec::new();
-    for field in scan.schema.fields() {
-        leaves("", field, &mut found);
-    }
-    SeenScan {
-        ty: scan.table.ty,
-        leaves: found,
-        prune: (scan.prune != Prune::Keep).then(|| scan.prune.to_string()),
-        owners: scan.owners().map(<[i64]>::len),
-        files_met: scan.files().len(),
-        report: scan.account.report(scan.table.files().len()),
     }
 }

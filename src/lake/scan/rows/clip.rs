@@ -253,3 +253,18 @@ fn same_id(left: &Field, right: &Field) -> bool {
         _ => true,
     }
 }
+
+/// The leaves of a column, as dotted paths.
+pub(in crate::lake::scan) fn leaves(above: &str, field: &Field, found: &mut Vec<String>) {
+    let path = format!("{above}{}", field.name());
+    let mut ty = field.data_type();
+    while let DataType::List(item) = ty {
+        ty = item.data_type();
+    }
+    match ty {
+        DataType::Struct(fields) => fields
+            .iter()
+            .for_each(|field| leaves(&format!("{path}."), field, found)),
+        _ => found.push(path),
+    }
+}

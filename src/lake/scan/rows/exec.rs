@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, Field, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics, internal_err, stats::Precision};
@@ -30,6 +30,7 @@ use futures::Stream;
 
 use super::super::report::counts::ScanReport;
 use super::super::table::ScopedTable;
+use super::clip::leaves;
 use super::order::Sorted;
 use super::partition::{Rows, Step};
 use super::request::ScanRequest;
@@ -193,21 +194,6 @@ impl DisplayAs for LakeScanExec {
             write!(f, ", limit={limit}")?;
         }
         Ok(())
-    }
-}
-
-/// The leaves of a column, as dotted paths.
-pub(in crate::lake::scan) fn leaves(above: &str, field: &Field, found: &mut Vec<String>) {
-    let path = format!("{above}{}", field.name());
-    let mut ty = field.data_type();
-    while let DataType::List(item) = ty {
-        ty = item.data_type();
-    }
-    match ty {
-        DataType::Struct(fields) => fields
-            .iter()
-            .for_each(|field| leaves(&format!("{path}."), field, found)),
-        _ => found.push(path),
     }
 }
 

@@ -80,7 +80,7 @@ impl LakeProvider {
             lowered.settled(),
         ));
         if let Some(watch) = self.table.watch().filter(|_| unsettled.is_none()) {
-            watch.scan(&scan);
+            watch.scan(scan.seen(), &scan.account);
         }
         self.scans
             .lock()

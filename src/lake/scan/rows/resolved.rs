@@ -12,8 +12,10 @@ use super::super::conditions::pruning::{may_hold_owners, refutation};
 use super::super::error::ScanError;
 use super::super::predicate::Predicate;
 use super::super::report::account::Account;
+use super::super::report::counts::ScanReport;
+use super::super::report::watch::SeenScan;
 use super::super::table::ScopedTable;
-use super::clip::Clip;
+use super::clip::{Clip, leaves};
 use super::order::Order;
 use super::request::ScanRequest;
 use super::span::{Ends, Span};
@@ -81,6 +83,25 @@ impl Choice {
 }
 
 impl Scan {
+    /// What an explanation says of the scan. The account has the rest.
+    pub(in crate::lake::scan) fn seen(&self) -> SeenScan {
+        let mut found = Vec::new();
+        for field in self.schema.fields() {
+            leaves("", field, &mut found);
+        }
+        SeenScan {
+            ty: self.table.ty,
+            leaves: found,
+            prune: (self.prune != Prune::Keep).then(|| self.prune.to_string()),
+            owners: self.owners().map(<[i64]>::len),
+            files_met: self.files().len(),
+            report: ScanReport {
+                files: self.table.files().len(),
+                ..ScanReport::default()
+            },
+        }
+    }
+
     /// `schema` names the output's columns. `output` has the same columns without the locators. `lowered` are the
     /// lowered filters of the plan.
     pub(in crate::lake::scan) fn new(
@@ -258,7 +279,7 @@ impl Unsettled {
                 )
             });
             if let Some(watch) = scan.table.watch() {
-                watch.scan(&scan);
+                watch.scan(scan.seen(), &scan.account);
             }
             scan
         })

@@ -4,5 +4,6 @@ pub(super) mod count;
 pub(super) mod erased;
 pub(super) mod mentions;
 pub(super) mod shared_rows;
-pub(super) mod system_column;
+mod shared_search;
+mod system_column;
 pub(super) mod system_columns;

@@ -12,26 +12,43 @@ use super::super::cache::file::{OpenFile, ReadBytes};
 use super::super::decode::chunk::Chunk;
 use super::super::decode::columns::{read_leaf, texts};
 use super::super::error::ScanError;
+use super::system_columns::{NONE, Names, Run, Runs, SystemColumns};
 
-/// Stands for null among the ids of [`Names`].
-pub(in crate::lake::scan) const NONE: u32 = u32::MAX;
-
-/// Distinct texts.
-#[derive(Default)]
-pub(in crate::lake::scan) struct Names(Vec<Box<str>>);
-
-impl Names {
-    pub(in crate::lake::scan) fn find(&self, text: &str) -> Option<u32> {
-        self.0.iter().position(|have| &**have == text).map(|at| at as u32)
-    }
-
-    pub(in crate::lake::scan) fn get(&self, id: u32) -> Option<&str> {
-        self.0.get(id as usize).map(|text| &**text)
-    }
-
-    /// Bytes they take.
-    pub(in crate::lake::scan) fn weight(&self) -> usize {
-        self.0.iter().map(|text| text.len() + 24).sum()
+impl SystemColumns {
+    /// Reads the columns of a row group.
+    pub(in crate::lake::scan) fn build(file: &Arc<OpenFile>, group: usize) -> Result<SystemColumns, ScanError> {
+        let rows = file.groups()[group].rows;
+        let owner = numbers(file, group, "owner")?;
+        file.require("application")?;
+        let (applications, application) = names(file, group, "application")?;
+        // A file in which nothing has an authorization, or no row is in a compartment, may lack the column.
+        let (authorizations, authorization) = names(file, group, "authorization")?;
+        let (patients, patient) = names(file, group, "patient")?;
+        let mut directory = SystemColumns {
+            rows,
+            runs: Vec::new(),
+            sorted: owner.is_sorted(),
+            applications,
+            authorizations,
+            patients,
+            versions: Runs::of(&numbers(file, group, "version")?),
+            updated: Runs::of(&numbers(file, group, "last_updated")?),
+        };
+        let values = |row: usize| (owner[row], application[row], authorization[row], patient[row]);
+        for row in 0..rows as usize {
+            if row == 0 || values(row) != values(row - 1) {
+                let (owner, application, authorization, patient) = values(row);
+                directory.runs.push(Run {
+                    start: row as u32,
+                    owner,
+                    application,
+                    authorization,
+                    patient,
+                });
+            }
+        }
+        directory.runs.shrink_to_fit();
+        Ok(directory)
     }
 }
 

@@ -3,36 +3,53 @@
 //!
 //! This file applies the scope to rows. `shared_rows` decides whether a *shared* row is visible.
 
-use std::sync::Arc;
-
-use super::super::cache::file::OpenFile;
 use super::super::conditions::owner_set::OwnerSet;
 use super::super::conditions::ranges::Ranges;
-use super::super::error::ScanError;
-use super::system_column::{NONE, Names, names, numbers};
 use crate::lake::owners::owner::SHARED;
 use crate::lake::owners::scope::{PatientScope, Scope};
 
+/// Stands for null among the ids of [`Names`].
+pub(in crate::lake::scan) const NONE: u32 = u32::MAX;
+
+/// Distinct texts.
+#[derive(Default)]
+pub(in crate::lake::scan) struct Names(pub(super) Vec<Box<str>>);
+
+impl Names {
+    pub(in crate::lake::scan) fn find(&self, text: &str) -> Option<u32> {
+        self.0.iter().position(|have| &**have == text).map(|at| at as u32)
+    }
+
+    pub(in crate::lake::scan) fn get(&self, id: u32) -> Option<&str> {
+        self.0.get(id as usize).map(|text| &**text)
+    }
+
+    /// Bytes they take.
+    pub(in crate::lake::scan) fn weight(&self) -> usize {
+        self.0.iter().map(|text| text.len() + 24).sum()
+    }
+}
+
 /// The system columns of one row group.
 pub(in crate::lake::scan) struct SystemColumns {
-    rows: u32,
-    runs: Vec<Run>,
+    pub(super) rows: u32,
+    pub(super) runs: Vec<Run>,
     /// Whether owners ascend, as they do in every file that this program writes.
-    sorted: bool,
-    applications: Names,
-    authorizations: Names,
-    patients: Names,
-    versions: Runs,
-    updated: Runs,
+    pub(super) sorted: bool,
+    pub(super) applications: Names,
+    pub(super) authorizations: Names,
+    pub(super) patients: Names,
+    pub(super) versions: Runs,
+    pub(super) updated: Runs,
 }
 
 /// Rows from `start` to the next run's start that agree in all of this.
-struct Run {
-    start: u32,
-    owner: i64,
-    application: u32,
-    authorization: u32,
-    patient: u32,
+pub(super) struct Run {
+    pub(super) start: u32,
+    pub(super) owner: i64,
+    pub(super) application: u32,
+    pub(super) authorization: u32,
+    pub(super) patient: u32,
 }
 
 /// How a scope sees a row.
@@ -47,42 +64,6 @@ pub(in crate::lake::scan) enum Shown {
 }
 
 impl SystemColumns {
-    /// Reads the columns of a row group.
-    pub(in crate::lake::scan) fn build(file: &Arc<OpenFile>, group: usize) -> Result<SystemColumns, ScanError> {
-        let rows = file.groups()[group].rows;
-        let owner = numbers(file, group, "owner")?;
-        file.require("application")?;
-        let (applications, application) = names(file, group, "application")?;
-        // A file in which nothing has an authorization, or no row is in a compartment, may lack the column.
-        let (authorizations, authorization) = names(file, group, "authorization")?;
-        let (patients, patient) = names(file, group, "patient")?;
-        let mut directory = SystemColumns {
-            rows,
-            runs: Vec::new(),
-            sorted: owner.is_sorted(),
-            applications,
-            authorizations,
-            patients,
-            versions: Runs::of(&numbers(file, group, "version")?),
-            updated: Runs::of(&numbers(file, group, "last_updated")?),
-        };
-        let values = |row: usize| (owner[row], application[row], authorization[row], patient[row]);
-        for row in 0..rows as usize {
-            if row == 0 || values(row) != values(row - 1) {
-                let (owner, application, authorization, patient) = values(row);
-                directory.runs.push(Run {
-                    start: row as u32,
-                    owner,
-                    application,
-                    authorization,
-                    patient,
-                });
-            }
-        }
-        directory.runs.shrink_to_fit();
-        Ok(directory)
-    }
-
     /// Rows that the scope shows as its own, of these owners only if any are named.
     pub(in crate::lake::scan) fn own(&self, scope: &Scope, owners: Option<&OwnerSet>) -> Ranges {
         let Some(application) = self.applications.find(&scope.application) else {
@@ -180,10 +161,10 @@ impl SystemColumns {
 }
 
 /// Runs of equal numbers, by their first row.
-struct Runs(Vec<(u32, i64)>);
+pub(super) struct Runs(Vec<(u32, i64)>);
 
 impl Runs {
-    fn of(values: &[i64]) -> Runs {
+    pub(super) fn of(values: &[i64]) -> Runs {
         let mut runs: Vec<(u32, i64)> = Vec::new();
         for (row, value) in values.iter().enumerate() {
             if runs.last().is_none_or(|(_, last)| last != value) {

@@ -122,6 +122,20 @@ pub(in crate::sandbox::app) fn said_unit(unit: &str) -> String {
     }
 }
 
+/// The display form of a HumanName.
+pub(in crate::sandbox::app) fn named(name: &Value) -> Option<String> {
+    text(&name["text"]).or_else(|| {
+        let given = name["given"].as_array().into_iter().flatten().filter_map(text);
+        let parts: Vec<String> = given.chain(text(&name["family"])).collect();
+        (!parts.is_empty()).then(|| parts.join(" "))
+    })
+}
+
+/// The text of a JSON value, if it is one.
+pub(in crate::sandbox::app) fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

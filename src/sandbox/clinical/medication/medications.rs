@@ -10,6 +10,7 @@ use super::super::super::people::chart::{Chart, Reason, Visit};
 use super::super::super::people::directory::Organization;
 use super::super::super::people::profile::Illness;
 use super::super::codes::{Code, act, medication_category, snomed};
+use super::dispensing::Dispensing;
 use super::drugs::{self, DRUGS, Drug};
 
 const BY_MOUTH: Code = snomed("26643006", "Oral route");
@@ -28,18 +29,6 @@ struct Prescription<'a> {
     visit: Option<&'a Visit>,
     prescriber: Link<'a>,
     active: bool,
-}
-
-/// One dispense of a drug.
-pub(in crate::sandbox) struct Dispensing<'a> {
-    pub(in crate::sandbox) id: Uuid,
-    pub(in crate::sandbox) prescription: Uuid,
-    pub(in crate::sandbox) drug: &'static Drug,
-    pub(in crate::sandbox) pharmacy: &'a Organization,
-    pub(in crate::sandbox) prescriber: Link<'a>,
-    pub(in crate::sandbox) at: Moment,
-    /// 0 for the first dispense.
-    pub(in crate::sandbox) refill: i64,
 }
 
 /// Writes the yearly prescriptions for a chronic condition, and their dispenses.

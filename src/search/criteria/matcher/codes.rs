@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::items::{mark_items, only_text, type_name};
 use super::token::Pairs;
-use super::{mark_items, only_text, type_name};
 use crate::fhirpath::Typed;
 use crate::terminology::{CodeSystem, ValueSet};
 

@@ -1,6 +1,6 @@
 //! Date parameters against dates, instants, Periods and the outer limits of Timings.
 
-use super::{mark_items, type_name};
+use super::items::{mark_items, type_name};
 use crate::fhirpath::{Collection, Items, Typed, Values};
 use crate::search::parameters::values::{DateSet, DateValue, Interval};
 

@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::{CodesValue, Matcher, Targets, date, number, quantity, reference, string, token, uri};
-use super::{codes, mark_items};
+use super::items::mark_items;
+use super::{CodesValue, Matcher, Targets, codes, date, number, quantity, reference, string, token, uri};
 use crate::columns::conditions::IdSet;
 use crate::fhir::TypeId;
 use crate::fhirpath::Typed;
-use crate::search::criteria::pushdown::MAX_ALTERNATIVES;
 use crate::search::parameters::values::{
     Beginnings, DateSet, NumberSet, Parts, QuantitySet, ReferenceSet, ReferenceValue, TokenSet, TypedSet, UriSet, fold,
 };
+
+/// Alternatives beyond this many are evaluated row by row, where ids are looked up in a set.
+pub(in crate::search) const MAX_ALTERNATIVES: usize = 64;
 
 /// Fewer alternatives of a kind are compared one by one.
 const FEW: usize = 4;

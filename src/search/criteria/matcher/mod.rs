@@ -3,8 +3,9 @@
 //!
 //! A matcher works on whole columns: it is given the items of one type with their rows and marks the rows that match.
 
-mod codes;
+pub(in crate::search) mod codes;
 mod date;
+pub(in crate::search) mod items;
 mod many;
 mod near;
 pub(in crate::search) mod number;
@@ -19,20 +20,20 @@ use std::sync::Arc;
 
 use super::super::SearchError;
 use super::super::bundle::attached::stored_form;
-use super::super::joins::canonical::Canonicals;
-use super::super::parameters::query::written;
-use super::super::parameters::raw::RawParameter;
-use super::super::parameters::resolve::{Surroundings, resource_type};
+use super::super::parameters::raw::{RawParameter, written};
+use super::super::parameters::resolver::{Surroundings, resource_type};
 use super::super::parameters::result::invalid;
 use super::super::parameters::terminology;
 use super::super::parameters::values::{
     DateValue, Interval, NearValue, NumberValue, Prefix, QuantityValue, ReferenceValue, TokenSet, TokenValue,
     TypedIdentifier, UriTree, contains, escape, fold, plain,
 };
+use super::canonicals::Canonicals;
 use crate::columns::conditions::IdSet;
 use crate::fhir::TypeId;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
-use crate::fhirpath::{Collection, Items, Typed};
+use crate::fhirpath::Typed;
+use items::mark_items;
 
 /// The condition on one value.
 #[derive(Clone, Debug)]
@@ -325,32 +326,9 @@ fn is_family(parameter: &SearchParameter) -> bool {
     expression.ends_with(".family")
 }
 
-pub(in crate::search) use codes::{CodesTest, CodesValue};
+pub(in crate::search) use codes::CodesValue;
 pub(in crate::search) use date::interval as date_interval;
-pub(in crate::search) use many::{Many, gather, gather_tokens, gather_values};
+pub(in crate::search) use items::only_text;
+pub(in crate::search) use many::{MAX_ALTERNATIVES, Many, gather, gather_tokens, gather_values};
 pub(in crate::search) use sampled::Samples;
 pub(in crate::search) use token::TokenIndex;
-
-/// Marks the rows with an item for which `hit` returns `true`. Skips rows that are marked already.
-fn mark_items(part: &Typed, rows: &mut [bool], hit: impl Fn(&Items, usize) -> bool) {
-    for (row, marked) in rows.iter_mut().enumerate() {
-        if !*marked {
-            *marked = part.offsets.range(row).any(|item| hit(&part.items, item));
-        }
-    }
-}
-
-/// The text of an element that occurs at most once per row of `elements`.
-pub(in crate::search) fn only_text(elements: &Collection, row: usize) -> Option<&str> {
-    let range = elements.range(row);
-    if range.is_empty() {
-        return None;
-    }
-    let (items, item) = elements.item(range.start);
-    items.text(item)
-}
-
-/// The FHIR type name of a part's items.
-fn type_name(part: &Typed) -> &'static str {
-    part.items.ty().name()
-}

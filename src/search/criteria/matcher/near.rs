@@ -1,6 +1,7 @@
 //! `near` on Location: positions within a distance of a place.
 
-use super::{mark_items, number};
+use super::items::mark_items;
+use super::number;
 use crate::fhirpath::{Collection, Typed};
 use crate::search::parameters::values::NearValue;
 

@@ -1,6 +1,6 @@
 //! Number parameters against decimals, integers and Ranges.
 
-use super::{mark_items, type_name};
+use super::items::{mark_items, type_name};
 use crate::fhir::storage::NUMBER_SCALE;
 use crate::fhirpath::{Collection, Items, Typed, Values};
 use crate::search::parameters::values::{Extent, NumberValue, Numbers, Stored};

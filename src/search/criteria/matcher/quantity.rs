@@ -1,9 +1,9 @@
 //! Quantity parameters: compares them with Quantity and its specializations, Money, Ranges of quantities and sampled
 //! data.
 
+use super::items::{mark_items, only_text, type_name};
 use super::number::{Limits, only_number};
 use super::sampled::Samples;
-use super::{mark_items, only_text, type_name};
 use crate::fhirpath::{Collection, Items, Typed};
 use crate::search::parameters::values::{Numbers, Quantities, Unit};
 

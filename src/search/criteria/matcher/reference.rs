@@ -1,14 +1,14 @@
 //! Reference parameters against References, and canonicals and URIs where a parameter yields those.
 
+use super::super::canonicals::Canonicals;
+use super::items::{mark_items, only_text};
 use super::token::Pairs;
-use super::{mark_items, only_text};
 use crate::columns::conditions::IdSet;
 use crate::fhir::reference::Canonical;
 use crate::fhir::storage::{REFERENCE_ID, REFERENCE_TYPE};
 use crate::fhir::{TypeId, facts};
 use crate::fhirpath::Typed;
 use crate::search::criteria::targets::{is_of_references, relative};
-use crate::search::joins::canonical::Canonicals;
 use crate::search::parameters::values::{ReferenceSet, ReferenceValue, TokenSet, TokenValue};
 
 pub(super) fn mark(value: &ReferenceValue, part: &Typed, rows: &mut [bool]) {

@@ -6,8 +6,8 @@
 
 use arrow::datatypes::i256;
 
+use super::items::only_text;
 use super::number::{only_number, values};
-use super::only_text;
 use crate::fhir::decimal::Decimal;
 use crate::fhir::storage::NUMBER_SCALE;
 use crate::fhirpath::{Collection, Items};

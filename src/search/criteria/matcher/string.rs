@@ -1,6 +1,6 @@
 //! String parameters against strings, and against the parts of names, addresses and concepts.
 
-use super::{mark_items, type_name};
+use super::items::{mark_items, type_name};
 use crate::fhirpath::Typed;
 use crate::search::parameters::values;
 use crate::search::parameters::values::{Prefix, fold, has_noise};

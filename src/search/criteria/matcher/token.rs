@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{mark_items, only_text, type_name};
+use super::items::{mark_items, only_text, type_name};
 use crate::fhir::case::{fold_case, same_but_for_case};
 use crate::fhirpath::{Collection, Items, Typed};
 use crate::search::parameters::values::{TokenSet, TokenValue, TypedIdentifier, TypedSet, fold};

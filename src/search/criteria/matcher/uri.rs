@@ -1,6 +1,6 @@
 //! Uri parameters: the whole URI, character by character.
 
-use super::mark_items;
+use super::items::mark_items;
 use crate::fhir::reference::Canonical;
 use crate::fhirpath::Typed;
 

@@ -8,8 +8,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Fetched;
-use super::find::Wanted;
+use super::attachment::{Fetched, Wanted};
 
 /// The media type of bytes of unknown type.
 const UNKNOWN: &str = "application/octet-stream";
@@ -108,11 +107,6 @@ pub(super) fn line(wanted: &Wanted, fetched: &Fetched, source_patient: &str) -> 
         "securityContext": {"reference": context},
     })
     .to_string()
-}
-
-/// Bytes as hexadecimal digits.
-pub(super) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

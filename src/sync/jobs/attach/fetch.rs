@@ -11,10 +11,9 @@ use url::Url;
 use super::super::gap::Why;
 use super::super::source::{Source, Trouble, blocking, internal};
 use super::super::spool::Spool;
-use super::Fetched;
+use super::attachment::{Fetched, Wanted};
 use super::binary::{self, Json};
 use super::download::{DownloadTarget, NoFile};
-use super::find::Wanted;
 use crate::lake::{AttachmentWriter, Keys, LakeError, Sums};
 use crate::sync::settings::SyncLimits;
 

@@ -11,7 +11,7 @@ use url::Url;
 use super::super::plan::encoded;
 use super::super::search::references;
 use super::super::source::Source;
-use super::binary::hexadecimal;
+use super::attachment::{Wanted, hexadecimal};
 use crate::columns::json::{Tape, Value};
 use crate::fhir::{TypeId, facts};
 use crate::ingest::source_target;
@@ -71,27 +71,6 @@ impl SourceAddress {
 
     fn binary(&self, id: &str) -> Option<Url> {
         Url::parse(&format!("{}/Binary/{}", self.base, encoded(id))).ok()
-    }
-}
-
-/// The known facts about an attachment before it is fetched.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Wanted {
-    pub(super) source_id: String,
-    /// Its type according to the first record that refers to it.
-    pub(super) content_type: Option<String>,
-    /// `Type/id` of that record.
-    pub(super) record: String,
-    /// All records' descriptions of it, with their versions.
-    said: BTreeSet<[u8; 32]>,
-}
-
-impl Wanted {
-    /// A digest of all descriptions of the content. While it is equal, the content counts as unchanged.
-    pub(super) fn origin(&self) -> String {
-        let mut hasher = Sha256::new();
-        self.said.iter().for_each(|said| hasher.update(said));
-        hexadecimal(&hasher.finalize())[..32].to_owned()
     }
 }
 

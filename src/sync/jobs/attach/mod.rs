@@ -4,14 +4,14 @@
 //! This room decides which attachments are fetched, which count as unchanged, and how addresses change. `commit` adds
 //! rows and files to the lake with the records, in one snapshot. Documents outside the source's FHIR base stay there.
 
+mod attachment;
 mod binary;
-mod download;
+pub(super) mod download;
 mod fetch;
 mod find;
 mod rewrite;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use url::Url;
 
@@ -22,9 +22,8 @@ use crate::consent::AttachmentCounts;
 use crate::ingest::SyncedAttachment;
 use crate::lake::{KeptAttachment, Lake};
 use crate::sync::settings::SyncLimits;
+use attachment::{Fate, Wanted, hexadecimal};
 pub(in crate::sync) use binary::{Json, of_json};
-pub(super) use download::{DownloadTarget, Reply, once};
-use find::Wanted;
 
 /// The maximum number of attachments fetched in one job.
 const MAX_FETCHED: usize = 20_000;
@@ -53,15 +52,6 @@ pub(super) struct Attached {
     pub(super) list: Vec<SyncedAttachment>,
     pub(super) gaps: Vec<Gap>,
     pub(super) tally: AttachmentCounts,
-}
-
-/// The result of one attachment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Fate {
-    /// It is or will be in the lake: with its length and its SHA-1, if they are known.
-    Here(Option<(u64, [u8; 20])>),
-    /// It stays at the source.
-    Away,
 }
 
 /// Fetches the attachments of the records in a spool, and rewrites the records to point to them. `taken` is the number
@@ -128,7 +118,7 @@ pub(super) async fn attach(
                 let same = whose.kept.iter().find(|kept| {
                     kept.binary == id
                         && kept.bytes == fetched.sums.bytes
-                        && kept.sha256 == binary::hexadecimal(&fetched.sums.sha256)
+                        && kept.sha256 == hexadecimal(&fetched.sums.sha256)
                 });
                 attached.list.push(SyncedAttachment {
                     source_id: one.wanted.source_id.clone(),
@@ -179,14 +169,6 @@ impl Gaps {
             }),
         }
     }
-}
-
-/// A fetched file.
-#[derive(Debug)]
-struct Fetched {
-    path: PathBuf,
-    sums: crate::lake::Sums,
-    content_type: String,
 }
 
 fn sha1_of(digits: &str) -> Option<[u8; 20]> {

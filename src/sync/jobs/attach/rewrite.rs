@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use url::Url;
 
 use super::super::spool::Spool;
-use super::Fate;
+use super::attachment::Fate;
 use super::find::{SourceAddress, attachments, each_line, may_have_address};
 use crate::columns::json::{Edits, Tape, write_compact};
 use crate::lake::scratch::TextFile;

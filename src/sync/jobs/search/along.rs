@@ -1,9 +1,9 @@
 //! Includes Provenance in searches (`_revinclude=Provenance:target`). If a source refuses that, the search is repeated
 //! without it, because the type matters more than its Provenance.
 
+use super::super::work::Work;
 use super::ask::Reply;
 use super::narrow::names_count;
-use crate::sync::jobs::fetch::Work;
 use crate::sync::jobs::source::Trouble;
 
 const ALONG: &str = "&_revinclude=Provenance:target";

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use sha2::{Digest, Sha256};
 use url::Url;
 
+use super::super::work::{Work, malformed};
 use super::narrow::{named, names_count, names_filter, text_of};
 use super::page::{NoPage, Page, page};
 use super::refusals::Likeness;
 use crate::sync::jobs::catch::Catch;
-use crate::sync::jobs::fetch::{Work, malformed};
 use crate::sync::jobs::source::Trouble;
 
 /// The maximum number of pages of one search.

@@ -1,9 +1,9 @@
 //! Runs narrower searches instead of a refused one. It uses the first kind that the source answers.
 
+use super::super::work::{Found, Work};
 use super::along::Along;
 use super::ask::{Refusal, Reply};
 use super::narrow::{Narrower, narrower};
-use crate::sync::jobs::fetch::{Found, Work};
 use crate::sync::jobs::gap::{Gap, Why};
 use crate::sync::jobs::source::Trouble;
 

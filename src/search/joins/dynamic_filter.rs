@@ -20,19 +20,19 @@ use super::join_side::{ThisSide, refers_to};
 use crate::columns::conditions::IdSet;
 use crate::fhir::TypeId;
 use crate::lake::scan::{Predicate, ScopedTable};
-use crate::plan::{Late, Link};
+use crate::plan::{DynamicFilter, Link};
 
 impl Engine {
     /// The criterion at a place as a filter that the search's own plan tells the ids, with the plans that find them.
     /// `None` if it is more than ids, or where the search depends on which they are: by people it is narrowed to their
     /// rows, and one person's are read without a plan.
-    pub(in crate::search) async fn late(
+    pub(in crate::search) async fn dynamic_filter(
         &self,
         table: &ScopedTable,
         this_side: Option<&ThisSide<'_>>,
         criteria: &[Criterion],
         at: usize,
-    ) -> Result<Option<(Arc<Late>, Ran)>, SearchError> {
+    ) -> Result<Option<(Arc<DynamicFilter>, Ran)>, SearchError> {
         let asked = &criteria[at];
         let Condition::Join(join) = &asked.condition else {
             return Ok(None);
@@ -76,7 +76,7 @@ impl Engine {
             origin: asked.origin.clone(),
             ..link
         };
-        Ok(Some((Arc::new(link.late()), ids)))
+        Ok(Some((Arc::new(link.dynamic_filter()), ids)))
     }
 }
 
@@ -127,9 +127,9 @@ impl Reference {
     }
 
     /// The filter that will receive the ids.
-    pub(in crate::search) fn late(self) -> Late {
+    pub(in crate::search) fn dynamic_filter(self) -> DynamicFilter {
         let leaves = filter::leaves(std::slice::from_ref(&self.criterion(&[])));
-        Late::new(self.label.as_str().into(), leaves, Box::new(self))
+        DynamicFilter::new(self.label.as_str().into(), leaves, Box::new(self))
     }
 
     /// The condition of these ids on a row. A type without ids had no resource found.

@@ -1,0 +1,112 @@
+//! The definition of a search parameter, as R4 has it.
+
+use std::borrow::Cow;
+
+use super::super::codes::codes;
+use super::super::facts::TypeId;
+
+/// A search parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchParameter {
+    /// Its canonical URL.
+    pub url: Cow<'static, str>,
+    /// Its name in a query: `birthdate`.
+    pub code: Cow<'static, str>,
+    /// How its values are compared.
+    pub ty: SearchType,
+    /// The resource types it is defined for. `Resource` and `DomainResource` mean all that specialize them.
+    pub bases: Vec<TypeId>,
+    /// For a reference, the types it may point to. Empty if not stated.
+    pub targets: Vec<TypeId>,
+    /// The FHIRPath that yields its values, all bases' branches united by `|`. `None` if no expression can say it
+    /// (`_text`).
+    pub expression: Option<Cow<'static, str>>,
+    /// The parts of a composite, in the order of their values.
+    pub components: Vec<Component>,
+    /// Whether several values may be given to choose from (`a,b`), where it is said.
+    pub multiple_or: Option<bool>,
+    /// Whether the parameter may be repeated, where it is said.
+    pub multiple_and: Option<bool>,
+    /// The comparators that the definition names; empty where it names none.
+    pub comparators: Vec<Comparator>,
+    /// The modifiers that the definition names; empty where it names none.
+    pub modifiers: Vec<Modifier>,
+    /// How the found values relate to the given value.
+    pub usage: Usage,
+}
+
+/// One part of a composite parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Component {
+    /// The URL of the parameter that says how the part is compared.
+    pub definition: Cow<'static, str>,
+    /// The FHIRPath of the part, evaluated on what the composite's own expression yields.
+    pub expression: Cow<'static, str>,
+}
+
+codes! {
+    /// The type of a search parameter.
+    #[allow(missing_docs)]
+    SearchType {
+        Number = "number",
+        Date = "date",
+        String = "string",
+        Token = "token",
+        Reference = "reference",
+        Composite = "composite",
+        Quantity = "quantity",
+        Uri = "uri",
+        Special = "special",
+    }
+}
+
+codes! {
+    /// A prefix of a number, date or quantity.
+    #[allow(missing_docs)]
+    Comparator {
+        Eq = "eq",
+        Ne = "ne",
+        Gt = "gt",
+        Lt = "lt",
+        Ge = "ge",
+        Le = "le",
+        Sa = "sa",
+        Eb = "eb",
+        Ap = "ap",
+    }
+}
+
+codes! {
+    /// A modifier that a definition allows.
+    #[allow(missing_docs)]
+    Modifier {
+        Missing = "missing",
+        Exact = "exact",
+        Contains = "contains",
+        Not = "not",
+        Text = "text",
+        In = "in",
+        NotIn = "not-in",
+        Below = "below",
+        Above = "above",
+        Type = "type",
+        Identifier = "identifier",
+        OfType = "ofType",
+    }
+}
+
+codes! {
+    /// How the values of a parameter relate to the value given (`xpathUsage`).
+    Usage {
+        /// They are compared as they are.
+        Normal = "normal",
+        /// They sound alike.
+        Phonetic = "phonetic",
+        /// The values are near.
+        Nearby = "nearby",
+        /// They lie within a distance.
+        Distance = "distance",
+        /// None of these.
+        Other = "other",
+    }
+}

@@ -1,0 +1,53 @@
+//! Takes what a long answer reads before its first part.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::super::error::ScanError;
+use super::super::table::ScopedTable;
+use super::held::Held;
+use crate::lake::owners::owner::SHARED;
+use crate::lake::snapshot::DataFile;
+
+impl ScopedTable {
+    /// The same table, with its files held open until it is dropped: the files of these owners, or of everybody whom
+    /// the scope shows. Files are not held if there are more of them than handles. Then a scan fails if one of them is
+    /// removed before it is read.
+    pub fn held(&self, owners: Option<&[i64]>) -> Result<ScopedTable, ScanError> {
+        let files = self.files_shown(owners);
+        let paths = files.iter().map(|file| file.path.as_path());
+        let Some(handles) = self.reader.memory.handles(paths)? else {
+            return Ok(self.clone());
+        };
+        let shows_shared = |file: &Arc<DataFile>| file.owners.contains(&SHARED);
+        let shared = match self.scope.patient.is_some() && files.iter().any(shows_shared) {
+            true => Some(self.shared()?),
+            false => None,
+        };
+        let mut deletes = FxHashMap::default();
+        for file in &files {
+            if let Some((gone, positions)) = file.deletes.as_ref().zip(self.deletes(file)?) {
+                deletes.insert(gone.id, positions);
+            }
+        }
+        let held = Held {
+            _files: handles,
+            deletes,
+            shared,
+        };
+        Ok(ScopedTable {
+            held: Some(Arc::new(held)),
+            ..self.clone()
+        })
+    }
+
+    /// The files that may hold rows of these owners, or rows that the scope shows if none are named.
+    pub(in crate::lake::scan) fn files_shown(&self, owners: Option<&[i64]>) -> Vec<Arc<DataFile>> {
+        match (owners, &self.scope.patient) {
+            (Some(owners), _) => self.files_of(owners),
+            (None, Some(patient)) => self.files_of(&[patient.owners.as_slice(), &[SHARED]].concat()),
+            (None, None) => self.files().to_vec(),
+        }
+    }
+}

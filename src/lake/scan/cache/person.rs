@@ -1,0 +1,85 @@
+//! People's rows as the cache keeps them: where they are, and the columns that were read of them.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use arrow::array::{Array, ArrayRef};
+use arrow::datatypes::{FieldRef, Fields};
+use rustc_hash::FxHashMap;
+
+use super::super::conditions::ranges::Ranges;
+use super::super::rows::request::Person;
+use super::weigh::Weigh;
+use crate::lake::owners::scope::Scope;
+use crate::lake::snapshot::DataFile;
+
+/// Names a person's rows in the cache.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::lake::scan) struct PersonKey {
+    pub(in crate::lake::scan) table: u64,
+    pub(in crate::lake::scan) person: Person,
+    pub(in crate::lake::scan) scope: Arc<Scope>,
+}
+
+/// The files and deletions of a person's rows. While they are the same, the rows are the same.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::lake::scan) struct Origin {
+    /// Data files with their delete files, zero for none.
+    pub(in crate::lake::scan) files: Vec<(u64, u64)>,
+    /// The snapshot, where rows shown by reference are among them.
+    pub(in crate::lake::scan) shared: u64,
+    /// The erasures, where rows are left out for them.
+    pub(in crate::lake::scan) erasures: Vec<u64>,
+}
+
+/// A person's rows, the columns that every search needs, and the columns read so far.
+#[derive(Debug)]
+pub(in crate::lake::scan) struct PersonRowsBase {
+    pub(in crate::lake::scan) origin: Origin,
+    pub(in crate::lake::scan) parts: Vec<Part>,
+    pub(in crate::lake::scan) count: usize,
+    pub(in crate::lake::scan) file: ArrayRef,
+    pub(in crate::lake::scan) row: ArrayRef,
+    pub(in crate::lake::scan) columns: RwLock<FxHashMap<FieldRef, ArrayRef>>,
+}
+
+/// Rows of one row group.
+#[derive(Debug)]
+pub(in crate::lake::scan) struct Part {
+    pub(in crate::lake::scan) data: Arc<DataFile>,
+    pub(in crate::lake::scan) group: usize,
+    pub(in crate::lake::scan) rows: Ranges,
+}
+
+impl PersonRowsBase {
+    /// The data files that the rows are in, with their delete files, zero for none.
+    pub(in crate::lake::scan) fn files(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.origin.files.iter().copied()
+    }
+
+    /// The columns that were read before.
+    pub(in crate::lake::scan) fn columns(&self, fields: &Fields) -> Vec<Option<ArrayRef>> {
+        let known = self.columns.read().unwrap_or_else(PoisonError::into_inner);
+        fields.iter().map(|field| known.get(field).cloned()).collect()
+    }
+
+    /// Bytes it takes, with the columns that were read so far.
+    pub(in crate::lake::scan) fn weight(&self) -> u64 {
+        let parts = self
+            .parts
+            .iter()
+            .map(|part| size_of::<Part>() + 8 * part.rows.iter().count());
+        let own = parts.sum::<usize>() + 16 * self.origin.files.len() + 12 * self.count + 512;
+        let known = self.columns.read().unwrap_or_else(PoisonError::into_inner);
+        // A nested column has a tree of fields of its own beside the one that it is asked for by.
+        let columns = known
+            .iter()
+            .map(|(field, array)| array.get_array_memory_size() + 2 * field.size() + 64);
+        (own + columns.sum::<usize>()) as u64
+    }
+}
+
+impl Weigh for Arc<PersonKey> {
+    fn weigh(&self) -> u64 {
+        self.scope.weigh() + size_of::<PersonKey>() as u64
+    }
+}

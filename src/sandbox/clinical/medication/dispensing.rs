@@ -1,0 +1,20 @@
+//! A dispense of a drug, as the MedicationDispense and the claim of the pharmacy both tell it.
+
+use uuid::Uuid;
+
+use super::super::super::output::datatypes::Link;
+use super::super::super::people::calendar::Moment;
+use super::super::super::people::directory::Organization;
+use super::drugs::Drug;
+
+/// One dispense of a drug.
+pub(in crate::sandbox) struct Dispensing<'a> {
+    pub(in crate::sandbox) id: Uuid,
+    pub(in crate::sandbox) prescription: Uuid,
+    pub(in crate::sandbox) drug: &'static Drug,
+    pub(in crate::sandbox) pharmacy: &'a Organization,
+    pub(in crate::sandbox) prescriber: Link<'a>,
+    pub(in crate::sandbox) at: Moment,
+    /// 0 for the first dispense.
+    pub(in crate::sandbox) refill: i64,
+}

@@ -1,0 +1,53 @@
+//! Which parameters have their values in plain columns: dates and numbers that are elements of the resource itself and
+//! occur at most once. `criteria::plain_columns` decides tests over these columns.
+
+use crate::fhir::{TypeId, facts};
+use crate::fhirpath::{Program, Selection};
+
+/// The columns of a parameter's values.
+#[derive(Debug)]
+pub(in crate::search) struct Plain {
+    pub(in crate::search) places: Vec<RootElement>,
+}
+
+/// A root element and its columns.
+#[derive(Debug)]
+pub(in crate::search) struct RootElement {
+    pub(in crate::search) column: String,
+    pub(in crate::search) kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::search) enum Kind {
+    /// A date, dateTime or instant.
+    Moment,
+    Period,
+    /// A Quantity or Money.
+    Quantity,
+    /// Not decided here, except whether it is absent.
+    Other,
+}
+
+impl Plain {
+    /// The places of a program's values, if it yields exactly everything in them.
+    pub(in crate::search) fn of(ty: TypeId, program: &Program) -> Option<Plain> {
+        if program.selection() != Selection::All {
+            return None;
+        }
+        let places = program.origins().map(|origin| {
+            let column = origin.path.filter(|path| !path.is_empty() && !path.contains('.'))?;
+            let once = facts().child(ty, column).is_some_and(|child| !child.element.many);
+            let kind = match facts().get(origin.ty.fhir()?).name {
+                "date" | "dateTime" | "instant" if once => Kind::Moment,
+                "Period" if once => Kind::Period,
+                "Quantity" | "Age" | "Count" | "Distance" | "Duration" | "Money" if once => Kind::Quantity,
+                _ => Kind::Other,
+            };
+            let column = column.to_owned();
+            Some(RootElement { column, kind })
+        });
+        let places = places.collect::<Option<Vec<_>>>()?;
+        let any = places.iter().any(|place| place.kind != Kind::Other);
+        any.then_some(Plain { places })
+    }
+}

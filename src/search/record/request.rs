@@ -1,0 +1,67 @@
+//! A request for a patient's record: whose, of which types, and how much of it.
+
+use std::sync::Arc;
+
+use super::super::parameters::query::is_of_page;
+use super::super::parameters::raw::{Handling, RawParameter};
+use crate::fhir::TypeId;
+use crate::lake::Scope;
+
+/// A type of a compartment.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// The type.
+    pub ty: TypeId,
+    /// The condition on its resources.
+    pub parameters: Vec<RawParameter>,
+}
+
+/// A record to give out, a page of it or all.
+#[derive(Clone, Debug)]
+pub struct RecordRequest<'a> {
+    /// Who asks.
+    pub scope: &'a Arc<Scope>,
+    /// The ids of the Patients in R4's form, at least one.
+    pub patients: &'a [String],
+    /// The types of the compartments, in their order.
+    pub members: &'a [Member],
+    /// The types of referenced resources, and of those that these refer to, in their order. No member has one of these
+    /// types.
+    pub referred: &'a [TypeId],
+    /// Only resources of these types are shown. References of the others still count.
+    pub only: Option<&'a [TypeId]>,
+    /// A further condition on shown resources. A resource that a shown member refers to meets it as well.
+    pub since: Option<&'a RawParameter>,
+    /// The parts to return.
+    pub extent: Extent<'a>,
+    /// The time, in microseconds since 1970.
+    pub now: i64,
+    /// `{base}/fhir/`, with the slash.
+    pub base: &'a str,
+}
+
+/// The extent of a record.
+#[derive(Clone, Copy, Debug)]
+pub enum Extent<'a> {
+    /// All, without links.
+    Whole,
+    /// A page of at most 1,000 resources, as many without `_count`.
+    Page {
+        /// The address below the base.
+        path: &'a str,
+        /// `_count`, `_offset`, `_total`, `_tag`, `_format` and `_pretty` as they were sent.
+        parameters: &'a [RawParameter],
+        /// The parameters that links repeat besides those.
+        repeated: &'a [(String, String)],
+        /// How parameters without a value are handled.
+        handling: Handling,
+    },
+}
+
+impl RecordRequest<'_> {
+    /// Whether a parameter selects the page of a record, or its form.
+    pub fn is_of_page(parameter: &RawParameter) -> bool {
+        is_of_page(parameter) && parameter.name != "_included"
+            || matches!(parameter.name.as_str(), "_total" | "_format" | "_pretty")
+    }
+}

@@ -1,0 +1,231 @@
+//! Runs a search of one type from parameters to page: resolves the query, chooses the way to run it, and fetches the
+//! page's rows and includes.
+//!
+//! A page comes from one snapshot, and every row from the caller's scope.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::super::SearchError;
+use super::super::bundle::answer::{Answer, Occasion};
+use super::super::bundle::page::Entry;
+use super::super::criteria::compartment;
+use super::super::engine::Engine;
+use super::super::includes::include::Include;
+use super::super::includes::included::Included;
+use super::super::joins::binding;
+use super::super::joins::binding::{Bound, Filed};
+use super::super::paging::position::Position;
+use super::super::parameters::contained::Which;
+use super::super::parameters::query::Query;
+use super::super::parameters::raw::{Handling, RawParameter};
+use super::super::parameters::result::Total;
+use super::explanation;
+use super::matches::Found;
+use super::parts::Part;
+use super::trace::Trace;
+use super::{person, population};
+use crate::fhir::{TypeId, facts};
+use crate::lake::Scope;
+use crate::lake::scan::ScopedTable;
+
+/// A search to carry out.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// Who asks.
+    pub scope: &'a Arc<Scope>,
+    /// The resource type searched.
+    pub ty: TypeId,
+    /// Only resources in the compartment of this Patient.
+    pub compartment: Option<&'a str>,
+    /// The parameters as they were sent.
+    pub parameters: &'a [RawParameter],
+    /// How unknown parameters are handled.
+    pub handling: Handling,
+    /// The time, in microseconds since 1970.
+    pub now: i64,
+    /// `{base}/fhir/`, with the slash.
+    pub base: &'a str,
+}
+
+/// A checked search and where it is carried out.
+pub(in crate::search) struct Opened {
+    pub(in crate::search) query: Query,
+    pub(in crate::search) table: ScopedTable,
+    pub(in crate::search) course: Position,
+    /// Its address without parameters.
+    pub(in crate::search) address: String,
+}
+
+impl Engine {
+    /// Carries out a search and renders its page as a Bundle.
+    pub async fn search(&self, request: &Request<'_>) -> Result<Bytes, SearchError> {
+        let erasures = self.lake().snapshot().erasures();
+        match self.search_traced(request, Trace::default()).await {
+            Err(error) if self.lost(&error, erasures) => self.search_traced(request, Trace::default()).await,
+            done => done,
+        }
+    }
+
+    /// Whether a search failed because its rows were erased during the read.
+    pub(in crate::search) fn lost(&self, error: &SearchError, erasures: u64) -> bool {
+        (!error.is_input() || matches!(error, SearchError::Expired)) && self.lake().erased_since(erasures)
+    }
+
+    /// The same, noting how it goes.
+    pub(in crate::search) async fn search_traced(
+        &self,
+        request: &Request<'_>,
+        trace: Trace,
+    ) -> Result<Bytes, SearchError> {
+        let Opened {
+            mut query,
+            table,
+            course,
+            address,
+        } = self.open(request)?;
+        query.trace = trace.clone();
+        let table = trace.watched(table);
+        trace.lap("resolve", None);
+        let types = [query.ty];
+        let occasion = Occasion {
+            base: request.base,
+            address: &address,
+            now: request.now,
+            lake: self.lake(),
+        };
+        if query.contained.which != Which::Outer {
+            let answer = Answer::new(occasion, &course, &types, &query, table.snapshot());
+            return self.answer_parts(vec![Part::new(query.clone(), table)], answer).await;
+        }
+        query.joins = self.join(&table, &mut query.criteria).await?;
+        self.note_joins(&table, &query);
+        trace.lap("others", None);
+        trace.part(|| explanation::Part::of(&query, &table, &self.bound(&query, &table)));
+        let mut answer = Answer::new(occasion, &course, &types, &query, table.snapshot());
+        if query.counts_only() {
+            answer.total = Some(self.count(&table, &query).await?);
+            trace.lap("count", answer.total);
+            return answer.render(&[], Included::nothing());
+        }
+        let mut found = self.matches(&table, &query).await?;
+        trace.lap("match", Some(found.locators.len()));
+        let matches = self.fetch(&table, &query, &mut found).await?;
+        if query.is_backwards() {
+            answer.left_out = found.locators.len() - matches.len();
+        }
+        trace.lap("fetch", Some(matches.len()));
+        if query.total == Total::Accurate {
+            answer.total = match found.total.or_else(|| course.total()) {
+                Some(total) => Some(total),
+                None => Some(self.count(&table, &query).await?),
+            };
+            trace.lap("count", answer.total);
+        }
+        answer.more = found.more;
+        self.complete(&table, answer, matches, &query.includes).await
+    }
+
+    /// Checks a search and takes the table that it is to be carried out on.
+    pub(in crate::search) fn open(&self, request: &Request<'_>) -> Result<Opened, SearchError> {
+        let mut query = self.resolve(request)?;
+        let name = facts().get(query.ty).name;
+        let path = match request.compartment {
+            None => name.to_owned(),
+            Some(patient) => format!("Patient/{patient}/{name}"),
+        };
+        let course = self.course(&query, &path, &query.understood, request.scope)?;
+        course.place(&mut query)?;
+        let snapshot = self.snapshot(course.tag.as_ref())?;
+        let table = self.lake().table(&snapshot, request.ty, request.scope);
+        course.check(&query, &[&table])?;
+        Ok(Opened {
+            query,
+            table,
+            course,
+            address: format!("{}{path}", request.base),
+        })
+    }
+
+    /// Renders a page with the includes of its matches. The page has fewer matches if their includes would exceed the
+    /// limit.
+    pub(in crate::search) async fn complete(
+        &self,
+        table: &ScopedTable,
+        mut answer: Answer<'_>,
+        mut matches: Vec<Entry>,
+        includes: &[Include],
+    ) -> Result<Bytes, SearchError> {
+        let skip = answer.query.included;
+        if skip > 0 {
+            // The includes of one match continue here. An earlier page had the match itself.
+            answer.more |= matches.len() > 1;
+            matches.truncate(1);
+        }
+        let trace = answer.query.trace.clone();
+        let mut included = self.include(table, (includes, skip), &matches, &trace).await?;
+        while included.is_full() && matches.len() > 1 {
+            let surplus = matches.len() / 2;
+            answer.shortened = true;
+            if answer.query.is_backwards() {
+                matches.drain(..surplus);
+                answer.left_out += surplus;
+            } else {
+                matches.truncate(matches.len() - surplus);
+                answer.more = true;
+            }
+            included = self.include(table, (includes, skip), &matches, &trace).await?;
+        }
+        if !includes.is_empty() {
+            answer.query.trace.lap("include", Some(included.len()));
+        }
+        answer.render(&matches, included)
+    }
+
+    /// The matches of a page in one table.
+    pub(in crate::search) async fn matches(&self, table: &ScopedTable, query: &Query) -> Result<Found, SearchError> {
+        let bound = self.bound(query, table);
+        match bound.person {
+            Some(person) => person::search(table, query, person),
+            None => population::page(self.sessions(), table, query, bound.owners).await,
+        }
+    }
+
+    /// Notes the plans that answered conditions on other resources, where no plan will show them.
+    pub(in crate::search) fn note_joins(&self, table: &ScopedTable, query: &Query) {
+        if query.trace.is_on() && self.bound(query, table).person.is_some() {
+            let plans = query.joins.iter().flat_map(|on| &on.ids);
+            plans.for_each(|plan| query.trace.plan(plan.as_ref()));
+        }
+    }
+
+    /// The people whose rows a query can match.
+    pub(in crate::search) fn bound(&self, query: &Query, table: &ScopedTable) -> Bound {
+        match self.sessions().pushes_down() {
+            true => binding::of(query.ty, &query.criteria, table, self.lake()),
+            false => Bound::default(),
+        }
+    }
+
+    /// How many matches there are in one table.
+    pub(in crate::search) async fn count(&self, table: &ScopedTable, query: &Query) -> Result<usize, SearchError> {
+        let bound = self.bound(query, table);
+        match bound.person {
+            Some(person) => Ok(person::search(table, query, person)?.total.unwrap_or_default()),
+            None => population::count(self.sessions(), table, query, bound.owners).await,
+        }
+    }
+
+    pub(in crate::search) fn resolve(&self, request: &Request<'_>) -> Result<Query, SearchError> {
+        let resolver = self.resolver(request.now, request.base);
+        let mut query = Query::resolve(&resolver, request.ty, request.parameters, request.handling)?;
+        if let Some(patient) = request.compartment {
+            query
+                .criteria
+                .push(compartment::criterion(&resolver, request.ty, patient)?);
+            query.filed = Some(Filed::of(self.lake(), &request.scope.application, &[patient]));
+        }
+        Ok(query)
+    }
+}

@@ -1,0 +1,29 @@
+//! Criteria resolved again from the text that they were first resolved from.
+
+use super::super::SearchError;
+use super::super::criteria::criterion::Criterion;
+use super::super::criteria::origin::Origin;
+use super::super::engine::Engine;
+use super::super::parameters::raw::RawParameter;
+use super::super::parameters::resolver::resource_type;
+
+impl Origin {
+    /// The criterion, resolved again. `None` if this text resolves to no such criterion here.
+    pub(in crate::search) fn resolve(&self, engine: &Engine) -> Result<Option<Criterion>, SearchError> {
+        let Some(ty) = resource_type(&self.resource) else {
+            return Ok(None);
+        };
+        let resolver = engine.resolver(self.now, &self.base);
+        let resolver = match self.among_others {
+            true => resolver.among_others(),
+            false => resolver,
+        };
+        let raw = RawParameter::named(&self.parameter, &self.value);
+        let root = resolver.criterion(ty, &raw)?;
+        let part = |within: Option<Criterion>, at: &usize| {
+            let mut within = within?;
+            within.parts_mut().into_iter().nth(*at).cloned()
+        };
+        Ok(self.part.iter().fold(root, part))
+    }
+}

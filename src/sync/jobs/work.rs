@@ -1,0 +1,92 @@
+//! The state that a job's requests share, and what the search of one type results in.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::gap::Gap;
+use super::search::Refusals;
+use super::source::{Source, Trouble};
+use super::spool::Spool;
+use crate::consent::LastSync;
+use crate::fhir::TypeId;
+use crate::sync::client::Statement;
+use crate::sync::settings::SyncLimits;
+
+/// The patient whose records are fetched, and facts about the source.
+#[derive(Clone, Copy)]
+pub(super) struct Whose<'w> {
+    /// The id of the Patient at the source.
+    pub(super) patient: &'w str,
+    /// Granted scopes.
+    pub(super) scope: Option<&'w str>,
+    pub(super) statement: Option<&'w Statement>,
+    /// Facts from earlier syncs, for a sync that fetches only changes.
+    pub(super) since: Option<&'w LastSync>,
+}
+
+/// The state that all types of a job share.
+pub(super) struct Work<'w> {
+    pub(super) source: &'w Source,
+    pub(super) spool: &'w Spool,
+    pub(super) whose: Whose<'w>,
+    pub(super) limits: SyncLimits,
+    pub(super) held: Held,
+    pub(super) unasked: AtomicU64,
+    pub(super) granted: HashSet<TypeId>,
+    pub(super) readable: HashSet<TypeId>,
+    /// Types that the source's statement does not list.
+    pub(super) unlisted: HashSet<TypeId>,
+    /// `Type/id` of the fetched records.
+    pub(super) met: Mutex<HashSet<String>>,
+    /// `Type/id` of the targets of references.
+    pub(super) wanted: Mutex<BTreeSet<String>>,
+    pub(super) refusals: Refusals,
+    /// The number of searches refused at all page sizes. The holder of the lock may try sizes.
+    pub(super) vain_sizes: tokio::sync::Mutex<u32>,
+}
+
+/// The result for a type.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) records: u64,
+    pub(super) gaps: Vec<Gap>,
+}
+
+impl Found {
+    pub(super) fn had(records: u64) -> Found {
+        Found {
+            records,
+            gaps: Vec::new(),
+        }
+    }
+
+    pub(super) fn gap(gap: Gap) -> Found {
+        Found {
+            records: 0,
+            gaps: vec![gap],
+        }
+    }
+}
+
+/// The totals of all results of a job.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    pub(super) bytes: AtomicU64,
+    pub(super) records: AtomicU64,
+}
+
+impl Held {
+    /// The bytes of all records that the job keeps.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+pub(super) fn malformed() -> Trouble {
+    Trouble::Broken("the source gave something else than records".to_owned())
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
