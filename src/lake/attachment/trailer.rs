@@ -45,7 +45,7 @@ pub(in crate::lake) struct Trailer {
 }
 
 impl Trailer {
-    /// Whether it is one of the files that such a scope has as its own.
+    /// Whether the file belongs to this scope itself.
     pub(in crate::lake) fn is_of(&self, scope: &Scope) -> bool {
         let patient = scope.patient.as_ref();
         self.mode == scope.mode.schema()
@@ -89,7 +89,7 @@ pub(super) fn trailer_of(file: &File, keys: &Keys) -> io::Result<(Trailer, Piece
         let (trailer, pieces) = SealedPieces::open(file, length, keys)?;
         return Ok((trailer, Pieces::Sealed(pieces)));
     }
-    // Somebody without the key may have put it there.
+    // Somebody without the key may have written this file.
     if !keys.kind().takes_clear() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
@@ -100,7 +100,7 @@ pub(super) fn trailer_of(file: &File, keys: &Keys) -> io::Result<(Trailer, Piece
     let (count, text, sum) = (u64::from(number(0)), u64::from(number(4)), number(8));
     let begin = tail_at.checked_sub(text + 4 * count).filter(|_| text <= LONGEST_TEXT);
     let begin = begin.filter(|_| &tail[12..] == MAGIC).ok_or_else(damaged)?;
-    // As many checksums as the bytes before them have pieces: a damaged count is not allocated.
+    // The bytes before the checksums decide how many there are. So a damaged count cannot cause a large allocation.
     if count != begin.div_ceil(BLOCK as u64) {
         return Err(damaged());
     }

@@ -1,4 +1,4 @@
-//! Erasures in the catalog: the record of one, and the exchange of files that finishes it.
+//! Erasures in the catalog: records an erasure, and exchanges the files to finish it.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -20,7 +20,8 @@ use crate::lake::error::LakeError;
 use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 use crate::lake::seal::{FileKey, Keys};
 
-/// The metadata key that counts how many times an erasure was recorded or finished. Without it the table is not there.
+/// The metadata key that counts how many times an erasure was recorded or finished. A catalog without this key has no
+/// table of erasures.
 const EPOCH_KEY: &str = "tabularium.erasures";
 
 /// Erasures that are recorded and not finished.
@@ -37,11 +38,11 @@ pub(in crate::lake) struct StoredFile {
     pub(in crate::lake) rows: u64,
     pub(in crate::lake) begin: u64,
     pub(in crate::lake) end: Option<u64>,
-    /// In the order of the snapshots they begin with.
+    /// Its delete files, ordered by their first snapshot.
     pub(in crate::lake) deletes: Vec<StoredDeletes>,
 }
 
-/// A delete file of whatever snapshot.
+/// A delete file of any snapshot.
 #[derive(Debug)]
 pub(in crate::lake) struct StoredDeletes {
     pub(in crate::lake) name: String,
@@ -55,11 +56,11 @@ pub(in crate::lake) struct Exchange<'a> {
     pub(in crate::lake) table: u64,
     pub(in crate::lake) layout: &'a Layout,
     pub(in crate::lake) id: u64,
-    /// The file in its place. `None` if no row is left.
+    /// The file that replaces it. `None` if no row is left.
     pub(in crate::lake) written: Option<(String, WrittenFile)>,
-    /// The snapshot it ends with, if all rows are deleted from then on.
+    /// The snapshot at which it ends, if all rows are deleted from then on.
     pub(in crate::lake) end: Option<u64>,
-    /// All of its delete files.
+    /// All its delete files.
     pub(in crate::lake) deletes: Vec<NewPeriod>,
 }
 
@@ -120,7 +121,7 @@ pub(super) fn erasures(connection: &Connection) -> Result<Erasures, LakeError> {
     Ok(Erasures { epoch, pending })
 }
 
-/// The same by their numbers.
+/// The erasures with these numbers.
 pub(super) fn intents(connection: &Connection) -> Result<BTreeMap<u64, Intent>, LakeError> {
     let pending = erasures(connection)?.pending;
     let each = pending
@@ -140,7 +141,7 @@ pub(super) fn make_table(connection: &Connection) -> Result<(), LakeError> {
     Ok(connection.execute_batch(TABLE)?)
 }
 
-/// Records erasures. Returns their numbers. One of the same rows that was recorded before is a part of it from now on.
+/// Records erasures and returns their numbers. An earlier record of the same rows becomes a part of the new one.
 pub(in crate::lake) fn record(connection: &mut Connection, intents: &[&Intent]) -> Result<Vec<u64>, LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     make_table(&transaction)?;
@@ -226,8 +227,8 @@ pub(in crate::lake) struct Told {
     pub(in crate::lake) of_subjects: Vec<(String, ErasedFile)>,
 }
 
-/// Exchanges rewritten files in all snapshots, removes the attachments that `attached` selects, and forgets the
-/// erasures that are finished by it. Returns the number of attachments for each erasure.
+/// Exchanges rewritten files in all snapshots and removes the attachments that `attached` selects. Then deletes the
+/// records of the finished erasures. Returns the number of attachments for each erasure.
 pub(in crate::lake) fn exchange(
     connection: &mut Connection,
     finished: &[u64],
@@ -270,7 +271,8 @@ pub(super) fn exchange_files(transaction: &Connection, exchanges: &[&Exchange<'_
     let head = head(transaction)?;
     let mut next_file_id = head.next_file_id;
     for exchange in exchanges {
-        // Files with erased rows. They are removed after this commit, or by the next writer if that is interrupted.
+        // Files with erased rows. They are removed after this commit. If that is interrupted, the next writer removes
+        // them.
         for table in [
             ("ducklake_data_file", "data_file_id"),
             ("ducklake_delete_file", "delete_file_id"),
@@ -377,13 +379,13 @@ fn min_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &Writte
     })
 }
 
-/// Has a catalog count on by this many erasures that another one has recorded.
+/// Raises the catalog's count by this many erasures, which another catalog recorded.
 pub(in crate::lake) fn count_on(transaction: &Connection, erasures: u64) -> Result<(), LakeError> {
     make_table(transaction)?;
     count(transaction, erasures).map(drop)
 }
 
-/// Counts changes of the erasures. Returns the new count.
+/// Adds changes to the count of erasures. Returns the new count.
 pub(super) fn count(transaction: &Connection, changes: u64) -> Result<u64, LakeError> {
     let next = epoch(transaction)? + changes;
     transaction.execute(

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use super::super::seal::FileKey;
 
-/// A closed Parquet file and the statistics that a commit needs, so that nobody has to open the file again.
+/// A closed Parquet file and the statistics that a commit needs, so that the commit need not open the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenFile {
-    /// The path, which `Transaction::new_file_path` chose.
+    /// The path that `Transaction::new_file_path` chose.
     pub path: PathBuf,
     /// The number of rows, at least one.
     pub rows: u64,
-    /// Its size.
+    /// The file's size in bytes.
     pub bytes: u64,
     /// Size of the Parquet footer, without its length and magic.
     pub footer_size: u64,
@@ -33,6 +33,6 @@ pub struct WrittenFile {
 pub struct WrittenColumn {
     /// Column id.
     pub id: i32,
-    /// Rows in which it is null.
+    /// How many rows have null in this column.
     pub nulls: u64,
 }

@@ -15,23 +15,23 @@ use crate::lake::seal::{FileKey, Keys};
 /// The changes of a snapshot.
 #[derive(Debug)]
 pub(in crate::lake) struct Commit<'a> {
-    /// The snapshot it was prepared on; the commit is refused when the catalog has moved on.
+    /// The snapshot on which it was prepared. The commit is refused if the catalog has a newer one.
     pub(in crate::lake) base: u64,
     pub(in crate::lake) time: i64,
     pub(in crate::lake) author: &'a str,
     pub(in crate::lake) message: &'a str,
     pub(in crate::lake) tables: Vec<TableCommit<'a>>,
     pub(in crate::lake) attachments: AttachmentCommit,
-    /// Those of the lake, for what is recorded of sealed attachments.
+    /// The lake's keys, which seal the records of attachments.
     pub(in crate::lake) keys: &'a Keys,
 }
 
-/// Its changes of one table.
+/// The changes of one table.
 #[derive(Debug)]
 pub(in crate::lake) struct TableCommit<'a> {
     pub(in crate::lake) mode: Mode,
     pub(in crate::lake) name: &'static str,
-    /// `None` for a table that begins with this snapshot.
+    /// `None` for a table that this snapshot creates.
     pub(in crate::lake) id: Option<u64>,
     pub(in crate::lake) layout: &'a Layout,
     pub(in crate::lake) new_columns: &'a [ColumnRow],
@@ -39,11 +39,11 @@ pub(in crate::lake) struct TableCommit<'a> {
     pub(in crate::lake) ended_files: Vec<u64>,
     pub(in crate::lake) ended_deletes: Vec<u64>,
     pub(in crate::lake) deletes: Vec<NewDeleteFile>,
-    /// Rows of the files that end, deleted ones included.
+    /// Rows of the files that end, including deleted rows.
     pub(in crate::lake) ended_rows: u64,
     /// Bytes of the table after the snapshot.
     pub(in crate::lake) bytes: u64,
-    /// The same rows in other files.
+    /// Whether the new files hold the same rows as the old ones.
     pub(in crate::lake) compaction: bool,
 }
 
@@ -241,8 +241,8 @@ pub(in crate::lake::catalog) fn key_id(key: Option<&FileKey>) -> Option<String> 
     key.map(|key| key.id().to_string())
 }
 
-/// The statistics that the catalog has of a data file. For a sealed file they hold only what this program needs, and
-/// nothing that reveals records.
+/// The catalog's statistics of a data file. For a sealed file they hold only what this program needs, and nothing that
+/// reveals records.
 pub(in crate::lake::catalog) fn write_statistics(
     transaction: &Connection,
     table: u64,

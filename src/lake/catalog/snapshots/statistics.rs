@@ -88,7 +88,7 @@ struct ColumnStatistics {
     bounds: Option<Bounds>,
 }
 
-/// Widens the table's statistics by the files a commit adds: bounds grow and `contains_null` rises. Where files end,
+/// Widens the table's statistics by the files a commit adds: bounds grow and `contains_null` rises. If files end,
 /// [`recompute`] narrows the bounds. Only rows that change are written.
 pub(in crate::lake::catalog) fn widen(
     transaction: &Connection,
@@ -102,7 +102,7 @@ pub(in crate::lake::catalog) fn widen(
         "UPDATE ducklake_table_column_stats SET contains_null = ?3, min_value = ?4, max_value = ?5
          WHERE table_id = ?1 AND column_id = ?2",
     )?;
-    // Rows of files from before a column was first seen are null in it.
+    // Files from before a column was first seen hold null in it.
     let unseen = ColumnStatistics {
         null: commit.id.is_some(),
         bounds: None,
@@ -142,7 +142,7 @@ pub(in crate::lake::catalog) fn widen(
     Ok(())
 }
 
-/// Puts the statistics of all tables right where an older program wrote others.
+/// Corrects the statistics of all tables that an older program wrote differently.
 pub(in crate::lake) fn mend(connection: &mut Connection) -> Result<(), LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     recompute(&transaction, None)?;
@@ -189,7 +189,8 @@ pub(in crate::lake::catalog) fn reduce(transaction: &Connection) -> Result<(), L
     Ok(())
 }
 
-/// Says of all other columns whether they have nulls, as in an open lake. A file without the column is null throughout.
+/// Records for all other columns whether they have nulls, as an open lake does. A file without the column holds only
+/// nulls.
 pub(in crate::lake::catalog) fn complete(transaction: &Connection) -> Result<(), LakeError> {
     transaction.execute_batch(
         "WITH files AS (SELECT table_id, count(*) AS files FROM ducklake_data_file GROUP BY table_id),
@@ -240,7 +241,7 @@ struct Totals {
     id: u64,
     rows: u64,
     bytes: u64,
-    /// `None` if a file without recorded bounds may hold anything, and where there is no file.
+    /// `None` if there is no file, or if a file without recorded bounds may hold any value.
     bounds: [(&'static str, Option<Bounds>); 3],
 }
 
