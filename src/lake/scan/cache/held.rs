@@ -12,7 +12,7 @@ use super::handles::HeldHandle;
 use crate::lake::owners::owner::SHARED;
 use crate::lake::snapshot::DataFile;
 
-/// Keeps what a table's rows are read from.
+/// Keeps the data from which a table's rows are read.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Held {
     /// The scan finds these handles by their paths.
@@ -34,9 +34,9 @@ impl Held {
 }
 
 impl ScopedTable {
-    /// The same table, with its files held open until it is dropped: the files of these owners, or of everybody whom
-    /// the scope shows. Files are not held if there are more of them than handles. Then a scan fails if one of them is
-    /// removed before it is read.
+    /// The same table, with its files held open until it is dropped. These are the files of these owners, or of all
+    /// owners that the scope shows. If there are more files than handles, files are not held. Then a scan fails if one
+    /// of them is removed before it is read.
     pub fn held(&self, owners: Option<&[i64]>) -> Result<ScopedTable, ScanError> {
         let files = self.files_shown(owners);
         let paths = files.iter().map(|file| file.path.as_path());
@@ -65,7 +65,7 @@ impl ScopedTable {
         })
     }
 
-    /// The files that may hold rows of these owners, or rows that the scope shows if none are named.
+    /// The files that may hold rows of these owners. Without owners, the files that may hold rows that the scope shows.
     pub(in crate::lake::scan) fn files_shown(&self, owners: Option<&[i64]>) -> Vec<Arc<DataFile>> {
         match (owners, &self.scope.patient) {
             (Some(owners), _) => self.files_of(owners),

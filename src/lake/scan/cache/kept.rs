@@ -1,5 +1,5 @@
-//! Rows lately read, kept in memory: a page that comes again, or a resource that is read again, touches no file.
-//! Whether the scope shows a row is asked before, each time.
+//! Recently read rows, kept in memory: a repeated page or a repeated read of a resource touches no file. Each time the
+//! scope is checked first.
 
 use super::super::table::{Row, ScopedTable};
 use super::file::OpenFile;
@@ -10,7 +10,7 @@ use super::memory::Weigh;
 pub(in crate::lake::scan) struct RowKey {
     /// The data file's id.
     pub(in crate::lake::scan) id: u64,
-    /// Which opening of the file it was read from: what an erasure puts in a file's place is another.
+    /// The opening of the file from which it was read. An erasure replaces the file by another one.
     opening: u64,
     /// Position in the file.
     row: u32,
@@ -27,7 +27,7 @@ impl RowKey {
 }
 
 impl ScopedTable {
-    /// A row that was lately read, by its position in a row group. The caller has asked whether the scope shows it.
+    /// A recently read row, by its position in a row group. The caller has checked that the scope shows it.
     pub(in crate::lake::scan) fn kept(&self, file: &OpenFile, group: usize, row: u32) -> Option<Row> {
         let kept = self.reader.memory.row(RowKey::new(file, group, row));
         if let Some(watch) = self.watch() {

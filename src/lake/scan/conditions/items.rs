@@ -9,7 +9,7 @@ use super::super::table::ScopedTable;
 use super::ranges::Ranges;
 use crate::columns::conditions::{IdSet, ItemMatch, MAX_ALTERNATIVES};
 
-/// Rows of a row group for each id that is looked up in it: with more ids it is faster to look at the rows.
+/// The minimum rows of a row group per requested id. With more ids a look at all rows is faster.
 const ROWS_PER_LOOKUP: usize = 4;
 
 impl ScopedTable {

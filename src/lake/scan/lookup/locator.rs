@@ -1,5 +1,5 @@
-//! Locators: places of rows. A scan yields one locator per row, so the bytes of `resource` are fetched last, and only
-//! for the rows on a page.
+//! Locators: positions of rows. A scan yields one locator per row. So the bytes of `resource` are fetched last, and
+//! only for the rows on a page.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub struct Locator {
 }
 
 impl Locator {
-    /// The locators of a batch that has both locator columns; none if it lacks one.
+    /// The locators of a batch. Empty if it lacks one of the locator columns.
     pub fn of(batch: &RecordBatch) -> Vec<Locator> {
         let files = batch
             .column_by_name(FILE)

@@ -1,8 +1,8 @@
 //! One person's rows of a table as columns, from a bounded cache. A repeated search for the same person reads no file.
 //!
-//! A cache entry names the files and deletions that it came from, and holds the columns read so far. A commit to other
-//! files leaves the entry valid. A commit that changes these files makes the next search find the rows again and
-//! replace the entry.
+//! A cache entry names the files and deletions from which it came, and holds the columns read so far. A commit to other
+//! files leaves the entry valid. After a commit to these files, the next search finds the rows again and replaces the
+//! entry.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
@@ -31,7 +31,8 @@ use crate::lake::snapshot::DataFile;
 /// A person's rows.
 #[derive(Clone, Debug)]
 pub struct PersonRows {
-    /// The clipped columns in file order. Then `id` and `last_updated`, if they are not among these, and the locators.
+    /// The clipped columns in the order of the file. Then `id` and `last_updated`, if they are not among these, and the
+    /// locators.
     pub batch: RecordBatch,
 }
 
@@ -43,14 +44,14 @@ pub(in crate::lake::scan) struct PersonKey {
     scope: Arc<Scope>,
 }
 
-/// The files and deletions of a person's rows. While they are the same, the rows are the same.
+/// The files and deletions of a person's rows. If they are unchanged, the rows are unchanged.
 #[derive(Debug, PartialEq, Eq)]
 struct Origin {
-    /// Data files with their delete files, zero for none.
+    /// Data files with their delete files. Zero means no delete file.
     files: Vec<(u64, u64)>,
-    /// The snapshot, where rows shown by reference are among them.
+    /// The snapshot, if the rows include rows shown by reference.
     shared: u64,
-    /// The erasures, where rows are left out for them.
+    /// The erasures, if they hide some of the rows.
     erasures: Vec<u64>,
 }
 
@@ -73,7 +74,7 @@ struct Part {
     rows: Ranges,
 }
 
-/// What was not in memory of a person's columns.
+/// The columns of a person that were not in memory.
 #[derive(Clone, Copy, Default)]
 struct ReadColumns {
     columns: usize,
@@ -81,7 +82,7 @@ struct ReadColumns {
 }
 
 impl ScopedTable {
-    /// A person's rows of this table, as far as the scope shows them, with the columns clipped to `leaves`.
+    /// A person's rows of this table that the scope shows, with the columns clipped to `leaves`.
     pub fn person_batch(&self, person: Person, leaves: &LeafSet) -> Result<PersonRows, ScanError> {
         let mut wanted = leaves.clone();
         for always in ["id", "last_updated"] {
@@ -104,7 +105,7 @@ impl ScopedTable {
                 time: started.elapsed(),
             });
         }
-        // The table's order has `id` and `last_updated` first; callers expect their own columns in front.
+        // The table's order puts `id` and `last_updated` first. Callers expect their own columns in front.
         let own = |field: &&FieldRef| is_asked(leaves, field);
         let fields = clip.schema().fields();
         let mut order: Vec<usize> = (0..fields.len()).filter(|at| own(&&fields[*at])).collect();
@@ -250,7 +251,7 @@ impl ScopedTable {
 }
 
 impl PersonRowsBase {
-    /// The data files that the rows are in, with their delete files, zero for none.
+    /// The data files of the rows with their delete files. Zero means no delete file.
     pub(in crate::lake::scan) fn files(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.origin.files.iter().copied()
     }
@@ -261,7 +262,7 @@ impl PersonRowsBase {
         fields.iter().map(|field| known.get(field).cloned()).collect()
     }
 
-    /// Bytes it takes, with the columns that were read so far.
+    /// Its size in bytes, with the columns read so far.
     pub(in crate::lake::scan) fn weight(&self) -> u64 {
         let parts = self
             .parts
@@ -269,7 +270,7 @@ impl PersonRowsBase {
             .map(|part| size_of::<Part>() + 8 * part.rows.iter().count());
         let own = parts.sum::<usize>() + 16 * self.origin.files.len() + 12 * self.count + 512;
         let known = self.columns.read().unwrap_or_else(PoisonError::into_inner);
-        // A nested column has a tree of fields of its own beside the one that it is asked for by.
+        // A nested column has its own tree of fields, besides the one of the request.
         let columns = known
             .iter()
             .map(|(field, array)| array.get_array_memory_size() + 2 * field.size() + 64);

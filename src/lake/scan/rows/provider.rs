@@ -55,7 +55,7 @@ impl LakeProvider {
         }
     }
 
-    /// The scan for a plan: these columns, the rows that pass the filters, at most this many rows per partition.
+    /// The scan for a plan: these columns, and at most this many rows per partition that pass the filters.
     pub fn scan_of(
         &self,
         state: &dyn Session,

@@ -43,7 +43,7 @@ impl Span {
     }
 }
 
-/// Shows which ends are rows, but not where: positions would reveal how many rows come before them.
+/// Shows which ends are rows, but not which rows: positions would reveal how many rows come before them.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (self.from, self.until) {
@@ -66,8 +66,8 @@ pub(in crate::lake::scan) struct Ends {
 }
 
 impl Ends {
-    /// If the table lacks the file of a row, nothing is read: such a start comes after all rows, and such an end before
-    /// all rows.
+    /// If the table lacks the file of a row, the span is empty: such a start counts as after all rows, and such an end
+    /// as before all rows.
     pub(in crate::lake::scan) fn of(span: &Span, table: Option<&TableSnapshot>) -> Ends {
         let place = |locator: Locator| {
             let file = table?.file(locator.file)?;
@@ -91,7 +91,7 @@ impl Ends {
                 .is_none_or(|(until, row)| place < until || place == until && row > 0)
     }
 
-    /// Which rows of a row group belong to it, by position in the row group.
+    /// The rows of a row group that belong to the span, by position in the row group.
     pub(in crate::lake::scan) fn within(&self, file: &DataFile, first: u32, rows: u32) -> Range<u32> {
         let place = place_of(file);
         let start = match place.cmp(&self.from.0) {

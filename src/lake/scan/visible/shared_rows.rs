@@ -1,6 +1,5 @@
-//! Finds the shared rows that a patient scope shows: those that its own rows refer to by a relative reference, and
-//! those that these refer to, through shared rows only. It never shows a Patient, a row of another person or a row of
-//! the application alone.
+//! Finds the shared rows that a patient scope shows. Its own rows refer to them by a relative reference, directly or
+//! through other shared rows. It never shows a Patient, a row of another person or a row of the application alone.
 //!
 //! Computed once per snapshot and scope, on the first request for a shared row.
 
@@ -33,17 +32,17 @@ pub(in crate::lake::scan) struct SharedRows {
 
 type Found = FxHashMap<(TypeId, u64), Box<[u32]>>;
 
-/// The files in which they were found.
+/// The data from which they were found.
 #[derive(Debug, PartialEq, Eq)]
 struct Origin {
     snapshot: u64,
-    /// The erasures that the snapshot knows.
+    /// The epoch of the snapshot.
     epoch: u64,
-    /// The rows that are left out of it.
+    /// The erasures whose rows are left out.
     erasures: Box<[u64]>,
 }
 
-/// A reference as `shared_refs` holds it.
+/// A reference as the column `shared_refs` has it.
 type Target = (TypeId, String);
 
 impl SharedRows {
@@ -70,12 +69,12 @@ impl SharedRows {
         Ok(rows)
     }
 
-    /// The snapshot that they are of.
+    /// The id of their snapshot.
     pub(in crate::lake::scan) fn snapshot(&self) -> u64 {
         self.origin.snapshot
     }
 
-    /// Whether rows of this type are among them.
+    /// Whether they include rows of this type.
     pub(in crate::lake::scan) fn any(&self, ty: TypeId) -> bool {
         self.found.keys().any(|(have, _)| *have == ty)
     }
@@ -211,7 +210,7 @@ impl Search<'_> {
     }
 }
 
-/// `Type/id` taken apart. `None` for a Patient or an unknown type.
+/// Splits `Type/id`. `None` for a Patient or an unknown type.
 fn target(reference: &str) -> Option<Target> {
     let (ty, id) = reference.split_once('/')?;
     (ty != "Patient").then_some(())?;

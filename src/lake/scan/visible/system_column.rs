@@ -1,5 +1,5 @@
 //! A system column of a row group, row by row. Its values repeat from row to row, so it is read from its dictionary and
-//! codes; other encodings are decoded.
+//! codes. Columns in other encodings are decoded.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::super::decode::chunk::Chunk;
 use super::super::decode::columns::{read_leaf, texts};
 use super::super::error::ScanError;
 
-/// Stands for null among the ids of [`Names`].
+/// The value for null among the ids of [`Names`].
 pub(in crate::lake::scan) const NONE: u32 = u32::MAX;
 
 /// Distinct texts.
@@ -29,7 +29,7 @@ impl Names {
         self.0.get(id as usize).map(|text| &**text)
     }
 
-    /// Bytes they take.
+    /// Its size in bytes.
     pub(in crate::lake::scan) fn weight(&self) -> usize {
         self.0.iter().map(|text| text.len() + 24).sum()
     }
@@ -40,7 +40,7 @@ impl Names {
 struct Interned {
     names: Names,
     ids: FxHashMap<Box<str>, u32>,
-    /// Whether something was no text.
+    /// Whether a value was no text.
     damaged: bool,
 }
 
@@ -63,7 +63,7 @@ impl Interned {
     }
 }
 
-/// The distinct texts of a column, and which of them each row has. A column that the file lacks is null in all rows.
+/// The distinct texts of a column, and each row's index among them. A column that the file lacks is null in all rows.
 pub(in crate::lake::scan) fn names(
     file: &Arc<OpenFile>,
     group: usize,

@@ -17,7 +17,7 @@ use crate::lake::owners::scope::{PatientScope, Scope};
 pub(in crate::lake::scan) struct SystemColumns {
     rows: u32,
     runs: Vec<Run>,
-    /// Whether owners ascend, as they do in every file that this program writes.
+    /// Whether owners ascend, as in every file that this program writes.
     sorted: bool,
     applications: Names,
     authorizations: Names,
@@ -26,7 +26,7 @@ pub(in crate::lake::scan) struct SystemColumns {
     updated: Runs,
 }
 
-/// Rows from `start` to the next run's start that agree in all of this.
+/// Rows from `start` to the next run's start, which have the same values in all these columns.
 struct Run {
     start: u32,
     owner: i64,
@@ -40,9 +40,9 @@ struct Run {
 pub(in crate::lake::scan) enum Shown {
     /// Not at all.
     No,
-    /// As one of its own.
+    /// The scope shows it as its own row.
     Own,
-    /// If one of the rows it sees refers to it.
+    /// The scope shows it if a visible row refers to it.
     IfReferred,
 }
 
@@ -53,7 +53,7 @@ impl SystemColumns {
         let owner = numbers(file, group, "owner")?;
         file.require("application")?;
         let (applications, application) = names(file, group, "application")?;
-        // A file in which nothing has an authorization, or no row is in a compartment, may lack the column.
+        // A file may lack this column: if no row has an authorization, or no row is in a compartment.
         let (authorizations, authorization) = names(file, group, "authorization")?;
         let (patients, patient) = names(file, group, "patient")?;
         let mut directory = SystemColumns {
@@ -83,7 +83,7 @@ impl SystemColumns {
         Ok(directory)
     }
 
-    /// Rows that the scope shows as its own, of these owners only if any are named.
+    /// Rows that the scope shows as its own. With `owners`, only their rows.
     pub(in crate::lake::scan) fn own(&self, scope: &Scope, owners: Option<&OwnerSet>) -> Ranges {
         let Some(application) = self.applications.find(&scope.application) else {
             return Ranges::default();
@@ -118,7 +118,7 @@ impl SystemColumns {
         (self.versions.at(row), self.updated.at(row))
     }
 
-    /// Bytes it takes.
+    /// Its size in bytes.
     pub(in crate::lake::scan) fn weight(&self) -> usize {
         self.runs.len() * size_of::<Run>()
             + [&self.applications, &self.authorizations, &self.patients]
@@ -129,7 +129,7 @@ impl SystemColumns {
             + size_of::<SystemColumns>()
     }
 
-    /// Places of the runs that may be of one of the owners, ascending.
+    /// Indexes of the runs that may belong to one of the owners, ascending.
     fn candidates(&self, owners: Option<&OwnerSet>) -> Vec<usize> {
         let Some((owners, (first, last))) = owners
             .filter(|_| self.sorted)
@@ -154,7 +154,7 @@ impl SystemColumns {
         self.runs.get(at + 1).map_or(self.rows, |next| next.start)
     }
 
-    /// How the scope sees the rows of a run of its own application.
+    /// How the scope sees the rows of a run, which belong to its application.
     fn visibility(&self, run: &Run, scope: &Scope) -> Shown {
         match scope.patient.as_deref() {
             None => Shown::Own,
@@ -168,7 +168,7 @@ impl SystemColumns {
         let named = |names: &Names, id: u32, among: &[String]| {
             names.get(id).is_some_and(|name| among.iter().any(|one| one == name))
         };
-        // Reserved owners belong to nobody, whatever a scope says.
+        // Reserved owners belong to no person, even if a scope names them.
         run.owner != SHARED
             && run.owner != crate::lake::owners::owner::APPLICATION_ONLY
             && scope.owners.contains(&run.owner)
