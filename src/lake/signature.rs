@@ -1,7 +1,7 @@
-//! Signs bytes that leave the lake and come back, such as plans. Without the lake's key nobody can change them
-//! unnoticed. Everybody can read them; `enclose` is for secret texts.
+//! Signs bytes that leave the lake and come back, such as plans. Only the holder of the lake's key can change them
+//! unnoticed. Everybody can read them. Secret texts use `enclose`.
 //!
-//! HMAC-SHA256 under keys that are derived from the lake's, one for each purpose.
+//! HMAC-SHA256 under keys derived from the lake's key, one for each purpose.
 
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use aws_lc_rs::hmac::{HMAC_SHA256, Key, sign, verify};

@@ -1,5 +1,5 @@
-//! Erasing again what was erased since a copy of the lake was taken: the ledger of erasures knows rows by hashes only,
-//! so every owner of rows in the copy is compared with it.
+//! Repeats the erasures that came after a copy of the lake was made. The ledger of erasures holds only hashes, so this
+//! compares every owner of rows in the copy with the ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,8 @@ struct OwnerIds {
 type Meant = BTreeMap<(Mode, String, i64), OwnerIds>;
 
 impl LakeWriter {
-    /// Erases rows that were erased since from the lake that this one is a copy of. Says of each owner what was erased.
+    /// Erases rows from this copy of a lake that were erased from the original since. Returns for each owner what was
+    /// erased.
     pub fn erase_again(&mut self, since: &ErasedSince) -> Result<Vec<Erased>, LakeError> {
         self.erases_again = true;
         if since.is_empty() {
@@ -79,7 +80,7 @@ fn intent(((mode, application, owner), means): ((Mode, String, i64), OwnerIds)) 
     }
 }
 
-/// Adds whose rows of a file were erased.
+/// Adds the owners of a file's rows that were erased.
 fn look(
     builder: ParquetRecordBatchReaderBuilder<CheckedFile>,
     mode: Mode,
@@ -122,7 +123,7 @@ fn look_at_rows(
     for row in 0..batch.num_rows() {
         let (patient, authorization) = (value(patients, row), value(authorizations, row));
         let now = (owners.value(row), applications.value(row), patient, authorization);
-        // Rows are sorted by owner, so the next row mostly belongs to the same person.
+        // Rows are sorted by owner, so the next row usually belongs to the same person.
         if last.as_ref() == Some(&now) {
             continue;
         }
