@@ -41,7 +41,7 @@ pub const MAX_PAGE_BYTES: usize = 16 << 20;
 /// The value of `Prefer: handling=`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Handling {
-    /// Unknown parameters are left out; the `self` link shows which were understood.
+    /// Ignores unknown parameters. The `self` link shows the understood ones.
     #[default]
     Lenient,
     /// Unknown parameters are errors.
@@ -51,13 +51,13 @@ pub enum Handling {
 /// A search to carry out.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
-    /// Who asks.
+    /// The caller's scope.
     pub scope: &'a Arc<Scope>,
     /// The resource type searched.
     pub ty: TypeId,
     /// Only resources in the compartment of this Patient.
     pub compartment: Option<&'a str>,
-    /// The parameters as they were sent.
+    /// The parameters as the client sent them.
     pub parameters: &'a [RawParameter],
     /// How unknown parameters are handled.
     pub handling: Handling,
@@ -67,16 +67,16 @@ pub struct Request<'a> {
     pub base: &'a str,
 }
 
-/// A checked search and where it is carried out.
+/// A checked search and the table that it reads.
 pub(super) struct Opened {
     pub(super) query: Query,
     pub(super) table: ScopedTable,
     pub(super) course: Position,
-    /// Its address without parameters.
+    /// The search's address without parameters.
     pub(super) address: String,
 }
 
-/// Carries out searches over one lake. Shared by all requests.
+/// Runs searches over one lake. All requests share it.
 #[derive(Debug)]
 pub struct Engine {
     lake: Lake,
@@ -98,7 +98,7 @@ impl Engine {
         }
     }
 
-    /// The same with code systems and value sets that `:in`, `:not-in`, `:below` and `:above` may speak of.
+    /// The same with code systems and value sets for `:in`, `:not-in`, `:below` and `:above`.
     pub fn with_terminology(self, terminology: Arc<Terminology>) -> Engine {
         Engine { terminology, ..self }
     }
@@ -108,8 +108,8 @@ impl Engine {
         Engine { includes, ..self }
     }
 
-    /// The same, but every search is a plan that evaluates each criterion on each row of its scope. It uses no
-    /// statistics, dictionaries or people of the query. Slow; tests compare the other ways with it.
+    /// The same, but every search is a plan that evaluates each criterion on each row of its scope. It ignores
+    /// statistics, dictionaries and the people that a query names. Slow. Tests compare the other ways with it.
     pub fn without_shortcuts(self) -> Engine {
         Engine {
             sessions: self.sessions.without_pushdown(),
@@ -122,7 +122,7 @@ impl Engine {
         self.programs.supported(ty)
     }
 
-    /// Carries out a search and renders its page as a Bundle.
+    /// Runs a search and renders its page as a Bundle.
     pub async fn search(&self, request: &Request<'_>) -> Result<Bytes, SearchError> {
         let erasures = self.lake.snapshot().erasures();
         match self.search_traced(request, Trace::default()).await {
@@ -136,7 +136,7 @@ impl Engine {
         (!error.is_input() || matches!(error, SearchError::Expired)) && self.lake.erased_since(erasures)
     }
 
-    /// The same, noting how it goes.
+    /// The same, with a trace.
     pub(super) async fn search_traced(&self, request: &Request<'_>, trace: Trace) -> Result<Bytes, SearchError> {
         let Opened {
             mut query,
@@ -186,7 +186,7 @@ impl Engine {
         self.complete(&table, answer, matches, &query.includes).await
     }
 
-    /// Checks a search and takes the table that it is to be carried out on.
+    /// Checks a search and opens the table that it reads.
     pub(super) fn open(&self, request: &Request<'_>) -> Result<Opened, SearchError> {
         let mut query = self.resolve(request)?;
         let name = facts().get(query.ty).name;
@@ -218,7 +218,7 @@ impl Engine {
     ) -> Result<Bytes, SearchError> {
         let skip = answer.query.included;
         if skip > 0 {
-            // The includes of one match continue here. An earlier page had the match itself.
+            // The includes of one match continue here. The match itself was on an earlier page.
             answer.more |= matches.len() > 1;
             matches.truncate(1);
         }
@@ -251,7 +251,7 @@ impl Engine {
         }
     }
 
-    /// Notes the plans that answered conditions on other resources, where no plan will show them.
+    /// Notes the plans that answered conditions on other resources, if no other plan will show them.
     pub(super) fn note_joins(&self, table: &ScopedTable, query: &Query) {
         if query.trace.is_on() && self.bound(query, table).person.is_some() {
             let plans = query.joins.iter().flat_map(|on| &on.ids);
@@ -316,7 +316,7 @@ impl Engine {
         &self.sessions
     }
 
-    /// The snapshot that a tag names, or else the newest.
+    /// The snapshot that a tag names. Without a tag, the newest one.
     pub(super) fn snapshot(&self, tag: Option<&PageToken>) -> Result<Arc<Snapshot>, SearchError> {
         match tag {
             None => Ok(self.lake.snapshot()),

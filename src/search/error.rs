@@ -44,7 +44,7 @@ pub enum SearchError {
     /// Resources of this type are in no Patient's compartment (404 `not-supported`).
     #[error("resources of type {0} are not in the compartment of a Patient")]
     NoCompartment(&'static str),
-    /// A value set or code system that was not given to the engine (400).
+    /// A value set or code system that the engine does not have (400).
     #[error("{parameter}: the {what} '{canonical}' is not known here")]
     Terminology {
         /// The parameter as the client wrote it.
@@ -80,7 +80,7 @@ pub enum SearchError {
         /// How many may be looked into.
         max: usize,
     },
-    /// A condition through too many resources in sequence (400).
+    /// A condition with a longer chain of resources than allowed (400).
     #[error("{parameter}: chains and _has may lead through {max} resources at most, one behind the other")]
     Deep {
         /// The parameter as the client wrote it.
@@ -88,14 +88,14 @@ pub enum SearchError {
         /// How many may follow each other.
         max: usize,
     },
-    /// More of something than one parameter may have (400).
+    /// A parameter that exceeds a maximum (400).
     #[error("{parameter}: there may be {max} {what} at most")]
     Many {
         /// The parameter as the client wrote it.
         parameter: String,
-        /// The things that are too many.
+        /// The counted things.
         what: &'static str,
-        /// How many there may be.
+        /// Their maximum number.
         max: usize,
     },
     /// More resources would have to be remembered than a search may hold (422).
@@ -110,10 +110,10 @@ pub enum SearchError {
     /// More resources would be included than one page may hold (422).
     #[error("the page would include more than {0} resources; ask for a smaller page with _count")]
     TooManyIncluded(usize),
-    /// The matches go on on another page, and its link would be longer than a URL may be (422).
+    /// The matches continue on another page, and its link would exceed the maximum URL (422).
     #[error("the next page's link would be {0} bytes long; give fewer values, or a _count that all matches fit in")]
     LongLinks(usize),
-    /// The snapshot that a page link pinned is no longer kept.
+    /// The snapshot that a page link pins is no longer kept.
     #[error("this page link has expired; start the search again from its first page")]
     Expired,
     /// A search parameter's expression could not be compiled or evaluated.
@@ -121,7 +121,7 @@ pub enum SearchError {
     Expression {
         /// The parameter's name.
         parameter: String,
-        /// What FHIRPath said.
+        /// The error of FHIRPath.
         source: FhirPathError,
     },
     /// The lake could not be read.
@@ -133,7 +133,7 @@ pub enum SearchError {
     /// The plan could not be made or run.
     #[error("the search plan failed: {0}")]
     Plan(#[source] DataFusionError),
-    /// Columns did not have the shape expected of them.
+    /// Columns did not have the expected shape.
     #[error("the search met unexpected columns: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
     /// A stored resource is not JSON any more.
@@ -141,7 +141,7 @@ pub enum SearchError {
     Stored(String),
 }
 
-/// Parameters that all types have, beside those that R4 defines by resources.
+/// Parameters of all types, besides those that R4 defines as resources.
 const RESULT: [&str; 11] = [
     "_count",
     "_elements",
@@ -189,13 +189,13 @@ impl From<ScanError> for SearchError {
 }
 
 impl SearchError {
-    /// A part of a search that ran on another thread has panicked or was given up.
+    /// A part of a search on another thread has panicked or was cancelled.
     pub(super) fn of_thread(error: tokio::task::JoinError) -> SearchError {
         SearchError::Plan(DataFusionError::ExecutionJoin(Box::new(error)))
     }
 
-    /// Whether a parameter's expression costs more work over the records than allowed. If it was evaluated inside a
-    /// scan, other errors wrap it.
+    /// Whether a parameter's expression exceeds the allowed work over the records. If it was evaluated inside a scan,
+    /// other errors wrap it.
     pub fn is_too_costly(&self) -> bool {
         let first: &(dyn std::error::Error + 'static) = self;
         std::iter::successors(Some(first), |error| error.source())
@@ -203,7 +203,7 @@ impl SearchError {
             .any(FhirPathError::is_too_costly)
     }
 
-    /// Whether the request is at fault rather than the lake or the engine.
+    /// Whether the request is wrong. Otherwise the error is in the engine or the lake.
     pub fn is_input(&self) -> bool {
         matches!(
             self,

@@ -1,5 +1,5 @@
-//! The text that a criterion was resolved from, with the other inputs of resolving it, so that another process can
-//! resolve the same criterion.
+//! The text from which a criterion was resolved, with the other inputs. Another process can resolve the same criterion
+//! from it.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ use crate::fhir::{TypeId, facts};
 pub(in crate::search) struct Origin {
     /// The type of the rows.
     resource: String,
-    /// The parameter as it was written, with its modifier.
+    /// The parameter with its modifier, as the client wrote it.
     parameter: String,
-    /// Its value.
+    /// The value of the parameter.
     value: String,
     /// The time of the search, in microseconds.
     now: i64,
@@ -28,7 +28,7 @@ pub(in crate::search) struct Origin {
     base: String,
     /// Whether several types were searched together.
     among_others: bool,
-    /// Which part of the parameter's condition it is: the places of the parts that lead there.
+    /// The part of the parameter's condition, as the path of indexes that leads to it.
     part: Vec<usize>,
 }
 
@@ -45,7 +45,7 @@ impl Origin {
         }
     }
 
-    /// The criterion, resolved again. `None` if this text resolves to no such criterion here.
+    /// Resolves the criterion again. `None` if this text yields no such criterion here.
     pub(in crate::search) fn resolve(&self, engine: &Engine) -> Result<Option<Criterion>, SearchError> {
         let Some(ty) = resource_type(&self.resource) else {
             return Ok(None);
@@ -72,7 +72,7 @@ impl Origin {
 }
 
 impl Criterion {
-    /// Notes where it and its parts come from. Parts that are parameters of their own know it.
+    /// Notes the origin in the criterion and its parts. A part that is its own parameter has an origin already.
     pub(in crate::search) fn come_from(&mut self, origin: Origin) {
         for (at, part) in self.parts_mut().into_iter().enumerate() {
             if part.origin.is_none() {
@@ -82,7 +82,7 @@ impl Criterion {
         self.origin = Some(Arc::new(origin));
     }
 
-    /// The criteria that it is made of, of other resources' rows, too.
+    /// The criteria of which it consists, including those on other resources.
     fn parts_mut(&mut self) -> Vec<&mut Criterion> {
         match &mut self.condition {
             Condition::All(parts) | Condition::Any(parts) => parts.iter_mut().collect(),

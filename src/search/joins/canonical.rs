@@ -1,7 +1,7 @@
 //! Resolves canonicals: from a URL with an optional version to the stored resources with that URL.
 //!
-//! A canonical without a version means all stored resources of its URL. One with a version means the resources of
-//! exactly that version. One with a fragment means a part of a resource and resolves to none. Tables are read through
+//! A canonical without a version means all stored resources of its URL. With a version it means the resources of
+//! exactly that version. With a fragment it means a part of a resource and resolves to none. Tables are read through
 //! the caller's scope, as for any reference.
 
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
@@ -23,16 +23,16 @@ use crate::fhir::storage::{LeafSet, root_column};
 use crate::fhir::{TypeId, facts};
 use crate::lake::scan::ScopedTable;
 
-/// The most different canonicals that one condition or include may lead through.
+/// The maximum number of different canonicals in one condition or include.
 const MAX_CANONICALS: usize = 1_000_000;
 
-/// Whether resources of a type are known by a URL of their own, with a version or without.
+/// Whether resources of a type have a URL that identifies them, with or without a version.
 pub(in crate::search) fn have_urls(ty: TypeId) -> bool {
     let is = |element: &str, wanted: &str| {
         let child = facts().child(ty, element);
         child.is_some_and(|child| facts().get(child.ty).name == wanted)
     };
-    // The `url` of a Device or its definition is where it is reached.
+    // The `url` of a Device or its definition is a network address.
     is("url", "uri") && is("version", "string") && SearchParameters::builtin().get(ty, "url").is_some()
 }
 
@@ -44,7 +44,7 @@ pub(in crate::search) struct Canonicals {
 }
 
 impl Canonicals {
-    /// Reads what a resource bears.
+    /// Adds the URL of a resource.
     pub(in crate::search) fn insert(&mut self, url: &str, version: Option<&str>) {
         let versions = match self.urls.get_mut(url) {
             Some(versions) => versions,
@@ -53,7 +53,7 @@ impl Canonicals {
         self.count += usize::from(versions.insert(version.map(Box::from)));
     }
 
-    /// Reads what a canonical asks for.
+    /// Adds the URL of a canonical.
     pub(in crate::search) fn insert_asked(&mut self, canonical: &str) {
         let canonical = Canonical::parse(canonical);
         if canonical.fragment.is_none() && !canonical.url.is_empty() {
@@ -67,12 +67,12 @@ impl Canonicals {
         urls.map(|(url, versions)| (&**url, versions.iter().map(Option::as_deref).collect()))
     }
 
-    /// Whether there are none.
+    /// Whether there are no URLs.
     pub(in crate::search) fn is_empty(&self) -> bool {
         self.urls.is_empty()
     }
 
-    /// Whether a canonical leads to one of these, which resources bear.
+    /// Whether a canonical leads to one of these resources.
     pub(in crate::search) fn lead(&self, canonical: &str) -> bool {
         let canonical = Canonical::parse(canonical);
         canonical.fragment.is_none()
@@ -85,7 +85,7 @@ impl Canonicals {
                 })
     }
 
-    /// Whether one of these, which canonicals ask for, leads to a resource that bears this.
+    /// Whether one of these canonicals leads to a resource with this URL and version.
     fn ask(&self, url: &str, version: Option<&str>) -> bool {
         self.urls.get(url).is_some_and(|versions| {
             versions.contains(&None) || version.is_some_and(|version| versions.contains(&Some(version.into())))
@@ -116,7 +116,7 @@ pub(in crate::search) fn borne(rows: &[Source]) -> Result<Canonicals, SearchErro
 }
 
 impl Engine {
-    /// The URLs of a table's rows that meet these criteria. No criterion has an open join.
+    /// The URLs of a table's rows that meet these criteria. The criteria have no unanswered joins.
     pub(in crate::search) async fn borne_by(
         &self,
         table: &ScopedTable,
@@ -150,7 +150,7 @@ impl Engine {
         Ok(asked)
     }
 
-    /// The ids of the rows of a table that canonicals lead to, in order.
+    /// The ids of a table's rows to which canonicals lead, in order.
     pub(in crate::search) async fn named(
         &self,
         table: &ScopedTable,

@@ -71,7 +71,7 @@ impl Predicate for Beyond {
     }
 }
 
-/// For each row whether it is on the requested side of the match with these keys.
+/// For each row, whether it is on the requested side of the match with these keys.
 fn beyond(keys: &[SortKey], batch: &RecordBatch, bound: &[ArrayRef], side: Side) -> Result<BooleanArray, SearchError> {
     let rows = columns(keys, batch)?;
     let descending = keys.iter().map(|key| key.descending).chain([false]);

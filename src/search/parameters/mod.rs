@@ -1,4 +1,4 @@
-//! Parameters: read, checked against the search parameters of their type, and parsed by kind.
+//! Parameters: reads them, checks them against the search parameters of their type, and parses them by kind.
 
 pub(super) mod declared;
 pub(super) mod filter_expression;

@@ -1,5 +1,5 @@
-//! From one parameter of a search to a condition on rows: names against the search parameters of the type, values
-//! parsed, chains and `_has` followed to the types they lead to.
+//! Resolves one parameter of a search to a condition on rows: checks its name against the search parameters of the
+//! type, parses its values, and follows chains and `_has` to their types.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -24,14 +24,14 @@ use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhir::{Kind, TypeId, facts};
 use crate::terminology::Terminology;
 
-/// The most other types' tables that the conditions of one search may lead to.
+/// The maximum number of other tables that the conditions of one search may read.
 const MAX_JOINS: usize = 500;
 
-/// The maximum number of resources in a chain or `_has`: each is a table searched within a search.
+/// The maximum number of resources in a chain or `_has`. Each of them searches a further table.
 const MAX_DEPTH: usize = 16;
 
-/// The maximum number of alternatives that are compared one by one. Ids, references and tokens are looked up in sets,
-/// so there may be more of them.
+/// The maximum number of alternatives that are compared one by one. There may be more ids, references and tokens,
+/// because sets look them up.
 const MAX_ALTERNATIVES: usize = 1_000;
 
 /// The maximum number of words of `_text` and `_content`.
@@ -42,7 +42,7 @@ const MAX_WORDS: usize = 100;
 pub(in crate::search) struct Surroundings<'a> {
     /// The time of the search, in microseconds.
     pub(in crate::search) now_us: i64,
-    /// `{base}/fhir/`: an absolute reference that begins with it is a relative one.
+    /// `{base}/fhir/`. An absolute reference that begins with it is a relative one.
     pub(in crate::search) base: &'a str,
     /// Code systems and value sets that values may speak of.
     pub(in crate::search) terminology: &'a Terminology,
@@ -52,7 +52,7 @@ pub(in crate::search) struct Surroundings<'a> {
 pub(in crate::search) struct Resolver<'a> {
     pub(in crate::search) programs: &'a Programs,
     pub(in crate::search) around: Surroundings<'a>,
-    /// Whether several types are searched together: then a value may be impossible for one of the types.
+    /// Whether several types are searched together. Then a value may be impossible for one of the types.
     pub(in crate::search) among_others: bool,
     joins: Cell<usize>,
     depth: Cell<usize>,
@@ -80,7 +80,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The condition that a parameter puts on rows of `ty`. `None` if the type has none of this name.
+    /// The condition of a parameter on rows of `ty`. `None` if the type has no parameter of this name.
     pub(in crate::search) fn criterion(
         &self,
         ty: TypeId,
@@ -89,7 +89,7 @@ impl<'a> Resolver<'a> {
         self.deeper(&written(raw), || self.criterion_here(ty, raw))
     }
 
-    /// Resolves something within another condition, unless that is within very many already.
+    /// Resolves a condition within another one. Fails if the nesting is too deep.
     pub(in crate::search) fn deeper<T>(
         &self,
         parameter: &str,
@@ -131,7 +131,7 @@ impl<'a> Resolver<'a> {
         }))
     }
 
-    /// Counts one more table that a condition leads to.
+    /// Counts one more table that a condition reads.
     pub(in crate::search) fn join(&self, parameter: &str) -> Result<(), SearchError> {
         self.joins.set(self.joins.get() + 1);
         match self.joins.get() > MAX_JOINS {
@@ -220,7 +220,7 @@ impl<'a> Resolver<'a> {
         Ok(compiled.map(|compiled| Condition::Values { compiled, test }))
     }
 
-    /// `url=canonical|version` of a type whose resources have versions: both must be so. `None` if no version is named.
+    /// `url=canonical|version` of a type whose resources have versions: both must match. `None` without a version.
     fn versioned(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
         let version = self.programs.parameter(ty, "version");
         if version.is_none_or(|version| version.ty != SearchType::Token)
@@ -378,7 +378,7 @@ pub(in crate::search) fn refuse_modifier(raw: &RawParameter, ty: &'static str) -
     }
 }
 
-/// Refuses a parameter with more of something than there may be.
+/// Refuses a parameter that exceeds a maximum.
 fn at_most(raw: &RawParameter, what: &'static str, count: usize, max: usize) -> Result<(), SearchError> {
     match count > max {
         true => Err(SearchError::Many {

@@ -1,5 +1,5 @@
-//! Explains an answer: the conditions with the leaves that they read, the way the search ran, and for each step what
-//! the scan kept and skipped and why, the bytes it read, cache hits and time. Text for people, JSON for programs.
+//! Explains an answer: the conditions with the leaves that they read and the way the search ran. For each step it shows
+//! what the scan kept and skipped and why, the bytes read, cache hits and time. Text for people, JSON for programs.
 
 use std::fmt;
 use std::time::Duration;
@@ -20,12 +20,12 @@ use crate::lake::scan::{Person, ScanReport, ScopedTable, Seen, SeenPerson, SeenR
 /// How an answer came about.
 #[derive(Debug, Default)]
 pub struct Explanation {
-    /// The searched tables: one or several.
+    /// The searched tables.
     pub(in crate::search) parts: Vec<Part>,
     pub(in crate::search) steps: Vec<Step>,
 }
 
-/// How an answer says how it came about.
+/// The form of an explanation in the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// For people.
@@ -40,9 +40,9 @@ pub(in crate::search) struct Part {
     ty: TypeId,
     snapshot: u64,
     way: String,
-    /// Each condition, and the leaves that deciding it reads.
+    /// Each condition, and the leaves that it reads.
     criteria: Vec<(String, Vec<String>)>,
-    /// Parameters sorted by, those descending with a `-`.
+    /// The sort parameters. Descending ones have a `-`.
     sort: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ pub(in crate::search) struct Step {
 }
 
 impl Engine {
-    /// Carries out a search as [`Engine::search`] does, and says how. The page says it too, in an entry of mode
+    /// Runs a search as [`Engine::search`] does, and explains it. The page has the explanation too, in an entry of mode
     /// `outcome`.
     pub async fn search_explained(
         &self,
@@ -71,7 +71,7 @@ impl Engine {
         Ok((page, trace.explanation()))
     }
 
-    /// The same of [`Engine::search_system`].
+    /// The same for [`Engine::search_system`].
     pub async fn search_system_explained(
         &self,
         request: &SystemRequest<'_>,
@@ -191,7 +191,7 @@ fn scan_json(scan: &SeenScan) -> Value {
     })
 }
 
-/// Files without wanted rows according to the catalog: other people's, or outside of the page.
+/// Files that have no wanted rows according to the catalog: other people's files, or files outside the page.
 fn skipped_files(scan: &SeenScan) -> usize {
     scan.report.files.saturating_sub(scan.files_met)
 }

@@ -1,4 +1,4 @@
-//! Merges the matches of several tables into one order: each table yields its first matches with their sort keys.
+//! Merges the matches of several tables into one order. Each table yields its first matches with their sort keys.
 //!
 //! Equal keys are ordered by ids, equal ids by the order of the tables.
 

@@ -2,7 +2,7 @@
 //! resources.
 //!
 //! Without `_sort` the parts follow each other, and within a part contained resources come last. With `_sort` all are
-//! merged; then everything before the page must be found again.
+//! merged. Then everything before the page must be found again.
 
 use std::collections::VecDeque;
 
@@ -34,7 +34,7 @@ pub(in crate::search) struct Part {
     pub(in crate::search) table: ScopedTable,
     /// The criteria of contained resources.
     criteria: Vec<Criterion>,
-    /// Those that do.
+    /// The contained resources that match.
     inner: Vec<Inner>,
 }
 
@@ -148,7 +148,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The matches of a page of parts that follow each other, and whether there are more.
+    /// The matches of a page whose parts follow each other, and whether further matches follow.
     pub(in crate::search) async fn one_after_the_other(
         &self,
         parts: &[Part],
@@ -195,7 +195,7 @@ impl Engine {
         mut skip: usize,
         lead: &Query,
     ) -> Result<(Vec<MatchPosition>, bool), SearchError> {
-        // One more than there is room for says whether there are more.
+        // Read one more than fits, to know whether further matches follow.
         let wanted = lead.count + 1;
         let mut place = lead.place;
         let mut places = Vec::new();
@@ -276,7 +276,7 @@ impl Engine {
         }
     }
 
-    /// The matches at these places, cut where the page meets [`MAX_PAGE_BYTES`]: at its end, or else at its beginning.
+    /// The matches at these positions, cut at [`MAX_PAGE_BYTES`]: at the end of the page, or else at its beginning.
     pub(in crate::search) fn entries_at(
         &self,
         parts: &[Part],
@@ -318,7 +318,7 @@ impl Engine {
         Ok(entries)
     }
 
-    /// The matches of one part among these places, in their order.
+    /// The matches of one part among these positions, in their order.
     fn entries_of(&self, at: usize, part: &Part, places: &[MatchPosition]) -> Result<VecDeque<Entry>, SearchError> {
         let (mut outer, mut inner) = (Vec::new(), Vec::new());
         for place in places {

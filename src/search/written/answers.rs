@@ -1,5 +1,6 @@
-//! The answers to a criterion's conditions on other resources. A criterion resolved from its text has these conditions
-//! open. Walking both criteria side by side collects the answers; walking the first alone puts them back.
+//! The answers to a criterion's conditions on other resources. In a criterion that was resolved from its text, these
+//! conditions are unanswered. Walking both criteria side by side collects the answers. Walking the unanswered one puts
+//! them back.
 
 use std::sync::Arc;
 use std::vec::IntoIter;
@@ -25,7 +26,7 @@ const CONDITION: &str = "a condition on other resources";
 pub(super) enum Answer {
     /// Ids that a value of the row is among.
     Known(Vec<Known>),
-    /// The same, or an answer from the row's contained resources: for each type the answers to its conditions.
+    /// The same ids, or an answer from the row's contained resources: for each type the answers to its conditions.
     OrInside(Vec<Known>, Vec<(String, Vec<Answer>)>),
     /// The result of the plan's semi-join with this number.
     Late(usize),
@@ -91,7 +92,7 @@ fn of_inner(asked: &[(TypeId, Criterion)], ty: TypeId) -> Option<Criterion> {
     contained::criteria(std::slice::from_ref(criterion)).pop()
 }
 
-/// Puts answers back, in the order in which they were noted.
+/// Puts answers back in the order in which they were noted.
 pub(super) struct Reader<'a> {
     pub(super) engine: &'a Engine,
     pub(super) lates: &'a Lates,
@@ -146,7 +147,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The condition that the plan's semi-join will tell. A plan may name it in several places.
+    /// The condition whose ids the plan's semi-join will supply. A plan may name it in several places.
     fn late(&self, join: &Join, label: &str, number: usize) -> Result<Arc<Late>, WrittenError> {
         if let Some(late) = self.lates.get(number) {
             return Ok(late);

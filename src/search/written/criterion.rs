@@ -1,5 +1,5 @@
-//! A criterion as another process reads it: the text that it was resolved from with the answers to its conditions on
-//! other resources or, if a search made it up, its parts.
+//! A criterion for another process: its original text with the answers to its conditions on other resources. A
+//! criterion without such a text has its parts instead.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl WrittenCriterion {
         })
     }
 
-    /// The condition that a plan's semi-join will tell.
+    /// The condition whose ids a plan's semi-join will supply.
     pub(super) fn of_late(engine: &Engine, late: &Arc<Late>, lates: &Lates) -> Result<WrittenCriterion, WrittenError> {
         let link = (late.link() as &dyn Any).downcast_ref::<Reference>();
         let origin = link

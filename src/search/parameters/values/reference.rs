@@ -7,7 +7,7 @@ use crate::fhir::{TypeId, facts};
 /// A reference to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ReferenceValue {
-    /// A relative reference to this id, of this type if one was given.
+    /// A relative reference to this id, and of this type if the value names one.
     Relative {
         /// `None`: any type.
         ty: Option<TypeId>,
@@ -51,7 +51,7 @@ impl ReferenceValue {
     /// Whether a canonical, or a URI, is meant.
     pub(crate) fn is_text(&self, text: &str) -> bool {
         match self {
-            // A canonical may be a relative URL, too, of any version where it is written with one.
+            // A canonical may also be a relative URL. Its version does not matter then.
             ReferenceValue::Relative { ty, id } => {
                 let found = Canonical::parse(text);
                 match Target::parse(found.url) {
