@@ -38,7 +38,7 @@ impl Checked {
         &self.findings
     }
 
-    /// Why it cannot be run; none if it can.
+    /// The errors that prevent a run.
     pub fn errors(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.is_error())
     }
@@ -71,7 +71,7 @@ impl Checked {
         }
     }
 
-    /// The view, or all findings if there is none.
+    /// The view. If the view cannot be run, all findings.
     pub fn into_view(self) -> Result<View, Vec<Finding>> {
         match self.view {
             Some(view) => Ok(view),
@@ -93,7 +93,7 @@ mod tests {
         checked.findings().iter().map(said).collect()
     }
 
-    /// A view without anything to say about it.
+    /// A view without any findings.
     fn sound() -> Value {
         json!({"resourceType": "ViewDefinition", "name": "v", "status": "active", "resource": "Patient",
             "select": [{"column": [{"name": "id", "path": "id", "type": "id"}]}]})

@@ -1,4 +1,4 @@
-//! Whether the branches of a `unionAll` give the same columns: the same names in the same order, with values of the
+//! Checks that the branches of a `unionAll` have the same columns: the same names in the same order, with values of the
 //! same types.
 
 use super::finding::{Finding, Findings};
