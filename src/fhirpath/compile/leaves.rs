@@ -1,4 +1,4 @@
-//! Which columns an expression reads, gathered while it is resolved.
+//! Collects the columns that an expression reads while it is resolved.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(in crate::fhirpath) struct Leaves {
     set: LeafSet,
 }
 
-/// The path of a column below a source. The root's path is empty; a primitive's children are beside it.
+/// The path of a column below a source. The root's path is empty. A primitive's children are columns beside it.
 pub(in crate::fhirpath) fn below(source: &Source, column: &str) -> Option<Arc<str>> {
     let path = source.path.as_deref()?;
     if source.ty.is_primitive() {

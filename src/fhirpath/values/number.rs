@@ -1,4 +1,4 @@
-//! Exact decimals for computing: a whole number and where its point is. The scale is kept, so that `100.10` stays so.
+//! Exact decimals for computations: an integer and a scale. The scale is kept, so `100.10` stays as it is.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -12,7 +12,7 @@ pub(in crate::fhirpath) struct Number {
 
 /// The maximum number of digits that a quotient has after its point.
 const QUOTIENT_SCALE: u32 = 8;
-/// The maximum scale that results keep.
+/// The maximum scale of results.
 const MAX_SCALE: u32 = 28;
 
 impl Number {
@@ -23,7 +23,7 @@ impl Number {
         }
     }
 
-    /// A JSON number, if it has at most 38 digits written out.
+    /// Parses a JSON number, if it has at most 38 digits without an exponent.
     pub(in crate::fhirpath) fn parse(text: &str) -> Option<Number> {
         let (digits, exponent) = match text.find(['e', 'E']) {
             Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()?),
@@ -68,7 +68,7 @@ impl Number {
         Some((left, right, scale))
     }
 
-    /// How they compare as numbers: trailing zeros count for nothing.
+    /// The order of two numbers. Trailing zeros do not count.
     pub(in crate::fhirpath) fn compare(self, other: Number) -> Ordering {
         match self.aligned(other) {
             Some((left, right, _)) => left.cmp(&right),
@@ -118,7 +118,7 @@ impl Number {
         })
     }
 
-    /// The quotient, to eight digits after the point. `None` for a divisor of zero.
+    /// The quotient, to eight digits after the decimal point. `None` for a divisor of zero.
     pub(in crate::fhirpath) fn divide(self, other: Number) -> Option<Number> {
         if other.mantissa == 0 {
             return None;
@@ -146,7 +146,7 @@ impl Number {
         })
     }
 
-    /// Rounds half away from zero to this many digits after the point. Never adds digits.
+    /// Rounds half away from zero to this many digits after the decimal point. Never adds digits.
     pub(in crate::fhirpath) fn rounded(self, scale: u32) -> Number {
         if self.scale <= scale {
             return self;
@@ -189,7 +189,7 @@ impl Number {
         number
     }
 
-    /// The same number with exactly so many digits after its point, if it can be.
+    /// The same number with exactly this many digits after the decimal point, if possible.
     pub(in crate::fhirpath) fn rescaled(self, scale: u32) -> Option<Number> {
         match scale.checked_sub(self.scale) {
             Some(more) => Some(Number {
@@ -236,7 +236,7 @@ impl Number {
         (product.scale <= MAX_SCALE).then_some(product)
     }
 
-    /// What floating point computed, as a decimal of the 15 digits that every double holds.
+    /// A floating point result as a decimal with 15 digits, which every double holds.
     pub(in crate::fhirpath) fn from_f64(value: f64) -> Option<Number> {
         if !value.is_finite() {
             return None;

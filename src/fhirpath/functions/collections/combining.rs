@@ -1,4 +1,4 @@
-//! Collections as sets, and put together.
+//! Collections as sets, and combined.
 
 use arrow::buffer::BooleanBuffer;
 
