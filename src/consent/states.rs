@@ -9,7 +9,7 @@
 pub struct IllegalMove {
     /// The kind of record.
     pub what: &'static str,
-    /// The state it is in.
+    /// The current state.
     pub from: &'static str,
     /// The event.
     pub event: &'static str,
@@ -25,7 +25,7 @@ macro_rules! named {
         }
 
         impl $name {
-            /// All of them, in the order of their definition.
+            /// All members, in the order of their definition.
             pub const ALL: &[$name] = &[$($name::$member),+];
 
             /// Its name in the store and in answers.
@@ -35,7 +35,7 @@ macro_rules! named {
                 }
             }
 
-            /// The one of this name.
+            /// The member with this name.
             pub fn named(text: &str) -> Option<$name> {
                 match text {
                     $($text => Some($name::$member),)+
@@ -88,17 +88,17 @@ named! {
         Authorized = "AUTHORIZED",
         /// The application has tokens.
         Exchanged = "EXCHANGED",
-        /// It came to nothing.
+        /// It ended without a result.
         Abandoned = "ABANDONED",
-        /// It was withdrawn.
+        /// It was revoked.
         Revoked = "REVOKED",
     }
 }
 
 named! {
-    /// What happens to a consent.
+    /// An event of a consent.
     ConsentEvent {
-        /// The patient finishes with at least one source authorized.
+        /// The patient finishes with at least one authorized source.
         Finished = "finished",
         /// The patient cancels, closes or idles with no source authorized.
         Left = "left",
@@ -106,7 +106,7 @@ named! {
         Exchanged = "exchanged",
         /// The code or public token expires unused.
         CodeExpired = "left unused",
-        /// Patient or application revokes it.
+        /// The patient or the application revokes it.
         Revoked = "revoked",
     }
 }
@@ -128,15 +128,15 @@ named! {
         Abandoned = "ABANDONED",
         /// The source refused.
         Bounced = "BOUNCED",
-        /// It was withdrawn.
+        /// It was revoked.
         Revoked = "REVOKED",
-        /// Its refresh window is over.
+        /// Its refresh window has ended.
         Expired = "EXPIRED",
     }
 }
 
 named! {
-    /// What happens to a patient authorization.
+    /// An event of a patient authorization.
     AuthorizationEvent {
         /// The patient is sent to the source.
         Redirected = "sent to its source",
@@ -152,11 +152,11 @@ named! {
         CodeExpired = "left unused",
         /// A technical failure at the source, or the first sync failed with nothing stored.
         Failed = "failed",
-        /// The application asks for the first records once more, and the source's access is still good.
+        /// The application requests the first records again, and the source still grants access.
         Retried = "tried again",
         /// The refresh window elapses.
         WindowElapsed = "expired",
-        /// Patient or application revokes it.
+        /// The patient or the application revokes it.
         Revoked = "revoked",
     }
 }
@@ -164,7 +164,7 @@ named! {
 named! {
     /// The state of a sync job.
     JobState {
-        /// Made, not yet seen by a worker.
+        /// Made, and not yet seen by a worker.
         Created = "CREATED",
         /// In the queue.
         Waiting = "WAITING",
@@ -172,13 +172,13 @@ named! {
         Active = "ACTIVE",
         /// All is stored.
         Completed = "COMPLETED",
-        /// It ended in an error.
+        /// It ended with an error.
         Failed = "FAILED",
     }
 }
 
 named! {
-    /// What happens to a sync job.
+    /// An event of a sync job.
     JobEvent {
         /// A worker puts it into its queue.
         Queued = "queued",
@@ -188,7 +188,7 @@ named! {
         Succeeded = "completed",
         /// It cannot be completed.
         Failed = "failed",
-        /// It is to be begun again: after a restart or a failure that may pass.
+        /// It must be begun again: after a restart or a temporary failure.
         Returned = "returned to the queue",
         /// Its authorization ended.
         Stopped = "stopped",
@@ -262,7 +262,7 @@ impl JobState {
         }
     }
 
-    /// Whether there is still something to do.
+    /// Whether there is still work to do.
     pub fn is_open(self) -> bool {
         matches!(self, JobState::Created | JobState::Waiting | JobState::Active)
     }

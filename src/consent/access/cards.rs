@@ -1,7 +1,7 @@
-//! Health cards: which were issued, and which are revoked. Nothing of a card's content is kept.
+//! Health cards: the issued ones and the revoked ones. The store keeps none of a card's content.
 //!
-//! A card is registered before its records are read, so anything that later ends its records revokes it. It is signed
-//! only if it is not revoked by then. Cards that were never signed are removed after an hour.
+//! A card is registered before its records are read, so any later end of its records revokes it. It is signed only if
+//! it is not revoked by then. Cards that were never signed are removed after an hour.
 
 use aws_lc_rs::rand;
 use base64::Engine;
@@ -24,7 +24,7 @@ const UNSIGNED: i64 = 3_600;
 /// A card in the making.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
-    /// The id for revoking it. It reveals nothing about anybody.
+    /// The id for revoking it. It reveals nothing about a person.
     pub rid: String,
     /// When it is issued, in seconds since the Unix epoch.
     pub issued_at: i64,
@@ -35,14 +35,14 @@ pub struct Card {
 pub enum NoCard {
     /// The consent has ended, or its records were erased.
     Ended,
-    /// Some of its records are about to leave the lake. It can have a card of the others once they are gone.
+    /// Some of its records are being removed from the lake. After that it can have a card of the others.
     Leaving,
 }
 
 /// A key that cards were signed with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CardKey {
-    /// What verifies.
+    /// The public key.
     pub key: PublicKey,
     /// How often its revocation list was changed, from 1.
     pub version: u64,
@@ -51,13 +51,13 @@ pub struct CardKey {
 /// The cards of a key that are revoked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RevocationList {
-    /// How often the list was changed, from 1. The names may be newer, never older.
+    /// How often the list was changed, starting at 1. The names may be newer than this count, but never older.
     pub version: u64,
     /// The names of the cards, in the order of their revocation.
     pub rids: Vec<String>,
 }
 
-/// Health cards: which were issued, and which are revoked.
+/// Health cards: the issued ones and the revoked ones.
 #[derive(Clone, Copy, Debug)]
 pub struct HealthCards<'a> {
     pub(in crate::consent) store: &'a Store,
@@ -75,7 +75,7 @@ impl HealthCards<'_> {
             if found.is_none_or(|consent| consent.state != ConsentState::Exchanged) {
                 return Ok(Err(NoCard::Ended));
             }
-            // Such rows may still be seen for a moment.
+            // Such rows may still be visible for a moment.
             let sql =
                 "SELECT EXISTS (SELECT 1 FROM erasure WHERE consent = ?1 AND done_at IS NULL AND gone_at IS NULL)";
             if transaction.query_row(sql, [consent], |row| row.get(0))? {
@@ -114,7 +114,7 @@ impl HealthCards<'_> {
         signer.sign(header, payload).map(Ok)
     }
 
-    /// Revokes all cards of a consent, and returns how many there were that are not revoked already.
+    /// Revokes all cards of a consent. Returns how many were not revoked before.
     pub fn revoke_all(&self, consent: &str) -> Result<usize, Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| revoke_cards(transaction, now, consent))
@@ -142,7 +142,7 @@ impl HealthCards<'_> {
     /// The revocation list of a key of cards. `None` if there is no such key.
     pub fn revoked(&self, kid: &str) -> Result<Option<RevocationList>, Error> {
         self.store.read(|connection| {
-            // The version first: verifiers that know it already do not look at the list again.
+            // Read the version first. Verifiers that know this version do not read the list again.
             let Some(version) = version(connection, kid)? else {
                 return Ok(None);
             };
@@ -156,7 +156,7 @@ impl HealthCards<'_> {
     }
 }
 
-/// Revokes all cards of a consent within the caller's transaction, because some of their records will be erased.
+/// Revokes all cards of a consent in the caller's transaction, because some of their records will be erased.
 pub(in crate::consent) fn revoke_cards(connection: &Connection, now: i64, consent: &str) -> Result<usize, Error> {
     let sql = "UPDATE es256_key SET crl_version = crl_version + 1
                WHERE kid IN (SELECT kid FROM health_card WHERE consent = ?1 AND revoked_at IS NULL)";

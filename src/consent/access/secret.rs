@@ -22,7 +22,7 @@ pub(crate) fn digest(secret: &str) -> Digest {
     digest
 }
 
-/// Whether `secret` is the one of this digest, in a time that does not tell how much of it was right.
+/// Whether the digest is that of `secret`, compared in constant time.
 pub(crate) fn matches(secret: &str, kept: &[u8]) -> bool {
     aws_lc_rs::constant_time::verify_slices_are_equal(&digest(secret), kept).is_ok()
 }

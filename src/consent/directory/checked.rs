@@ -31,7 +31,7 @@ pub(super) fn checked_line(what: &str, text: &str, (longest, long): (usize, &'st
     })
 }
 
-/// An `http` or `https` address without query and fragment, its trailing slash taken off.
+/// An `http` or `https` address without query and fragment. Removes its trailing slash.
 pub(super) fn checked_base(text: &str) -> Result<&str, Error> {
     let sound = Url::parse(text).is_ok_and(|url| {
         let plain = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();

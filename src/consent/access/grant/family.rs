@@ -10,7 +10,7 @@ use crate::consent::log::audit::{Actor, note};
 use crate::consent::record::Consent;
 use crate::consent::with_sources::ConsentWithSources;
 
-/// Which API began a family.
+/// The API that began a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Surface {
     /// By an authorization code.
@@ -19,14 +19,14 @@ pub(super) enum Surface {
     Link,
 }
 
-/// A refresh token as the store keeps it.
+/// A stored refresh token.
 #[derive(Clone, Debug)]
 pub(super) struct RefreshToken {
     digest: Digest,
     pub(super) family: String,
     pub(super) consent: String,
     pub(super) surface: Surface,
-    /// The publishable key of the client that got it, if that showed no secret key.
+    /// The publishable key of the client that got it, if the client showed no secret key.
     pub(super) public_client: Option<String>,
     pub(super) expires_at: i64,
     pub(super) used_at: Option<i64>,
@@ -73,8 +73,8 @@ impl RefreshToken {
     }
 }
 
-/// Adds the next refresh token of a family, and with it moves the end of the consent's refresh window. Gives the token
-/// with the seconds it lives. A public client is one that showed no secret key.
+/// Adds the next refresh token of a family, and moves the end of the consent's refresh window. Returns the token and
+/// its lifetime in seconds. A public client is one that showed no secret key.
 pub(super) fn add_refresh_token(
     connection: &Connection,
     now: i64,
@@ -96,7 +96,7 @@ pub(super) fn add_refresh_token(
     Ok((text, until - now))
 }
 
-/// Records an access token, so that a revocation reaches it, and removes the consent's expired ones.
+/// Records an access token, so that a revocation reaches it. Removes the consent's expired tokens.
 pub(super) fn add_access_token(
     connection: &Connection,
     now: i64,
@@ -113,7 +113,7 @@ pub(super) fn add_access_token(
     Ok(())
 }
 
-/// Ends every token of a family, because a secret of it came from two sides.
+/// Ends every token of a family, because two clients used the same secret of it.
 pub(super) fn end_family(
     connection: &Connection,
     now: i64,

@@ -1,4 +1,4 @@
-//! SMART Health Links: what the store keeps of a link, how long it lasts, and how a passcode is tried.
+//! SMART Health Links: the stored data of a link, its lifetime, and passcode tries.
 //!
 //! The store keeps the link's file in encrypted form and does not keep the link's key. So nobody can read the file from
 //! the store, and it cannot be made again. A link ends when any record of its file is removed: its rows are deleted in

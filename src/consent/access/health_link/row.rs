@@ -1,4 +1,4 @@
-//! A link as the store holds it, without its file.
+//! A stored link, without its file.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -19,7 +19,7 @@ named! {
 }
 
 impl LinkContent {
-    /// The media type of the file, once it is decrypted.
+    /// The media type of the decrypted file.
     pub fn media_type(self) -> &'static str {
         match self {
             LinkContent::Summary => "application/fhir+json",
@@ -27,7 +27,7 @@ impl LinkContent {
         }
     }
 
-    /// The version of FHIR that the file is of, where it is FHIR.
+    /// The FHIR version of the file, if it is FHIR.
     pub fn fhir_version(self) -> Option<&'static str> {
         match self {
             LinkContent::Summary => Some("4.0.1"),
@@ -39,13 +39,13 @@ impl LinkContent {
 /// A link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthLink {
-    /// The id with which its patient manages it. It reveals nothing about the address.
+    /// The id by which its patient manages it. It reveals nothing about the address.
     pub id: String,
-    /// The consent of its records.
+    /// The consent of the records.
     pub consent: String,
-    /// Its content.
+    /// The link's content.
     pub content: LinkContent,
-    /// The patient's words for it.
+    /// The patient's label for it.
     pub label: Option<String>,
     /// Whether its address is the file itself (flag `U`).
     pub is_direct: bool,
@@ -53,13 +53,13 @@ pub struct HealthLink {
     pub has_passcode: bool,
     /// How many wrong passcodes are allowed before it ends.
     pub attempts: u32,
-    /// Seconds since the Unix epoch, as all times are.
+    /// Seconds since the Unix epoch, like all times.
     pub created_at: i64,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: i64,
     /// How often its file was served.
     pub uses: u64,
-    /// When that was last.
+    /// When it was last used.
     pub used_at: Option<i64>,
     /// The recipient's own name.
     pub recipient: Option<String>,
@@ -136,7 +136,7 @@ impl HealthLinks<'_> {
         })
     }
 
-    /// The link at this address. `None` for one that was never there and for one that is over.
+    /// The link at this address. `None` if it never existed or has ended.
     pub fn at(&self, address: &str) -> Result<Option<HealthLink>, Error> {
         let now = self.store.clock().now();
         self.store.read(|connection| HealthLink::at(connection, address, now))

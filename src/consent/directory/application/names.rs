@@ -8,7 +8,7 @@ use crate::consent::error::Error;
 const LONGEST_NAME: usize = 200;
 const LONGEST_ID: usize = 64;
 
-/// A name as it may be shown to patients.
+/// Checks a name that patients may see.
 pub(super) fn checked_name(name: &str) -> Result<&str, Error> {
     let problem = match name.trim() {
         "" => "is empty",
