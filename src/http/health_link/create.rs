@@ -48,7 +48,7 @@ pub(super) async fn create(
         return Err(Error::Processing(problem).into());
     }
     let access = present(access, &service)?;
-    // Taken before the records are read: a link of records that are revoked in the meantime is not made.
+    // Read this before the records. If records are revoked in the meantime, the link is not made.
     let terms = service.store.health_links().terms(&access.subject)?;
     let terms = terms.ok_or_else(|| Error::Unknown("There is no such consent any more.".to_owned()))?;
     let file = file(&service, &access, asked.content).await?;

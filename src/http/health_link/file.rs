@@ -1,4 +1,4 @@
-//! `GET /health-links/{address}/file/{ticket}`: a file that a manifest leads to. Its address is good for an hour.
+//! `GET /health-links/{address}/file/{ticket}`: a file that a manifest names. Its address is valid for an hour.
 
 use std::sync::Arc;
 

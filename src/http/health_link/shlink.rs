@@ -1,4 +1,4 @@
-//! The link itself: `shlink:/` and a payload, as the specification has it.
+//! The link itself: `shlink:/` and a payload, in the form of the specification.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -45,7 +45,7 @@ impl FromRequestParts<Arc<Service>> for SignedToken {
     }
 }
 
-/// A consent has one rate, whatever its tokens ask.
+/// A consent has one rate for all of its tokens.
 fn charge(service: &Service, subject: &str, parts: &Parts) -> Result<(), Error> {
     service.throttle.charge_credential(subject, &parts.extensions)
 }

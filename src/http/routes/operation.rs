@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::refusals::Refusals;
 
-/// An operation as the document shows it.
+/// An operation of the document.
 #[derive(Clone, Debug)]
 pub(in crate::http) struct Operation {
     id: &'static str,
@@ -28,7 +28,7 @@ impl Operation {
         }
     }
 
-    /// Needs no credential.
+    /// The operation needs no credential.
     pub(in crate::http) fn open(mut self) -> Operation {
         self.security = Some(json!([]));
         self
@@ -41,18 +41,18 @@ impl Operation {
             .is_some_and(Vec::is_empty)
     }
 
-    /// Takes the key pair as HTTP Basic, or names the client in the body.
+    /// The operation accepts the key pair as HTTP Basic, or the client in the body.
     pub(in crate::http) fn by_key_pair_or_body(mut self) -> Operation {
         self.security = Some(json!([{"keys": []}, {}]));
         self
     }
 
-    /// Has a parameter in the query that may be left out.
+    /// Adds an optional parameter of the query.
     pub(in crate::http) fn query(self, name: &str, schema: Value) -> Operation {
         self.parameter(json!({"name": name, "in": "query", "schema": schema}))
     }
 
-    /// Has a parameter in the query that must be there.
+    /// Adds a required parameter of the query.
     pub(in crate::http) fn required_query(self, name: &str, schema: Value) -> Operation {
         self.parameter(json!({"name": name, "in": "query", "required": true, "schema": schema}))
     }
@@ -68,13 +68,13 @@ impl Operation {
         self
     }
 
-    /// Reads a body, in one of these media types.
+    /// Adds a body with one of these media types.
     pub(in crate::http) fn body(mut self, media: &[&str], description: &str, schema: &Value) -> Operation {
         self.body = Some(json!({"required": true, "description": description, "content": content(media, schema)}));
         self
     }
 
-    /// Its body in this media type could be this one. The page of operations shows it, and sends it on a first try.
+    /// Adds an example of its body in this media type. The page of operations shows it, and sends it on a first try.
     pub(in crate::http) fn body_example(mut self, media: &str, example: Value) -> Operation {
         if let Some(body) = &mut self.body {
             body["content"][media]["example"] = example;
@@ -82,12 +82,12 @@ impl Operation {
         self
     }
 
-    /// Answers 200 with such a body, in one of these media types.
+    /// Adds the answer 200 with such a body, in one of these media types.
     pub(in crate::http) fn answers(self, media: &[&str], schema: &Value) -> Operation {
         self.response(200, "The answer", media, schema)
     }
 
-    /// Answers 200 in one of these media types, each with a schema of its own.
+    /// Adds the answer 200 in one of these media types, each with its own schema.
     pub(in crate::http) fn answers_as(mut self, media: &[(&str, Value)]) -> Operation {
         let content = media.iter().map(|(media, schema)| content(&[media], schema));
         let content: Map<String, Value> = content.flatten().collect();
@@ -114,7 +114,7 @@ impl Operation {
         self
     }
 
-    /// The operation as a value, at its place in the document.
+    /// The operation as a value for its path in the document.
     pub(super) fn at(&self, path: &str, family: &str) -> Value {
         let mut parameters: Vec<Value> = names(path).map(in_path).collect();
         parameters.extend(self.parameters.iter().cloned());

@@ -17,7 +17,7 @@ use crate::http::oauth;
 pub(in crate::http) enum Refusals {
     /// An OperationOutcome.
     Outcome,
-    /// `{"error": ..., "error_description": ...}`, as RFC 6749 section 5.2 and RFC 7591 have it.
+    /// `{"error": ..., "error_description": ...}`, the form of RFC 6749 section 5.2 and RFC 7591.
     OAuth,
     /// `{"message": ...}`.
     Message,
@@ -38,8 +38,8 @@ impl Refusals {
         }
     }
 
-    /// Renders the error that an answer carries. Headers that were added to the answer on its way stay. An answer
-    /// without an error stays as it is.
+    /// Renders the error that an answer carries. Headers that were added to the answer stay. An answer without an error
+    /// is unchanged.
     pub(in crate::http) fn rendered(self, mut response: Response) -> Response {
         let Some(Raised(error)) = response.extensions_mut().remove() else {
             return response;
@@ -53,7 +53,7 @@ impl Refusals {
         rendered
     }
 
-    /// The answer that says an error.
+    /// The answer with the text of an error.
     pub(in crate::http) fn answer(self, error: &Error) -> Response {
         let (media, body) = match self {
             Refusals::OAuth => return oauth::rendered(error),

@@ -1,4 +1,4 @@
-//! The body of an answer, with whose end its connection is idle again.
+//! The body of an answer. When it ends, its connection is idle again.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(in crate::http) struct Answer {
     _answering: Answering,
 }
 
-/// Tells the connection's place, when it is dropped, that the request is answered.
+/// When it is dropped, it tells the connection's place that the request is answered.
 struct Answering(Arc<Seat>);
 
 impl Answer {

@@ -44,10 +44,10 @@ const LISTED: [&str; 23] = [
 /// The answer if nothing is stored.
 static ZEROS: LazyLock<Arc<ByType>> = LazyLock::new(|| Arc::new(LISTED.iter().map(|name| (*name, 0)).collect()));
 
-/// How many consents' counts are kept.
+/// The number of consents whose counts are cached.
 const KEPT: usize = 8_192;
 
-/// Counts, and those that were made lately.
+/// Counts, with the recent ones cached.
 pub(in crate::http) struct Counts(Cache<Arc<Scope>, Counted>);
 
 /// The counts of a snapshot. An erasure changes a snapshot's counts.

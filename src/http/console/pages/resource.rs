@@ -114,7 +114,7 @@ pub(in crate::http::console) async fn show(
     page_or_error(&frame, work).await
 }
 
-/// The version asked for. Without one, the newest.
+/// The requested version. Without one, the newest.
 fn chosen(versions: &[Version], wanted: Option<i64>) -> Option<usize> {
     match wanted {
         None => (!versions.is_empty()).then_some(0),

@@ -6,8 +6,8 @@ use super::accept::Accept;
 use crate::http::error::Error;
 use crate::views::Format;
 
-/// The media types, and the formats that match them, in order of preference. The first media type of each format is its
-/// own, which wildcard ranges mean. The others are alternative names.
+/// The media types and their formats, in order of preference. The first media type of each format is its own, and
+/// wildcard ranges mean this one. The others are alternative names.
 const FORMATS: [(Format, &[&str]); 4] = [
     (
         Format::Json,
@@ -24,7 +24,7 @@ const FORMATS: [(Format, &[&str]); 4] = [
     ),
 ];
 
-/// The media types that a view's rows come as, for messages.
+/// The media types of a view's rows, for messages.
 pub(in crate::http) const SERVED: &str =
     "application/json, text/csv, application/x-ndjson and application/vnd.apache.parquet";
 

@@ -229,7 +229,7 @@ impl Begin {
 /// The answer to unsupported methods of an operation.
 pub(in crate::http) async fn other_method(_: Caller, request: Request) -> Response {
     if request.method() == Method::OPTIONS {
-        // The router adds what is allowed.
+        // The router adds the allowed methods.
         return StatusCode::NO_CONTENT.into_response();
     }
     Error::NotSupported(format!(
@@ -239,7 +239,7 @@ pub(in crate::http) async fn other_method(_: Caller, request: Request) -> Respon
     .into_response()
 }
 
-/// The answer of an operation on one stored view.
+/// The answer to an operation on one stored view.
 async fn instance(_: Caller) -> Error {
     Error::NotSupported(
         "no views are kept here: POST the ViewDefinition, or a Parameters resource that holds it, to \
