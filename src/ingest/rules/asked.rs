@@ -11,7 +11,7 @@ const ASKED: [&str; 5] = [
     "PractitionerRole",
 ];
 
-/// Whether rules ask about what a reference `Type/id` leads to.
+/// Whether rules need the target of a reference `Type/id`.
 pub(super) fn is_asked(reference: &str) -> bool {
     let name = reference.split('/').next().unwrap_or_default();
     ASKED.contains(&name)
