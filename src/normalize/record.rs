@@ -14,7 +14,7 @@ pub struct Source {
     pub fhir_base: String,
     /// The prefix of our tags' systems, without a trailing slash.
     pub tag_system_base: String,
-    /// The tags that every record of the source carries, as JSON objects.
+    /// The tags of every record of the source, as JSON objects.
     pub tags: Vec<String>,
 }
 
@@ -26,11 +26,11 @@ pub struct SourceId(pub u32);
 /// tags.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'t> {
-    /// Its resource type.
+    /// The record's resource type.
     pub resource_type: TypeId,
-    /// Its id in the lake.
+    /// The record's id in the lake.
     pub id: &'t str,
-    /// Where it comes from.
+    /// The record's source.
     pub source: SourceId,
     /// The whole resource.
     pub json: Value<'t>,
