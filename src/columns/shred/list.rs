@@ -59,7 +59,7 @@ impl List {
         }
     }
 
-    /// Makes the last row longer, by items without a value.
+    /// Makes the last row longer by items without a value.
     pub(super) fn extend(&mut self, items: usize) {
         if let Some(end) = self.offsets.last_mut() {
             *end += items as i32;

@@ -1,8 +1,8 @@
-//! The search parameters: HL7's 1,375 and those of a folder of SearchParameter resources, and which of them a code
+//! The search parameters: HL7's 1,375 and those of a folder of SearchParameter resources. Decides which of them a code
 //! means for a resource type.
 //!
-//! A parameter defined for a type comes before one inherited from `DomainResource` or `Resource`. Among those of one
-//! type the last added comes first. This file does not parse expressions or compare values.
+//! A parameter defined for a type precedes one inherited from `DomainResource` or `Resource`. Among those of one type
+//! the last added comes first. This file does not parse expressions or compare values.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -19,39 +19,39 @@ use super::parameter_table;
 /// A search parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchParameter {
-    /// Its canonical URL.
+    /// The parameter's canonical URL.
     pub url: Cow<'static, str>,
     /// Its name in a query: `birthdate`.
     pub code: Cow<'static, str>,
     /// How its values are compared.
     pub ty: SearchType,
-    /// The resource types it is defined for. `Resource` and `DomainResource` mean all that specialize them.
+    /// The resource types for which it is defined. `Resource` and `DomainResource` mean all types below them.
     pub bases: Vec<TypeId>,
-    /// For a reference, the types it may point to. Empty if not stated.
+    /// For a reference, its possible target types. Empty if not stated.
     pub targets: Vec<TypeId>,
-    /// The FHIRPath that yields its values, all bases' branches united by `|`. `None` if no expression can say it
-    /// (`_text`).
+    /// The FHIRPath that yields its values, with the branches of all bases united by `|`. `None` if no expression can
+    /// yield them (`_text`).
     pub expression: Option<Cow<'static, str>>,
     /// The parts of a composite, in the order of their values.
     pub components: Vec<Component>,
-    /// Whether several values may be given to choose from (`a,b`), where it is said.
+    /// Whether it accepts alternatives (`a,b`), if stated.
     pub multiple_or: Option<bool>,
-    /// Whether the parameter may be repeated, where it is said.
+    /// Whether the parameter may be repeated, if stated.
     pub multiple_and: Option<bool>,
-    /// The comparators that the definition names; empty where it names none.
+    /// The comparators in the definition. Empty if it names none.
     pub comparators: Vec<Comparator>,
-    /// The modifiers that the definition names; empty where it names none.
+    /// The modifiers in the definition. Empty if it names none.
     pub modifiers: Vec<Modifier>,
-    /// How the found values relate to the given value.
+    /// How the found values relate to the requested value.
     pub usage: Usage,
 }
 
 /// One part of a composite parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Component {
-    /// The URL of the parameter that says how the part is compared.
+    /// The URL of the parameter that defines how the part is compared.
     pub definition: Cow<'static, str>,
-    /// The FHIRPath of the part, evaluated on what the composite's own expression yields.
+    /// The FHIRPath of the part, evaluated on the results of the composite's own expression.
     pub expression: Cow<'static, str>,
 }
 
@@ -107,25 +107,25 @@ codes! {
 }
 
 codes! {
-    /// How the values of a parameter relate to the value given (`xpathUsage`).
+    /// How the values of a parameter relate to the requested value (`xpathUsage`).
     Usage {
-        /// They are compared as they are.
+        /// They are compared unchanged.
         Normal = "normal",
         /// They sound alike.
         Phonetic = "phonetic",
         /// The values are near.
         Nearby = "nearby",
-        /// They lie within a distance.
+        /// They are within a distance.
         Distance = "distance",
-        /// None of these.
+        /// Another relation.
         Other = "other",
     }
 }
 
-/// The search parameters of a running engine. Cheap to share; never changed once made.
+/// The search parameters of a running engine. Cheap to share. Never changed after they are made.
 #[derive(Clone, Debug)]
 pub struct SearchParameters {
-    /// All, in the order they were added; one per URL.
+    /// All parameters, in the order in which they were added. One per URL.
     all: Vec<Arc<SearchParameter>>,
     urls: FxHashMap<Cow<'static, str>, usize>,
     /// By [`TypeId::index`], sorted by code, one per code.
@@ -147,7 +147,7 @@ impl SearchParameters {
         self.with(parameter_folder::read(folder)?)
     }
 
-    /// The parameter that `code` means for resources of type `ty`, inherited ones included.
+    /// The parameter of `code` for resources of type `ty`, including inherited ones.
     pub fn get(&self, ty: TypeId, code: &str) -> Option<&Arc<SearchParameter>> {
         let of_type = &self.types[ty.index()];
         of_type
@@ -156,17 +156,17 @@ impl SearchParameters {
             .map(|at| &of_type[at])
     }
 
-    /// The parameter of this URL, whether or not another has taken its code.
+    /// The parameter with this URL, even if another one has its code.
     pub fn by_url(&self, url: &str) -> Option<&Arc<SearchParameter>> {
         self.urls.get(url).map(|at| &self.all[*at])
     }
 
-    /// The parameters of resources of type `ty`, inherited ones included, sorted by code.
+    /// The parameters of resources of type `ty`, including inherited ones, sorted by code.
     pub fn of(&self, ty: TypeId) -> impl ExactSizeIterator<Item = &Arc<SearchParameter>> {
         self.types[ty.index()].iter()
     }
 
-    /// All parameters, including those whose code another has taken.
+    /// All parameters, including those whose code another one has.
     pub fn all(&self) -> impl ExactSizeIterator<Item = &Arc<SearchParameter>> {
         self.all.iter()
     }

@@ -17,13 +17,13 @@ impl TypeId {
         TypeId(u16::try_from(index).expect("there are fewer than 65,536 types"))
     }
 
-    /// Its place among all types, from 0 to [`Facts::len`] exclusive, for tables with a row per type.
+    /// The type's index among all types, from 0 to [`Facts::len`] exclusive, for tables with a row per type.
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
 }
 
-/// What sort of type a [`TypeDef`] is.
+/// The kind of a [`TypeDef`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A primitive data type such as `dateTime`.
@@ -67,13 +67,13 @@ pub enum Primitive {
 pub struct TypeDef {
     /// `Patient`, `HumanName`, `dateTime`, or the path of a backbone element.
     pub name: &'static str,
-    /// What sort of type this is.
+    /// The type's kind.
     pub kind: Kind,
-    /// The type it specializes. `None` for `Element` and `Resource`.
+    /// The type that it specializes. `None` for `Element` and `Resource`.
     pub base: Option<TypeId>,
     /// `Resource`, `DomainResource`, `Element`, `BackboneElement`.
     pub is_abstract: bool,
-    /// All elements, `id` and `extension` included; for primitives none but `id` and `extension`.
+    /// All elements, including `id` and `extension`. Primitives have only these two.
     pub elements: Vec<Element>,
 }
 
@@ -82,9 +82,9 @@ pub struct TypeDef {
 pub struct Element {
     /// The name without `[x]`: `value`, `birthDate`.
     pub name: &'static str,
-    /// The possible types; several only for a choice element. `Resource` stands for any resource.
+    /// The possible types. Only a choice element has several. `Resource` means any resource.
     pub types: Vec<TypeId>,
-    /// If `types` contains Reference or canonical: the resource types it may point to. Empty means any.
+    /// If `types` contains Reference or canonical: the possible target types. Empty means any.
     pub targets: Vec<TypeId>,
     /// `true` for `name[x]`, stored and serialized as `nameType`.
     pub choice: bool,
@@ -96,21 +96,21 @@ pub struct Element {
     pub summary: bool,
     /// A modifier element.
     pub modifier: bool,
-    /// A `code` whose required value set has the code `unknown`.
+    /// Whether it is a `code` whose required value set has the code `unknown`.
     pub has_unknown: bool,
-    /// For a `code` whose value set is required and draws on one code system, the URL of that: the system that its
-    /// values have without saying so.
+    /// For a `code` with a required value set from one code system: the URL of that system. Its values have this system
+    /// without stating it.
     pub code_system: Option<&'static str>,
     /// Place among its siblings in the definition, starting at 1.
     pub ordinal: u16,
 }
 
-/// What a JSON property name means inside a type.
+/// The meaning of a JSON property name inside a type.
 #[derive(Clone, Copy, Debug)]
 pub struct Child<'a> {
     /// The element.
     pub element: &'a Element,
-    /// Its type here: for a choice the one the property name ends in.
+    /// The type here. For a choice, the type in the property's suffix.
     pub ty: TypeId,
 }
 
@@ -167,7 +167,7 @@ impl Facts {
         })
     }
 
-    /// The element whose FHIRPath name is `name` (`value` for `value[x]`).
+    /// The element with the FHIRPath name `name` (`value` for `value[x]`).
     pub fn element(&self, ty: TypeId, name: &str) -> Option<&Element> {
         self.get(ty).elements.iter().find(|element| element.name == name)
     }
@@ -192,7 +192,7 @@ impl Facts {
         (index < self.len()).then(|| TypeId::new(index))
     }
 
-    /// How many types there are: one more than the greatest [`TypeId::index`].
+    /// The number of types: one more than the greatest [`TypeId::index`].
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.types.len()
@@ -244,8 +244,8 @@ mod tests {
             Some("http://hl7.org/fhir/observation-status")
         );
         assert_eq!(system("Attachment", "contentType"), Some("urn:ietf:bcp:13"));
-        // These have no system: the binding is only preferred, the element is no code, or its value set draws on
-        // several systems.
+        // These have no system: the binding is only preferred, the element is no code, or its value set uses several
+        // systems.
         assert_eq!(system("Patient", "language"), None);
         assert_eq!(system("Patient", "maritalStatus"), None);
         assert_eq!(system("Timing.repeat", "when"), None);
