@@ -1,4 +1,4 @@
-//! Puts a code system together, concept by concept, in whatever order a file has them.
+//! Builds a code system, concept by concept, in any order of the file.
 
 use super::super::codes::ndc::Ndcs;
 use super::super::error::TerminologyError;
@@ -43,12 +43,12 @@ impl Builder {
         self.head.version = version;
     }
 
-    /// Says that a code that is not here is not in the system.
+    /// Declares the system complete: a missing code is not in it.
     pub(in crate::terminology) fn set_complete(&mut self) {
         self.head.complete = true;
     }
 
-    /// Says that a code that is not here may be in the system.
+    /// Declares the system partial: a missing code may be in it.
     pub(in crate::terminology) fn set_partial(&mut self) {
         self.head.complete = false;
     }
@@ -59,7 +59,7 @@ impl Builder {
         }
     }
 
-    /// The place of a code; it is added if it is not there. Returns whether it was added.
+    /// The index of a code. Adds the code if it is missing. Returns whether it was added.
     pub(in crate::terminology) fn concept(&mut self, code: &str) -> Result<(u32, bool), TerminologyError> {
         if let Some(place) = self.place(code) {
             return Ok((place, false));
@@ -103,7 +103,7 @@ impl Builder {
         }
     }
 
-    /// Gives a concept a property.
+    /// Adds a property to a concept.
     pub(in crate::terminology) fn property(
         &mut self,
         place: u32,
@@ -113,12 +113,12 @@ impl Builder {
         self.properties.add(place, name, value).ok_or_else(|| self.full())
     }
 
-    /// Says that an NDC, as a number of 11 digits, belongs to a concept.
+    /// Assigns an NDC, as a number of 11 digits, to a concept.
     pub(in crate::terminology) fn ndc(&mut self, ndc: u64, place: u32) {
         self.ndcs.push((ndc, place));
     }
 
-    /// The properties that were given, by name: place and value.
+    /// The properties with this name so far: index and value.
     pub(in crate::terminology) fn given(&self, name: &str) -> Vec<(u32, String)> {
         self.properties.named(name)
     }

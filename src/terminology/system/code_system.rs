@@ -1,4 +1,4 @@
-//! A code system's concepts in columns: their place in the hierarchy, and their properties.
+//! A code system's concepts in columns, with their hierarchy and their properties.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher};
@@ -23,7 +23,7 @@ pub(in crate::terminology) struct Head {
     pub(in crate::terminology) case_sensitive: bool,
     /// Whether a code that is not here is not in the system.
     pub(in crate::terminology) complete: bool,
-    /// Whether the hierarchy says that a concept is a kind of those above it.
+    /// Whether a concept is a kind of the concepts above it.
     pub(in crate::terminology) subsuming: bool,
 }
 
@@ -48,12 +48,12 @@ impl Head {
     }
 }
 
-/// How much a code system says of its concepts.
+/// How much a code system contains about its concepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
     /// Concepts with a display.
     pub displays: u64,
-    /// Pairs of a concept and one right above it.
+    /// Pairs of a concept and one directly above it.
     pub parents: u64,
     /// Values of properties.
     pub properties: u64,
@@ -61,13 +61,13 @@ pub struct Contents {
     pub ndcs: u64,
 }
 
-/// A code system. Codes, displays and properties are in columns, in order of the codes. A hash table of 4-byte indices
-/// leads from a code to its place.
+/// A code system. Codes, displays and properties are in columns, in the order of the codes. A hash table of 4-byte
+/// indexes leads from a code to its index.
 #[derive(Debug)]
 pub struct CodeSystem {
     head: Head,
     codes: Texts,
-    /// Empty for a concept without one.
+    /// Empty for a concept without a display.
     displays: Texts,
     index: CodeIndex,
     parents: Links,
@@ -76,7 +76,7 @@ pub struct CodeSystem {
     ndcs: Ndcs,
 }
 
-/// How to recognize a hierarchy property if its code does not tell.
+/// The URI that marks a property as a link to parents, whatever its code.
 const PARENT_URI: &str = "http://hl7.org/fhir/concept-properties#parent";
 const CHILD_URI: &str = "http://hl7.org/fhir/concept-properties#child";
 
@@ -110,7 +110,7 @@ impl CodeSystem {
         }
     }
 
-    /// Takes a CodeSystem resource.
+    /// Converts a CodeSystem resource.
     pub(in crate::terminology) fn from_raw(raw: raw::CodeSystem) -> Result<CodeSystem, TerminologyError> {
         let named = |uri: &str, names: &[&str]| -> FxHashSet<String> {
             let by_uri = raw.property.iter().filter(|kind| kind.uri.as_deref() == Some(uri));
@@ -143,7 +143,7 @@ impl CodeSystem {
         builder.finish()
     }
 
-    /// Its canonical URL.
+    /// The system's canonical URL.
     pub fn url(&self) -> &str {
         &self.head.url
     }
@@ -153,7 +153,7 @@ impl CodeSystem {
         self.head.version.as_deref()
     }
 
-    /// How many concepts it has.
+    /// The number of concepts.
     pub fn len(&self) -> usize {
         self.codes.len()
     }
@@ -163,7 +163,7 @@ impl CodeSystem {
         self.len() == 0
     }
 
-    /// Whether the code belongs to the system. `None` if it is not found and only a part of the system is given.
+    /// Whether the code belongs to the system. `None` if it is not found and only a part of the system is loaded.
     pub fn contains(&self, code: &str) -> Option<bool> {
         match self.place(code) {
             Some(_) => Some(true),
@@ -189,7 +189,7 @@ impl CodeSystem {
         place.map_or_else(Vec::new, |place| self.properties.of(place).collect())
     }
 
-    /// Whether `code` is `descendant` or an ancestor of it. `None` if the system does not tell.
+    /// Whether `code` is `descendant` or an ancestor of it. `None` if the system does not decide.
     pub fn subsumes(&self, code: &str, descendant: &str) -> Option<bool> {
         if self.same(code, descendant) {
             return Some(true);
@@ -214,7 +214,7 @@ impl CodeSystem {
         texts + links + self.index.size() + self.properties.size() + self.ndcs.size()
     }
 
-    /// How much it says of its concepts.
+    /// How much it contains about its concepts.
     pub fn contents(&self) -> Contents {
         let displays = self.displays.iter().filter(|display| !display.is_empty());
         Contents {
@@ -280,7 +280,7 @@ impl CodeSystem {
     }
 }
 
-/// Takes the concepts out of their nesting.
+/// Flattens nested concepts.
 fn gather(builder: &mut Builder, concepts: Vec<raw::Concept>) -> Result<(), TerminologyError> {
     let mut waiting: Vec<(raw::Concept, Option<u32>)> = concepts.into_iter().map(|concept| (concept, None)).collect();
     while let Some((concept, parent)) = waiting.pop() {

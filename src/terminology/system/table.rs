@@ -187,7 +187,7 @@ pub(in crate::terminology) fn read(file: Bytes) -> Result<CodeSystem, ParquetErr
 struct Reading {
     codes: Texts,
     displays: Texts,
-    /// The codes of parents, and whose parents they are.
+    /// The codes of parents, and for each the concepts below it.
     parents: Texts,
     children: Vec<u32>,
     properties: PropertiesBuilder,
