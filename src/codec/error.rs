@@ -10,7 +10,7 @@ use crate::views::ViewError;
 /// A plan that does not travel.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
-    /// The bytes are not what this lake has signed.
+    /// This lake has not signed these bytes.
     #[error("this is no plan of this lake, or it was altered")]
     Altered,
     /// The bytes have another version than this program reads.
@@ -22,7 +22,7 @@ pub enum CodecError {
     /// The plan is nested too deeply to be read again.
     #[error("the plan is nested too deeply to be written")]
     Deep,
-    /// A part of the plan is not of the form that is written here.
+    /// A part of the plan has an unknown form.
     #[error("{0} of the plan is of another form")]
     Form(&'static str),
     /// A part of a search.
@@ -43,7 +43,7 @@ pub enum CodecError {
 }
 
 impl CodecError {
-    /// Whether the plan that was given is at fault.
+    /// Whether the given plan is wrong.
     pub fn is_input(&self) -> bool {
         match self {
             CodecError::Lake(error) => matches!(error, LakeError::SnapshotGone(_)),

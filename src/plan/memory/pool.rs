@@ -1,4 +1,4 @@
-//! The memory that operators of all plans share, and the disk that sorts fall back on.
+//! The memory that operators of all plans share, and the disk to which sorts spill.
 
 use std::sync::{Arc, LazyLock};
 
@@ -16,7 +16,7 @@ const SPILLED: u64 = 32 << 30;
 /// The memory that all plans share. A sort that gets no more memory continues in sealed files of the system's temporary
 /// folder, which are removed with it. An operator that cannot spill fails.
 pub fn runtime() -> Arc<RuntimeEnv> {
-    // Folders are made when something is first put there, so that nothing of this can fail.
+    // Folders are made at their first use, so this cannot fail.
     static RUNTIME: LazyLock<Arc<RuntimeEnv>> = LazyLock::new(|| bounded(MEMORY, SPILLED).unwrap_or_default());
     RUNTIME.clone()
 }
