@@ -72,17 +72,17 @@ impl Memory {
         Memory { seen, task }
     }
 
-    /// All that was seen.
+    /// All samples.
     pub(in crate::bench) fn samples(&self) -> Vec<MemoryAt> {
         lock(&self.seen).clone()
     }
 
-    /// The highest value so far, if there is one.
+    /// The maximum so far, if there is one.
     pub(in crate::bench) fn peak(&self) -> Option<u64> {
         lock(&self.seen).iter().map(|sample| sample.bytes).max()
     }
 
-    /// What was seen last.
+    /// The last sample.
     pub(in crate::bench) fn last(&self) -> Option<u64> {
         lock(&self.seen).last().map(|sample| sample.bytes)
     }
