@@ -57,7 +57,7 @@ impl Sink {
             return Ok(Sink::Stdout(std::io::stdout().lock()));
         }
         match std::fs::metadata(path) {
-            // Where a link leads to a file, that is written and the link stays.
+            // If a link leads to a file, the file is written and the link stays.
             Ok(found) if found.is_file() => Part::new(path, &path.canonicalize().map_err(failed)?).map(Sink::File),
             Ok(_) => {
                 let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
