@@ -53,7 +53,7 @@ impl AttachmentContent {
         &self.trailer.sha256
     }
 
-    /// Holds a part against its checksums, without keeping it.
+    /// Verifies a part against its checksums, without returning it.
     pub fn verify(&self, part: &Range) -> io::Result<()> {
         let mut at = part.start;
         while at < part.end {

@@ -24,7 +24,7 @@ pub struct Attached {
     pub content: Option<AttachmentContent>,
 }
 
-/// An attachment that a sync has brought before.
+/// An attachment that an earlier sync stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptAttachment {
     /// Its number in the catalog.
@@ -81,7 +81,7 @@ impl Lake {
         }
     }
 
-    /// Whether a file came by an authorization that the scope has.
+    /// Whether a sync of one of the scope's authorizations stored a file.
     fn is_shown(&self, found: &StoredAttachment, scope: &Scope) -> bool {
         scope.patient.as_ref().is_none_or(|patient| {
             patient.owners.contains(&found.owner) && found.is_of(&patient.authorizations, self.owner_key())

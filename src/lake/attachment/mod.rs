@@ -36,10 +36,10 @@ const SUFFIX: &str = ".attachment";
 pub(super) const TABLE: &str = "Binary";
 /// The end of a tag's system if the tag's code is the SHA-256 of the file, as hexadecimal digits.
 pub const CONTENT_TAG: &str = "ContentSha256";
-/// Each piece of this many bytes has a checksum of its own.
+/// Each piece of this many bytes has its own checksum.
 const BLOCK: usize = 64 << 10;
 
-/// How the names of an owner's files begin.
+/// The beginning of the names of an owner's files.
 pub(super) fn name_begin(key: OwnerKey, mode: Mode, application: &str, owner: i64) -> String {
     format!("{:016x}", key.seal(&(mode.schema(), application, owner)))
 }

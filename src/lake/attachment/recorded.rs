@@ -52,7 +52,7 @@ impl Contents {
 /// The contents as a row of the catalog holds them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::lake) enum Recorded {
-    /// Of a file in clear.
+    /// For a clear file.
     Clear(Contents),
     /// Of a sealed file.
     Sealed {

@@ -1,14 +1,13 @@
-//! An attachment in a sealed lake: its bytes in pieces, each encrypted on its own (AES-256-GCM) under a key of the
-//! file's, so that any part can be read without the rest. What is said of the attachment at the file's end is
-//! encrypted likewise.
+//! An attachment in a sealed lake: its bytes in pieces, each encrypted on its own (AES-256-GCM) under the file's key,
+//! so that any part can be read without the rest. The trailer at the file's end is encrypted likewise.
 //!
 //! ```text
 //! TABATT2\n | id of the key, 16 bytes | pieces | sealed trailer | its length, u32 | TABATT2\n
 //! a piece, and the trailer:  nonce, 12 bytes | encrypted bytes | tag, 16 bytes
 //! ```
 //!
-//! Each piece is authenticated with the key's id, its number and whether it is the last one; the trailer with how
-//! many bytes there are. So a file that was cut off, or whose pieces were exchanged for others, does not open.
+//! Each piece is authenticated with the key's id, its number and whether it is the last one, and the trailer with the
+//! number of bytes. So a file that was cut off, or whose pieces were exchanged for others, does not open.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};

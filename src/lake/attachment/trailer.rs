@@ -40,7 +40,7 @@ pub(in crate::lake) struct Trailer {
     pub(in crate::lake) sha1: String,
     /// Tells the next sync that it need not fetch the attachment again.
     pub(in crate::lake) origin: String,
-    /// The time of the snapshot that it began with, in microseconds since 1970.
+    /// The time of its first snapshot, in microseconds since 1970.
     pub(in crate::lake) time: i64,
 }
 

@@ -121,7 +121,7 @@ impl AttachmentWriter {
         }
     }
 
-    /// How many bytes it has by now.
+    /// How many bytes it has so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

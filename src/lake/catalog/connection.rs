@@ -57,7 +57,7 @@ pub(in crate::lake) fn cut_off(path: &Path) -> Result<Option<String>, LakeError>
     let length = file.metadata().map_err(LakeError::io("read", path))?.len();
     let mut header = [0; HEADER_BYTES];
     if file.read_exact(&mut header).is_err() {
-        // SQLite refuses a file without a whole header by itself.
+        // SQLite itself refuses a file without a complete header.
         return Ok(None);
     }
     let number = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
@@ -93,6 +93,6 @@ pub(in crate::lake) fn open_writer(path: &Path) -> Result<Connection, LakeError>
 /// Writes a whole copy of the catalog, without a log, to a path that does not exist yet.
 pub(in crate::lake) fn copy(reader: &Connection, to: &Path) -> Result<(), LakeError> {
     reader.execute("VACUUM INTO ?1", [to.to_string_lossy()])?;
-    // Connections that read it expect the journal mode that the writer sets.
+    // Readers' connections expect the journal mode that the writer sets.
     open_writer(to).map(drop)
 }

@@ -84,7 +84,7 @@ pub(in crate::lake) fn make(folder: &Folder, now: i64, key: OwnerKey) -> Result<
     made.map_err(LakeError::io("create", &path))?;
     let mut connection = open_writer(&path)?;
     fill(&mut connection, now, key, folder.keys().seals())?;
-    // Closing folds the write-ahead log into the file.
+    // Closing moves the write-ahead log into the file.
     connection.close().map_err(|(_, error)| error)?;
     let synced = std::fs::File::open(&path).and_then(|file| file.sync_all());
     synced.map_err(LakeError::io("sync", &path))?;

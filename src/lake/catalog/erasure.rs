@@ -24,7 +24,7 @@ use crate::lake::seal::{FileKey, Keys};
 /// table of erasures.
 const EPOCH_KEY: &str = "tabularium.erasures";
 
-/// Erasures that are recorded and not finished.
+/// Recorded and unfinished erasures.
 const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS tabularium_erasure (erasure_id INTEGER PRIMARY KEY, mode VARCHAR NOT NULL, application VARCHAR NOT NULL, owners VARCHAR NOT NULL, patients VARCHAR NOT NULL, authorizations VARCHAR NOT NULL, first_file BIGINT NOT NULL)";
 
@@ -64,7 +64,7 @@ pub(in crate::lake) struct Exchange<'a> {
     pub(in crate::lake) deletes: Vec<NewPeriod>,
 }
 
-/// A delete file with the snapshots it is for.
+/// A delete file with its snapshots.
 #[derive(Debug)]
 pub(in crate::lake) struct NewPeriod {
     pub(in crate::lake) begin: u64,
@@ -371,7 +371,7 @@ fn min_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &Writte
         )
         .optional()?;
     Ok(match previous {
-        // Below all owners that people have.
+        // Below all owners of people.
         None => before.min(2),
         Some((_, _, greatest)) if greatest < before => greatest + 1,
         Some((id, least, _)) if id < exchange.id => least,

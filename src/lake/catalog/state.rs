@@ -20,7 +20,7 @@ use crate::lake::owners::owner::OwnerKey;
 pub(in crate::lake) struct CatalogState {
     /// The newest snapshot: a commit raises it.
     pub(in crate::lake) newest: u64,
-    /// How often an erasure was recorded or finished.
+    /// How many times an erasure was recorded or finished.
     pub(in crate::lake) erasures: u64,
     /// The oldest snapshot: an expiry raises it.
     pub(in crate::lake) oldest: u64,

@@ -49,7 +49,7 @@ pub struct Adopted {
     /// Files whose rows are all in other files too, or that the old catalog had released. They were moved to
     /// `data/.orphans`.
     pub moved_aside: u64,
-    /// Files from before an erasure that was not over: removed.
+    /// Files from before an unfinished erasure. They were removed.
     pub removed: u64,
     /// Unfinished erasures. They were recorded again, so the next writer finishes them.
     pub erasures: u64,
@@ -273,7 +273,7 @@ fn given_up(connection: &Connection, folder: &Folder) -> Result<FxHashSet<PathBu
     Ok(scheduled)
 }
 
-/// The key that the owners in the files were made with.
+/// The key that hashed the owners in the files.
 fn owner_key(folder: &Folder, old: &Old, mark: Option<&Mark>, tables: &[Table]) -> Result<OwnerKey, LakeError> {
     let marked = mark.and_then(Mark::owner_key);
     let found = || catalog::find_owner_key(&std::fs::read(folder.catalog()).ok()?);

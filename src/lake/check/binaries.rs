@@ -20,7 +20,7 @@ use crate::lake::seal::Keys;
 use crate::lake::snapshot::DataFile;
 use crate::lake::store::folder::Folder;
 
-/// Rows decoded at a time.
+/// The number of rows decoded at a time.
 const BATCH_ROWS: usize = 1_024;
 const COLUMNS: [&str; 4] = ["id", "application", "authorization", "resource"];
 
@@ -45,7 +45,7 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
     let tables = snapshot.tables.values();
     for table in tables.filter(|table| facts().get(table.ty).name == TABLE) {
         for file in &table.files {
-            // The faults of a file that cannot be read is found elsewhere.
+            // Another check reports the faults of an unreadable file.
             let Ok(rows) = rows(file, folder.keys()) else {
                 are_all_read = false;
                 continue;

@@ -18,7 +18,7 @@ use crate::lake::file::{CheckedFile, LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY};
 use crate::lake::owners::owner::{APPLICATION_ONLY, OwnerKey};
 use crate::lake::seal::Keys;
 
-/// Rows decoded at a time.
+/// The number of rows decoded at a time.
 const BATCH_ROWS: usize = 1_024;
 
 /// A data file that was read completely.

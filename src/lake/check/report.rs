@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// How much a check does with each data file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// Holds every byte against the file's checksums.
+    /// Compares every byte with the file's checksums.
     Checksums,
     /// Also decodes each row, and compares each resource with its digest.
     Rows,
@@ -46,7 +46,7 @@ impl Report {
 /// A fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The file it is wrong with.
+    /// The file with the fault.
     pub path: PathBuf,
     /// The kind of fault.
     pub problem: Problem,
@@ -72,7 +72,7 @@ pub enum Problem {
     Unreadable(String),
     /// The file is readable but differs from the catalog's record, with the difference as a clause.
     Contents(String),
-    /// The catalog does not name it.
+    /// The catalog does not name the file.
     Unnamed,
 }
 

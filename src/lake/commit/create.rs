@@ -24,7 +24,7 @@ impl Lake {
         match Lake::open_with(dir, options.clone()) {
             // An empty lake is sealed as requested.
             Err(LakeError::Missing(_) | LakeError::OtherKind { .. }) => match Lake::create_with(dir, options.clone()) {
-                // Another process is making it, or has made it and writes already.
+                // Another process is making the lake, or has made it and is writing already.
                 Err(LakeError::Busy { .. }) if folder(dir)?.has_catalog() => Lake::open_with(dir, options),
                 made => made,
             },

@@ -29,7 +29,7 @@ pub(in crate::lake) struct Mark {
     /// The digest of the catalog's rows, as hexadecimal digits. `None` until the first digest is written.
     rows_digest: Option<String>,
     owner_key: String,
-    /// Whether a writer still has to destroy keys of a sealed lake.
+    /// Whether a writer must still destroy keys of a sealed lake.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     keys_to_destroy: bool,
     /// Set while files of both kinds may exist: whether new files are sealed. `None` if all files are of one kind.
@@ -75,7 +75,7 @@ impl Unfinished {
 }
 
 impl Mark {
-    /// The mark of a catalog that is about to be made.
+    /// The mark of a future catalog.
     pub(in crate::lake) fn of_new(key: OwnerKey) -> Mark {
         Mark {
             newest_snapshot: 0,
@@ -166,23 +166,23 @@ impl Mark {
         self.unfinished_erasures.iter().filter_map(Unfinished::intent).collect()
     }
 
-    /// The newest snapshot, and how often an erasure was recorded or finished.
+    /// The newest snapshot, and how many times an erasure was recorded or finished.
     pub(in crate::lake) fn counts(&self) -> (u64, u64) {
         (self.newest_snapshot, self.erasures)
     }
 
-    /// Whether keys of a sealed lake are to be destroyed.
+    /// Whether keys of a sealed lake must be destroyed.
     pub(in crate::lake) fn has_keys_to_destroy(&self) -> bool {
         self.keys_to_destroy
     }
 
-    /// The kind of the lake while a conversion is under way.
+    /// The kind of the lake during a conversion.
     pub(in crate::lake) fn halfway(&self) -> Option<Kind> {
         let is_sealing = self.is_sealing?;
         Some(if is_sealing { Kind::Sealing } else { Kind::Unsealing })
     }
 
-    /// The owner key that it keeps.
+    /// The owner key in the mark.
     pub(in crate::lake) fn owner_key(&self) -> Option<OwnerKey> {
         OwnerKey::from_hex(&self.owner_key)
     }

@@ -23,7 +23,7 @@ pub(in crate::lake) struct Trace {
     /// The digest of the catalog's rows.
     pub(in crate::lake) digest: u64,
     pub(in crate::lake) mark: Mark,
-    /// When all was looked at.
+    /// When everything was last checked.
     pub(in crate::lake) checked: Instant,
 }
 
@@ -38,7 +38,7 @@ pub(in crate::lake) struct FileTrace {
 }
 
 impl Trace {
-    /// The present state of the folder.
+    /// The current state of the folder.
     pub(in crate::lake) fn of(folder: &Folder, digest: u64, mark: Mark, checked: Instant) -> Trace {
         Trace {
             files: files(folder),

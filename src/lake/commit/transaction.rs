@@ -274,7 +274,7 @@ impl<'w> Transaction<'w> {
         inserted?;
         self.is_unsure = false;
         let snapshot = self.writer.publish(&self.base)?;
-        // Not only at the writer's end: it may be killed.
+        // Do this now and not only at the writer's end, because the writer may be killed.
         self.writer.mark_commit();
         Ok(snapshot)
     }
@@ -447,7 +447,7 @@ pub(in crate::lake) fn sync_files(paths: &[PathBuf]) -> Result<(), LakeError> {
                 return Ok(());
             };
             match std::fs::File::open(path) {
-                // A path that was handed out and not used.
+                // A path that was returned and not used.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 file => file
                     .and_then(|file| file.sync_all())

@@ -34,17 +34,17 @@ pub struct LakeWriter {
     pub(in crate::lake) connection: Connection,
     /// The mark beside the catalog.
     mark: Option<Mark>,
-    /// When catalog and files were last compared with each other.
+    /// When catalog and files were last compared.
     checked: Instant,
     /// Whether there may be files that no snapshot names.
     pub(in crate::lake) leaves_orphans: bool,
     /// When erasures were recorded whose files all still exist.
     pub(in crate::lake) recorded: Option<Instant>,
-    /// How long after that other processes are sure to know.
+    /// The time after which other processes certainly know of it.
     pub(in crate::lake) notice: Duration,
     /// The ids that this writer has erased.
     pub(in crate::lake) erased_ids: ErasedIds,
-    /// Erasures that an earlier writer had begun.
+    /// Erasures that an earlier writer began.
     pub(in crate::lake) resumed: Vec<(Intent, Erased)>,
     /// Whether it repeats erasures of the ledger.
     pub(in crate::lake) erases_again: bool,
@@ -94,7 +94,7 @@ impl LakeWriter {
         if !is_known && let Err(error) = writer.sweep_keys() {
             tracing::warn!(%error, "keys of an interrupted writer could not be destroyed; the next writer tries again");
         }
-        // Before any commit: finished erasures must not apply to new rows.
+        // Do this before any commit: finished erasures must not apply to new rows.
         writer.note_erasures();
         Ok(writer)
     }

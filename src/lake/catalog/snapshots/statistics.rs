@@ -118,12 +118,12 @@ pub(in crate::lake::catalog) fn widen(
     for file in &commit.files {
         let bounds = file_bounds(commit.layout, file.written);
         if file.written.key.is_some() {
-            // A sealed lake tells of no other columns.
+            // A sealed lake has no statistics of other columns.
             now.retain(|column, _| bounds.contains_key(column));
         }
         for (column, statistics) in &mut now {
             let in_file = file.written.columns.iter().find(|in_file| in_file.id == *column);
-            // A file without the column is null throughout.
+            // A file without the column holds only nulls.
             statistics.null |= in_file.is_none_or(|column| column.nulls > 0);
             if let Some(bounds) = bounds.get(column) {
                 statistics.bounds = Some(statistics.bounds.map_or(*bounds, |old| old.union(*bounds)));
