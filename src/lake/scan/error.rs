@@ -20,7 +20,7 @@ pub enum ScanError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// A data file is not the Parquet file that the catalog promises.
+    /// A data file is not the Parquet file that the catalog describes.
     #[error("{path} is damaged")]
     Parquet {
         /// The file.
@@ -36,7 +36,7 @@ pub enum ScanError {
         /// A column or an index.
         what: &'static str,
     },
-    /// Columns could not be brought to the table's types.
+    /// Columns could not be converted to the table's types.
     #[error("columns do not fit the table's layout")]
     Columns(#[from] ArrowError),
     /// A delete file could not be read.

@@ -68,7 +68,7 @@ pub fn function(predicate: Arc<dyn Predicate>) -> ScalarUDF {
     ScalarUDF::from(PredicateFunction {
         name: format!("[{}]", predicate.label()),
         predicate: predicate.into(),
-        // No column that it reads may be stored.
+        // None of the columns that it reads may be stored.
         signature: Signature::one_of(
             vec![TypeSignature::Nullary, TypeSignature::VariadicAny],
             Volatility::Immutable,

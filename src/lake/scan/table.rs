@@ -131,7 +131,7 @@ pub struct ScopedTable {
     pub(super) scope: Arc<Scope>,
     /// Erasures with rows that the snapshot's files may still have and that must be hidden.
     pub(super) erasures: Box<[Arc<Erasure>]>,
-    /// Keeps its files from going away.
+    /// Holds its files open.
     pub(super) held: Option<Arc<Held>>,
     /// Weak, because the watch holds scans, which hold tables.
     pub(super) watch: Weak<Watch>,
@@ -180,7 +180,7 @@ impl ScopedTable {
         self.held.is_some()
     }
 
-    /// How many resources of the type are stored, in any scope.
+    /// The number of stored resources of the type, in any scope.
     pub fn stored(&self) -> u64 {
         self.table.as_ref().map_or(0, |table| table.rows)
     }
@@ -315,7 +315,7 @@ impl ScopedTable {
         self.directory(file, group, |rows| rows.own(&self.scope, owners))
     }
 
-    /// Asks a row group's directory, building it at first.
+    /// Uses a row group's directory. The first call builds it.
     pub(super) fn directory<T>(
         &self,
         file: &Arc<OpenFile>,

@@ -201,7 +201,7 @@ impl OpenFile {
         self.groups[group].ids.get()
     }
 
-    /// The row group's id index; built at first.
+    /// The row group's id index. The first call builds it.
     pub(in crate::lake::scan) fn ids(self: &Arc<Self>, group: usize) -> Result<&IdIndex, ScanError> {
         let slot = &self.groups[group].ids;
         if slot.get().is_none() {
@@ -216,7 +216,7 @@ impl OpenFile {
         self.groups[group].directory.get().is_some()
     }
 
-    /// The row group's system columns, run by run; built at first.
+    /// The row group's system columns as runs. The first call builds them.
     pub(in crate::lake::scan) fn directory(self: &Arc<Self>, group: usize) -> Result<&SystemColumns, ScanError> {
         let slot = &self.groups[group].directory;
         if slot.get().is_none() {
@@ -371,7 +371,7 @@ impl ReadBytes {
         Arc::new(ReadBytes(file.paths.iter().map(|_| AtomicU64::new(0)).collect()))
     }
 
-    /// The values that were read of each leaf.
+    /// The values read of each leaf.
     pub(in crate::lake::scan) fn by_leaf<'a>(&'a self, file: &'a OpenFile) -> impl Iterator<Item = (&'a str, u64)> {
         let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
         file.paths

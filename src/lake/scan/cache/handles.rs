@@ -67,7 +67,7 @@ impl Handles {
         self.kept.len()
     }
 
-    /// The file, opened if it is not open.
+    /// The file. Opens it if it is not open.
     pub(in crate::lake::scan) fn get(&self, path: &Arc<Path>) -> io::Result<Arc<File>> {
         if let Some(file) = self.kept.get(path) {
             return Ok(file);

@@ -5,7 +5,7 @@ use super::super::table::{Row, ScopedTable};
 use super::file::OpenFile;
 use super::memory::Weigh;
 
-/// Names a row in the cache.
+/// The key of a row in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::lake::scan) struct RowKey {
     /// The data file's id.

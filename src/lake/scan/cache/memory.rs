@@ -320,7 +320,7 @@ impl<'a> Named<'a> {
     }
 }
 
-/// How many bytes a cached value holds.
+/// The number of bytes of a cached value.
 pub(in crate::lake::scan) trait Weigh {
     fn weigh(&self) -> u64;
 }
@@ -342,7 +342,7 @@ impl Weighter<Key, Kept> for Bytes {
             Kept::Shared(rows) => rows.weigh(),
             Kept::Row(row) => row.weigh(),
         };
-        // Allocations are rounded up, and the cache has its own book-keeping.
+        // Allocations are rounded up, and the cache has its own overhead.
         let all = key + value;
         all + all / 8 + size_of::<(Key, Kept)>() as u64 + 64
     }

@@ -30,7 +30,7 @@ impl ScopedTable {
         if rows.is_empty() {
             return Ok(Ranges::default());
         }
-        // A few rows are cheaper to decode than the codes of all.
+        // Decoding a few rows is cheaper than reading the codes of all rows.
         let is_most = rows.count() * 4 >= file.groups()[group].rows as usize;
         if is_most
             && condition.any_of.len() <= MAX_ALTERNATIVES

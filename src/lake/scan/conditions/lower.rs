@@ -22,11 +22,11 @@ use super::super::table::ScopedTable;
 use crate::columns::conditions::{Alternative, IdSet, ItemMatch, LeafTest, Necessary, Prune};
 use crate::fhir::storage::{EVERYTHING, LeafSet};
 
-/// System columns of text that are compared with their dictionaries' entries.
+/// System columns of text that are compared through their dictionaries.
 const TEXTS: [&str; 2] = ["id", "patient"];
 /// The function of a struct's element.
 const GET_FIELD: &str = "get_field";
-/// Texts beyond this many are counted in a label.
+/// The maximum number of texts in a label. Further ones are only counted.
 const TEXTS_SHOWN: usize = 4;
 
 /// The filters of a scan, lowered.

@@ -172,7 +172,7 @@ impl<'a> Bounds<'a> {
 /// The statistics of a leaf's values in a row group or a page.
 pub(in crate::lake::scan) struct Extent<'a> {
     bounds: Bounds<'a>,
-    /// How many slots have each definition level.
+    /// The number of slots of each definition level.
     levels: Option<&'a [i64]>,
 }
 
@@ -187,7 +187,7 @@ impl Extent<'_> {
         })
     }
 
-    /// Of a page of a leaf.
+    /// The statistics of a page of a leaf.
     pub(in crate::lake::scan) fn of_page(file: &OpenFile, group: usize, leaf: usize, page: usize) -> Extent<'_> {
         let index = file
             .metadata()

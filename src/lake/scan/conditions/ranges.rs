@@ -71,7 +71,7 @@ impl Ranges {
         all.into_iter().fold(Ranges::default(), Ranges::with)
     }
 
-    /// These less some positions; `gone` ascends.
+    /// These ranges without some positions. `gone` ascends.
     pub(in crate::lake::scan) fn without(&self, gone: &[u32]) -> Ranges {
         let mut left = Ranges::default();
         for range in &self.0 {

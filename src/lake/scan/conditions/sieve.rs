@@ -15,7 +15,7 @@ use super::pruning::{Extent, decimal, prune};
 use super::ranges::Ranges;
 use crate::columns::conditions::Prune;
 
-/// Whether sieving a scan's row groups is worth it.
+/// Whether filtering a scan's row groups pays.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::lake::scan) struct RowPruning {
     asked: usize,

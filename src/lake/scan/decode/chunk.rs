@@ -26,16 +26,16 @@ pub(in crate::lake::scan) struct Chunk<A, F> {
     absent: A,
     column: ColumnDescPtr,
     rows: usize,
-    /// How many slots its pages have together.
+    /// The number of slots of all its pages.
     slots: usize,
     pages: SerializedPageReader<ChunkFile>,
     /// The alternatives that each dictionary entry allows.
     dictionary: Vec<A>,
-    /// The first data page, if that came in place of a dictionary.
+    /// The first data page, if it is in place of a dictionary.
     first: Option<Page>,
     /// Whether all values are entries of the dictionary.
     is_coded: bool,
-    /// Whether it is certain that no item lacks the leaf.
+    /// Whether certainly no item lacks the leaf.
     is_complete: bool,
 }
 
@@ -96,7 +96,7 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
         self.is_coded.then(kinds)
     }
 
-    /// How many lists it is in.
+    /// The number of lists above it.
     pub(in crate::lake::scan) fn repetition(&self) -> i16 {
         self.column.max_rep_level()
     }
@@ -327,7 +327,7 @@ impl<'a> Levels<'a> {
         parts(self.bytes, width, self.count, take)
     }
 
-    /// How many slots have this level.
+    /// The number of slots with this level.
     fn count_of(self, wanted: i16) -> Result<usize, ParquetError> {
         if self.max_level == 0 {
             return Ok(self.count);

@@ -18,7 +18,7 @@ use crate::columns::conditions::hash_id;
 use crate::lake::owners::owner::SHARED;
 use crate::lake::snapshot::DataFile;
 
-/// A row that is looked for.
+/// A requested row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sought {
     /// The resource's id.
@@ -35,7 +35,7 @@ struct Search<'s> {
     sought: &'s [Sought],
     hashes: Vec<u64>,
     found: Vec<PlacedRow>,
-    /// Bytes of resources that may still be read.
+    /// The bytes of resources that may still be read.
     left: usize,
 }
 

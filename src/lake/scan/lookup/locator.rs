@@ -16,7 +16,7 @@ pub const ROW: &str = "__row";
 pub struct Locator {
     /// Id of the data file.
     pub file: u64,
-    /// Position in the file, deleted rows counted.
+    /// Position in the file, counting deleted rows.
     pub row: u32,
 }
 

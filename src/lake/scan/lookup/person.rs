@@ -36,7 +36,7 @@ pub struct PersonRows {
     pub batch: RecordBatch,
 }
 
-/// Names a person's rows in the cache.
+/// The key of a person's rows in the cache.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::lake::scan) struct PersonKey {
     table: u64,

@@ -282,7 +282,7 @@ impl ScopedTable {
         Ok(rows)
     }
 
-    /// Whether the scope shows a row that is not deleted.
+    /// Whether the scope shows the row and it is not deleted.
     pub(in crate::lake::scan) fn shows(
         &self,
         data: &DataFile,

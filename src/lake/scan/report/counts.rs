@@ -23,13 +23,13 @@ pub struct ScanReport {
     pub rows: u64,
     /// How many of these rows were skipped by deletes, scope or page statistics before anything was decoded.
     pub rows_pruned: u64,
-    /// Of the rest, rows that a predicate dropped.
+    /// How many of the rest a predicate dropped.
     pub rows_filtered: u64,
     /// The work of each predicate and exact condition, by its label.
     pub steps: BTreeMap<Arc<str>, FilterStep>,
     /// Rows handed out.
     pub rows_out: u64,
-    /// Bytes read from data files, footers and indexes not counted, by leaf.
+    /// Bytes read from data files by leaf, without footers and indexes.
     pub bytes_by_leaf: BTreeMap<String, u64>,
     /// Time to open files, read footers and choose row groups and pages.
     pub prune_time: Duration,
@@ -46,11 +46,11 @@ pub struct FilterStep {
     pub rows_in: u64,
     /// Rows that it kept.
     pub rows_out: u64,
-    /// Row groups it was asked about.
+    /// Row groups that it checked.
     pub row_groups: usize,
     /// How many of these row groups have no matching row. If possible, their dictionaries alone decide this.
     pub row_groups_emptied: usize,
-    /// Time inside, over all threads.
+    /// The time in it, over all threads.
     pub time: Duration,
 }
 

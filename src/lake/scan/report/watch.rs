@@ -43,7 +43,7 @@ pub struct SeenScan {
     pub leaves: Vec<String>,
     /// The conditions for statistics, if any.
     pub prune: Option<String>,
-    /// To how many owners it is narrowed, if it is.
+    /// The number of owners to which it is narrowed, if it is.
     pub owners: Option<usize>,
     /// How many of the table's files may hold matching rows, by the owners in the catalog and by the start or end of a
     /// page.
@@ -57,7 +57,7 @@ pub struct SeenScan {
 pub struct SeenPerson {
     /// The table's type.
     pub ty: TypeId,
-    /// How many rows are the person's.
+    /// The number of the person's rows.
     pub rows: usize,
     /// Columns from memory.
     pub columns_kept: usize,

@@ -202,7 +202,7 @@ fn cost(ty: &DataType) -> usize {
     }
 }
 
-/// How many lists surround the item type, and that type.
+/// The number of lists around the item type, and that type.
 fn unlist(ty: &DataType) -> (usize, &DataType) {
     match ty {
         DataType::List(item) => {

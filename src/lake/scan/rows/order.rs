@@ -24,7 +24,7 @@ pub struct Order {
     pub descending: bool,
     /// The leaves with the numbers. A row's number is in one of them.
     pub reaches: Vec<Reach>,
-    /// How the sort's filter is understood.
+    /// How to read the sort's filter.
     pub threshold: Threshold,
 }
 
@@ -68,7 +68,7 @@ pub(in crate::lake::scan) enum Best {
 }
 
 impl Order {
-    /// The best that a row group can have.
+    /// The best possible bound of a row group.
     pub(in crate::lake::scan) fn best(&self, file: &OpenFile, group: usize) -> Best {
         let of = |reach: &Reach| self.reach(reach, |leaf| Extent::of_group(file, group, leaf));
         self.reaches.iter().map(of).max().unwrap_or(Best::Unbounded)
@@ -101,7 +101,7 @@ impl Order {
 }
 
 impl Sorted {
-    /// How good a row has to be by now.
+    /// The bound that a row must reach now.
     pub(in crate::lake::scan) fn needed(&self) -> Option<Best> {
         let dynamic = self.filter.downcast_ref::<DynamicFilterPhysicalExpr>()?;
         let number = (self.order.threshold)(&dynamic.current().ok()?)?;

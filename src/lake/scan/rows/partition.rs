@@ -58,7 +58,7 @@ pub(in crate::lake::scan) struct Rows {
     done: Entries,
 }
 
-/// Rows of a row group that are to be read.
+/// The rows of a row group to be read.
 struct Part {
     group: usize,
     /// By position in the row group.

@@ -179,7 +179,7 @@ impl Scan {
         files
     }
 
-    /// The part of the table that it is of.
+    /// The scanned part of the table.
     pub(in crate::lake::scan) fn span(&self) -> Span {
         self.span
     }
@@ -188,7 +188,7 @@ impl Scan {
         Ends::of(&self.span, self.table.table.as_deref())
     }
 
-    /// The owners that it is narrowed to.
+    /// The owners to which it is narrowed.
     pub(in crate::lake::scan) fn owners(&self) -> Option<&[i64]> {
         self.owners.as_ref().map(OwnerSet::all)
     }

@@ -20,7 +20,7 @@ use super::super::report::counts::ScanReport;
 use super::resolved::Scan;
 use crate::fhir::storage::NUMBER;
 
-/// Rows per batch handed out.
+/// The number of rows per returned batch.
 pub(in crate::lake::scan) const BATCH: usize = 8192;
 
 /// A row group whose rows are being returned.

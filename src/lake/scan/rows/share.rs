@@ -21,7 +21,7 @@ pub fn processors() -> usize {
     *PROCESSORS
 }
 
-/// How a scan's rows are dealt out.
+/// How a scan's rows are split.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::lake::scan) struct Shares {
     rows: u64,

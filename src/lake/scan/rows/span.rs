@@ -10,9 +10,9 @@ use crate::lake::snapshot::{DataFile, TableSnapshot};
 /// A span of a table's rows in the table's order. The default is the whole table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// The first row that belongs to it.
+    /// The first row in it.
     pub from: Option<Locator>,
-    /// The first row that does not.
+    /// The first row after it.
     pub until: Option<Locator>,
 }
 
@@ -82,7 +82,7 @@ impl Ends {
         }
     }
 
-    /// Whether rows of a file may belong to the stretch.
+    /// Whether rows of a file may belong to the span.
     pub(in crate::lake::scan) fn meets(&self, file: &DataFile) -> bool {
         let place = place_of(file);
         place >= self.from.0

@@ -26,7 +26,7 @@ pub(in crate::lake::scan) struct TopKFilter {
     /// The first key, over `schema`.
     key: Arc<dyn PhysicalExpr>,
     options: SortOptions,
-    /// The rows that the sort keeps.
+    /// The number of rows that the sort keeps.
     fetch: usize,
     /// The columns that the key reads.
     schema: SchemaRef,
@@ -47,7 +47,7 @@ pub(in crate::lake::scan) struct TopK {
 impl fmt::Display for TopK {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key.expr.to_string();
-        // The name of the expression, without the columns that it reads.
+        // The name of the expression, without its columns.
         let name = key.split(['(', '@']).next().unwrap_or_default();
         write!(f, "among the first {} by {name}", self.fetch)
     }

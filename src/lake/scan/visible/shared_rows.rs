@@ -180,7 +180,7 @@ impl Search<'_> {
         Ok(targets)
     }
 
-    /// References of some rows that were not met before.
+    /// References of some rows that are new.
     fn references(
         &mut self,
         file: &Arc<OpenFile>,

@@ -35,7 +35,7 @@ impl Names {
     }
 }
 
-/// Texts on their way to names.
+/// Texts that become names.
 #[derive(Default)]
 struct Interned {
     names: Names,
@@ -92,7 +92,7 @@ pub(in crate::lake::scan) fn names(
     Ok((interned.names, ids))
 }
 
-/// The numbers of a column without nulls; moments are microseconds since 1970.
+/// The numbers of a column without nulls. Moments are microseconds since 1970.
 pub(in crate::lake::scan) fn numbers(
     file: &Arc<OpenFile>,
     group: usize,
