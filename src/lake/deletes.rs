@@ -18,7 +18,7 @@ use super::file::{CheckedFile, seal, unsealed};
 use super::seal::{FileKey, Keys, encryption};
 use crate::private;
 
-/// How the name of a delete file ends.
+/// The suffix of a delete file's name.
 pub(super) const SUFFIX: &str = "-delete.parquet";
 
 /// The field ids that Iceberg reserves for the two columns.
@@ -114,7 +114,7 @@ pub(super) fn write(path: &Path, data_file: &str, positions: &[u64], keys: &Keys
     }
     let file = writer.into_inner().map_err(LakeError::parquet("write", path))?;
     if key.is_none() {
-        // A checksum of the whole file: it is always read whole.
+        // A checksum of the whole file, because it is always read completely.
         seal(&file, 0).map_err(LakeError::io("write", path))?;
     }
     let (bytes, footer_size) = measure(&file).map_err(LakeError::io("read", path))?;

@@ -15,10 +15,10 @@ pub enum LakeError {
     Busy {
         /// The lake's folder.
         dir: PathBuf,
-        /// The process that wrote itself into the lock file.
+        /// The process in the lock file.
         pid: Option<u32>,
     },
-    /// The catalog was written by a newer program.
+    /// A newer program wrote the catalog.
     #[error("the lake at {} has the format {found}, this program reads {known}", .dir.display())]
     Version {
         /// The lake's folder.
@@ -45,7 +45,7 @@ pub enum LakeError {
     /// Another writer committed while a transaction was open, in spite of the lock.
     #[error("the catalog moved from snapshot {expected} to {found} during the transaction")]
     Conflict {
-        /// The snapshot the transaction began on.
+        /// The snapshot on which the transaction began.
         expected: u64,
         /// The newest snapshot now.
         found: u64,
@@ -75,7 +75,7 @@ pub enum LakeError {
         /// Whether the lake is sealed.
         is_sealed: bool,
     },
-    /// The keys of a sealed lake cannot be had.
+    /// The keys of a sealed lake cannot be obtained.
     #[error("the lake at {} is sealed, and its keys cannot be used: {source}", .dir.display())]
     Keys {
         /// The lake's folder.

@@ -19,7 +19,7 @@ impl Lake {
         signature
     }
 
-    /// Whether this lake has signed these very bytes for the purpose.
+    /// Whether this lake has signed exactly these bytes for the purpose.
     pub fn has_signed(&self, bytes: &[u8], purpose: &'static str, signature: &[u8]) -> bool {
         verify(&self.signing_key(purpose), bytes, signature).is_ok()
     }

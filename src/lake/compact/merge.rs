@@ -22,11 +22,11 @@ use crate::lake::file::{CheckedFile, FileWriter, adapt, check_digests, row_bytes
 use crate::lake::seal::Keys;
 use crate::lake::snapshot::DataFile;
 
-/// Bytes of decoded rows held for all runs together, about.
+/// The approximate bytes of decoded rows in memory for all runs together.
 const READ_BYTES: u64 = 24 << 20;
 /// The maximum number of rows gathered before they go to the file writer.
 const GATHER_ROWS: usize = 1_024;
-/// Bytes of rows gathered, about; a single row may be larger.
+/// The approximate bytes of gathered rows. A single row may be larger.
 const GATHER_BYTES: usize = 16 << 20;
 
 /// The number of files into which this many bytes are merged. Each is between two thirds and one and a half of the
@@ -156,7 +156,7 @@ struct Stream<'i> {
     /// Whether the open file's pages have no checksums, so that only the digests reveal damage.
     is_unchecked: bool,
     schema: SchemaRef,
-    /// Bytes of a batch, about.
+    /// The approximate bytes of a batch.
     bytes: u64,
     row_bytes: &'i BTreeMap<u64, u64>,
 }
@@ -225,7 +225,7 @@ fn without(deleted: &[u64], rows: usize) -> RowSelection {
     RowSelection::from_consecutive_ranges(kept.into_iter(), rows)
 }
 
-/// A place in a stream.
+/// A position in a stream.
 struct Cursor<'i> {
     stream: Stream<'i>,
     batch: RecordBatch,

@@ -26,7 +26,7 @@ pub(super) const FAN_IN: usize = 32;
 pub enum Effort {
     /// Keeps a lake healthy while it is being written: few small files, and no owner in more than 8 files of a table.
     Thrifty,
-    /// All a table can gain: disjoint owner ranges throughout.
+    /// Everything a table can gain: disjoint owner ranges throughout.
     Thorough,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn next(files: &[Candidate], effort: Effort, target: u64) -> Option<V
     }?;
     let mut group = runs(group);
     if group.len() > FAN_IN {
-        // The smallest first; the next round meets their merged run.
+        // The smallest come first. The next round merges their result further.
         group.sort_by_key(|run| bytes(run));
         group.truncate(FAN_IN);
     }

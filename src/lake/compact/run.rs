@@ -20,7 +20,7 @@ use crate::lake::snapshot::{DataFile, Snapshot, TableSnapshot};
 pub struct CompactOptions {
     /// How much to merge.
     pub effort: Effort,
-    /// The size files are merged toward.
+    /// The target size of merged files.
     pub target_bytes: u64,
 }
 
@@ -37,7 +37,7 @@ impl CompactOptions {
 /// The results of a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compacted {
-    /// Merges, each a snapshot of its own.
+    /// The number of merges. Each is a snapshot.
     pub merges: u64,
     /// Files merged.
     pub files_before: u64,

@@ -30,7 +30,7 @@ pub(super) enum New<'p> {
 }
 
 impl New<'_> {
-    /// The keys that it was sealed with.
+    /// The keys that sealed it.
     pub(super) fn keys(&self) -> Vec<&FileKey> {
         match self {
             New::Data(exchange) => {

@@ -90,7 +90,7 @@ impl Conversion {
         Ok(false)
     }
 
-    /// Files of the other kind, some at a time.
+    /// Some files of the other kind.
     fn next(&self, writer: &LakeWriter) -> Result<Vec<Old>, LakeError> {
         let connection = &writer.connection;
         let are_sealed = self.goal == Kind::Open;
@@ -186,7 +186,7 @@ impl Conversion {
 }
 
 impl LakeWriter {
-    /// Has the lake be of another kind from now on, durably.
+    /// Changes the kind of the lake, durably.
     fn turn(&mut self, kind: Kind) -> Result<(), LakeError> {
         // The end of a conversion counts as the end of an erasure, so the catalog needs the table of erasures.
         catalog::watch_erasures(&self.connection)?;

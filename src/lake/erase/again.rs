@@ -17,7 +17,7 @@ use crate::lake::error::LakeError;
 use crate::lake::file::CheckedFile;
 use crate::lake::owners::scope::{Mode, PatientScope};
 
-/// Erasures that are carried out together.
+/// Erasures that run together.
 const AT_ONCE: usize = 1_000;
 
 /// Patients and authorizations of one owner.
@@ -112,7 +112,7 @@ fn look_at_rows(
         .and_then(|owners| owners.as_primitive_opt::<Int64Type>());
     let owners = owners.ok_or_else(missing)?;
     let applications = text("application").ok_or_else(missing)??;
-    // A file has only the columns that have a value in it.
+    // A file has only columns with a value in it.
     let (patients, authorizations) = (text("patient").transpose()?, text("authorization").transpose()?);
     let value = |column: Option<&'_ arrow::array::StringArray>, row: usize| {
         column

@@ -18,7 +18,7 @@ pub struct LakeState {
     pub erasures: u64,
 }
 
-/// A data file that was written again, or removed.
+/// A data file that was rewritten or removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErasedFile {
     /// Its path below `data/`.
@@ -30,13 +30,13 @@ pub struct ErasedFile {
     /// The type of its resources.
     #[serde(rename = "type")]
     pub ty: String,
-    /// Rows that went, of all snapshots.
+    /// Erased rows, of all snapshots.
     pub rows: u64,
     /// How many of its erased rows were resources of the newest snapshot.
     pub resources: u64,
 }
 
-/// The file that took a file's place, read again from the disk.
+/// The file that replaced another one, read again from the disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplacingFile {
     /// Its path below `data/`.
@@ -50,7 +50,7 @@ pub struct ReplacingFile {
     pub found: u64,
 }
 
-/// The file of an attachment that was removed.
+/// The file of a removed attachment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErasedAttachment {
     /// Its path below `data/`.
@@ -88,7 +88,7 @@ pub struct Evidence {
     pub files: Vec<ErasedFile>,
     /// The attachments.
     pub attachments: Vec<ErasedAttachment>,
-    /// How many ids were searched for.
+    /// The number of searched ids.
     pub ids: u64,
     /// The result of the search in the catalog's texts.
     pub catalog: Searched,
@@ -133,7 +133,7 @@ impl Evidence {
         }
     }
 
-    /// Rows that went, of all snapshots.
+    /// Erased rows, of all snapshots.
     pub fn rows(&self) -> u64 {
         self.files.iter().map(|file| file.rows).sum()
     }

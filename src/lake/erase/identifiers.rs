@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 /// An id with at least this many characters, as sources and this service make them, counts wherever it occurs. A
 /// shorter id may be any word. It counts only after its type and a slash, as in references.
 const LONG: usize = 16;
-/// R4's ids and types are no longer.
+/// R4's ids and types are not longer.
 const LONGEST: usize = 64 + 1 + 64;
 
 /// Ids, each with the numbers of its subjects.
@@ -16,7 +16,7 @@ const LONGEST: usize = 64 + 1 + 64;
 pub(in crate::lake) struct Identifiers {
     hasher: RandomState,
     known: FxHashMap<u64, u32>,
-    /// How many were added for each.
+    /// The number of ids added for each.
     counts: Vec<u64>,
     /// The minimum and maximum length of ids that count by themselves.
     alone: Lengths,
@@ -111,7 +111,7 @@ impl Identifiers {
     }
 }
 
-/// The letters of R4's ids.
+/// The characters of R4's ids.
 fn is_of_id(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.'
 }

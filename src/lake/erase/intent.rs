@@ -39,7 +39,7 @@ pub(in crate::lake) struct Erasure {
     pub(in crate::lake) id: u64,
     /// The scope whose own rows are erased.
     pub(in crate::lake) scope: Arc<Scope>,
-    /// The first data file that is not meant.
+    /// The number of the first data file that the erasure does not mean.
     pub(in crate::lake) first_file: u64,
 }
 
@@ -69,7 +69,7 @@ impl Erasure {
         })
     }
 
-    /// Whether a data file may hold rows that are meant.
+    /// Whether a data file may hold rows of the erasure.
     pub(in crate::lake) fn may_reach(&self, file: u64, owners: &RangeInclusive<i64>) -> bool {
         file < self.first_file && self.owners().iter().any(|owner| owners.contains(owner))
     }

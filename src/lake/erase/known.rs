@@ -69,7 +69,7 @@ impl Known {
         })
     }
 
-    /// The erasures that a scope's reading of a snapshot has to honour.
+    /// The erasures that apply to a scope's reading of a snapshot.
     pub(in crate::lake) fn of(&self, snapshot: &Snapshot, scope: &Scope) -> Box<[Arc<Erasure>]> {
         let is_left = |one: &&One| one.finished.is_none_or(|finished| finished > snapshot.erasures.epoch);
         let recorded = self.list.iter().filter(is_left).map(|one| &one.erasure);

@@ -26,7 +26,7 @@ use crate::private;
 pub const VARIABLE: &str = "TABULARIUM_ERASURES";
 /// The suffix that turns the name of the data folder into the name of the ledger.
 const SUFFIX: &str = ".erasures";
-/// The version of the file's form.
+/// The version of the file's format.
 const LAYOUT: u32 = 1;
 /// How many bytes of a hash the ledger keeps.
 const HASH_BYTES: usize = 16;
@@ -57,7 +57,7 @@ fn named() -> Option<PathBuf> {
 pub enum Whose<'a> {
     /// Imported rows that are filed under this Patient.
     Patient(&'a str),
-    /// Rows that the syncs of this authorization brought.
+    /// Rows that the syncs of this authorization stored.
     Authorization(&'a str),
 }
 
@@ -93,7 +93,7 @@ pub struct Ledger {
     head: Head,
     salt: Vec<u8>,
     entries: Vec<Entry>,
-    /// The whole lines of the file.
+    /// The complete lines of the file.
     bytes: Vec<u8>,
 }
 
@@ -291,7 +291,7 @@ fn append(file: &mut File, length: u64, lines: &[u8]) -> std::io::Result<()> {
     file.seek(SeekFrom::Start(length))?;
     let written = file.write_all(lines).and_then(|()| file.sync_all());
     if written.is_err() {
-        // Removes a line that was written in part.
+        // Removes a partially written line.
         file.set_len(length)?;
     }
     written

@@ -81,7 +81,7 @@ pub(super) struct Wanted<'a> {
     pub(super) numbers: &'a BTreeMap<u64, u32>,
 }
 
-/// An exchange that only waits to be recorded.
+/// An exchange that is ready to be recorded.
 #[derive(Debug)]
 pub(super) struct Prepared<'p> {
     pub(super) exchange: Exchange<'p>,
@@ -409,7 +409,7 @@ pub(in crate::lake) fn reasons(error: &dyn Error) -> String {
     text
 }
 
-/// A delete file to write: the snapshots it is for, and positions.
+/// A delete file to write: its snapshots and positions.
 type Period = (u64, Option<u64>, Vec<u64>);
 
 /// The deleted rows of a file for each snapshot, when those at `erased` are deleted in all of them. A file without

@@ -24,7 +24,7 @@ use crate::lake::seal::Keys;
 
 /// The maximum number of rows decoded at a time.
 const BATCH_ROWS: u64 = 1_024;
-/// Bytes of decoded rows held, about; a single row may be larger.
+/// The approximate bytes of decoded rows in memory. A single row may be larger.
 const BATCH_BYTES: u64 = 8 << 20;
 /// The columns that a blank row copies from its neighbour. They decide who sees a row, and they bound the file's
 /// statistics.
@@ -192,7 +192,7 @@ fn blanked(
     RecordBatch::try_new(schema.clone(), columns.collect::<Result<_, _>>()?)
 }
 
-/// A text column made from another.
+/// A text column made from another one.
 fn texts(column: &ArrayRef, mut append: impl FnMut(usize, &mut StringBuilder, &str)) -> Result<ArrayRef, ArrowError> {
     let texts = column
         .as_string_opt::<i32>()

@@ -138,7 +138,7 @@ impl LakeWriter {
         self.notice = within;
     }
 
-    /// The results of erasures that an earlier writer had begun.
+    /// The results of erasures that an earlier writer began.
     pub fn resumed(&self) -> &[(Intent, Erased)] {
         &self.resumed
     }

@@ -21,7 +21,7 @@ use crate::lake::seal::Keys;
 use crate::lake::store::folder::Folder;
 use crate::lake::store::survey::files_below;
 
-/// Bytes of decoded rows held, about; a single row may be larger.
+/// The approximate bytes of decoded rows in memory. A single row may be larger.
 const BATCH_BYTES: u64 = 8 << 20;
 
 /// Searches every text of a data file for ids. `asked` has the application whose rows count and the number of the ids.
@@ -88,7 +88,7 @@ fn of_application(batch: &RecordBatch, application: &str) -> Result<RecordBatch,
     }
 }
 
-/// Every text of a column, however deep it is.
+/// Every text of a column, at any depth.
 fn each_text(column: &ArrayRef, found: &mut dyn FnMut(&str)) {
     match column.data_type() {
         DataType::Utf8 => column.as_string::<i32>().iter().flatten().for_each(found),

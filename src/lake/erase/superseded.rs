@@ -1,4 +1,4 @@
-//! Erasing earlier versions: rows that only older snapshots have.
+//! Erases earlier versions: rows that only older snapshots have.
 
 use std::ops::RangeInclusive;
 

@@ -169,7 +169,7 @@ impl ChunkReader for CheckedFile {
     }
 }
 
-/// A file without checksums, read from a place on.
+/// A file without checksums, read from a position on.
 struct ReadFrom(Arc<Open>, u64);
 
 impl Read for ReadFrom {

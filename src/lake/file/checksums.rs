@@ -19,7 +19,7 @@ use parquet::file::metadata::KeyValue;
 /// there to the file's end (8 digits). For this checksum its own 8 digits count as zeros.
 pub const CHECKSUMS_KEY: &str = "tabularium.checksums";
 
-/// Digits of the place, and of the checksum.
+/// The numbers of digits of the position and of the checksum.
 const PLACE_DIGITS: usize = 16;
 const SUM_DIGITS: usize = 8;
 /// The Thrift header of the value after the key: field 2, a string of 24 bytes.
@@ -73,7 +73,7 @@ impl PageStoreFactory for PageSums {
 struct SummedPages {
     blobs: Vec<Bytes>,
     bytes: usize,
-    /// A page's header that was taken, with its length.
+    /// A header of a page, with its length.
     header: Option<(crc32fast::Hasher, usize)>,
     sums: PageSums,
 }
@@ -230,7 +230,7 @@ impl Checksums {
         self.sums.len()
     }
 
-    /// The place of a page.
+    /// The position of a page.
     pub(in crate::lake) fn page(&self, at: usize) -> (u64, usize) {
         (self.starts[at], (self.starts[at + 1] - self.starts[at]) as usize)
     }

@@ -104,7 +104,7 @@ impl Guard {
         }
     }
 
-    /// The place of a page.
+    /// The position of a page.
     pub(in crate::lake) fn page(&self, at: usize) -> (u64, usize) {
         match self {
             Guard::None => (0, 0),

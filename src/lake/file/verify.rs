@@ -15,7 +15,7 @@ use crate::columns::json::Tape;
 use crate::lake::error::LakeError;
 use crate::lake::seal::Keys;
 
-/// Bytes of decoded rows held, about; a single row may be larger.
+/// The approximate bytes of decoded rows in memory. A single row may be larger.
 const BATCH_BYTES: u64 = 8 << 20;
 
 /// The verified parts of a file.

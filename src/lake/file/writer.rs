@@ -27,7 +27,7 @@ pub struct FileWriter {
     schema: SchemaRef,
     writer: ArrowWriter<File>,
     sums: PageSums,
-    /// The key it is sealed under.
+    /// The key that seals it.
     key: Option<FileKey>,
     rows: u64,
     nulls: Vec<u64>,
@@ -103,7 +103,7 @@ impl FileWriter {
         self.rows
     }
 
-    /// About how large the file would be if it ended here.
+    /// The approximate size of the file if it ended here.
     pub fn bytes(&self) -> u64 {
         (self.writer.bytes_written() + self.writer.in_progress_size()) as u64
     }
@@ -151,7 +151,7 @@ impl FileWriter {
     }
 }
 
-/// Ends a file in clear, with the checksums of its pages.
+/// Ends a clear file with the checksums of its pages.
 fn summed(mut writer: ArrowWriter<File>, sums: &PageSums, path: &Path) -> Result<File, LakeError> {
     writer.flush().map_err(LakeError::parquet("write", path))?;
     let start = writer.bytes_written() as u64;
@@ -186,7 +186,7 @@ pub fn write_file<'b>(
     writer.finish()
 }
 
-/// The file's size, and its footer's without length and magic.
+/// The file's size, and its footer's without length and magic number.
 fn measure(file: &mut File) -> std::io::Result<(u64, u64)> {
     let bytes = file.seek(SeekFrom::End(0))?;
     file.seek(SeekFrom::End(-8))?;

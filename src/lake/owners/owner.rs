@@ -53,7 +53,7 @@ impl OwnerKey {
         layout(hasher.finish())
     }
 
-    /// The owner of the rows that the syncs of a consent bring.
+    /// The owner of the rows that the syncs of a consent store.
     pub fn owner_of_consent(self, consent: &str) -> i64 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
         // This is no byte of UTF-8, so a patient of an application never has the same input.
@@ -103,7 +103,7 @@ impl fmt::Debug for OwnerKey {
     }
 }
 
-/// The owner that an id of a UUIDv8's form begins with.
+/// The owner at the beginning of an id, if the id is a UUIDv8.
 pub fn owner_named_by(id: &str) -> Option<i64> {
     let uuid = uuid::Uuid::try_parse(id)
         .ok()

@@ -86,7 +86,7 @@ impl ScratchFile {
     }
 }
 
-/// The place of a piece.
+/// The position of a piece.
 fn slot(number: u64) -> u64 {
     number * (PIECE + AROUND) as u64
 }
@@ -96,7 +96,7 @@ impl Write for ScratchFile {
         if bytes.is_empty() {
             return Ok(0);
         }
-        // After its end a file has zeros.
+        // The part after the end of a file reads as zeros.
         let place = self.place;
         while self.length < place {
             self.place = self.length;

@@ -44,7 +44,7 @@ impl Parts {
         self.file.write_all_at(&sealed, at)
     }
 
-    /// Adds bytes. Returns their place.
+    /// Adds bytes. Returns their position.
     pub(crate) fn add(&self, bytes: &[u8]) -> io::Result<u64> {
         let at = self.reserve(bytes.len());
         self.write(at, bytes)?;

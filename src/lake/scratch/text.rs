@@ -51,7 +51,7 @@ impl TextFile {
         &self.path
     }
 
-    /// Opens it, to be read from its start.
+    /// Opens it for reading from its start.
     pub fn open(&self) -> io::Result<TextReader> {
         let file = File::open(&self.path)?;
         let Some(key) = &self.key else {

@@ -10,7 +10,7 @@ pub enum SealError {
     /// The key-encryption key was not given.
     #[error("give its key-encryption key with --key-file, --key-command or TABULARIUM_LAKE_KEY")]
     NoKek,
-    /// The key-encryption key could not be had.
+    /// The key-encryption key could not be obtained.
     #[error("the key-encryption key {origin} {what}")]
     Kek {
         /// The intended source of the key.
@@ -33,7 +33,7 @@ pub enum SealError {
     /// A keys database exists already.
     #[error("{} is there already", .0.display())]
     Exists(PathBuf),
-    /// The keys database is cut off, or no keys database.
+    /// The keys database is cut off, or the file is no keys database.
     #[error("the keys database {} is damaged: {what}; put it back from where you keep its copy", .path.display())]
     Damaged {
         /// The database.
@@ -41,7 +41,7 @@ pub enum SealError {
         /// The fault of the database.
         what: String,
     },
-    /// The keys database was written by a newer program.
+    /// A newer program wrote the keys database.
     #[error("the keys database {} has the layout {found}, this program reads {known}", .path.display())]
     Version {
         /// The database.
@@ -62,7 +62,7 @@ pub enum SealError {
     /// A lake that was opened as an open one has a sealed file.
     #[error("a file is sealed with the key {0}, and the lake was opened without keys")]
     Unopened(KeyId),
-    /// The system gave no random numbers.
+    /// The system returned no random numbers.
     #[error("the system gave no random numbers")]
     Random,
     /// A file could not be read or written.

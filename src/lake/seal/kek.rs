@@ -77,7 +77,7 @@ pub enum KekSource {
     Command(String),
 }
 
-/// The source that the process was started with, if any.
+/// The source with which the process was started, if any.
 static PREFERRED: OnceLock<KekSource> = OnceLock::new();
 
 impl Default for KekSource {
@@ -151,7 +151,7 @@ impl KekSource {
 }
 
 impl fmt::Display for KekSource {
-    /// A command is not shown: its arguments may be secrets.
+    /// A command is not shown, because its arguments may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             KekSource::File(path) => write!(f, "in {}", path.display()),

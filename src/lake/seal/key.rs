@@ -25,7 +25,7 @@ struct Held {
 pub(super) struct LentKey(Weak<Held>);
 
 impl LentKey {
-    /// The key, if anybody still holds it.
+    /// The key, if somebody still holds it.
     pub(super) fn get(&self) -> Option<FileKey> {
         self.0.upgrade().map(FileKey)
     }

@@ -35,7 +35,7 @@ impl fmt::Debug for KeyId {
     }
 }
 
-/// A text that is no id of a key.
+/// A text that is no key id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no id of a key: it has 32 hexadecimal digits")]
 pub struct NoKeyId;

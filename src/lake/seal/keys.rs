@@ -92,7 +92,7 @@ impl Keys {
         if !state.kind.seals() {
             return Ok(None);
         }
-        // Never a file in clear in a sealed lake.
+        // A sealed lake never accepts a clear file.
         let store = state.store.ok_or(SealError::NoKek)?;
         let key = store.make()?;
         self.lend(&key);
@@ -139,7 +139,7 @@ impl Keys {
         self.lent_key(id).is_some()
     }
 
-    /// Destroys keys; see [`KeyStore::destroy`].
+    /// Destroys keys. See [`KeyStore::destroy`].
     pub fn destroy(&self, ids: &[KeyId]) -> Result<(), SealError> {
         self.store().map_or(Ok(()), |store| store.destroy(ids))
     }

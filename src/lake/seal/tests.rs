@@ -11,7 +11,7 @@ use super::*;
 
 /// Tells a test process that it is the second one, and which folder to use.
 const OTHER: &str = "TABULARIUM_TEST_KEYS";
-/// How many keys that process keeps.
+/// How many keys that process stores.
 const OTHERS: usize = 10;
 
 fn kek() -> Kek {
@@ -381,7 +381,7 @@ fn a_key_is_known_as_long_as_somebody_holds_it() {
     let id = kept.id();
     drop(kept);
     let held = keys.hold(&id).unwrap();
-    // An answer on its way is not broken off.
+    // A running answer is not interrupted.
     keys.destroy(&[id]).unwrap();
     assert!(keys.key(&id).unwrap() == held);
     drop(held);

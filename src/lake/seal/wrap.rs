@@ -20,7 +20,7 @@ pub(super) struct Wrapping(RandomizedNonceKey);
 
 impl Wrapping {
     pub(super) fn new(kek: &Kek) -> Result<Wrapping, SealError> {
-        // A key of 32 bytes is always taken.
+        // A key of 32 bytes is always accepted.
         let key = RandomizedNonceKey::new(&AES_256_GCM, kek.bytes()).map_err(|_| SealError::Random)?;
         Ok(Wrapping(key))
     }

@@ -62,7 +62,7 @@ pub struct TableSnapshot {
     pub mode: Mode,
     /// The resource type of its rows.
     pub ty: TypeId,
-    /// Its columns, in every file or not.
+    /// Its columns, whether or not every file has them.
     pub layout: Arc<Layout>,
     /// Data files, ascending by (lowest owner, id).
     pub files: Vec<Arc<DataFile>>,
@@ -132,17 +132,17 @@ pub struct DataFile {
     pub rows: u64,
     /// Size of the file.
     pub bytes: u64,
-    /// Size of the Parquet footer, without its length and magic.
+    /// Size of the Parquet footer, without its length and magic number.
     pub footer_size: u64,
     /// The row id of the first row. Later rows have the following ids.
     pub row_id_start: u64,
     /// The snapshot that added it.
     pub begin_snapshot: u64,
-    /// The lowest and greatest `owner`.
+    /// The lowest and highest `owner`.
     pub owners: RangeInclusive<i64>,
-    /// The lowest and greatest `version`.
+    /// The lowest and highest `version`.
     pub versions: RangeInclusive<i64>,
-    /// The lowest and greatest `last_updated`, in microseconds since 1970.
+    /// The lowest and highest `last_updated`, in microseconds since 1970.
     pub last_updated: RangeInclusive<i64>,
     /// The deleted rows of the file.
     pub deletes: Option<Arc<DeleteFile>>,

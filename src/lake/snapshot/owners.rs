@@ -35,7 +35,7 @@ impl OwnerIndex {
         }
     }
 
-    /// Places of the ranges that hold `owner`, ascending.
+    /// Indexes of the ranges that contain `owner`, ascending.
     pub(super) fn holding(&self, owner: i64) -> Vec<usize> {
         let end = self.starts.partition_point(|start| *start <= owner);
         let mut found = Vec::new();

@@ -19,7 +19,7 @@ use super::super::seal::{KEYS_FILE, KekSource, KeyStore, Keys, Kind, SealError};
 /// `data_path` in the catalog: relative to the lake's folder, so that the folder can be moved.
 pub(in crate::lake) const DATA_PATH: &str = "data/";
 
-/// How the name of a catalog begins that another has replaced.
+/// The beginning of the name of a catalog that was replaced.
 const KEPT_CATALOG: &str = "catalog.sqlite.damaged-";
 /// The same for data files.
 const KEPT_FILES: &str = "data.damaged-";

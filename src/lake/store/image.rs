@@ -45,7 +45,7 @@ pub struct LakeImage {
     owner_key: OwnerKey,
     /// The newest snapshot.
     pub snapshot: u64,
-    /// How often an erasure was recorded or finished.
+    /// How many times an erasure was recorded or finished.
     pub erasures: u64,
     /// The kind of the lake's files.
     pub kind: Kind,
@@ -130,7 +130,7 @@ pub fn is_sealed(dir: &Path) -> Result<bool, LakeError> {
     sealed.map_err(|error| error.of_catalog(folder.path()))
 }
 
-/// How often the lake in `dir` has recorded or finished an erasure.
+/// How many times the lake in `dir` has recorded or finished an erasure.
 pub fn erasures(dir: &Path) -> Result<u64, LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     let counted = catalog::open_reader(&folder).and_then(|reader| catalog::epoch(&reader));
@@ -158,7 +158,7 @@ pub(crate) fn copy_sqlite(reader: &Connection, to: &Path) -> Result<(), LakeErro
         .map_err(LakeError::io("sync", to))
 }
 
-/// SQLite's errors here concern the copy. Its source is sound.
+/// SQLite's errors here concern the copy. The original is intact.
 fn of_copy(error: rusqlite::Error, to: &Path) -> LakeError {
     use rusqlite::ffi::{SQLITE_FULL, SQLITE_IOERR_FSYNC, SQLITE_IOERR_TRUNCATE, SQLITE_IOERR_WRITE};
     let code = error.sqlite_error().map(|error| error.extended_code);

@@ -212,7 +212,7 @@ impl Lake {
         self.0.owner_key
     }
 
-    /// Encloses a text for a use. The result is 16 bytes longer.
+    /// Encrypts a text for a use. The result is 16 bytes longer.
     pub fn enclose(&self, text: &[u8], used: &[u8]) -> Vec<u8> {
         self.enclosing_key().enclose(text, used)
     }
@@ -231,7 +231,7 @@ impl Lake {
         self.0.owner_key.owner_of(application, patient)
     }
 
-    /// The owner of the rows that a consent's syncs bring.
+    /// The owner of the rows that a consent's syncs store.
     pub fn owner_of_consent(&self, consent: &str) -> i64 {
         self.owner_key().owner_of_consent(consent)
     }
@@ -329,7 +329,7 @@ impl Lake {
         self.0.data.usage()
     }
 
-    /// Reads the erasures that a snapshot was made with.
+    /// The erasures with which a snapshot was made.
     fn learn(&self, snapshot: &Snapshot) {
         let newest = self.snapshot().erasures.epoch;
         let oldest = self.older().oldest_epoch().map_or(newest, |oldest| oldest.min(newest));
@@ -374,12 +374,12 @@ impl Older {
         }
     }
 
-    /// Every older snapshot that is held.
+    /// Every held older snapshot.
     fn all(&self) -> Vec<Arc<Snapshot>> {
         self.held.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// The lowest epoch of any snapshot that is held.
+    /// The lowest epoch of any held snapshot.
     fn oldest_epoch(&mut self) -> Option<u64> {
         let held = self.held.iter().filter_map(Weak::upgrade);
         held.map(|snapshot| snapshot.erasures.epoch).min()

@@ -12,7 +12,7 @@ use super::folder::Folder;
 pub(in crate::lake) struct Survey {
     /// Files that the catalog names and that do not exist.
     pub(in crate::lake) missing: Vec<PathBuf>,
-    /// Named and of another size than recorded: path, bytes recorded, bytes found.
+    /// Files whose size differs from the record: path, recorded bytes, actual bytes.
     pub(in crate::lake) altered: Vec<(PathBuf, u64, u64)>,
     /// Files that exist and that the catalog does not name.
     pub(in crate::lake) unnamed: Vec<PathBuf>,

@@ -116,7 +116,7 @@ fn wrap_some(connection: &mut Connection, path: &Path, sides: &Sides, last: i64)
     Ok(at)
 }
 
-/// Number, id and text of a wrapped key.
+/// Number, id and wrapped text of a key.
 type Wrapped = (i64, Vec<u8>, Vec<u8>);
 
 fn wrap_in(

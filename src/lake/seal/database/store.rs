@@ -63,7 +63,7 @@ impl KeyStore {
             return Err(SealError::Exists(path));
         }
         let journal = scrub::journal(&new);
-        // The remains of a process that was killed here.
+        // The remains of a process that was killed at this point.
         for left in [&new, &journal] {
             remove(left)?;
         }

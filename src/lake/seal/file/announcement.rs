@@ -51,7 +51,7 @@ impl<'a> Thrift<'a> {
         Ok(*byte)
     }
 
-    /// The next field of a struct, if it does not end here.
+    /// The next field of a struct. `None` at its end.
     fn field(&mut self, last: u8) -> Result<Option<(u8, u8)>, ParquetError> {
         let byte = self.byte()?;
         let (delta, kind) = (byte >> 4, byte & 15);

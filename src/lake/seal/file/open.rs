@@ -107,7 +107,7 @@ fn announced(file: &File, length: u64, footer: u64) -> Result<(KeyId, Vec<u8>), 
     let start = (length - END)
         .checked_sub(footer)
         .ok_or_else(|| damaged("its footer is cut off"))?;
-    // The announcement is short, however long the footer is.
+    // The clear part is short, however long the footer is.
     let mut bytes = vec![0; footer.min(ANNOUNCED) as usize];
     file.read_exact_at(&mut bytes, start)?;
     let said = Announcement::read(&bytes)?;

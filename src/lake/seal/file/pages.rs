@@ -44,7 +44,7 @@ struct SealedPage {
     clear: u64,
     /// Its start in the sealed file.
     sealed: u64,
-    /// How many bytes it has in the file.
+    /// Its number of bytes in the file.
     length: u32,
     group: i16,
     column: i16,
@@ -309,7 +309,7 @@ impl Survey {
         Ok((chunk, index))
     }
 
-    /// Adds a page. Returns its place and its length in clear.
+    /// Adds a page. Returns its position and its length in clear.
     fn page(
         &mut self,
         (group, column): (i16, i16),
