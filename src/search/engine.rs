@@ -48,7 +48,7 @@ pub enum Handling {
     Strict,
 }
 
-/// A search to carry out.
+/// A search request.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
     /// The caller's scope.

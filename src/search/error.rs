@@ -7,10 +7,10 @@ use crate::fhir::{SearchParameters, facts};
 use crate::fhirpath::FhirPathError;
 use crate::lake::scan::ScanError;
 
-/// Why a search was not carried out.
+/// Why a search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    /// A value does not have the form its parameter asks for (400 `invalid`).
+    /// A value does not have the form that its parameter requires (400 `invalid`).
     #[error("{parameter}: '{value}' is not {expected}")]
     Value {
         /// The parameter as the client wrote it.
@@ -72,12 +72,12 @@ pub enum SearchError {
         /// The parameter's search type.
         ty: &'static str,
     },
-    /// Conditions that lead to very many tables (400).
+    /// Conditions that read too many tables (400).
     #[error("{parameter}: the search would have to look into more than {max} tables; name the types of its chains")]
     Joins {
         /// The parameter as the client wrote it.
         parameter: String,
-        /// How many may be looked into.
+        /// The maximum number of tables.
         max: usize,
     },
     /// A condition with a longer chain of resources than allowed (400).
@@ -85,7 +85,7 @@ pub enum SearchError {
     Deep {
         /// The parameter as the client wrote it.
         parameter: String,
-        /// How many may follow each other.
+        /// The maximum number in sequence.
         max: usize,
     },
     /// A parameter that exceeds a maximum (400).
@@ -98,13 +98,13 @@ pub enum SearchError {
         /// Their maximum number.
         max: usize,
     },
-    /// More resources would have to be remembered than a search may hold (422).
+    /// More resources would have to be held in memory than a search may hold (422).
     #[error("a condition on other resources is met by more than {0} of them; narrow it")]
     TooManyJoined(usize),
-    /// A condition on other resources reached the rows without having been answered.
+    /// A condition on other resources was not answered before the rows were read.
     #[error("a condition on other resources was not answered before the rows were searched")]
     Unanswered,
-    /// More contained resources match than can be put in order (422).
+    /// More contained resources match than can be sorted (422).
     #[error("more than {0} contained resources match; narrow the search")]
     TooManyContained(usize),
     /// More resources would be included than one page may hold (422).
@@ -136,7 +136,7 @@ pub enum SearchError {
     /// Columns did not have the expected shape.
     #[error("the search met unexpected columns: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
-    /// A stored resource is not JSON any more.
+    /// A stored resource is no longer valid JSON.
     #[error("a stored resource could not be read back: {0}")]
     Stored(String),
 }

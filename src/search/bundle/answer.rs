@@ -30,13 +30,13 @@ pub(in crate::search) struct Occasion<'a> {
     pub(in crate::search) lake: &'a Lake,
 }
 
-/// All of an answer but its resources.
+/// An answer without its resources.
 #[derive(Debug)]
 pub(in crate::search) struct Answer<'a> {
     occasion: Occasion<'a>,
     /// The position in the search's pages.
     pub(in crate::search) course: &'a Position,
-    /// The types searched, in their order.
+    /// The searched types, in order.
     types: &'a [TypeId],
     /// The query.
     pub(in crate::search) query: &'a Query,

@@ -9,7 +9,7 @@ pub(in crate::search) use crate::lake::scan::processors;
 use crate::lake::scan::{Locator, Row, ScopedTable};
 use crate::plan::at_once;
 
-/// Rows that are worth a thread of their own.
+/// The minimum number of rows for a thread.
 const WORTH_A_THREAD: usize = 128;
 
 impl Engine {

@@ -113,7 +113,7 @@ pub(in crate::search) enum TupleTest {
     OneOf(Arc<TupleSet>),
 }
 
-/// The places that are searched for words.
+/// The places where words are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::search) enum Within {
     /// `_text`: the narrative.
@@ -134,7 +134,7 @@ pub(in crate::search) enum Join {
     },
     /// `_has`: a resource that meets the criterion refers to the row.
     Has {
-        /// The type of the resources that refer.
+        /// The type of the referring resources.
         source: TypeId,
         /// The reference parameter of these resources, compiled so that it yields targets.
         through: Arc<Compiled>,
@@ -227,7 +227,7 @@ impl Test {
 }
 
 impl Criterion {
-    /// That the values of a parameter pass a test.
+    /// A condition that the values of a parameter pass a test.
     pub(in crate::search) fn of_values(compiled: Arc<Compiled>, test: Test, label: String) -> Criterion {
         Criterion {
             condition: Condition::Values { compiled, test },
@@ -305,7 +305,7 @@ impl Criterion {
 }
 
 impl Within {
-    /// The column that holds the text.
+    /// The column with the text.
     pub(in crate::search) fn leaf(self) -> &'static str {
         match self {
             Within::Narrative => "text.div",

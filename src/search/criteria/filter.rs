@@ -26,7 +26,7 @@ pub(in crate::search) fn leaves(criteria: &[Criterion]) -> LeafSet {
     leaves
 }
 
-/// For each row whether all criteria hold.
+/// For each row, whether all criteria hold.
 pub(in crate::search) fn matches(criteria: &[Criterion], batch: &RecordBatch) -> Result<BooleanArray, SearchError> {
     all(criteria, batch, true)
 }

@@ -1,4 +1,4 @@
-//! A sort key as a DataFusion function over the columns its program reads.
+//! A sort key as a DataFusion function over the columns of its program.
 
 use std::sync::Arc;
 

@@ -32,7 +32,7 @@ enum Kind {
     Period,
     /// A Quantity or Money.
     Quantity,
-    /// Not decided here, except whether it is absent.
+    /// Not decided here, except whether it is missing.
     Other,
 }
 
@@ -125,7 +125,7 @@ impl Plain {
     }
 }
 
-/// The program has to be run.
+/// The program must run.
 struct Undecided;
 
 /// Beginnings and ends in microseconds.

@@ -44,7 +44,7 @@ pub(in crate::search) fn each_by_row(
     Ok(())
 }
 
-/// Tells the text of each canonical.
+/// Passes on the text of each canonical.
 pub(in crate::search) fn each_canonical(
     compiled: &Compiled,
     batch: &RecordBatch,

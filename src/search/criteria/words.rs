@@ -9,7 +9,7 @@ use std::iter::Peekable;
 
 use super::super::parameters::values::{fold, is_silent};
 
-/// The deepest nesting of parentheses and `not`.
+/// The maximum nesting of parentheses and `not`.
 const MAX_DEPTH: usize = 32;
 
 /// The words that a text must have.
@@ -50,7 +50,7 @@ impl Words {
         }
     }
 
-    /// Whether a text that consists of these words, folded, satisfies the condition.
+    /// Whether a text with exactly these words, folded, meets the condition.
     pub(in crate::search) fn hold(&self, text: &[String]) -> bool {
         match self {
             Words::Phrase(phrase) => text.windows(phrase.len()).any(|window| {

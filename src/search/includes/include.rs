@@ -15,7 +15,7 @@ use crate::fhir::{TypeId, facts};
 /// A reference parameter to follow from the matches, or to the matches.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct Include {
-    /// The type that holds the references.
+    /// The type with the references.
     pub(in crate::search) source: TypeId,
     /// The reference parameter.
     pub(in crate::search) compiled: Arc<Compiled>,
@@ -39,7 +39,7 @@ impl Include {
     ) -> Result<Vec<Include>, SearchError> {
         let iterate = match raw.modifier.as_deref() {
             None => false,
-            // The name that `:iterate` had before R4.
+            // The name of `:iterate` before R4.
             Some("iterate" | "recurse") => true,
             Some(modifier) => {
                 return Err(SearchError::Modifier {

@@ -81,7 +81,7 @@ impl Included {
         self.full
     }
 
-    /// Bytes of resources that are worth reading at a time.
+    /// The minimum bytes of resources to read at a time.
     pub(in crate::search) fn room(&self) -> usize {
         self.limits.bytes.max(1 << 20)
     }
@@ -135,7 +135,7 @@ pub(in crate::search) struct Sources<'a> {
     pub(in crate::search) rows: &'a [Source],
     /// The leaves that the next includes read.
     leaves: LeafSet,
-    /// Their columns and owners, found out when first asked for.
+    /// Their columns and owners, computed at first use.
     columns: Option<Columns>,
 }
 

@@ -20,7 +20,7 @@ use crate::plan::at_once;
 
 /// The number of resources that are fetched at a time. Large resources are fetched in smaller parts.
 const STEP: usize = 2_000;
-/// Targets that are worth a thread of their own.
+/// The minimum number of targets for a thread.
 const WORTH_A_THREAD: usize = 256;
 
 /// Resources of one type to follow.
@@ -132,7 +132,7 @@ impl Engine {
         Ok(new)
     }
 
-    /// The resources that the canonicals of an include lead to.
+    /// The resources to which the canonicals of an include lead.
     async fn named_by(
         &self,
         table: &ScopedTable,

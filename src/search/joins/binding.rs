@@ -21,12 +21,12 @@ const MAX_PEOPLE: usize = 65_536;
 /// The minimum average of rows per person at which restricting a scan to people pays off.
 const ROWS_PER_PERSON: u64 = 8;
 
-/// The people that bound a query.
+/// The people to whom the query is bound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::search) struct Bound {
     /// One person: the query runs over that person's columns.
     pub(in crate::search) person: Option<Person>,
-    /// Several: the scan skips all other owners.
+    /// Several people: the scan skips all other owners.
     pub(in crate::search) owners: Option<Vec<i64>>,
 }
 

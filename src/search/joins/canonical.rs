@@ -195,7 +195,7 @@ impl Engine {
     }
 }
 
-/// Tells row, URL and version of each row that bears a URL.
+/// Passes on row, URL and version of each row with a URL.
 fn each_borne(batch: &RecordBatch, mut found: impl FnMut(usize, &str, Option<&str>)) {
     let (urls, versions) = (texts(batch, "url"), texts(batch, "version"));
     for (row, url) in urls.into_iter().flatten().enumerate() {

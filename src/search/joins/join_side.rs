@@ -137,7 +137,7 @@ pub(in crate::search) fn refers_to(ty: TypeId, ids: Arc<IdSet>) -> Matcher {
     Matcher::RefersTo(Arc::new(Targets { ty, ids }))
 }
 
-/// That a value of a parameter matches.
+/// A condition that a value of a parameter matches.
 pub(in crate::search) fn criterion(compiled: &Arc<Compiled>, matcher: Matcher, label: &str) -> Criterion {
     let test = Test::AnyOf {
         matchers: vec![matcher],

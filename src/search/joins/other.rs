@@ -29,7 +29,7 @@ use crate::plan::{IdsExec, Lookup, LookupExec, On, Take};
 /// The maximum number of resources that may meet a condition on other resources.
 const MAX_JOINED: usize = 5_000_000;
 
-/// The search of another table that a condition leads to.
+/// The search of another table for a condition.
 pub(in crate::search) struct Other {
     pub(in crate::search) table: ScopedTable,
     pub(in crate::search) criteria: Vec<Criterion>,

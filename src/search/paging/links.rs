@@ -13,7 +13,7 @@ pub(in crate::search) struct Links<'a> {
     pub parameters: &'a [(String, String)],
     /// Page size.
     pub count: usize,
-    /// First match of the page that was asked for.
+    /// The index of the requested page's first match.
     pub offset: usize,
     /// How many matches the page leaves out at its beginning. It was read from its end, and has no room for more.
     pub left_out: usize,
@@ -23,13 +23,13 @@ pub(in crate::search) struct Links<'a> {
     pub ends: Option<[(usize, Locator); 2]>,
     /// Whether further matches follow.
     pub more: bool,
-    /// Included resources that earlier answers had.
+    /// The number of includes in earlier answers.
     pub included: usize,
     /// Where the includes continue, if this answer does not hold all of them.
     pub more_included: Option<usize>,
     /// The tag of the search's first page.
     pub first: PageToken,
-    /// The tag that the request had.
+    /// The tag of the request.
     pub asked: Option<&'a str>,
 }
 

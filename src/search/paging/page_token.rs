@@ -55,7 +55,7 @@ impl Side {
     }
 }
 
-/// The place of a page.
+/// The position of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::search) struct PagePosition {
     /// The index of the match's type among the searched types.

@@ -34,7 +34,7 @@ impl SnapshotToken {
         format!("~~{}", URL_SAFE_NO_PAD.encode(lake.enclose(&numbers, USED)))
     }
 
-    /// Whether a value can only be a link's `_tag`, whole or damaged.
+    /// Whether a value can only be a link's `_tag`, intact or damaged.
     pub fn is_meant(value: &str) -> bool {
         value.starts_with("~~")
     }

@@ -36,7 +36,7 @@ mod grammar {
 }
 use grammar::{Grammar, Rule};
 
-/// The condition that a `_filter` puts on rows of `ty`.
+/// The condition of a `_filter` on rows of `ty`.
 pub(in crate::search) fn condition(
     resolver: &Resolver<'_>,
     ty: TypeId,

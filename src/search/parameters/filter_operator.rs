@@ -34,7 +34,7 @@ pub(in crate::search) struct Comparison<'t> {
     pub(in crate::search) text: &'t str,
 }
 
-/// Compiles the parameter that is compared, to read these columns.
+/// Compiles the compared parameter so that it reads these columns.
 pub(in crate::search) type Compile<'a> = &'a dyn Fn(Reading) -> Result<Option<Arc<Compiled>>, SearchError>;
 
 /// The condition of a comparison on the values of a parameter. `None` if the parameter cannot be compiled for the type.

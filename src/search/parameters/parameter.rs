@@ -95,13 +95,13 @@ impl Compiled {
         targets.is_empty() || targets.contains(&ty)
     }
 
-    /// Whether all its values are of types of these names.
+    /// Whether all its values have one of these types.
     pub(in crate::search) fn yields_only(&self, names: &[&str]) -> bool {
         let mut origins = self.program.origins().peekable();
         origins.peek().is_some() && origins.all(|origin| names.contains(&origin.ty.name()))
     }
 
-    /// The possible errors of its evaluation.
+    /// Maps an error of its evaluation.
     pub(in crate::search) fn failed(&self, source: FhirPathError) -> SearchError {
         SearchError::Expression {
             parameter: self.parameter.code.to_string(),

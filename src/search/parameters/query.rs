@@ -131,7 +131,7 @@ impl Query {
         handling: Handling,
     ) -> Result<Query, SearchError> {
         let mut query = Query::of_criteria(ty, Vec::new());
-        // Read first, because the includes depend on it.
+        // Read this first, because the includes depend on it.
         let raw = raw.iter().filter(|parameter| parameter.counts(handling));
         for parameter in raw.clone().filter(|parameter| parameter.name == "_contained") {
             query.result_parameter(resolver, parameter)?;
@@ -175,7 +175,7 @@ impl Query {
         self.place.is_some_and(|place| place.side == Side::Before)
     }
 
-    /// Whether only the number of matches is asked for.
+    /// Whether only the number of matches is requested.
     pub(in crate::search) fn counts_only(&self) -> bool {
         self.subset.summary == Summary::Count
     }

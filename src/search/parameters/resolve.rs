@@ -44,7 +44,7 @@ pub(in crate::search) struct Surroundings<'a> {
     pub(in crate::search) now_us: i64,
     /// `{base}/fhir/`. An absolute reference that begins with it is a relative one.
     pub(in crate::search) base: &'a str,
-    /// Code systems and value sets that values may speak of.
+    /// Code systems and value sets for values.
     pub(in crate::search) terminology: &'a Terminology,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Resolver<'a> {
         resolve: impl FnOnce() -> Result<T, SearchError>,
     ) -> Result<T, SearchError> {
         let depth = self.depth.get();
-        // The first is the parameter itself.
+        // The first level is the parameter itself.
         if depth > MAX_DEPTH {
             return Err(SearchError::Deep {
                 parameter: shortened(parameter),
@@ -341,7 +341,7 @@ pub(in crate::search) fn resource_type(name: &str) -> Option<TypeId> {
     (def.kind == Kind::Resource && !def.is_abstract).then_some(ty)
 }
 
-/// Whether all values are canonicals rather than references to resources here.
+/// Whether all values are canonicals and not references to resources here.
 fn is_canonical(raw: &RawParameter, base: &str) -> bool {
     let alternatives = escape::split(&raw.value, ',').into_iter();
     let mut parsed = alternatives.map(|text| ReferenceValue::parse(text, None, base));

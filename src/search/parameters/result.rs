@@ -32,7 +32,7 @@ impl Total {
     }
 }
 
-/// How much of each resource the answer holds (R4 search, 3.1.1.5.8).
+/// How much of each resource the answer has (R4 search, 3.1.1.5.8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::search) enum Summary {
     /// The whole resource.
@@ -83,7 +83,7 @@ pub(in crate::search) fn count(value: &str) -> Result<(usize, Option<Issue>), Se
 /// Parses `_offset`.
 pub(in crate::search) fn offset(value: &str) -> Result<usize, SearchError> {
     match value.parse::<u32>() {
-        // A sign is no digit, though Rust reads it.
+        // A sign is no digit, though Rust's parser accepts it.
         Ok(offset) if !value.starts_with('+') => Ok(offset as usize),
         _ => Err(invalid("_offset", value, "a whole number below 4294967296")),
     }

@@ -33,7 +33,7 @@ pub struct Member {
     pub parameters: Vec<RawParameter>,
 }
 
-/// A record to give out, a page of it or all.
+/// A request for a record: for a page of it or for all.
 #[derive(Clone, Debug)]
 pub struct RecordRequest<'a> {
     /// The caller's scope.

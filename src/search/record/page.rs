@@ -22,7 +22,7 @@ use crate::lake::scan::{Locator, Row, ScopedTable};
 
 /// Resources that are read at a time.
 const STEP: usize = 100;
-/// Bytes of resources that are worth reading at a time.
+/// The minimum bytes of resources to read at a time.
 const STEP_BYTES: usize = 1 << 20;
 /// The minimum bytes of a piece.
 const PIECE: usize = 64 << 10;
@@ -39,7 +39,7 @@ pub(in crate::search) enum Shown {
 #[derive(Debug)]
 struct Source {
     table: ScopedTable,
-    /// Its place among all types of the record.
+    /// Its index among all types of the record.
     place: usize,
     /// Whether they are included only because other resources refer to them.
     is_referred: bool,
@@ -86,7 +86,7 @@ impl Iterator for RecordPage {
     }
 }
 
-/// How much of the Bundle is out.
+/// How much of the Bundle is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Nothing,
@@ -140,7 +140,7 @@ impl RecordPage {
         }
     }
 
-    /// Sets the shown parts with their indices among all types, members first.
+    /// Sets the shown parts with their indexes among all types, members first.
     pub(in crate::search) fn show(&mut self, shown: Shown, parts: Vec<Part>, places: Vec<usize>, members: usize) {
         let sources = parts.into_iter().zip(places).enumerate();
         let source = |(at, (part, place)): (usize, (Part, usize))| Source {
@@ -221,12 +221,12 @@ impl RecordPage {
         Ok(gathered)
     }
 
-    /// The snapshot that it is of.
+    /// The id of its snapshot.
     pub fn snapshot(&self) -> u64 {
         self.snapshot
     }
 
-    /// The next resource, unless the page is full of bytes.
+    /// The next resource, unless the page has its maximum of bytes.
     fn entry(&mut self) -> Result<Option<Entry>, SearchError> {
         if self.entries.is_empty() {
             self.read_ahead()?;

@@ -53,7 +53,7 @@ pub(in crate::search) enum Which {
     Both,
 }
 
-/// A contained resource that is a match.
+/// A matching contained resource.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct Inner {
     /// Its key in the sort order, if there is one.
@@ -298,7 +298,7 @@ enum Pushed {
     There,
     /// Earlier resources leave no room.
     NoRoom,
-    /// It cannot be had in columns.
+    /// It does not fit into columns.
     Refused,
 }
 

@@ -17,7 +17,7 @@ use super::trace::Trace;
 use crate::fhir::{TypeId, facts};
 use crate::lake::scan::{Person, ScanReport, ScopedTable, Seen, SeenPerson, SeenRows, SeenScan};
 
-/// How an answer came about.
+/// The explanation of an answer.
 #[derive(Debug, Default)]
 pub struct Explanation {
     /// The searched tables.

@@ -19,7 +19,7 @@ pub(in crate::search) struct Order {
     converter: RowConverter,
 }
 
-/// A match of a table with its place in the order.
+/// A match of a table with its position in the order.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct Keyed {
     pub(in crate::search) key: OwnedRow,
@@ -52,7 +52,7 @@ impl Order {
         })
     }
 
-    /// The places of rows with these sort keys and ids.
+    /// The positions of rows with these sort keys and ids.
     pub(in crate::search) fn places(
         &self,
         mut keys: Vec<ArrayRef>,

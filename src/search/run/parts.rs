@@ -261,7 +261,7 @@ impl Engine {
         Ok((page.map(|(_, place)| place).collect(), more))
     }
 
-    /// The first matches of a table with their places in an order.
+    /// The first matches of a table with their positions in an order.
     async fn keyed(
         &self,
         table: &ScopedTable,

@@ -77,7 +77,7 @@ fn planner_of_page<'s>(sessions: &'s Sessions, query: &Query) -> &'s Planner {
     }
 }
 
-/// The first `limit` matches with their places in an order.
+/// The first `limit` matches with their positions in an order.
 pub(in crate::search) async fn keyed(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -197,7 +197,7 @@ fn sort_leaves(query: &Query) -> LeafSet {
 pub(in crate::search) struct Scan {
     provider: Arc<LakeProvider>,
     filters: Vec<Expr>,
-    /// The semi-joins that give the filters their ids.
+    /// The semi-joins that supply the ids of the filters.
     joins: Vec<On>,
 }
 
@@ -338,7 +338,7 @@ fn request(sessions: &Sessions, query: &Query, owners: Option<Vec<i64>>, leaves:
         order: query
             .sort
             .first()
-            // Backwards the order is another.
+            // Backwards the order is different.
             .filter(|_| sessions.pushes_down() && !query.is_backwards())
             .and_then(key_function::order),
         ..ScanRequest::default()

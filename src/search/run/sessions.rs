@@ -1,10 +1,10 @@
-//! The planners that searches of many people run by.
+//! The planners for searches over many people.
 
 use std::sync::Arc;
 
 use crate::plan::{Operator, Planner, SemiJoinPlanner};
 
-/// The maximum number of parts of a table that is walked through.
+/// The maximum number of parts of a table that a walk reads.
 const MAX_PARTS: usize = 4096;
 
 /// Two planners: one for whole scans, and one whose scans have the maximum number of parts.

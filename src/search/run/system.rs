@@ -208,7 +208,7 @@ fn common<'r>(
 ) -> Result<Vec<RawParameter>, SearchError> {
     let mut common = Vec::with_capacity(parameters.len());
     'parameters: for parameter in parameters {
-        // An element is asked of the types that have it.
+        // A query of an element concerns only types that have it.
         if parameter.name == "_elements" && parameter.modifier.is_none() {
             let of_none = |name: &&str| types.iter().all(|ty| !is_element(*ty, name));
             if let Some(unknown) = elements(&parameter.value).find(of_none) {

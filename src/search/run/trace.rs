@@ -24,9 +24,9 @@ struct Tracing {
 
 #[derive(Debug)]
 struct Noted {
-    /// When the step under way began.
+    /// When the current step began.
     since: Instant,
-    /// The plans of the step under way.
+    /// The plans of the current step.
     plans: Vec<String>,
     explanation: Explanation,
 }
@@ -65,7 +65,7 @@ impl Trace {
         }
     }
 
-    /// A plan that DataFusion made, and that has run.
+    /// A plan that DataFusion made and that has run.
     pub(in crate::search) fn planned(&self, planned: &Planned) {
         if let Some(mut noted) = self.noted() {
             noted.plans.push(planned.to_string());

@@ -24,7 +24,7 @@ const CONDITION: &str = "a condition on other resources";
 /// The answer to one condition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
-    /// Ids that a value of the row is among.
+    /// The ids with which the row's values are compared.
     Known(Vec<Known>),
     /// The same ids, or an answer from the row's contained resources: for each type the answers to its conditions.
     OrInside(Vec<Known>, Vec<(String, Vec<Answer>)>),
@@ -32,7 +32,7 @@ pub(super) enum Answer {
     Late(usize),
 }
 
-/// Notes how the conditions of `open` are answered in `settled`.
+/// Records how the conditions of `open` are answered in `settled`.
 pub(super) fn write(
     open: &Criterion,
     settled: &Criterion,

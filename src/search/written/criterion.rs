@@ -19,7 +19,7 @@ use crate::plan::{Late, Lates};
 
 const CRITERION: &str = "a condition of a search";
 
-/// A criterion, and how explanations name it.
+/// A criterion, and its name in explanations.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct WrittenCriterion {
     form: Form,

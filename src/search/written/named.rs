@@ -55,7 +55,7 @@ pub(super) fn named_type(name: &str) -> Result<TypeId, WrittenError> {
     resource_type(name).ok_or(WrittenError::Form("a resource type"))
 }
 
-/// Ids, or canonicals, that values are compared with.
+/// Ids, or canonicals, with which values are compared.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Known {
     OneOf(Vec<String>),

@@ -39,7 +39,7 @@ pub(in crate::search) enum Matcher {
     Token(TokenValue),
     /// One of many tokens.
     OneOfTokens(Arc<TokenSet>),
-    /// `_id`: ids are case sensitive, and have no system.
+    /// `_id`: ids are case-sensitive and have no system.
     Id(String),
     /// One of many ids.
     OneOf(Arc<IdSet>),

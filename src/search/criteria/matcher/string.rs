@@ -49,7 +49,7 @@ pub(super) fn mark_beginning(part: &Typed, rows: &mut [bool], begins: &dyn Fn(&s
     }
 }
 
-/// Whether `candidate` begins with `plain`, case, marks, punctuation and blanks aside.
+/// Whether `candidate` begins with `plain`, ignoring case, marks, punctuation and blanks.
 pub(super) fn begins(candidate: &str, plain: &str) -> bool {
     if candidate.is_ascii() {
         let bytes = candidate.as_bytes();

@@ -7,7 +7,7 @@ use crate::fhir::case::{fold_case, same_but_for_case};
 use crate::fhirpath::{Collection, Items, Typed};
 use crate::search::parameters::values::{TokenSet, TokenValue, TypedIdentifier, TypedSet, fold};
 
-/// The code system that `true` and `false` are of (R4 search, 3.1.1.4.10).
+/// The code system of `true` and `false` (R4 search, 3.1.1.4.10).
 const BOOLEANS: &str = "http://hl7.org/fhir/special-values";
 
 pub(super) fn mark(value: &TokenValue, part: &Typed, rows: &mut [bool]) {
@@ -145,7 +145,7 @@ impl TokenIndex {
                     part.offsets.range(row).for_each(|item| pair(&pairs, row, item));
                 }
             }
-            // A code alone is of the system that it is asked with.
+            // A code alone counts as one of the requested system.
             name => {
                 let is_boolean = matches!(name, "boolean" | "Boolean");
                 for row in rows {

@@ -4,7 +4,7 @@ use super::spans::Spans;
 use super::{Interval, Prefix};
 use crate::fhir::temporal::Temporal;
 
-/// A date to compare with.
+/// A date with its prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DateValue {
     /// The relation asked for.
@@ -54,7 +54,7 @@ pub(crate) struct DateSet {
     values: Vec<DateValue>,
     equal: Spans<i64>,
     approximate: Spans<i64>,
-    /// For the intervals to avoid: the latest start and the earliest end.
+    /// For the excluded intervals: the latest start and the earliest end.
     unequal: Option<(i64, i64)>,
     /// `gt`, `ge`: the earliest end.
     ends_behind: Option<i64>,

@@ -7,7 +7,7 @@ const USUAL_DISTANCE: f64 = 50_000.0;
 /// The mean radius of the Earth, in metres.
 const EARTH: f64 = 6_371_008.8;
 
-/// A place and a distance.
+/// A position and a distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct NearValue {
     latitude: f64,

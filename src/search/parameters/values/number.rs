@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use super::{Prefix, escape};
 use crate::fhir::decimal::{Decimal, Range};
 
-/// A number to compare with.
+/// A number with its prefix.
 #[derive(Clone, Debug)]
 pub(crate) struct NumberValue {
     pub(super) prefix: Prefix,
@@ -177,7 +177,7 @@ impl Numbers for NumberValue {
     }
 }
 
-/// A quantity to compare with.
+/// A quantity with its prefix.
 #[derive(Clone, Debug)]
 pub(crate) struct QuantityValue {
     /// The number.

@@ -4,7 +4,7 @@ use super::escape;
 use crate::fhir::reference::{Canonical, Reference, Target, is_id};
 use crate::fhir::{TypeId, facts};
 
-/// A reference to look for.
+/// A reference as a search value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ReferenceValue {
     /// A relative reference to this id, and of this type if the value names one.
@@ -37,7 +37,7 @@ impl ReferenceValue {
         }
     }
 
-    /// Whether a relative reference to this type and id is meant.
+    /// Whether it matches a relative reference to this type and id.
     pub(crate) fn is_to(&self, ty: &str, id: &str) -> bool {
         match self {
             ReferenceValue::Relative {
@@ -48,7 +48,7 @@ impl ReferenceValue {
         }
     }
 
-    /// Whether a canonical, or a URI, is meant.
+    /// Whether it matches a canonical or a URI.
     pub(crate) fn is_text(&self, text: &str) -> bool {
         match self {
             // A canonical may also be a relative URL. Its version does not matter then.

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{escape, fold};
 use crate::fhir::case::fold_case;
 
-/// A token to look for.
+/// A token as a search value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TokenValue {
     /// `None`: any system. `Some("")`: no system. Otherwise exactly this system.
@@ -111,7 +111,7 @@ impl TypedIdentifier {
 /// Many identifiers with their types.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TypedSet {
-    /// The types asked for by the identifier's value, folded.
+    /// The requested types by the identifier's value, folded.
     by_value: FxHashMap<String, TokenSet>,
 }
 
@@ -122,7 +122,7 @@ impl TypedSet {
         types.insert(identifier.ty);
     }
 
-    /// The types that are asked for with a value.
+    /// The types that are requested with a value.
     pub(crate) fn types(&self, value: &str) -> Option<&TokenSet> {
         self.by_value.get(&fold(value))
     }

@@ -1,6 +1,6 @@
 //! `:below` and `:above` of URIs (R4 search, 3.1.1.4.9).
 
-/// URIs under a URI, or over it.
+/// URIs below a URI, or above it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UriTree {
     uri: String,
@@ -23,7 +23,7 @@ impl UriTree {
         (self.uri, self.below)
     }
 
-    /// How long the URI is.
+    /// The length of the URI.
     pub(crate) fn len(&self) -> usize {
         self.uri.len()
     }
