@@ -13,7 +13,7 @@ pub struct ViewError {
 }
 
 impl ViewError {
-    /// Of the findings the errors.
+    /// The errors among the findings.
     pub(super) fn new(mut findings: Vec<Finding>) -> ViewError {
         findings.retain(Finding::is_error);
         ViewError { errors: findings }
@@ -61,7 +61,7 @@ pub enum RunError {
         column: String,
         /// The declared type.
         expected: &'static str,
-        /// The type of the value met.
+        /// The type of the found value.
         found: &'static str,
     },
     /// A value is not a primitive.
@@ -71,10 +71,10 @@ pub enum RunError {
         at: String,
         /// The column.
         column: String,
-        /// The type of the value met.
+        /// The type of the found value.
         found: &'static str,
     },
-    /// A value cannot be of the column's SQL type.
+    /// A value does not fit the column's SQL type.
     #[error("{at}: column '{column}' is to be {expected}, but one of its values cannot be")]
     SqlType {
         /// The place of its definition.
@@ -90,7 +90,7 @@ pub enum RunError {
         /// The place of the `where`.
         at: String,
     },
-    /// An expression is in error over the data.
+    /// An expression fails over the data.
     #[error("{at}: {source}")]
     Expression {
         /// Where.
@@ -179,7 +179,7 @@ impl RunError {
         self
     }
 
-    /// Whether fewer resources at a time may do.
+    /// Whether evaluating fewer resources at a time may help.
     pub(super) fn is_of_size(&self) -> bool {
         let large =
             |error: &FhirPathError| matches!(error, FhirPathError::TooLarge | FhirPathError::TooManySteps { .. });

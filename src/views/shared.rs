@@ -31,7 +31,7 @@ pub struct SharedRun {
     limit: Option<usize>,
 }
 
-/// The rows of several views that are still to be computed.
+/// The rows of several views that are not computed yet.
 pub struct SharedRows {
     views: Vec<Arc<View>>,
     batches: Batches<OfView<RecordBatch>>,
@@ -58,7 +58,7 @@ pub enum Event {
         /// Why the view failed.
         error: RunError,
     },
-    /// A view's output is whole.
+    /// A view's output is complete.
     Done {
         /// The view's place.
         view: usize,

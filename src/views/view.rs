@@ -28,11 +28,11 @@ pub struct View {
     pub(super) leaves: LeafSet,
     /// The value of `now()` in every row.
     pub(super) now: DateTime<Utc>,
-    /// How large its expressions are together.
+    /// The total size of its expressions.
     pub(super) parts: usize,
     /// The work that a run may do beyond the amount that its data allow.
     pub(super) budget: WorkBudget,
-    /// The ViewDefinition that it was read from.
+    /// The ViewDefinition from which it was read.
     pub(super) definition: Arc<[u8]>,
     /// The columns that it keeps, by their indexes in the definition. `None` for all.
     pub(super) projected: Option<Arc<[usize]>>,
@@ -41,7 +41,7 @@ pub struct View {
 /// The element names that expressions may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Names {
-    /// FHIRPath's and, with a warning, JSON's.
+    /// FHIRPath's names and, with a warning, JSON's.
     Both,
     /// FHIRPath's alone.
     FhirPath,
@@ -145,7 +145,7 @@ impl View {
         self.name.as_deref()
     }
 
-    /// The type of the resources it is made of.
+    /// The resource type of its rows.
     pub fn resource(&self) -> TypeId {
         self.resource
     }

@@ -199,7 +199,7 @@ pub(in crate::views) fn iteration(program: &Program, at: &str, findings: &mut Fi
     }
 }
 
-/// Profiles of base R4 that are about another type.
+/// Profiles of base R4 for another type.
 pub(in crate::views) fn profiles(definition: &Definition, ty: Option<TypeId>, findings: &mut Findings) {
     let Some(ty) = ty.map(|ty| facts().get(ty).name) else {
         return;

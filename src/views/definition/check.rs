@@ -48,7 +48,7 @@ impl Checked {
         self.findings.iter().filter(|finding| !finding.is_error())
     }
 
-    /// The warnings of JSON's names in its expressions.
+    /// The warnings about JSON names in its expressions.
     pub fn json_names(&self) -> impl Iterator<Item = &Finding> {
         self.warnings().filter(|finding| finding.is_of_json_name)
     }
@@ -63,7 +63,7 @@ impl Checked {
         self.view.as_ref().map_or(&[], View::columns)
     }
 
-    /// That it can be run, or why not.
+    /// A statement that it can be run, or why not.
     pub fn sound(&self) -> Result<(), ViewError> {
         match self.view {
             Some(_) => Ok(()),

@@ -11,7 +11,7 @@ use crate::fhir::outcome::IssueType;
 use crate::fhir::temporal::{Temporal, TimeOfDay};
 use crate::fhirpath::Constant;
 
-/// A constant; without a value if that could not be read.
+/// A constant. Without a value if that could not be read.
 #[derive(Clone, Debug)]
 pub(in crate::views) struct RawConstant {
     pub(in crate::views) at: String,

@@ -21,7 +21,7 @@ pub struct Finding {
     pub position: Option<Position>,
     /// The fault or doubt, without the place.
     pub problem: String,
-    /// Whether it is that a name is JSON's and FHIRPath has another.
+    /// Whether it is about a JSON name for which FHIRPath has another.
     pub(in crate::views) is_of_json_name: bool,
 }
 
@@ -47,7 +47,7 @@ impl Finding {
         }
     }
 
-    /// That an expression cannot be compiled.
+    /// A finding that an expression cannot be compiled.
     pub(in crate::views) fn expression(at: impl fmt::Display, error: &FhirPathError) -> Finding {
         let code = match error {
             FhirPathError::UnknownFunction { .. } | FhirPathError::Unsupported { .. } => IssueType::NotSupported,
@@ -70,7 +70,7 @@ impl Finding {
         }
     }
 
-    /// Whether the view cannot be run because of it.
+    /// Whether it prevents a run of the view.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }

@@ -64,7 +64,7 @@ pub(in crate::views) fn flag(
     flag.as_bool()
 }
 
-/// The items of a list that could be read.
+/// The readable items of a list.
 pub(in crate::views) fn list<T>(
     findings: &mut Findings,
     value: Value<'_>,
@@ -86,7 +86,7 @@ pub(in crate::views) fn list<T>(
         .collect()
 }
 
-/// The items of a list of objects that could be read.
+/// The readable items of a list of objects.
 pub(in crate::views) fn objects<T>(
     findings: &mut Findings,
     value: Value<'_>,
@@ -103,7 +103,7 @@ pub(in crate::views) fn objects<T>(
     })
 }
 
-/// That a value is of the wrong JSON type.
+/// A finding that a value has the wrong JSON type.
 pub(in crate::views) fn must_be(wanted: &str, value: Value<'_>) -> String {
     let kind = match value.kind() {
         Kind::Null => "null",

@@ -169,7 +169,7 @@ struct Resolver<'f> {
     terminology: Option<Arc<Terminology>>,
     names: Names,
     leaves: LeafSet,
-    /// How large the expressions are together.
+    /// The total size of the expressions.
     parts: usize,
     findings: &'f mut Findings,
 }

@@ -30,7 +30,7 @@ pub enum SqlType {
     Real,
     /// `DOUBLE PRECISION`.
     Double,
-    /// `CHARACTER VARYING`, of a limited number of characters or not.
+    /// `CHARACTER VARYING`, with or without a limit of characters.
     Text(Option<u32>),
     /// `BINARY VARYING`, of values that FHIR writes in base64.
     Binary,

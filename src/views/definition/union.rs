@@ -30,7 +30,7 @@ pub(in crate::views) fn agree(
     pairs.map(|(first, other)| joined(first, other, findings)).collect()
 }
 
-/// The column that has the values of both.
+/// The column that can hold the values of both.
 fn joined(mut first: Placed, other: Placed, findings: &mut Findings) -> Placed {
     let (Some(one), Some(another)) = (&mut first.column, &other.column) else {
         return first;

@@ -40,7 +40,7 @@ impl Budget {
         self.rows
     }
 
-    /// How many items a column's values may be.
+    /// The maximum number of items in a column's values.
     pub(in crate::views) fn values(&self) -> usize {
         CELLS
     }

@@ -11,7 +11,7 @@ use super::super::error::RunError;
 use super::budget::{Budget, UNION_TEXT};
 use super::values::Gathered;
 
-/// In place of a row number: no row, hence no value.
+/// The value in place of a row number if there is no row, and so no value.
 pub(in crate::views) const NONE: u32 = u32::MAX;
 /// Marks a row of an iteration without items, in place of a row number. Its values are null, and its `%rowIndex` is 0.
 pub(in crate::views) const NOTHING_FOUND: u32 = u32::MAX - 1;

@@ -14,7 +14,7 @@ use crate::fhir::TypeId;
 use crate::fhir::storage::{EVERYTHING, LeafSet};
 use crate::fhirpath::{Collection, CompileOptions, FhirPathError, Focus, Program, compile};
 
-/// The deepest that items are followed: deeper than JSON may nest.
+/// The maximum depth to which items are followed: deeper than JSON may nest.
 const MAX_LEVELS: usize = 128;
 /// The maximum number of steps until no further type is found.
 const MAX_TYPE_STEPS: usize = 8;

@@ -93,7 +93,7 @@ fn ahead<T: Send + 'static>(parts: Parts<T, RunError>, limit: Option<usize>) -> 
     Ahead::new(parts, pace).boxed()
 }
 
-/// Documents in groups that are worth a thread's while, in their order.
+/// Documents in groups large enough for a thread, in order.
 fn groups<D: Document>(mut documents: impl Iterator<Item = D>) -> impl Iterator<Item = Vec<D>> {
     std::iter::from_fn(move || {
         let (mut group, mut bytes) = (Vec::new(), 0);

@@ -18,7 +18,7 @@ use crate::fhir::{TypeId, facts};
 
 /// The maximum number of resources in a batch.
 const BATCH: usize = 4096;
-/// Bytes of JSON of a batch, about.
+/// The approximate bytes of JSON in a batch.
 const BATCH_BYTES: usize = 16 << 20;
 /// The property that names the type of a resource.
 const TYPE: &str = "resourceType";
@@ -40,7 +40,7 @@ pub enum Refused {
 pub trait Document: Send {
     /// The text: one JSON document, or several as lines.
     fn text(&self) -> &[u8];
-    /// Whether every line is a document of its own.
+    /// Whether every line is its own document.
     fn is_lines(&self) -> bool;
     /// Reports a part that was left out. It begins at `offset` in the text.
     fn refuse(&self, offset: usize, reason: Refused);
@@ -184,7 +184,7 @@ struct OpenDocument<D> {
     document: D,
     /// Where the next line begins.
     at: usize,
-    /// Resources of a Bundle that are still to be read.
+    /// The resources of a Bundle that are not read yet.
     entries: VecDeque<Range<usize>>,
 }
 
@@ -245,7 +245,7 @@ impl<D: Document> Iterator for Batches<D> {
     }
 }
 
-/// Reading on until a batch is ready.
+/// Reads until a batch is ready.
 struct Turn<'b> {
     reader: &'b Reader,
     tools: &'b mut Tools,
@@ -380,7 +380,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Ends the batches that are begun.
+    /// Ends the open batches.
     fn finish(&mut self) -> Result<(), RunError> {
         for (clip, shredder) in self.reader.clips.iter().zip(&mut self.tools.shredders) {
             if !shredder.is_empty() {

@@ -82,7 +82,7 @@ impl Assembly {
     pub(in crate::views) fn head(&self) -> Result<Vec<u8>, RunError> {
         match &self.form {
             Form::Text(form) => form.head(self.view.columns()),
-            // The writer has it before its first rows.
+            // The writer's output before its first rows.
             Form::Parquet(_) => Ok(Vec::new()),
         }
     }

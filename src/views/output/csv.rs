@@ -7,7 +7,7 @@ use super::cell::{Cells, push_integer};
 use crate::views::definition::column::Column;
 use crate::views::error::RunError;
 
-/// The line that names the columns.
+/// The header line.
 pub(super) fn push_header(columns: &[Column], out: &mut Vec<u8>) -> Result<(), RunError> {
     let mut writer = writer(out);
     writer

@@ -13,7 +13,7 @@ use crate::views::definition::sql_type::SqlType;
 
 /// The maximum digits of a decimal in eight bytes, and of any decimal.
 const PRECISIONS: [u8; 2] = [18, 38];
-/// Decimals of a second that a moment holds.
+/// The maximum number of decimals of a second in a moment.
 const MICROSECONDS: usize = 6;
 
 /// The expected values of a column, by its FHIR type.
@@ -42,7 +42,7 @@ pub enum WhyText {
     Seconds,
     /// A moment in UTC is not in the years 1 to 9999.
     Years,
-    /// A value is not of the form that its type has.
+    /// A value does not have the form of its type.
     Form,
 }
 
@@ -211,7 +211,7 @@ fn digits(text: &str) -> Option<(i64, i64)> {
     let exponent: i64 = exponent.parse().ok()?;
     let mantissa = mantissa.trim_start_matches('-');
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    // A zero has no digits before the point, wherever that is moved.
+    // A zero has no digits before the decimal point, wherever the point is moved.
     let whole = match whole {
         "0" if exponent <= 0 => 0,
         "0" if fraction.bytes().all(|digit| digit == b'0') => 0,

@@ -1,4 +1,4 @@
-//! The formats that rows are written in.
+//! The output formats of rows.
 
 /// The output format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

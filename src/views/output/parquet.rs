@@ -22,7 +22,7 @@ use crate::views::error::RunError;
 const ROW_GROUP: usize = 131_072;
 /// The maximum bytes of all open row groups together. They are in memory until they are written.
 const BYTES: usize = 96 << 20;
-/// Bytes of rows that all spools hold in memory.
+/// The maximum bytes of rows in memory of all spools together.
 const SPOOLED: usize = 16 << 20;
 
 /// The key in a field's metadata for the reason why its values are text.
@@ -225,7 +225,7 @@ fn begun(schema: &SchemaRef) -> Result<ArrowWriter<Vec<u8>>, RunError> {
     Ok(ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties))?)
 }
 
-/// Writes rows; returns the bytes that are ready.
+/// Writes rows. Returns the bytes that are ready.
 fn written(writer: &mut ArrowWriter<Vec<u8>>, batch: &RecordBatch, share: usize) -> Result<Vec<u8>, RunError> {
     writer.write(batch)?;
     if writer.memory_size() > BYTES / share {

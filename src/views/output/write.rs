@@ -46,7 +46,7 @@ pub(in crate::views) fn is_few(limit: Option<usize>) -> bool {
     limit.is_some_and(|limit| limit <= FEW_ROWS)
 }
 
-/// The rows of a view that are still to be computed.
+/// The rows of a view that are not computed yet.
 pub struct Rows {
     view: Arc<View>,
     batches: Batches<RecordBatch>,
@@ -71,7 +71,7 @@ impl Rows {
         }
     }
 
-    /// Tells how many rows each batch has when it is taken.
+    /// Returns how many rows each batch has, when the batch is read.
     pub fn observed(self, observer: Arc<dyn Fn(usize) + Send + Sync>) -> Rows {
         Rows {
             observer: Some(observer),

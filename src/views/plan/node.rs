@@ -154,7 +154,7 @@ impl UserDefinedLogicalNodeCore for ViewNode {
         }
     }
 
-    /// A select tree is evaluated whole.
+    /// A select tree is evaluated as a whole.
     fn necessary_children_exprs(&self, _: &[usize]) -> Option<Vec<Vec<usize>>> {
         Some(vec![(0..self.input.schema().fields().len()).collect()])
     }

@@ -201,7 +201,7 @@ impl ViewsExec {
         self.filters
     }
 
-    /// Rows of each view that are wanted.
+    /// The number of wanted rows of each view.
     pub fn limit(&self) -> Option<usize> {
         self.limit
     }

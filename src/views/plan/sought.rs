@@ -23,7 +23,7 @@ use crate::fhir::temporal::Temporal;
 use crate::fhirpath::{CompileOptions, ItemType, System, necessary};
 use crate::lake::scan::Predicate;
 
-/// Values of an `IN` beyond this many are not spelled out.
+/// The maximum number of values of an `IN` that are expanded.
 const MAX_VALUES: usize = 64;
 /// Microseconds of a day.
 const DAY: i64 = 86_400_000_000;
@@ -130,7 +130,7 @@ fn condition(view: &View, filter: &Expr) -> Option<String> {
         }
         Expr::IsNotNull(inner) => {
             let at = column(view, inner)?;
-            // A list without values is no null.
+            // A list without values is not null.
             if view.columns[at].collection {
                 return None;
             }
