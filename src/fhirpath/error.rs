@@ -16,7 +16,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// The place of byte `offset` of `text`.
+    /// The position of byte `offset` of `text`.
     pub(crate) fn of(text: &str, offset: usize) -> Position {
         let before = text.get(..offset).unwrap_or(text);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
@@ -54,7 +54,7 @@ impl Places {
         Places { positions }
     }
 
-    /// The place of a byte, or of the text's end.
+    /// The position of a byte, or of the text's end.
     pub(crate) fn of(&self, offset: usize) -> Position {
         self.positions[offset.min(self.positions.len() - 1)]
     }
@@ -77,7 +77,7 @@ pub enum FhirPathError {
         /// The expected input.
         reason: String,
     },
-    /// Brackets, steps or operators nest deeper than the engine follows.
+    /// Brackets, steps or operators nest deeper than the engine allows.
     #[error("FHIRPath expression at {at} nests deeper than {limit} levels")]
     TooDeep {
         /// Where the limit was exceeded.
@@ -106,7 +106,7 @@ pub enum FhirPathError {
         at: Position,
         /// The element.
         name: String,
-        /// The type or types it was looked for in.
+        /// The type or types in which it was searched.
         ty: String,
     },
     /// The expression has the JSON name of an element, and only FHIRPath's name is allowed.
@@ -119,7 +119,7 @@ pub enum FhirPathError {
         /// FHIRPath's form.
         standard: String,
     },
-    /// A path begins with a type that the context is not of.
+    /// A path begins with a type that is not the context's.
     #[error("a path that begins with {name} has no meaning in the context of {ty} ({at})")]
     WrongContext {
         /// Where.
@@ -173,7 +173,7 @@ pub enum FhirPathError {
         /// The fault.
         problem: String,
     },
-    /// An operand of a type that the operation is not defined for.
+    /// An operand has a type for which the operation is undefined.
     #[error("{operation} is not defined for {operands} ({at})")]
     Operands {
         /// Where.
@@ -191,7 +191,7 @@ pub enum FhirPathError {
         /// What.
         what: String,
     },
-    /// A value of the expression's own text that cannot be: `@2024-13-01`.
+    /// An impossible value in the expression's own text: `@2024-13-01`.
     #[error("'{text}' is no {what} ({at})")]
     Literal {
         /// Where.
@@ -221,7 +221,7 @@ pub enum FhirPathError {
         /// The fault.
         problem: String,
     },
-    /// The result has more items than the caller has room for.
+    /// The result has more items than the caller accepts.
     #[error("the expression yields more than {max_items} items")]
     TooMany {
         /// The maximum number of items.

@@ -20,7 +20,7 @@ use crate::fhir::storage::{ELEMENT, SYSTEM_COLUMNS};
 use crate::fhir::temporal::Temporal;
 use crate::fhir::{TypeId, facts};
 
-/// Combinations of values beyond this many are not spelled out.
+/// The maximum number of combinations of values that are expanded.
 const MAX_COMBINATIONS: usize = 64;
 
 /// Conditions that must hold of a row of the root type's table if the expression is true. `None` if the expression can
@@ -66,7 +66,7 @@ struct Analysis<'a> {
     constants: &'a HashMap<String, Constant>,
 }
 
-/// A column that items are in.
+/// A column of items.
 struct Leaf {
     path: Arc<str>,
     kind: SlotKind,
@@ -422,7 +422,7 @@ impl Analysis<'_> {
     }
 }
 
-/// Whether a path leads from `$this` straight to a child.
+/// Whether a path leads from `$this` directly to a child.
 fn is_child(path: &Expr) -> bool {
     let ExprKind::Member { on, .. } = &path.kind else {
         return false;

@@ -85,7 +85,7 @@ impl Evaluation {
         }
     }
 
-    /// The result; a row that failed has no items.
+    /// The result. A row that failed has no items.
     pub fn lenient(self) -> Collection {
         self.collection
     }
@@ -102,7 +102,7 @@ impl Program {
         &self.inner.leaves
     }
 
-    /// How large it is: how many parts were resolved.
+    /// Its size: the number of resolved parts.
     pub fn parts(&self) -> usize {
         self.inner.parts
     }

@@ -10,7 +10,7 @@ use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::functions::{self, Function, Need, Parameter, Signature};
 use crate::fhirpath::syntax::ast::{Expr, ExprKind, Operator};
 
-/// How high the tree of `extension()`'s argument may be.
+/// The maximum height of the tree of `extension()`'s argument.
 const MAX_URL_HEIGHT: usize = 20;
 
 impl Compiler<'_> {

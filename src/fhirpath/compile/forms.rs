@@ -8,7 +8,7 @@ use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::functions::{self, Function, Need};
 use crate::fhirpath::syntax::ast::{Expr, ExprKind, Literal};
 
-/// Names that are not for variables.
+/// Names that variables may not have.
 const ENVIRONMENT: [&str; 7] = [
     "context",
     "loinc",

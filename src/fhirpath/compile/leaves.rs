@@ -32,7 +32,7 @@ impl Leaves {
         self.set
     }
 
-    /// Notes that items of this shape are read.
+    /// Adds the columns of items of this shape.
     pub(in crate::fhirpath) fn need(&mut self, shape: &Shape, need: Need) {
         for source in &shape.sources {
             self.read(source, need);
@@ -95,12 +95,12 @@ impl Leaves {
         }
     }
 
-    /// Notes that a column is read.
+    /// Adds a column.
     pub(in crate::fhirpath) fn require(&mut self, path: &str) {
         self.set.insert(path.to_string());
     }
 
-    /// Notes that items of this shape are the result.
+    /// Adds the columns of the result's items.
     pub(in crate::fhirpath) fn output(&mut self, shape: &Shape, extra: Option<ExtraLeaves<'_>>) {
         for source in &shape.sources {
             let (Some(path), ItemType::Fhir(ty)) = (source.path.as_deref(), source.ty) else {

@@ -164,11 +164,11 @@ struct Compiler<'a> {
     work: usize,
     /// Whether a name that no possible type has is an empty collection instead of an error.
     lenient: bool,
-    /// JSON's names that were met in place of FHIRPath's.
+    /// The JSON names that occurred in place of FHIRPath's.
     json_names: Vec<JsonName>,
-    /// The variables that can be seen.
+    /// The visible variables.
     variables: Vec<Variable>,
-    /// How many have been defined.
+    /// How many variables have been defined.
     defined: usize,
     /// Collects the results for each part, if wanted.
     shapes: Option<&'a mut Shapes>,

@@ -12,7 +12,7 @@ use super::types::{ItemType, TypeTest};
 use crate::fhir::TypeId;
 use crate::terminology::{Terminology, ValueSet};
 
-/// In place of a step's name: every element.
+/// The name of a step to every element.
 pub(in crate::fhirpath) const ALL_CHILDREN: &str = "*";
 
 /// A part of a resolved program.
@@ -47,13 +47,13 @@ pub(in crate::fhirpath) enum Node {
         by: Vec<(TypeId, Vec<Branch>)>,
         /// Whether it leads into resources whose types only the data show.
         open: bool,
-        /// Whether the name may be JSON's of a choice and its type.
+        /// Whether the name may be the JSON name of a choice with its type.
         json: bool,
         at: Position,
     },
-    /// Items of a type only.
+    /// Only the items of a type.
     OfType { on: Box<Node>, test: TypeTest },
-    /// Whether the single item is of a type.
+    /// Whether the single item has a type.
     Is {
         on: Box<Node>,
         test: TypeTest,

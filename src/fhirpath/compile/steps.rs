@@ -261,7 +261,7 @@ fn has_element(source: &Source, name: &str) -> bool {
     })
 }
 
-/// The resource or complex type that a path may begin with.
+/// The resource or complex type with which a path may begin.
 fn type_prefix(name: &str) -> Option<TypeId> {
     let ty = facts().lookup(name)?;
     let def = facts().get(ty);

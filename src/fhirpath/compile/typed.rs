@@ -98,7 +98,7 @@ fn written(literal: &Literal) -> String {
     }
 }
 
-/// Names of types and columns beyond this many are counted.
+/// The maximum number of listed types and columns. Further ones are only counted.
 const MAX_NAMES: usize = 4;
 
 fn listed(names: &[String], between: &str) -> String {

@@ -1,4 +1,4 @@
-//! Collections put together row by row.
+//! Combines collections row by row.
 
 use super::super::values::collection::{Body, Collection, Offsets};
 use super::super::values::items::Items;

@@ -20,7 +20,7 @@ use crate::fhir::TypeId;
 pub struct Focus {
     /// The resources of the batch.
     pub(in crate::fhirpath) root: Items,
-    /// The contexts, each a row.
+    /// The contexts, one per row.
     pub(in crate::fhirpath) items: Collection,
     /// The batch row of each context. `None` if context `i` is row `i`.
     pub(in crate::fhirpath) rows: Option<Arc<[u32]>>,
@@ -28,7 +28,7 @@ pub struct Focus {
     pub(in crate::fhirpath) places: Option<Arc<[u32]>>,
     /// The value of `now()` from its first use on. It is the same for all evaluations from here.
     pub(in crate::fhirpath) clock: Arc<OnceLock<DateTime<Utc>>>,
-    /// The work of all that is evaluated from here on.
+    /// The work of all evaluations from here on.
     pub(in crate::fhirpath) work: Arc<Work>,
 }
 
@@ -174,7 +174,7 @@ impl Focus {
         self.len() == 0
     }
 
-    /// The row of the batch that a context is in.
+    /// The batch row of a context.
     pub fn row(&self, context: usize) -> usize {
         self.rows.as_ref().map_or(context, |rows| rows[context] as usize)
     }

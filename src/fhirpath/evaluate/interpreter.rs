@@ -38,7 +38,7 @@ const STEPS_PER_RESULT: usize = 4;
 const MAX_STEPS: usize = 1 << 18;
 /// The work of each run of a node, whatever its input.
 const WORK_OF_NODE: usize = 64;
-/// The work that each further column with items costs.
+/// The work of each further column with items.
 const WORK_OF_COLUMN: usize = 32;
 /// The maximum number of items at which offsets, which are `i32`, cannot overflow.
 const MAX_OFFSET: usize = (i32::MAX / 4) as usize;
@@ -86,7 +86,7 @@ pub(in crate::fhirpath) fn run(program: &Inner, focus: &Focus, max_items: usize)
     })
 }
 
-/// The collection with the rows at fault emptied.
+/// The collection, with the failed rows emptied.
 fn without(collection: &Collection, faults: &[Fault]) -> Collection {
     let mut faults = faults.iter().map(|fault| fault.row as usize).peekable();
     let mut offsets = vec![0i32];
@@ -103,7 +103,7 @@ fn without(collection: &Collection, faults: &[Fault]) -> Collection {
 /// The values of `$index`.
 #[derive(Clone)]
 enum Places {
-    /// Each row is an item of a collection of these offsets.
+    /// Each row is an item of a collection with these offsets.
     Within(Offsets),
     /// Every row is the item at this index of its own collection.
     At(usize),
@@ -115,7 +115,7 @@ pub(in crate::fhirpath) struct Fold {
     pub(in crate::fhirpath) place: usize,
 }
 
-/// The rows that a node is evaluated on.
+/// The rows on which a node is evaluated.
 pub(in crate::fhirpath) struct Frame<'a> {
     /// `$this`: one item per row.
     pub(in crate::fhirpath) this: Collection,
@@ -194,7 +194,7 @@ impl<'a> Frame<'a> {
         Ok(found)
     }
 
-    /// The items of a single row for each row.
+    /// Repeats the items of a single row for each row.
     fn each_row(&self, found: &Collection) -> Result<Collection, FhirPathError> {
         match found.len().saturating_mul(self.rows()) > self.limit {
             true => Err(FhirPathError::TooLarge),
@@ -376,7 +376,7 @@ impl<'a> Frame<'a> {
         Ok(result)
     }
 
-    /// Notes that a row is in error.
+    /// Notes that a row fails.
     pub(in crate::fhirpath) fn fault(&self, row: usize, error: FhirPathError) {
         self.faults.borrow_mut().push(Fault { row: row as u32, error });
     }
@@ -465,7 +465,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The place of each row among its siblings.
+    /// The index of each row among its siblings.
     fn places(&self) -> Collection {
         let offsets = match &self.index {
             None => return Collection::empty(self.rows()),

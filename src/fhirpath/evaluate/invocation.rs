@@ -45,7 +45,7 @@ impl Invocation<'_> {
         Ok(value)
     }
 
-    /// The argument's truth for each item of the input.
+    /// The argument as a boolean for each item of the input.
     pub(in crate::fhirpath) fn criterion(&self, argument: usize) -> Result<Truth, FhirPathError> {
         let node = self.node(argument);
         self.frame
@@ -81,7 +81,7 @@ impl Invocation<'_> {
         }
     }
 
-    /// Notes that a row's data do not suit the function.
+    /// Notes that a row's data do not fit the function.
     pub(in crate::fhirpath) fn problem(&self, row: usize, problem: String) {
         self.frame.fault(
             row,

@@ -12,7 +12,7 @@ use super::super::values::columns::Values;
 use super::super::values::items::{Column, Index, Items};
 use crate::fhir::facts;
 
-/// The column that a column was entered from.
+/// The column above a column.
 #[derive(Debug)]
 pub(in crate::fhirpath) struct Above {
     pub(in crate::fhirpath) column: Arc<Column>,
@@ -28,7 +28,7 @@ pub(in crate::fhirpath) enum Way {
     Same,
     /// The list that contains it.
     List(OffsetBuffer<i32>),
-    /// The resource's JSON text that the row was made of.
+    /// The resource's JSON text from which the row was made.
     Opened(Arc<[u32]>),
 }
 

@@ -6,7 +6,7 @@ use super::super::compile::types::ItemType;
 use super::super::program::Program;
 use crate::fhir::TypeId;
 
-/// A column that items of the result lie in.
+/// A column with items of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin<'p> {
     /// The type of the items.

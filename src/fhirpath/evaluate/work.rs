@@ -20,13 +20,13 @@ use super::super::values::items::{Index, Items};
 const BUDGET: u64 = 48 << 20;
 /// The work that each row allows, whatever the expressions.
 const PER_ROW: u64 = 1000;
-/// Work that each row accounts for by each part of the expressions.
+/// The work that each row allows for each part of the expressions.
 const PER_PART: u64 = 16;
 /// Parts beyond this many allow no more work.
 const MAX_PARTS: u64 = 2048;
 /// The assumed number of parts of an expression, if the caller has not counted them.
 const SOME_PARTS: usize = 128;
-/// Work that each value of a batch accounts for.
+/// The work that each value of a batch allows.
 const PER_VALUE: u64 = 64;
 /// This many bytes of text allow as much work as a value.
 const BYTES_PER_VALUE: u64 = 8;
@@ -62,15 +62,15 @@ impl WorkBudget {
 /// The work done over one batch, and its limit.
 #[derive(Debug)]
 pub struct Work {
-    /// The work that the batch permits.
+    /// The work that the batch allows.
     accounted: u64,
-    /// Only the thread that evaluates changes it.
+    /// Only the evaluating thread changes it.
     done: AtomicU64,
     budget: WorkBudget,
 }
 
 impl Work {
-    /// Over this batch, by expressions of this many parts together.
+    /// The work over this batch, for expressions with this many parts together.
     pub fn over(batch: &RecordBatch, parts: usize, budget: &WorkBudget) -> Arc<Work> {
         let rows = batch.num_rows() as u64;
         let per_row = PER_ROW + PER_PART * (parts as u64).min(MAX_PARTS);
@@ -88,7 +88,7 @@ impl Work {
         })
     }
 
-    /// Over a batch by itself.
+    /// The work over a batch without a run.
     pub(in crate::fhirpath) fn alone(batch: &RecordBatch) -> Arc<Work> {
         Work::over(batch, SOME_PARTS, &WorkBudget::default())
     }
@@ -136,7 +136,7 @@ fn values(array: &dyn Array, start: usize, len: usize) -> u64 {
 }
 
 impl Collection {
-    /// Bytes of text that its items have.
+    /// The bytes of text in its items.
     pub(in crate::fhirpath) fn text_bytes(&self) -> usize {
         if let Some(items) = self.single() {
             return items.text_bytes();

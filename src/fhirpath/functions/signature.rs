@@ -28,7 +28,7 @@ impl fmt::Debug for Function {
     }
 }
 
-/// How an argument is treated.
+/// How an argument is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fhirpath) enum Parameter {
     /// A value, evaluated and read once per row.
@@ -49,14 +49,14 @@ pub(in crate::fhirpath) enum Parameter {
     Type,
 }
 
-/// The parts that are read of items.
+/// The parts of items that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fhirpath) enum Need {
     /// Nothing. The use of the result decides what is read.
     Nothing,
     /// The number of items.
     Presence,
-    /// The value of primitives and quantities, all of other complex items.
+    /// The value of primitives and quantities, and everything of other complex items.
     Value,
     /// Everything that distinguishes an item from others: all columns below it, and the id and extensions of
     /// primitives.

@@ -219,7 +219,7 @@ pub(super) fn paired(
     Ok(Some(true))
 }
 
-/// The class of an item; `scale` is that of the numbers met.
+/// The class of an item. `scale` is the scale of the numbers so far.
 fn class(collection: &Collection, item: usize, scale: &mut Option<u32>) -> Option<Class> {
     let (items, at) = collection.item(item);
     let Some(scalar) = items.scalar(at) else {
@@ -334,7 +334,7 @@ mod tests {
                 let ((items, at), (others, other)) = (found.item(place), of_left.item(*kept));
                 prop_assert_eq!((items.text(at), items.ty()), (others.text(other), others.ty()));
             }
-            // First the same values in another order, then with one of them changed.
+            // Rows of any values, and rows with values of few kinds.
             let mut turned = left.clone();
             if !turned.is_empty() {
                 let middle = order as usize % turned.len();

@@ -315,7 +315,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The contents of a string or delimited identifier, escapes undone.
+    /// The contents of a string or delimited identifier, without escapes.
     fn quoted(&self, pair: Pair<'a, Rule>) -> Result<String, FhirPathError> {
         let inner = self.only(pair)?;
         let at = inner.as_span().start();

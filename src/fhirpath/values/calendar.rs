@@ -45,7 +45,7 @@ pub(in crate::fhirpath) fn add(kind: System, text: &str, by: &Quantity<'_>) -> R
             let count = i64::try_from(by.value.truncated())
                 .ok()
                 .and_then(|count| count.checked_mul(months));
-            // To a year only whole years are added.
+            // A year accepts only whole years.
             let whole = if parts.length == 4 { 12 } else { 1 };
             count.and_then(|count| move_months(&parts, count / whole * whole))
         }

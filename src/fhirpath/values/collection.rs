@@ -60,7 +60,7 @@ impl Offsets {
         self.at(row)..self.at(row + 1)
     }
 
-    /// The row that each item belongs to.
+    /// The row of each item.
     pub fn parents(&self) -> Vec<u32> {
         match self {
             Offsets::Each(rows) => (0..*rows as u32).collect(),
@@ -74,7 +74,7 @@ impl Offsets {
         }
     }
 
-    /// The row that an item belongs to.
+    /// The row of an item.
     pub fn parent(&self, item: usize) -> usize {
         match self {
             Offsets::Each(_) => item,
@@ -174,7 +174,7 @@ impl Collection {
         &self.offsets
     }
 
-    /// The places of a row's items.
+    /// The item indexes of a row.
     #[inline]
     pub fn range(&self, row: usize) -> Range<usize> {
         self.offsets.range(row)
@@ -289,7 +289,7 @@ impl Collection {
         }
     }
 
-    /// The columns that the items are in.
+    /// The columns of the items.
     pub(in crate::fhirpath) fn columns(&self) -> &[Items] {
         match &self.body {
             Body::One(items) => std::slice::from_ref(items),

@@ -104,7 +104,7 @@ impl Values {
         }
     }
 
-    /// How many slots hold no value.
+    /// The number of slots without a value.
     pub(in crate::fhirpath) fn null_count(&self) -> usize {
         match self {
             Values::Text(array) | Values::Json(array) => array.null_count(),

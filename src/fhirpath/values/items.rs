@@ -16,7 +16,7 @@ pub(in crate::fhirpath) enum Index {
     Identity,
     /// Item `i` is slot `indices[i]`.
     Gather(Arc<[u32]>),
-    /// Every item is this slot: a constant.
+    /// Every item is this slot, as in a constant.
     Constant(u32),
 }
 
@@ -29,7 +29,7 @@ pub struct Items {
     pub(in crate::fhirpath) column: Arc<Column>,
 }
 
-/// A column, shared by all the items that lie in it.
+/// A column, shared by all its items.
 #[derive(Debug)]
 pub(in crate::fhirpath) struct Column {
     pub(in crate::fhirpath) values: Values,
@@ -173,7 +173,7 @@ impl Items {
         (start.is_valid(slot) && end.is_valid(slot)).then(|| (start.value(slot), end.value(slot)))
     }
 
-    /// The items at these places, in this order.
+    /// The items at these indexes, in this order.
     pub(in crate::fhirpath) fn take(&self, places: Vec<u32>) -> Items {
         let len = places.len();
         let index = match &self.index {

@@ -10,7 +10,7 @@ pub(in crate::fhirpath) struct Number {
     pub(in crate::fhirpath) scale: u32,
 }
 
-/// The maximum number of digits that a quotient has after its point.
+/// The maximum number of digits after the decimal point of a quotient.
 const QUOTIENT_SCALE: u32 = 8;
 /// The maximum scale of results.
 const MAX_SCALE: u32 = 28;
@@ -132,7 +132,7 @@ impl Number {
         Some(quotient.rounded(QUOTIENT_SCALE).trimmed())
     }
 
-    /// The whole part of the quotient, cut toward zero.
+    /// The integer part of the quotient, truncated toward zero.
     pub(in crate::fhirpath) fn div(self, other: Number) -> Option<i128> {
         let (left, right, _) = self.aligned(other)?;
         left.checked_div(right)
@@ -166,7 +166,7 @@ impl Number {
         }
     }
 
-    /// Cut toward zero to a whole number.
+    /// Truncated toward zero to an integer.
     pub(in crate::fhirpath) fn truncated(self) -> i128 {
         power(self.scale).map_or(0, |divisor| self.mantissa / divisor)
     }
@@ -177,7 +177,7 @@ impl Number {
         })
     }
 
-    /// Without trailing zeros after the point.
+    /// Without trailing zeros after the decimal point.
     pub(in crate::fhirpath) fn trimmed(self) -> Number {
         let mut number = self;
         while number.scale > 0 && number.mantissa % 10 == 0 {
@@ -213,7 +213,7 @@ impl Number {
         self.to_string().parse().unwrap_or(f64::NAN)
     }
 
-    /// The power, if it can be had without rounding.
+    /// The power, if it needs no rounding.
     pub(in crate::fhirpath) fn to_the_power(self, exponent: u32) -> Option<Number> {
         let (mut power, mut square, mut left) = (Number::whole(1), self, exponent);
         loop {

@@ -236,7 +236,7 @@ fn in_brackets(unit: &str) -> String {
     }
 }
 
-/// Decimals are equivalent when equal at the lesser of their precisions.
+/// Decimals are equivalent if they are equal at the lower of their precisions.
 pub(in crate::fhirpath) fn equivalent_numbers(left: Number, right: Number) -> bool {
     let scale = left.trimmed().scale.min(right.trimmed().scale);
     left.rounded(scale).compare(right.rounded(scale)) == Ordering::Equal

@@ -9,7 +9,7 @@ use crate::fhir::temporal::{Precision, Temporal, TimeOfDay};
 /// The maximum distance of a local time from UTC, in microseconds. A time without a zone is uncertain by this much.
 const ZONE_SPREAD: i64 = 14 * 3600 * 1_000_000;
 
-/// A date, dateTime or time taken apart.
+/// A parsed date, dateTime or time.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fhirpath) struct Moment {
     precision: Precision,

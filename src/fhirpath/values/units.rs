@@ -46,7 +46,7 @@ const EXACT_DIGITS: u32 = 26;
 const AGREEING_DIGITS: u32 = 24;
 /// The number of digits after the first in a converted number that does not terminate.
 const ENDLESS_DIGITS: u32 = 18;
-/// How many units a thread remembers.
+/// The number of units that a thread caches.
 const MAX_CACHED: usize = 1024;
 
 thread_local! {
@@ -178,7 +178,7 @@ impl Digits {
         })
     }
 
-    /// The digits of both at the lesser exponent.
+    /// The digits of both numbers at the lower exponent.
     fn aligned(self, other: Digits) -> Option<(i256, i256, i32)> {
         let exponent = self.exponent.min(other.exponent);
         let at = |number: Digits| {

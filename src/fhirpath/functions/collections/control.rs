@@ -65,7 +65,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// `descendants()`, made of `children()` when it is resolved.
+/// `descendants()`, which is resolved to `children()`.
 pub(in crate::fhirpath) const DESCENDANTS: Function = Function {
     name: "descendants",
     parameters: &[Parameter::Repeated],
@@ -160,7 +160,7 @@ fn define_variable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(call.input.clone()))
 }
 
-/// The work that each column with items costs.
+/// The work of each column with items.
 const WORK_OF_COLUMN: usize = 32;
 /// The maximum number of rounds of `repeatAll` and `descendants`. Nothing else ends `repeatAll` if items lead to
 /// themselves.
@@ -168,7 +168,7 @@ const MAX_ROUNDS: usize = 1000;
 /// No record is nested this deep. An expression that continues beyond it creates its own items, and each round reads
 /// all of them again.
 const DEPTH_OF_DATA: usize = 100;
-/// How many items may be gone through beyond that.
+/// How many items may be read beyond that.
 const MAX_AGAIN: usize = 1 << 22;
 /// The maximum number of columns of the items. Deep recursion through many types makes ever smaller columns.
 const MAX_COLUMNS: usize = 50_000;

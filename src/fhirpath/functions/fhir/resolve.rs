@@ -97,7 +97,7 @@ enum Wanted<'a> {
     Entry(usize, Option<String>, &'a str),
 }
 
-/// The resources that the references lie in.
+/// The resources that contain the references.
 #[derive(Default)]
 struct Around {
     containers: Numbered,

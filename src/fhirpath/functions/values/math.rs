@@ -145,7 +145,7 @@ fn log(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     of_numbers(call, |row, value| match call.scalar(&bases, row) {
         Some(base) if base.is_beyond() => Ok(None),
         Some(base) => match number_of(base)?.to_f64() {
-            // No power of these is another number.
+            // No logarithm to these bases exists.
             base if base <= 0.0 || base == 1.0 => number_of(value).map(|_| None),
             base => rounded(number_of(value)?.to_f64().log(base)),
         },

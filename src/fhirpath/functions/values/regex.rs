@@ -52,7 +52,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// How a pattern is to be read: the flags of FHIRPath 3.0 (ballot).
+/// How to read a pattern: the flags of FHIRPath 3.0 (ballot).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Flags {
     /// `i`: letters match without regard to case.
@@ -75,7 +75,7 @@ impl Flags {
     }
 }
 
-/// The pattern last seen, compiled.
+/// The last pattern, compiled.
 #[derive(Default)]
 struct Compiled(Option<Pattern>);
 

@@ -313,7 +313,7 @@ fn coded(call: &Invocation<'_>, of: impl Fn(&str, &str) -> RowResult<String>) ->
     })
 }
 
-/// Escapes in order of undoing: `&amp;` last.
+/// Escapes in the order of their removal: `&amp;` last.
 const HTML: [(&str, &str); 5] = [
     ("<", "&lt;"),
     (">", "&gt;"),
