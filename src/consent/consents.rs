@@ -1,4 +1,4 @@
-//! The table of consents: found, listed, begun, revoked.
+//! The table of consents: finds, lists, begins and revokes them.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The store did not do its work.
+/// The store reported an error.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// SQLite refused.
@@ -49,7 +49,7 @@ pub enum Error {
     /// No such application is registered.
     #[error("no application is called {0:?}")]
     UnknownApplication(String),
-    /// The id is another application's.
+    /// The id belongs to another application.
     #[error("an application is called {0:?} already")]
     ApplicationExists(String),
     /// A redirect URI that may not be registered.
@@ -80,7 +80,7 @@ pub enum Error {
     /// The current state does not allow this transition.
     #[error(transparent)]
     Illegal(#[from] super::states::IllegalMove),
-    /// The row to change is gone, or another request has changed it.
+    /// The row was deleted, or another request has changed it.
     #[error("the {0} is not there any more as it was read")]
     Lost(&'static str),
     /// Signing failed.
@@ -119,10 +119,10 @@ pub enum Refusal {
     /// It has expired.
     #[error("the access token has expired")]
     Expired,
-    /// It was revoked, or the consent or application after it is gone.
+    /// It was revoked, or its consent or application no longer exists.
     #[error("the access token is no longer valid")]
     Revoked,
-    /// The store could not be asked; trying again may help.
+    /// The store could not be read. A retry may help.
     #[error("the access token could not be checked")]
     Unavailable,
 }

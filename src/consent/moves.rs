@@ -23,7 +23,7 @@ pub const ONE_TIME_SECONDS: i64 = 86_400;
 /// A consent that the flow begins.
 #[derive(Clone, Debug)]
 pub struct NewConsent<'a> {
-    /// The publishable key it is asked for with.
+    /// The publishable key of its request.
     pub client: &'a str,
     /// The key's application.
     pub application: &'a str,
@@ -61,7 +61,7 @@ pub struct Grant<'a> {
     pub patient: &'a str,
     /// See above.
     pub source_patient: &'a str,
-    /// Scopes asked for and granted, separated by spaces.
+    /// Requested and granted scopes, separated by spaces.
     pub scope_requested: &'a str,
     /// See above.
     pub scope_granted: &'a str,
@@ -129,7 +129,7 @@ impl Consent {
         event: ConsentEvent,
     ) -> Result<ConsentState, Error> {
         let next = self.state.after(event)?;
-        // Another transaction may have moved it since it was read.
+        // Another transaction may have changed it since it was read.
         let sql = "UPDATE consent SET state = ?1, updated_at = ?2, touched_at = ?2 WHERE id = ?3 AND state = ?4";
         if connection.execute(sql, params![next, now, self.id, self.state])? == 0 {
             return Err(Error::Lost("consent"));

@@ -40,7 +40,7 @@ impl AuthorizationType {
 }
 
 named! {
-    /// The origin of a consent; `made_by` in the store.
+    /// The origin of a consent, `made_by` in the store.
     Origin {
         /// `/oauth/authorize`.
         Oauth = "oauth",
@@ -64,7 +64,7 @@ pub struct Consent {
     pub made_by: Origin,
     /// The consent's state.
     pub state: ConsentState,
-    /// The publishable key it was asked for with.
+    /// The publishable key of its request.
     pub client: Option<String>,
     /// The application's identifier for the user.
     pub external_id: Option<String>,
@@ -119,7 +119,7 @@ pub struct Authorization {
     pub patient: Option<String>,
     /// The id of its Patient at the source.
     pub source_patient: Option<String>,
-    /// Scopes asked of the source, separated by spaces.
+    /// The scopes requested from the source, separated by spaces.
     pub scope_requested: Option<String>,
     /// Scopes that the source granted.
     pub scope_granted: Option<String>,
@@ -154,7 +154,7 @@ pub struct Job {
     pub finished_at: Option<i64>,
     /// How many times it was begun.
     pub attempts: u32,
-    /// Before when it is not begun again.
+    /// It is not begun again before this time.
     pub not_before: Option<i64>,
     /// The reason of its failure.
     pub failure: Option<String>,

@@ -3,7 +3,7 @@
 //! Only an event changes a state, by `after`. A transition that the tables below do not list is an [`IllegalMove`].
 //! This file knows nothing of time or of the store.
 
-/// An event that the state it met does not admit.
+/// An event that is illegal in the current state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a {what} that is {from} cannot be {event}")]
 pub struct IllegalMove {
@@ -28,7 +28,7 @@ macro_rules! named {
             /// All members, in the order of their definition.
             pub const ALL: &[$name] = &[$($name::$member),+];
 
-            /// Its name in the store and in answers.
+            /// The member's name in the store and in answers.
             pub fn name(self) -> &'static str {
                 match self {
                     $($name::$member => $text,)+
@@ -84,7 +84,7 @@ named! {
     ConsentState {
         /// The patient is in the flow.
         Created = "CREATED",
-        /// The patient has finished; the code waits to be exchanged.
+        /// The patient has finished, and the code waits to be exchanged.
         Authorized = "AUTHORIZED",
         /// The application has tokens.
         Exchanged = "EXCHANGED",
@@ -100,7 +100,7 @@ named! {
     ConsentEvent {
         /// The patient finishes with at least one authorized source.
         Finished = "finished",
-        /// The patient cancels, closes or idles with no source authorized.
+        /// The patient cancels, closes or idles without an authorized source.
         Left = "left",
         /// The code or public token is exchanged.
         Exchanged = "exchanged",
@@ -180,7 +180,7 @@ named! {
 named! {
     /// An event of a sync job.
     JobEvent {
-        /// A worker puts it into its queue.
+        /// A worker queues it.
         Queued = "queued",
         /// A worker begins it.
         Started = "started",

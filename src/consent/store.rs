@@ -119,7 +119,7 @@ pub fn check_store(folder: &Path) -> Result<Vec<String>, Error> {
 /// The cached values that every request needs.
 #[derive(Default)]
 pub(super) struct Held {
-    /// Newest first; the first that is not retired signs.
+    /// Newest first. The first that is not retired signs.
     pub(super) keys: Vec<Arc<SigningKey>>,
     pub(super) revoked: HashSet<Box<str>>,
 }
@@ -327,7 +327,7 @@ impl Store {
         self.sealer().seal(purpose, plain)
     }
 
-    /// Decrypts a text that was encrypted for this very purpose.
+    /// Decrypts a text that was encrypted for exactly this purpose.
     pub fn unseal(&self, purpose: &str, sealed: &[u8]) -> Result<Vec<u8>, Error> {
         self.sealer().unseal(purpose, sealed)
     }

@@ -86,7 +86,7 @@ impl Store {
         Credentials { store: self }
     }
 
-    /// References of an authorization's records that lead nowhere.
+    /// References of an authorization's records without a target.
     pub fn dangling(&self) -> Dangling<'_> {
         Dangling { store: self }
     }

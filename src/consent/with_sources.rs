@@ -12,7 +12,7 @@ use super::states::{AuthorizationState, JobState};
 use super::syncs::missing::Missing;
 use crate::lake::{Lake, PatientScope, Scope};
 
-/// The scope that asks for lasting access, of applications and of sources.
+/// The scope for lasting access, of applications and of sources.
 pub(super) const OFFLINE: &str = "offline_access";
 
 /// A consent with its sources.
@@ -60,7 +60,7 @@ pub struct ChosenEndpoint {
     pub resources: Vec<String>,
 }
 
-/// How long it is until a patient has to authorize again.
+/// The time until a patient must authorize again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaxAuth {
     /// Seconds. Negative after the end.
@@ -170,7 +170,7 @@ impl Source {
         self.sync.filter(|_| !self.authorization.is_over(now))
     }
 
-    /// How long it is until the patient has to authorize again.
+    /// The time until the patient must authorize again.
     pub fn max_auth(&self, now: i64) -> MaxAuth {
         let ty = self.authorization.ty;
         let can = matches!(ty, AuthorizationType::Oauth | AuthorizationType::Ial1) && self.endpoint.refreshable;

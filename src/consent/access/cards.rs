@@ -16,12 +16,12 @@ use super::super::states::ConsentState;
 use super::super::store::Store;
 use super::es256::{KeyPurpose, PublicKey, signer};
 
-/// Random bytes of a card's name: 16 letters, of 24 that the framework admits.
+/// The random bytes of a card's name: 16 characters, of at most 24 in the framework.
 const NAME: usize = 12;
-/// How long a card may be in the making, in seconds.
+/// The maximum time for making a card, in seconds.
 const UNSIGNED: i64 = 3_600;
 
-/// A card in the making.
+/// A card that is being made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
     /// The id for revoking it. It reveals nothing about a person.
@@ -39,16 +39,16 @@ pub enum NoCard {
     Leaving,
 }
 
-/// A key that cards were signed with.
+/// A key that signed cards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CardKey {
     /// The public key.
     pub key: PublicKey,
-    /// How often its revocation list was changed, from 1.
+    /// How many times its revocation list was changed, starting at 1.
     pub version: u64,
 }
 
-/// The cards of a key that are revoked.
+/// The revoked cards of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RevocationList {
     /// How often the list was changed, starting at 1. The names may be newer than this count, but never older.
@@ -64,7 +64,7 @@ pub struct HealthCards<'a> {
 }
 
 impl HealthCards<'_> {
-    /// Notes a card for a consent, before its records are read.
+    /// Registers a card for a consent, before its records are read.
     pub fn begin(&self, consent: &str) -> Result<Result<Card, NoCard>, Error> {
         let issued_at = self.store.clock().now();
         let mut bytes = [0; NAME];
@@ -180,7 +180,7 @@ pub(in crate::consent) fn revoke_cards(connection: &Connection, now: i64, consen
     Ok(revoked)
 }
 
-/// Forgets cards that were never signed.
+/// Deletes cards that were never signed.
 pub(in crate::consent) fn forget_unsigned(connection: &Connection, now: i64) -> Result<(), Error> {
     let sql = "DELETE FROM health_card WHERE kid IS NULL AND issued_at < ?1";
     connection.execute(sql, [now - UNSIGNED])?;

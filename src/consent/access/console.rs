@@ -11,7 +11,7 @@ use super::super::store::Store;
 use super::secret;
 use crate::lake::Mode;
 
-/// How long a token for the console is good.
+/// How long a token for the console is valid.
 pub const CONSOLE_TOKEN_SECONDS: i64 = 600;
 /// How long an unused session lasts.
 pub const CONSOLE_IDLE_SECONDS: i64 = 1_800;
@@ -20,7 +20,7 @@ pub const CONSOLE_SESSION_SECONDS: i64 = 43_200;
 
 /// The minimum time between two records of a session's use.
 const TOUCHED_EVERY: i64 = 30;
-/// Characters of an operator's name.
+/// The maximum number of characters of an operator's name.
 const LONGEST_NAME: usize = 60;
 const TOKEN_PREFIX: &str = "console_";
 
@@ -217,7 +217,7 @@ fn checked(name: &str) -> Result<&str, Error> {
     })
 }
 
-/// Forgets tokens and sessions that are over.
+/// Deletes expired tokens and sessions.
 fn forget_over(connection: &Connection, now: i64) -> Result<(), Error> {
     connection.execute("DELETE FROM console_token WHERE until <= ?1", [now])?;
     let sql = "DELETE FROM console_session WHERE began_at <= ?1 OR touched_at <= ?2";

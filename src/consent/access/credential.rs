@@ -54,7 +54,7 @@ impl Credentials<'_> {
         self.store.read(|connection| self.opened(connection, authorization))
     }
 
-    /// Whether the source of an authorization can be asked, within a transaction.
+    /// Whether the source of an authorization can be queried, within a transaction.
     pub(in crate::consent) fn has_access(
         &self,
         connection: &Connection,

@@ -165,7 +165,7 @@ mod tests {
         (connection, keys)
     }
 
-    /// Whether a file of the folder has any part of a key.
+    /// Whether a file of the folder contains any part of a key.
     fn is_in_files(folder: &Path, key: &[u8]) -> bool {
         let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         let contents: Vec<Vec<u8>> = files

@@ -43,7 +43,7 @@ impl SigningKey {
         self.retired_at.is_none_or(|retired| issued_at <= retired + LATE)
     }
 
-    /// Reads a PKCS #8 key back.
+    /// Reads a PKCS #8 key.
     pub(in crate::consent) fn from_pkcs8(pkcs8: &[u8]) -> Result<SigningKey, Error> {
         let pem = format!(
             "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",

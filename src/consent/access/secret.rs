@@ -8,7 +8,7 @@ use super::super::error::Error;
 /// The stored form of a secret.
 pub(crate) type Digest = [u8; 32];
 
-/// A new secret: `prefix` and 43 letters.
+/// A new secret: `prefix` and 43 characters.
 pub(crate) fn random(prefix: &str) -> Result<String, Error> {
     let mut bytes = [0u8; 32];
     aws_lc_rs::rand::fill(&mut bytes).map_err(|_| Error::Key("the system gave no random numbers"))?;

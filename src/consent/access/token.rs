@@ -22,7 +22,7 @@ use crate::lake::{Lake, Mode, PatientScope, Scope};
 
 /// How long an application token lives.
 const APPLICATION_SECONDS: i64 = 1_800;
-/// How many verified tokens are remembered.
+/// The maximum number of cached tokens.
 const REMEMBERED: usize = 16_384;
 /// Our tokens have under 1,200 characters. Much longer ones are refused unread.
 const LONGEST: usize = 8_192;
@@ -51,7 +51,7 @@ pub struct Issued {
 pub struct Claims {
     /// The token's own identifier.
     pub jti: String,
-    /// The consent, of an application token the client.
+    /// The consent. For an application token, the client.
     pub sub: String,
     /// `Patient/` and the id of the consent's primary Patient.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,7 +135,7 @@ impl Tokens {
         Ok(access)
     }
 
-    /// Ends a token before its time.
+    /// Revokes a token before it expires.
     pub fn revoke(&self, access: &Access) -> Result<(), Error> {
         self.store.access_tokens().revoke(&access.jti, access.expires_at)
     }
@@ -202,7 +202,7 @@ impl Tokens {
         }
     }
 
-    /// The whole check, from the text on.
+    /// The complete check of a token's text.
     fn check(&self, token: &str) -> Result<Access, Refusal> {
         let claims = self.signed(token)?;
         if claims.exp <= self.store.clock().now() {
@@ -318,7 +318,7 @@ impl Tokens {
     }
 }
 
-/// The time is checked apart, by the store's own clock.
+/// The expiry is checked separately, by the store's own clock.
 fn validation(issuer: &str) -> Validation {
     let mut validation = Validation::new(Algorithm::RS256);
     validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);

@@ -77,7 +77,7 @@ fn written_out(url: &Url, text: &str) -> bool {
     url.as_str() == text || url.as_str().strip_suffix('/') == Some(text)
 }
 
-/// The machine that the browser runs on.
+/// The machine on which the browser runs.
 fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),

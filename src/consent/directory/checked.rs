@@ -7,7 +7,7 @@ use super::super::error::Error;
 /// The maximum length of a name or label in characters, and the message for a longer one.
 pub(super) const LONGEST: (usize, &str) = (200, "is longer than 200 letters");
 
-/// A text that people and programs are shown.
+/// A text that people and programs see.
 pub(super) fn checked(what: &str, text: &str) -> Result<(), Error> {
     if text.trim().is_empty() {
         return Err(Error::Invalid {

@@ -12,7 +12,7 @@ use super::super::store::Store;
 const LONGEST: usize = 64;
 
 named! {
-    /// How the service proves itself at a token endpoint.
+    /// How the service authenticates at a token endpoint.
     ClientAuth {
         /// HTTP Basic, with both halves encoded as RFC 6749 requires.
         Basic = "basic",
@@ -23,7 +23,7 @@ named! {
     }
 }
 
-/// The remembered dialect of an endpoint.
+/// The stored dialect of an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dialect {
     /// The `_count` that it accepts. 0 if it accepts none.
@@ -40,7 +40,7 @@ pub struct Dialect {
     /// An address to which the service's secret may be sent besides the origin of the FHIR base, as the operator
     /// allowed.
     pub token_endpoint: Option<String>,
-    /// The error that it last sent a patient back with, and when.
+    /// The error with which it last sent a patient back, and the time.
     pub last_error: Option<(String, i64)>,
 }
 

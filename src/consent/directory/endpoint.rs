@@ -40,7 +40,7 @@ pub struct Endpoint {
     pub id: String,
     /// The organization that runs it.
     pub organization: Organization,
-    /// Unique among endpoints; may change.
+    /// Unique among endpoints. May change.
     pub name: String,
     /// Live or test.
     pub mode: Mode,
@@ -48,7 +48,7 @@ pub struct Endpoint {
     pub label: Vec<String>,
     /// How its patients authorize.
     pub ty: AuthorizationType,
-    /// Whether it can be refreshed without the user.
+    /// Whether access can be refreshed without the user.
     pub refreshable: bool,
     /// For how many seconds access can be refreshed. 0 means without end, `None` unknown.
     pub refresh_valid_for: Option<i64>,
@@ -66,7 +66,7 @@ pub struct Endpoint {
     pub client_id: String,
     /// Whether the service has a secret there. See [`Endpoints::secret`].
     pub confidential: bool,
-    /// The scopes it is asked for, separated by spaces.
+    /// The requested scopes, separated by spaces.
     pub scope: String,
     /// The `system` of the identifiers that its resources get.
     pub identifier_system: String,

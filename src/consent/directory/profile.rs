@@ -9,14 +9,14 @@ use super::super::error::Error;
 use super::super::log::audit::{About, Actor, note};
 use super::super::store::Store;
 
-/// The longest purpose or place, in letters.
+/// The maximum length of a purpose or place, in characters.
 const LONGEST: usize = 200;
 /// Bytes of a logo.
 const LARGEST: usize = 256 << 10;
 /// How many bytes are searched for the sign that a file is an SVG document.
 const HEAD: usize = 1 << 10;
 
-/// A picture that a browser shows.
+/// A picture that a browser can show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logo {
     /// The logo's media type.
@@ -236,7 +236,7 @@ impl Profiles<'_> {
     }
 }
 
-/// A table, its key's column and the key.
+/// A table, its key column and the key.
 type Row<'a> = (&'static str, &'static str, &'a str);
 
 fn put(

@@ -16,7 +16,7 @@ use super::super::with_sources::ConsentWithSources;
 use super::digest::receipt_digest;
 use super::job::{ErasureCause, ErasureJob};
 
-/// How far a job is.
+/// The progress of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErasureProgress {
     /// Parts whose rows have left the lake.
@@ -28,7 +28,7 @@ pub struct ErasureProgress {
 /// A patient's request to have all records erased.
 #[derive(Clone, Copy, Debug)]
 pub struct Expunge<'a> {
-    /// The consent of the token that asks.
+    /// The consent of the request's token.
     pub consent: &'a str,
     /// The request's id.
     pub request: &'a str,
@@ -80,7 +80,7 @@ impl ErasureJobs<'_> {
             .read(|connection| ErasureJob::select(connection, condition, params![consent, limit]))
     }
 
-    /// How far a job is.
+    /// The progress of a job.
     pub fn progress(&self, job: &str) -> Result<ErasureProgress, Error> {
         self.store.read(|connection| {
             let sql = "SELECT count(*) FILTER (WHERE gone_at IS NOT NULL OR done_at IS NOT NULL), count(*) FROM erasure

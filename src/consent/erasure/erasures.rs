@@ -33,13 +33,13 @@ pub struct AskedErasure {
     pub authorizations: Vec<String>,
     /// For imported rows: their Patient.
     pub patient: Option<String>,
-    /// The job that it is a part of.
+    /// The job to which it belongs.
     pub job: Option<String>,
     /// The consent.
     pub consent: String,
     /// Whether the lake has no such rows any more.
     pub gone: bool,
-    /// How often the rest of the person's records could not be normalized.
+    /// How many times normalizing the rest of the person's records has failed.
     pub failures: u32,
 }
 
@@ -120,7 +120,7 @@ impl Erasures<'_> {
         })
     }
 
-    /// Notes that rows are gone from the lake.
+    /// Notes that rows have left the lake.
     pub fn done(&self, done: &[AskedErasure]) -> Result<(), Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {

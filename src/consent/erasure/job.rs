@@ -26,7 +26,7 @@ named! {
     }
 }
 
-/// All rows of a consent that were asked for together.
+/// All rows of a consent whose erasure was requested together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErasureJob {
     /// Its id: the last part of the status address.

@@ -64,7 +64,7 @@ impl Proof {
     }
 }
 
-/// Why a text is no good receipt.
+/// Why a text is no valid receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiptFault {
     /// The text is no JWS.
@@ -78,7 +78,7 @@ pub enum ReceiptFault {
         "none of the keys is the one that the receipt names: it was signed elsewhere, or the keys are not those of its service"
     )]
     Key,
-    /// The signature is not that of the text.
+    /// The signature does not match the text.
     #[error("the signature is not good: the receipt was changed after it was signed")]
     Signature,
 }
@@ -127,7 +127,7 @@ impl ErasureJobs<'_> {
             .sign(KeyPurpose::Receipt, header, claims.to_string().as_bytes())
     }
 
-    /// Signs the receipts of jobs that are otherwise done. Returns their number.
+    /// Signs the receipts of jobs with no other work left. Returns their number.
     pub fn sign_receipts(&self, lake: &Lake) -> Result<usize, Error> {
         let jobs = self.unreceipted()?;
         for job in &jobs {

@@ -77,7 +77,7 @@ impl Attempts<'_> {
         ))
     }
 
-    /// Whether an attempt of this session was taken up before.
+    /// Whether an attempt of this session was claimed before.
     pub fn is_spent(&self, key: SessionKey, state: &str, from: Returned<'_>) -> Result<bool, Error> {
         let (endpoint, provider) = parts(from);
         self.store.read(|connection| {

@@ -10,7 +10,7 @@ use super::request::{FlowRequest, Way};
 pub enum Step {
     /// To choose an organization.
     Choose,
-    /// To agree that records of an endpoint are shared.
+    /// The patient is asked to agree to share the records of an endpoint.
     Share {
         /// The endpoint.
         endpoint: String,
@@ -34,7 +34,7 @@ pub enum Step {
         /// The error.
         trouble: Trouble,
     },
-    /// To add another source, or to finish.
+    /// The patient adds another source, or finishes.
     Hub,
     /// The patient proves their identity at an identity provider.
     Identity {
@@ -49,7 +49,7 @@ pub enum Step {
         /// Whether the search did not work.
         down: bool,
     },
-    /// To choose among the places that were found.
+    /// The patient chooses among the found places.
     Places,
     /// A search found nothing.
     Nothing,
@@ -57,7 +57,7 @@ pub enum Step {
     Waiting {
         /// The services that were asked.
         on: Asked,
-        /// From when on no answer is expected any more.
+        /// The time after which no answer is expected.
         until: i64,
     },
 }
@@ -66,7 +66,7 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Asked {
-    /// The source that the patient came back from.
+    /// The source from which the patient came back.
     Source {
         /// The endpoint.
         endpoint: String,
@@ -162,7 +162,7 @@ pub struct Progress {
     /// The results of a record locator.
     #[serde(default)]
     pub places: Vec<RecordLocation>,
-    /// Whether a record locator was asked and its results were shown.
+    /// Whether a record locator was queried and its results were shown.
     #[serde(default)]
     pub verified: Option<Verified>,
     /// The patient's own details.

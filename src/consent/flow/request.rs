@@ -74,7 +74,7 @@ pub struct FlowRequest {
     pub state: Option<String>,
     /// The PKCE challenge. `None` for the link component.
     pub challenge: Option<String>,
-    /// Whether `offline_access`, or the link component's like, was asked for.
+    /// Whether the request has `offline_access`, or the link component's equivalent.
     pub offline: bool,
     /// The application's identifier for the user.
     pub external_id: Option<String>,
@@ -86,7 +86,7 @@ pub struct FlowRequest {
     pub hints: Hints,
     /// The place of the pages.
     pub display: Display,
-    /// The page to answer to, for the link component.
+    /// The page that gets the answer, for the link component.
     pub holder: Option<Holder>,
     /// A digest of all parameters but `svc_resume`. A flow is resumed only with the same parameters.
     pub fingerprint: String,

@@ -26,13 +26,13 @@ pub struct Flow {
     pub request: FlowRequest,
     /// The session's progress.
     pub progress: Progress,
-    /// The consent that it is about.
+    /// The consent of the session.
     pub consent: Consent,
     /// The sources so far, in the order in which they were chosen.
     pub authorizations: Vec<Authorization>,
     /// When it ended.
     pub ended_at: Option<i64>,
-    /// When the patient was last here.
+    /// When the patient was last active.
     pub(super) touched_at: i64,
 }
 

@@ -10,7 +10,7 @@ use crate::consent::access::secret::{self, Digest};
 pub struct SessionKey(pub(super) Digest);
 
 impl SessionKey {
-    /// The key of the session that a cookie opens.
+    /// The key of the session for a cookie.
     pub fn of(cookie: &str) -> SessionKey {
         SessionKey(secret::digest(cookie))
     }

@@ -45,10 +45,10 @@ impl Departure<'_> {
     }
 }
 
-/// A source's grant, with the credential to fetch from it.
+/// A source's grant, with the credential for fetching.
 #[derive(Clone, Debug)]
 pub struct SourceGrant<'a> {
-    /// The grant for the record.
+    /// The grant's values for the record.
     pub grant: Grant<'a>,
     /// The source's tokens.
     pub credential: &'a Credential,
@@ -279,7 +279,7 @@ impl Flows<'_> {
         })
     }
 
-    /// Every place that was to be connected has answered or failed.
+    /// Every place to be connected has answered or failed.
     pub fn places_answered(&self, key: SessionKey) -> Result<(), FlowError> {
         self.step(key, |_, _, flow| {
             if flow.progress.connects_places() {

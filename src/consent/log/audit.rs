@@ -12,7 +12,7 @@ named! {
     Actor {
         /// A patient, in the consent flow.
         Patient = "patient",
-        /// An application, by its keys or a token of its.
+        /// An application, by its keys or one of its tokens.
         Application = "application",
         /// The operator, on the command line.
         Operator = "operator",

@@ -32,7 +32,7 @@ const GOES_ON: &str = "EXISTS (SELECT 1 FROM consent WHERE consent.id = audit.co
                        AND state IN ('CREATED', 'AUTHORIZING', 'AUTHORIZED', 'EXCHANGED', 'ERRORED')))))";
 
 impl Audit<'_> {
-    /// Moves the lines that are old enough. Returns how many.
+    /// Moves the old lines. Returns their number.
     pub(in crate::consent) fn archive(&self, now: i64) -> Result<usize, Error> {
         let before = now - ARCHIVED_AFTER;
         let folder = self.store.folder().join(FOLDER);

@@ -1,6 +1,6 @@
 //! The directory: the facts about endpoints, and what patients see and search.
 
-/// The addresses of sources that page outside of their FHIR base.
+/// The addresses of sources whose further pages are outside their FHIR base.
 pub(super) const ENDPOINT_PAGES: &str = "
     CREATE TABLE endpoint_page (
         endpoint TEXT NOT NULL REFERENCES endpoint (id) ON DELETE CASCADE,

@@ -13,7 +13,7 @@ const MAX_KEPT: usize = 1_000_000;
 /// The size of a hash and a count.
 const BYTES: usize = 9;
 
-/// References of an authorization's records that lead nowhere.
+/// References of an authorization's records without a target.
 #[derive(Clone, Copy, Debug)]
 pub struct Dangling<'a> {
     pub(in crate::consent) store: &'a Store,

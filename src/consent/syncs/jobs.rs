@@ -31,7 +31,7 @@ pub struct BegunJob {
     pub consent: Consent,
 }
 
-/// Why a job cannot be done.
+/// Why a job failed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JobFailure<'a> {
     /// The reason, without secrets or record contents.
@@ -40,11 +40,11 @@ pub struct JobFailure<'a> {
     pub access_ended: bool,
     /// The issues of the source's OperationOutcome, as a JSON array. They are stored sealed, for the application alone.
     pub outcome: Option<&'a str>,
-    /// The missing records, if it came that far.
+    /// The missing records, if the job got that far.
     pub report: Option<&'a JobReport>,
 }
 
-/// How a job was done.
+/// The result of a completed job.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JobSuccess<'a> {
     /// A text for the audit log, without secrets or record contents.
@@ -203,7 +203,7 @@ impl Jobs<'_> {
         })
     }
 
-    /// Whether a job that was begun still is to be done.
+    /// Whether a started job must still be done.
     pub fn stands(&self, id: &str) -> Result<bool, Error> {
         self.store.read(|connection| {
             let sql = "SELECT EXISTS (SELECT 1 FROM sync_job AS job

@@ -7,7 +7,7 @@ use std::sync::Arc;
 pub enum Readiness {
     /// The records can be read.
     Ready,
-    /// A source's first records are on their way.
+    /// A source's first records are being fetched.
     Syncing {
         /// When the source is queried next, if it requested a pause.
         again_at: Option<i64>,

@@ -80,7 +80,7 @@ impl ConsentWithSources {
 }
 
 impl Source {
-    /// Whether its first records are on their way.
+    /// Whether its first records are being fetched.
     fn is_first(&self, now: i64) -> bool {
         let open = self.sync.is_some_and(JobState::is_open);
         self.authorization.is_active(now) && self.synced_at.is_none() && open

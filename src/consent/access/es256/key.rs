@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::consent::error::Error;
 
-/// An uncompressed point begins with this byte; both coordinates follow.
+/// An uncompressed point begins with this byte. Both coordinates follow.
 const UNCOMPRESSED: u8 = 4;
 /// Bytes of a coordinate.
 const COORDINATE: usize = 32;
@@ -43,7 +43,7 @@ pub(super) fn generate() -> Result<Vec<u8>, Error> {
 }
 
 impl Signer {
-    /// Reads a PKCS #8 key back.
+    /// Reads a PKCS #8 key.
     pub(super) fn from_pkcs8(pkcs8: &[u8]) -> Result<Signer, Error> {
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8)
             .map_err(|_| Error::Key("it is no P-256 key"))?;
@@ -79,7 +79,7 @@ impl Signer {
 }
 
 impl PublicKey {
-    /// The key at these coordinates.
+    /// The key with these coordinates.
     fn at(x: String, y: String) -> PublicKey {
         // RFC 7638: the required members only, by name, without white space.
         let canonical = format!(r#"{{"crv":"P-256","kty":"EC","x":"{x}","y":"{y}"}}"#);

@@ -27,7 +27,7 @@ impl KeyPurpose {
     /// All of them.
     pub const ALL: [KeyPurpose; 2] = [KeyPurpose::HealthCard, KeyPurpose::Receipt];
 
-    /// How the store and the command line call it.
+    /// Its name in the store and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             KeyPurpose::HealthCard => "health-card",
@@ -109,7 +109,7 @@ pub(in crate::consent) fn signer(
     }
 }
 
-/// Replaces keys that have signed for their time.
+/// Replaces keys that have signed for their full time.
 pub(in crate::consent) fn renew(connection: &Connection, sealer: &Sealer, now: i64) -> Result<(), Error> {
     for purpose in KeyPurpose::ALL {
         let sql =
@@ -157,7 +157,7 @@ fn public(connection: &Connection, purpose: KeyPurpose) -> Result<Vec<PublicKey>
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Ends the key that signs, and destroys its private half.
+/// Ends the signing key, and destroys its private half.
 fn retire(connection: &Connection, purpose: KeyPurpose, now: i64) -> Result<(), Error> {
     let sql = "UPDATE es256_key SET retired_at = ?1, sealed = NULL WHERE purpose = ?2 AND retired_at IS NULL";
     connection.execute(sql, params![now, purpose])?;

@@ -7,7 +7,7 @@ use crate::consent::access::secret;
 use crate::consent::directory::application::clients::{Client, Clients, client as of_client};
 use crate::consent::error::Error;
 
-/// A client of the service that asks for a grant.
+/// A client of the service that requests a grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// The client.
@@ -47,7 +47,7 @@ impl Clients<'_> {
 /// A client, and the digest of its secret key if it has one.
 type Keys = (Client, Option<Vec<u8>>);
 
-/// The client of a publishable key that is in use.
+/// The client of an active publishable key.
 fn in_use(connection: &Connection, now: i64, client: &str) -> Result<Option<Keys>, Error> {
     let sql = "SELECT id, application, mode, secret FROM client
                WHERE id = ?1 AND (retired_at IS NULL OR retired_at > ?2)";

@@ -8,7 +8,7 @@ pub enum GrantError {
     /// There is no such client, or the secret key is not its own.
     #[error("the client is not known, or the secret key is not its own")]
     Client,
-    /// No client is named, and the grant is no public client's own.
+    /// No client is named, and the grant does not belong to a public client.
     #[error("the client is not named")]
     Unnamed,
     /// The grant requires client authentication.
@@ -23,7 +23,7 @@ pub enum GrantError {
     /// The code or token belongs to another client.
     #[error("it was issued to another client")]
     OtherClient,
-    /// Not the redirect URI that the code was sent to.
+    /// Another redirect URI than the one to which the code was sent.
     #[error("redirect_uri is not the one that the authorization request named")]
     RedirectUri,
     /// The verifier does not match the challenge.
@@ -35,7 +35,7 @@ pub enum GrantError {
     /// No source delivered its first records, and none can be asked again.
     #[error("no source gave records, and access to them has ended; the patient has to authorize again")]
     AccessEnded,
-    /// The store did not do its work.
+    /// The store reported an error.
     #[error(transparent)]
     Store(#[from] Error),
 }

@@ -43,7 +43,7 @@ pub(super) struct Drafted {
     pub(super) surface: Surface,
 }
 
-/// The outcome of a transaction.
+/// The result of a transaction.
 pub(super) enum Outcome {
     Granted(Box<Drafted>),
     /// A refusal that ended tokens as a consequence. A refusal without this consequence is an error.

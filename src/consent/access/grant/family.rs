@@ -15,7 +15,7 @@ use crate::consent::with_sources::ConsentWithSources;
 pub(super) enum Surface {
     /// By an authorization code.
     Oauth,
-    /// By a public token: its refresh tokens are for clients that authenticate.
+    /// By a public token. Its refresh tokens are for clients that authenticate.
     Link,
 }
 
@@ -50,7 +50,7 @@ impl RefreshToken {
         let digest = secret::digest(text);
         let mut statement = connection.prepare_cached(sql)?;
         let token = statement.query_row([digest], |row| {
-            // The schema admits two spellings only.
+            // The schema admits only two spellings.
             let link = row.get::<_, String>(2)? == Surface::Link.name();
             Ok(RefreshToken {
                 digest,
@@ -66,7 +66,7 @@ impl RefreshToken {
         Ok(token.optional()?)
     }
 
-    /// Marks it used. `false` if it was used before.
+    /// Marks it as used. `false` if it was used before.
     pub(super) fn spend(&self, connection: &Connection, now: i64) -> Result<bool, Error> {
         let sql = "UPDATE refresh_token SET used_at = ?2 WHERE digest = ?1 AND used_at IS NULL";
         Ok(connection.prepare_cached(sql)?.execute(params![self.digest, now])? == 1)

@@ -20,12 +20,12 @@ pub struct LinkTerms {
     sources: Vec<String>,
 }
 
-/// A link that is to be made.
+/// A link to be made.
 #[derive(Clone, Debug)]
 pub struct NewHealthLink<'a> {
     /// The consent of the patient's records.
     pub consent: &'a str,
-    /// The terms from before the records were read.
+    /// The terms as they were before the records were read.
     pub terms: &'a LinkTerms,
     /// The link's content.
     pub content: LinkContent,

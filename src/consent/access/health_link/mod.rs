@@ -22,5 +22,5 @@ pub(in crate::consent) use guesses::Guesses;
 
 /// The maximum number of wrong passcodes in a link's life.
 pub const PASSCODE_ATTEMPTS: u32 = 10;
-/// How many links a consent may have at a time.
+/// The maximum number of links of a consent.
 pub const LINKS_AT_ONCE: u32 = 20;

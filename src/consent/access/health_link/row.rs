@@ -49,7 +49,7 @@ pub struct HealthLink {
     pub label: Option<String>,
     /// Whether its address is the file itself (flag `U`).
     pub is_direct: bool,
-    /// Whether it asks for a passcode (flag `P`).
+    /// Whether it requires a passcode (flag `P`).
     pub has_passcode: bool,
     /// How many wrong passcodes are allowed before it ends.
     pub attempts: u32,
@@ -96,13 +96,13 @@ impl HealthLink {
         })
     }
 
-    /// The link of this id, whether it has expired or not.
+    /// The link with this id, even if it has expired.
     pub(super) fn get(connection: &Connection, id: &str) -> Result<Option<HealthLink>, Error> {
         let mut statement = connection.prepare_cached(&format!("{LINK} WHERE id = ?1"))?;
         Ok(statement.query_row([id], HealthLink::read).optional()?)
     }
 
-    /// The link at this address, unless it is over.
+    /// The link at this address, unless it has ended.
     pub(super) fn at(connection: &Connection, address: &str, now: i64) -> Result<Option<HealthLink>, Error> {
         let sql = format!("{LINK} WHERE address = ?1 AND expires_at > ?2");
         let mut statement = connection.prepare_cached(&sql)?;
@@ -125,7 +125,7 @@ pub struct HealthLinks<'a> {
 }
 
 impl HealthLinks<'_> {
-    /// The links of a consent that are not over, newest first.
+    /// The active links of a consent, newest first.
     pub fn of_consent(&self, consent: &str) -> Result<Vec<HealthLink>, Error> {
         let now = self.store.clock().now();
         self.store.read(|connection| {

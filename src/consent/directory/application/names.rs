@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use crate::consent::error::Error;
 
-/// The longest name of an application, in letters.
+/// The maximum length of an application's name, in characters.
 const LONGEST_NAME: usize = 200;
 const LONGEST_ID: usize = 64;
 

@@ -57,7 +57,7 @@ pub struct Application {
     pub redirect_uris: Vec<String>,
     /// Origins that may embed the link component.
     pub origins: Vec<String>,
-    /// Its keys that are in use or were, newest first.
+    /// Its active and former keys, newest first.
     pub keys: Vec<Key>,
 }
 
@@ -68,7 +68,7 @@ pub struct NewApplication<'a> {
     pub id: Option<&'a str>,
     /// The name that patients see.
     pub name: &'a str,
-    /// The modes it gets keys for.
+    /// The modes for which it gets keys.
     pub modes: &'a [Mode],
     /// Whether it gets secret keys.
     pub confidential: bool,
@@ -175,7 +175,7 @@ impl Applications<'_> {
         self.store.read(|connection| get(connection, id))
     }
 
-    /// All applications, in the order of their making.
+    /// All applications, oldest first.
     pub fn all(&self) -> Result<Vec<Application>, Error> {
         self.store.read(|connection| {
             let mut statement = connection.prepare_cached("SELECT id FROM application ORDER BY created_at, id")?;
@@ -185,7 +185,7 @@ impl Applications<'_> {
         })
     }
 
-    /// Returns how often the application's MULTIPLE authorizations are fetched again.
+    /// Sets how often the application's MULTIPLE authorizations are synced.
     pub fn set_sync_frequency(&self, application: &str, frequency: SyncFrequency, actor: Actor) -> Result<(), Error> {
         let name = frequency.name();
         self.change(

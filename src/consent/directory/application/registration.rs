@@ -7,7 +7,7 @@ use crate::consent::error::Error;
 use crate::consent::log::audit::{About, Actor, note};
 use crate::consent::store::Store;
 
-/// How long an initial access token may be used.
+/// How long an initial access token is valid.
 pub const REGISTRATION_SECONDS: i64 = 7 * 86_400;
 
 /// Tokens that allow an application to register itself in live mode.

@@ -1,4 +1,4 @@
-//! The index over the store's directory, held in memory.
+//! The index over the store's directory, in memory.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -17,7 +17,7 @@ const BY_JOINED: u8 = 1;
 const BY_SYNONYM: u8 = 2;
 const BY_PLACE: u8 = 3;
 const BY_KIND: u8 = 4;
-/// How many letters the masks of a word's beginning are of.
+/// The numbers of letters at a word's beginning for which masks are kept.
 pub(super) const FIRST: usize = 3;
 pub(super) const HEAD: usize = 6;
 
@@ -41,7 +41,7 @@ pub(super) struct Index {
     pub(super) tokens: Vec<Token>,
     /// For each word in turn, its organizations and their distances.
     postings: Vec<(u32, u8)>,
-    /// The names of each without spaces.
+    /// The names of each, without spaces.
     pub(super) joined: Vec<Vec<String>>,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Token {
     pub(super) mask: u64,
     pub(super) head: u64,
     pub(super) first: u64,
-    /// Whether another spelling may mean it: not a number, and not initials.
+    /// Whether a misspelling may mean it. False for numbers and initials.
     pub(super) may_be_misspelt: bool,
     /// The range of its postings.
     from: u32,
@@ -171,7 +171,7 @@ impl Index {
         });
     }
 
-    /// How many organizations it is of.
+    /// The number of organizations in it.
     pub(super) fn len(&self) -> usize {
         self.joined.len()
     }
@@ -183,7 +183,7 @@ impl Index {
         &rest[..rest.partition_point(|token| token.text.starts_with(letters))]
     }
 
-    /// The organizations of a word, and how far each is from it.
+    /// The organizations of a word, and the distance of each.
     pub(super) fn postings(&self, token: &Token) -> &[(u32, u8)] {
         &self.postings[token.from as usize..token.to as usize]
     }

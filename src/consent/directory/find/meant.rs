@@ -33,9 +33,9 @@ const LISTED: &str = "SELECT endpoint.id, endpoint.mode, endpoint.type, endpoint
 struct Listed {
     numbered: Numbered,
     known: Known,
-    /// Consents that it was part of lately.
+    /// The number of recent consents with it.
     consents: i64,
-    /// Its place among all, by the operator's decision.
+    /// Its rank from the operator.
     rank: Option<i64>,
 }
 

@@ -19,12 +19,12 @@ pub(super) fn mistakes_in(word: &str) -> usize {
     }
 }
 
-/// How a word is near to another.
+/// How near two words are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Near {
     /// The number of mistakes between both words.
     pub(super) mistakes: usize,
-    /// Whether only the beginning of the other is meant.
+    /// Whether only the beginning of the other word is meant.
     pub(super) begun: bool,
 }
 
@@ -56,7 +56,7 @@ impl<'w> Misspelt<'w> {
         }
     }
 
-    /// The tokens that it may mean, each with how near it is.
+    /// The tokens that it may mean, each with its nearness.
     pub(super) fn meant<'t>(&self, tokens: &'t [Token]) -> Vec<(&'t Token, Near)> {
         let mut meant = Vec::new();
         // Neighbouring tokens with the same beginning are equally near.

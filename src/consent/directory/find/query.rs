@@ -7,7 +7,7 @@ use super::index::{Index, Token};
 use super::misspelt::{Misspelt, mistakes_in};
 use super::words::{is_filler, words};
 
-/// Words of a query that are looked at.
+/// The maximum number of words of a query that count.
 const WORDS: usize = 10;
 /// Distances: a word that was typed in part; a word of which only one or two letters were typed, which may be a state's
 /// code; a wrong letter; two words for one; a word that is not in the name.
@@ -20,7 +20,7 @@ const LEFT_OUT: u16 = 5;
 const FAR: u16 = u16::MAX;
 /// An organization whose distance exceeds the nearest one's by more than this is left out.
 const BEHIND: u16 = 20;
-/// Letters of a state's code.
+/// The number of letters of a state's code.
 const STATE: usize = 2;
 
 impl Index {
@@ -45,7 +45,7 @@ impl Index {
         near.take(limit).map(|(.., number)| number).collect()
     }
 
-    /// How far each organization is from all words of a query.
+    /// The distance of each organization from all words of a query.
     fn distances(&self, sought: &[String]) -> Vec<u16> {
         let mut before = vec![FAR; self.len()];
         let mut so_far = vec![0_u16; self.len()];
@@ -53,7 +53,7 @@ impl Index {
             let alone = self.distances_of(word, mistakes_in(word));
             let pair = at.checked_sub(1).map(|first| {
                 let word = format!("{}{word}", sought[first]);
-                // That it is written apart is a mistake already.
+                // Writing it as two words already counts as a mistake.
                 self.distances_of(&word, mistakes_in(&word).min(1))
             });
             let left_out = match sought.len() > 1 && is_filler(word) {

@@ -7,9 +7,9 @@ use unicode_normalization::char::is_combining_mark;
 const FILLERS: [&str; 14] = [
     "a", "an", "and", "at", "de", "del", "el", "for", "in", "los", "near", "of", "the", "y",
 ];
-/// Letters of a word that are looked at.
+/// The maximum number of letters of a word that count.
 const LONGEST: usize = 64;
-/// Fewer initials than this are no name.
+/// Fewer initials than this do not count as a name.
 const INITIALS: usize = 3;
 
 /// The words of a text in order.
