@@ -74,7 +74,7 @@ pub(super) fn not_ready(readiness: Readiness, access: &Access, service: &Service
     }
 }
 
-/// The issues of several sources' messages.
+/// The issues in several sources' messages.
 fn issues(said: &[String]) -> Vec<Value> {
     let each = said
         .iter()

@@ -24,7 +24,7 @@ use crate::patient::PatientError;
 use crate::search::SearchError;
 use crate::views::{Finding, RunError};
 
-/// The longest name that a message repeats.
+/// The maximum length of a name that a message repeats.
 const LONGEST_NAME: usize = 64;
 
 /// Why a request is not answered as requested.
@@ -39,7 +39,7 @@ pub(super) enum Error {
     /// A test-mode application token on a FHIR route.
     #[error("the FHIR API takes live-mode application tokens, and this is one of test mode")]
     TestMode,
-    /// The caller may not ask for this.
+    /// The caller may not request this.
     #[error("{0}")]
     Forbidden(&'static str),
     /// The caller's scope shows no such resource.
@@ -53,13 +53,13 @@ pub(super) enum Error {
     /// The type, method or operation is not served.
     #[error("{0}")]
     NotSupported(String),
-    /// A value cannot be understood.
+    /// A value is invalid.
     #[error("{0}")]
     Invalid(String),
     /// A parameter of an operation is missing, invalid or unsupported.
     #[error("{problem}")]
     Parameter {
-        /// The parameters that it is about.
+        /// The parameters that it concerns.
         names: Vec<String>,
         /// The kind of the problem.
         code: IssueType,
@@ -93,7 +93,7 @@ pub(super) enum Error {
     /// The client accepts no content coding of the answer.
     #[error("answers come as they are or coded by gzip or zstd, and Accept-Encoding admits none of these")]
     NoCoding,
-    /// The path is served, but not by this method.
+    /// The path exists, but does not support this method.
     #[error("this is not answered by that method; the Allow header says by which it is")]
     Method,
     /// The path and query exceed this length.
@@ -129,7 +129,7 @@ pub(super) enum Error {
     /// The secret key does not belong to the token's application and mode.
     #[error("the secret_key is not one of the application and mode that the access token is for")]
     SecretKey,
-    /// An error that token endpoints have a name for.
+    /// An error for which token endpoints have a name.
     #[error(transparent)]
     OAuth(Box<OAuthError>),
     /// An internal error.
@@ -366,7 +366,7 @@ impl Error {
         response
     }
 
-    /// Why the request failed inside.
+    /// The internal cause of the failure.
     pub(super) fn cause(&self) -> Option<Cause> {
         match self {
             Error::Internal(cause) => Some(Cause(chain(cause.as_ref()).into())),

@@ -32,11 +32,11 @@ pub struct Limits {
     pub view_spools: u64,
     /// How long a search, a view or such an operation waits for its turn.
     pub patience: Duration,
-    /// Bytes of a request's path and query.
+    /// The maximum bytes of a request's path and query.
     pub url: usize,
-    /// Bytes of a request's headers.
+    /// The maximum bytes of a request's headers.
     pub headers: usize,
-    /// Bytes of a request's body.
+    /// The maximum bytes of a request's body.
     pub body: usize,
     /// The maximum bytes of all incomplete bodies together.
     pub bodies: usize,

@@ -25,7 +25,7 @@ use crate::views::SpoolRoom;
 
 /// The maximum number of concurrent documents of one credential.
 const DOCUMENTS_OF_ONE: usize = 2;
-/// Bytes of a document, attachments included.
+/// The maximum bytes of a document, including attachments.
 const LARGEST_DOCUMENT: u64 = 512 << 20;
 
 /// The parts of a server.
@@ -38,13 +38,13 @@ pub struct Options {
     pub parameters: Arc<SearchParameters>,
     /// The known code systems and value sets.
     pub terminology: Arc<Terminology>,
-    /// The address that clients know the service by.
+    /// The service's public address.
     pub base_url: String,
     /// The service's limits.
     pub limits: Limits,
     /// Whether application tokens may request explanations of searches.
     pub explain: bool,
-    /// Whether operators can look around in a browser.
+    /// Whether the console is on.
     pub console: bool,
     /// Calls sources, identity providers and record locators.
     pub sources: Client,
@@ -67,14 +67,14 @@ pub struct Service {
     pub(super) limits: Limits,
     pub(super) explain: bool,
     pub(super) console: bool,
-    /// Requests that took long, for the console.
+    /// Slow requests, for the console.
     pub(super) slow: SlowRequests,
     pub(super) sources: Client,
     pub(super) pages: Pages,
     pub(super) admission: Arc<Admission>,
     pub(super) throttle: Throttle,
     pub(super) workers: Workers,
-    /// How many erasures the lake hides at this service's request.
+    /// How many requested erasures the lake hides for this service.
     hidden: Mutex<usize>,
     queries: Arc<Semaphore>,
     views: Turns,
@@ -94,7 +94,7 @@ impl std::fmt::Debug for Service {
 }
 
 impl Service {
-    /// Puts a service together and starts its threads.
+    /// Builds a service and starts its threads.
     pub fn new(options: Options) -> std::io::Result<Arc<Service>> {
         let Options {
             lake,
@@ -214,7 +214,7 @@ impl Service {
         Ok(())
     }
 
-    /// Whether clients know the service by an encrypted address.
+    /// Whether the service's public address is encrypted.
     pub(super) fn is_encrypted(&self) -> bool {
         self.base_url.starts_with("https:")
     }

@@ -14,7 +14,7 @@ use bytes::Bytes;
 
 use crate::lake::scratch::ScratchFile;
 
-/// Bytes of an answer that stay in memory.
+/// The maximum bytes of an answer in memory.
 const IN_MEMORY: usize = 1 << 20;
 /// The number of bytes read for the connection at once.
 const PIECE: usize = 256 << 10;

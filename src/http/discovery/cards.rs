@@ -16,7 +16,7 @@ use crate::http::routes::{Operation, Route};
 use crate::http::service::Service;
 
 const JSON: &str = "application/json";
-/// It may be stored, and is asked for before it is used.
+/// It may be cached, but must be revalidated before each use.
 const ASKED_AGAIN: &str = "public, no-cache";
 
 /// The `iss` of health cards. Its own key set is below it, because verifiers refuse a key set with other keys than

@@ -52,7 +52,7 @@ const SHOWN: &[&str] = &[
     "text/plain",
     "text/rtf",
 ];
-/// Bytes that are read and written at a time.
+/// The number of bytes that are read and written at a time.
 const STEP: u64 = 256 << 10;
 
 /// The route of Binaries. Searches for them use the routes of any type.
@@ -166,7 +166,7 @@ async fn read(
     Ok(response)
 }
 
-/// The facts of a Binary row about its bytes.
+/// What a Binary row states about its bytes.
 #[derive(Deserialize)]
 struct Head<'r> {
     #[serde(rename = "contentType")]
@@ -280,7 +280,7 @@ fn with_data(text: &Bytes, content: Arc<AttachmentContent>) -> Response {
     response
 }
 
-/// The place of a Binary's bytes.
+/// Where a Binary's bytes are.
 enum Stored {
     File(Arc<AttachmentContent>),
     Inline(Bytes),

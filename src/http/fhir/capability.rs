@@ -239,7 +239,7 @@ struct Parameter<'a> {
     documentation: Cow<'static, str>,
 }
 
-/// Facts about all searches that have no element of their own.
+/// Facts about all searches without their own element.
 const DOCUMENTATION: &str = "The documentation of a search parameter lists its modifiers and the prefixes of its values. \
      Parameters of references can be chained (subject:Patient.name). _sort takes all but composite and special parameters, _text and \
      _content. Types are searched by GET and by POST to \

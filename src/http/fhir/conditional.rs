@@ -27,7 +27,7 @@ impl Version {
         let end = {
             use std::io::Write as _;
             let mut rest = &mut text[..];
-            // A 64-bit number and five letters more always fit.
+            // A 64-bit number and five more characters always fit.
             let _ = write!(rest, "W/\"{}\"", self.version);
             24 - rest.len()
         };
@@ -86,7 +86,7 @@ impl Version {
 pub(in crate::http) struct Tag(String);
 
 impl Tag {
-    /// An ETag of a digest of the bytes.
+    /// An ETag from a digest of the bytes.
     pub(in crate::http) fn of(digest: &str) -> Tag {
         Tag(format!("\"{}\"", &digest[..digest.len().min(32)]))
     }

@@ -67,7 +67,7 @@ pub(in crate::http) fn wants_pretty(query: Option<&str>) -> Result<bool, Error> 
     pretty_value(parameter(query, "_pretty").as_deref())
 }
 
-/// The meaning of the value of `_pretty`.
+/// Parses the value of `_pretty`.
 pub(in crate::http) fn pretty_value(value: Option<&str>) -> Result<bool, Error> {
     match value {
         None | Some("false") => Ok(false),

@@ -180,7 +180,7 @@ impl<'t> Given<'t> {
         }
     }
 
-    /// The text of a reference, of the query or of a Reference.
+    /// The text of a reference, from the query or from a Reference.
     pub(in crate::http) fn reference(&self) -> Option<Cow<'_, str>> {
         match self {
             Given::Text(text) => Some(Cow::Borrowed(text)),

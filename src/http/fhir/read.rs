@@ -105,7 +105,7 @@ pub(in crate::http) fn part(subset: &Subset, ty: TypeId, resource: Bytes) -> Byt
     subset.cut(ty, &resource).map_or(resource, Bytes::from)
 }
 
-/// The part that is asked for, if it is not all.
+/// The requested part, if it is not the whole.
 pub(in crate::http) fn subset(ty: TypeId, query: Option<&str>) -> Result<Option<Subset>, Error> {
     let names_part = |query: &&str| {
         let mut names = raw::parse(query).into_iter().map(|parameter| parameter.name);

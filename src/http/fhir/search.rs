@@ -189,7 +189,7 @@ async fn system_by_post(
 enum SearchTarget {
     /// A type. With a patient, only the rows of that Patient's compartment.
     Type { ty: TypeId, patient: Option<String> },
-    /// Several types, or all that is in the compartment of a Patient.
+    /// Several types, or everything in the compartment of a Patient.
     System { patient: Option<String> },
 }
 
@@ -305,7 +305,7 @@ async fn answer(
     Ok(response)
 }
 
-/// A page, and how long its steps took.
+/// A page, and the time of its steps.
 fn timed((page, explanation): (Bytes, Explanation)) -> (Bytes, Option<String>) {
     (page, Some(explanation.server_timing()))
 }

@@ -1,4 +1,4 @@
-//! Answers that the manifest and the files of a link share.
+//! Common answers of the manifest and the files of a link.
 
 use axum::body::Body;
 use axum::http::HeaderValue;

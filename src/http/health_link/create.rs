@@ -26,9 +26,9 @@ use crate::http::service::Service;
 use crate::http::shape::no_store;
 
 const JSON: &str = "application/json";
-/// The largest file of a link, before it is encrypted.
+/// The maximum size of a link's file before encryption.
 const LARGEST_FILE: usize = 16 * 1_024 * 1_024;
-/// Letters of the random part of an address.
+/// The number of characters of an address's random part.
 const ADDRESS: usize = 43;
 
 pub(super) async fn create(

@@ -6,7 +6,7 @@ use crate::http::error::Error;
 
 /// The width of the white margin in modules. Cameras need it to find the code.
 const QUIET: usize = 4;
-/// Pixels of a module in the PNG.
+/// The number of pixels of a module in the PNG.
 const SCALE: usize = 8;
 
 /// A QR code.

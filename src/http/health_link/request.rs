@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::consent::LinkContent;
 use crate::http::error::Error;
 
-/// The longest label that the specification admits, in letters.
+/// The maximum length of a label in the specification, in characters.
 pub(super) const LONGEST_LABEL: usize = 80;
 /// Letters of a passcode.
 pub(super) const SHORTEST_PASSCODE: usize = 4;
@@ -13,7 +13,7 @@ pub(super) const SHORTEST_PASSCODE: usize = 4;
 pub(super) const LONGEST_PASSCODE: usize = 128;
 /// The default lifetime of a link in seconds: 30 days.
 pub(super) const USUAL_TIME: i64 = 30 * 86_400;
-/// The longest time of any link: a year.
+/// The maximum lifetime of a link: a year.
 pub(super) const LONGEST_TIME: i64 = 365 * 86_400;
 
 const MEMBERS: [&str; 5] = ["content", "label", "passcode", "exp", "flag"];
@@ -89,7 +89,7 @@ fn text(body: &Map<String, Value>, name: &str) -> Result<Option<String>, Error> 
     }
 }
 
-/// Whether the flags ask for a file at the link's own address.
+/// Whether the flags request a file at the link's own address.
 fn flags(flag: Option<&str>, has_passcode: bool) -> Result<bool, Error> {
     let invalid = |problem: &str| Err(Error::Invalid(problem.to_owned()));
     match (flag.unwrap_or(""), has_passcode) {

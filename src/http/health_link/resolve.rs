@@ -27,7 +27,7 @@ pub(super) const LONGEST_RECIPIENT: usize = 200;
 const LONGEST_PASSCODE: usize = 1_000;
 /// The maximum size of a file in the manifest, if the client states no other.
 const EMBEDDED: usize = 1_024 * 1_024;
-/// Bytes of a manifest request: more than any has.
+/// The maximum bytes of a manifest request. No valid one is longer.
 const LONGEST_BODY: usize = 64 * 1_024;
 /// A 401 carries a challenge (RFC 9110, section 15.5.2).
 const CHALLENGE: HeaderValue = HeaderValue::from_static(r#"Passcode realm="health-link""#);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::jwe::LinkKey;
 use crate::consent::HealthLink;
 
-/// How long a payload's `url` may be, in letters.
+/// The maximum length of a payload's `url`, in characters.
 pub(super) const LONGEST_URL: usize = 128;
 
 #[derive(Serialize)]

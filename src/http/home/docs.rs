@@ -286,7 +286,7 @@ fn credential(security: &Value) -> (&'static str, Proof) {
     }
 }
 
-/// A type in a word or two.
+/// A type in one or two words.
 fn ty(schema: &Value) -> String {
     let values: Vec<&str> = strings(&schema["enum"]).collect();
     if !values.is_empty() {

@@ -203,7 +203,7 @@ fn written(name: &str, format: &str) -> &'static str {
     }
 }
 
-/// A word of a shell's line.
+/// A word of a shell command.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

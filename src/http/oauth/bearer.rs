@@ -11,7 +11,7 @@ use crate::http::error::Error;
 use crate::http::message::Refused;
 use crate::http::service::Service;
 
-/// A patient token that is accepted.
+/// An accepted patient token.
 pub(in crate::http) struct PatientToken(pub(in crate::http) Arc<Access>);
 
 /// A patient token that this service signed, valid or not.

@@ -59,7 +59,7 @@ impl Identity {
         }
     }
 
-    /// The secret key, if it came.
+    /// The secret key, if the request has one.
     pub(in crate::http) fn secret(&self) -> Option<&str> {
         match self {
             Identity::Public { .. } => None,

@@ -61,7 +61,7 @@ impl OAuthError {
         )
     }
 
-    /// The body is of no type that is read here.
+    /// The body's type is not supported here.
     pub(super) fn media_type() -> OAuthError {
         OAuthError::Common(Error::MediaType(
             "application/x-www-form-urlencoded or application/json",
@@ -159,7 +159,7 @@ fn code(status: StatusCode) -> &'static str {
     }
 }
 
-/// In the letters that a description may have.
+/// Replaces characters that a description may not have.
 fn described(text: &str) -> String {
     let allowed = |letter: char| match letter {
         '"' | '\\' => '\'',

@@ -14,7 +14,7 @@ use super::error::OAuthError;
 use crate::consent::{Caller, Granted, Issued, Resync};
 use crate::http::service::Service;
 
-/// PKCE verifiers have 43 to 128 letters (RFC 7636, section 4.1).
+/// PKCE verifiers have 43 to 128 characters (RFC 7636, section 4.1).
 const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;
 
 /// A complete and well-formed request.

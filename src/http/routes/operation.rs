@@ -57,7 +57,7 @@ impl Operation {
         self.parameter(json!({"name": name, "in": "query", "required": true, "schema": schema}))
     }
 
-    /// Heeds a header of the request.
+    /// Adds a header that the operation reads.
     pub(in crate::http) fn header(self, name: &str, description: &str) -> Operation {
         let schema = json!({"type": "string"});
         self.parameter(json!({"name": name, "in": "header", "description": description, "schema": schema}))
@@ -96,7 +96,7 @@ impl Operation {
         self
     }
 
-    /// Answers with this status; without media types, without a body.
+    /// Adds an answer with this status. Without media types it has no body.
     pub(in crate::http) fn response(mut self, status: u16, about: &str, media: &[&str], schema: &Value) -> Operation {
         let mut response = json!({"description": about});
         if !media.is_empty() {
@@ -106,7 +106,7 @@ impl Operation {
         self
     }
 
-    /// Its answers of this status carry a header.
+    /// Adds a header to its answers with this status.
     pub(in crate::http) fn response_header(mut self, status: u16, name: &str, about: &str) -> Operation {
         if let Some(response) = self.responses.get_mut(&status.to_string()) {
             response["headers"][name] = json!({"description": about, "schema": {"type": "string"}});

@@ -27,7 +27,7 @@ pub(in crate::http) enum Refusals {
 const OAUTH: [&str; 4] = ["/oauth/token", "/oauth/register", "/link/token", "/link/exchange"];
 
 impl Refusals {
-    /// How the route at this path refuses.
+    /// The form of errors at this path.
     pub(in crate::http) fn at(path: &str) -> Refusals {
         if path == "/fhir" || path.starts_with("/fhir/") {
             Refusals::Outcome
@@ -45,7 +45,7 @@ impl Refusals {
             return response;
         };
         let (mut head, _) = response.into_parts();
-        // The length of the body that it did not have.
+        // The length of the body that would have been sent.
         head.headers.remove(CONTENT_LENGTH);
         let mut rendered = self.answer(&error);
         rendered.headers_mut().extend(head.headers);

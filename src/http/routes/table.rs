@@ -67,7 +67,7 @@ pub(super) fn table() -> Vec<Family> {
         family(
             "Description",
             "This service, described",
-            // The console's pages are for browsers, and not described.
+            // The console's pages are for browsers and are not described.
             [document::routes(), home::routes(), console::routes()]
                 .into_iter()
                 .flatten()

@@ -47,7 +47,7 @@ struct Turn {
     address: Option<IpAddr>,
 }
 
-/// Why a body ends before its time.
+/// Why a body ends too early.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::http) enum Broken {
     /// There are too many concurrent requests.
@@ -58,7 +58,7 @@ pub(in crate::http) enum Broken {
     Lost,
 }
 
-/// A request's body on its way.
+/// A request's body that is being received.
 struct Arriving {
     body: Body,
     admitted: Admitted,

@@ -10,7 +10,7 @@ use hyper::body::{Frame, SizeHint};
 
 use super::places::Seat;
 
-/// An answer's body on its way.
+/// An answer's body that is being sent.
 pub(in crate::http) struct Answer {
     body: Body,
     _answering: Answering,

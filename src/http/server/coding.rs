@@ -9,13 +9,13 @@ use bytes::Bytes;
 use flate2::write::GzEncoder;
 use flate2::{Compress, Compression, FlushCompress, Status};
 
-/// Fast, and a third of the bytes less than the fastest.
+/// Fast, and a third smaller than the fastest level.
 const GZIP_LEVEL: u32 = 4;
 const ZSTD_LEVEL: i32 = 1;
 /// The maximum window of a request's zstd in memory: 8 MiB, as RFC 8878 recommends.
 const ZSTD_WINDOW_LOG: u32 = 23;
 
-/// A coding that is spoken here.
+/// A supported coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) enum Coding {
     /// RFC 8878. Preferred if a client accepts both equally, because it needs less time and yields fewer bytes.

@@ -13,7 +13,7 @@ use super::super::error::Error;
 use super::super::service::Service;
 use super::coding::{Coding, Encoder, Taken};
 
-/// Below this many bytes a coding saves no packet.
+/// Smaller answers fit into one packet in any case.
 const SMALL: u64 = 1_024;
 /// From this size on the compute threads compress, because the threads that serve clients have no time for it.
 const LARGE: usize = 32 * 1_024;
@@ -40,7 +40,7 @@ pub(in crate::http) async fn compressed(
         None => pieces(coding, body)?,
     };
     head.headers.insert(CONTENT_ENCODING, coding.name());
-    // The header has the plain length. The compressed body has its own.
+    // The header has the plain length. The compressed body has another one.
     head.headers.remove(CONTENT_LENGTH);
     Ok(Response::from_parts(head, body))
 }
@@ -49,7 +49,7 @@ pub(in crate::http) async fn compressed(
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct AsIs;
 
-/// Parquet is compressed in itself.
+/// Parquet is compressed already.
 fn is_compressible(response: &Response) -> bool {
     let bodiless = matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
     let head = response.headers();

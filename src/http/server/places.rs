@@ -75,9 +75,9 @@ pub(in crate::http) struct Seat {
 enum Activity {
     /// Between two requests.
     Idle = 0,
-    /// A request's head is awaited.
+    /// The connection waits for a request's head.
     Head = 1,
-    /// A request's body is awaited.
+    /// The connection waits for a request's body.
     Body = 2,
     /// The client does not read its answer.
     Unread = 3,
@@ -199,7 +199,7 @@ impl Places {
                 if evicted && above_share == 0 && !spared_no_more {
                     break;
                 }
-                // Unless it has gone on in the meantime.
+                // The connection may have continued in the meantime.
                 if taken.seats.get(&id).is_some_and(|seat| seat.evict(state)) {
                     taken.remove(id);
                     evicted = true;

@@ -23,7 +23,7 @@ pub(in crate::http) fn protect(headers: &mut HeaderMap, encrypted: bool) {
     if !headers.contains_key(CONTENT_SECURITY_POLICY) {
         headers.insert(CONTENT_SECURITY_POLICY, NOTHING);
     } else {
-        // A page with a policy of its own.
+        // A page with its own policy.
         headers.insert(PERMISSIONS, NO_DEVICES);
     }
     if encrypted {

@@ -24,7 +24,7 @@ pub(in crate::http) struct Stream {
     patience: Duration,
     /// Runs while a write waits.
     waiting: Option<Pin<Box<Sleep>>>,
-    /// A head that is written in the place of another.
+    /// A head that replaces another one.
     amended: Option<Amended>,
 }
 

@@ -15,7 +15,7 @@ const FIRST_FOR_EACH: usize = 4;
 pub(in crate::http) struct Turns(Arc<Places>);
 
 struct Places {
-    /// For the first of each credential.
+    /// The places for the first work of each credential.
     first: Arc<Semaphore>,
     /// The places for further work.
     further: Arc<Semaphore>,

@@ -23,7 +23,7 @@ impl Workers {
             .map(|runtime| Workers(Some(runtime)))
     }
 
-    /// Carries work out; a panic in it is an error.
+    /// Runs work. A panic in it is an error.
     pub(in crate::http) async fn run<F>(&self, work: F) -> Result<F::Output, Error>
     where
         F: Future<Output: Send> + Send + 'static,

@@ -21,7 +21,7 @@ pub(in crate::http) fn no_store(status: StatusCode, body: &impl Serialize) -> Re
     Ok(response)
 }
 
-/// `expires_in` of a token just made.
+/// `expires_in` of a new token.
 pub(in crate::http) fn seconds_left(issued: &Issued) -> i64 {
     issued.expires_at - issued.issued_at
 }

@@ -8,14 +8,14 @@ const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// The content of a bucket after a charge.
+/// The state of a bucket after a charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) struct Allowance {
     /// How many requests a full bucket admits.
     pub(super) limit: u32,
     /// How many more it admits now.
     pub(super) remaining: u32,
-    /// In how many seconds it is full again.
+    /// The seconds until it is full again.
     pub(super) reset: u64,
     /// The seconds until it admits another request, if it admits none now.
     pub(in crate::http) wait: u64,

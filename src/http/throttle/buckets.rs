@@ -71,7 +71,7 @@ impl Throttle {
         charged_to(self.cards.as_ref(), consent)
     }
 
-    /// Lets a request of a good credential pass that is not limited.
+    /// Admits a request of a valid credential without a limit.
     pub(in crate::http) fn exempt(&self, extensions: &Extensions) {
         if let Some(meter) = extensions.get::<Meter>() {
             meter.note(None);
@@ -89,7 +89,7 @@ impl Throttle {
         noted(charged.transpose(), extensions)
     }
 
-    /// Charges an address for data that the store keeps for good.
+    /// Charges an address for permanent data in the store.
     pub(in crate::http) fn charge_write(&self, extensions: &Extensions) -> Result<(), Error> {
         charged_for(self.writes.as_ref(), extensions).map_err(Error::Throttled)
     }

@@ -6,7 +6,7 @@ use axum::http::{Extensions, HeaderMap};
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// The other end of a connection.
+/// The peer of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct Peer(pub(in crate::http) IpAddr);
 

@@ -9,7 +9,7 @@ const CARDS: [Color; 2] = [Color([0xff, 0xff, 0xff]), Color([0x19, 0x23, 0x2b])]
 const WHITE: Color = Color([0xff; 3]);
 const INK: Color = Color([0x0b, 0x14, 0x1a]);
 
-/// A colour of the screen.
+/// A screen colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Color([u8; 3]);
 

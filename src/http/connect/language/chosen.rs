@@ -14,7 +14,7 @@ use crate::http::service::Service;
 /// The cookie with the language that the patient chose.
 const COOKIE: &str = "svc_language";
 
-/// The texts for whoever sent these headers.
+/// The texts for a browser with these headers.
 pub(in crate::http::connect) fn of(service: &Service, headers: &HeaderMap) -> &'static Texts {
     let languages = &service.pages.languages;
     let chosen = cookie::read(service, headers, COOKIE).and_then(|tag| languages.find(&tag));

@@ -26,11 +26,11 @@ pub(in crate::http::connect) struct Shell<'a> {
     /// The token for forms. `None` outside a session.
     pub(in crate::http::connect) csrf: Option<String>,
     pub(in crate::http::connect) steps: Vec<StepMark>,
-    /// Whether "cancel" leads back to the sources that are connected already.
+    /// Whether "cancel" leads back to the sources that are already connected.
     pub(in crate::http::connect) to_hub: bool,
     /// When the session times out. `None` outside a session.
     pub(in crate::http::connect) ends: Option<Ends>,
-    /// The languages that the page can be switched to, if it can.
+    /// The languages to which the page can be switched, if any.
     pub(in crate::http::connect) languages: Option<Switch<'a>>,
     /// The page with the link component. It gets a message about the current page.
     pub(in crate::http::connect) told: Option<Told<'a>>,
@@ -246,7 +246,7 @@ pub(in crate::http::connect) struct Share<'a> {
     /// How long records are shared, if the source grants what is requested.
     pub(in crate::http::connect) duration: String,
     pub(in crate::http::connect) ongoing: bool,
-    /// The application asked for longer than the source grants.
+    /// Whether the application requested a longer time than the source grants.
     pub(in crate::http::connect) forced: bool,
     /// Days until the source asks the patient to sign in again.
     pub(in crate::http::connect) longest: Option<usize>,

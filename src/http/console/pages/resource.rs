@@ -40,7 +40,7 @@ struct Page<'a> {
     version: i64,
     versions: Vec<Shown>,
     bytes: String,
-    /// The version that the difference is computed from.
+    /// The version with which the difference is computed.
     since: Option<i64>,
     difference: Vec<Line>,
 }
@@ -49,7 +49,7 @@ struct Shown {
     version: i64,
     updated: String,
     is_this: bool,
-    /// The version before it, if a snapshot still has it.
+    /// The previous version, if a snapshot still has it.
     before: Option<i64>,
 }
 

@@ -17,7 +17,7 @@ use crate::sync::Shelf;
 
 /// The maximum number of documents fetched at the same time.
 const AT_ONCE: usize = 4;
-/// For all of a request's.
+/// The maximum for all documents of a request.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The maximum bytes of one document, and of all documents of a request.
 const MAX_BYTES: u64 = 64 << 20;

@@ -112,7 +112,7 @@ struct Read {
 }
 
 impl Read {
-    /// Asks the source for the documents that its records name.
+    /// Requests the documents that its records name from the source.
     async fn fetch(&mut self, service: &Arc<Service>, budget: &Budget) -> Result<(), Error> {
         let (named, authorization) = (std::mem::take(&mut self.named), self.authorization.take());
         self.away = budget.fetch(service, named, authorization).await?;
@@ -212,7 +212,7 @@ fn written(export: Export, parts: &[Part<'_>], is_archive: bool, file: &mut Spoo
     Ok(export)
 }
 
-/// The records of each source; the primary Patient's id.
+/// The records of each source, and the primary Patient's id.
 async fn read(service: Arc<Service>, named: Named, chosen: Vec<Chosen>) -> Result<(String, Vec<Read>), Error> {
     let now = service.store.clock().now() * 1_000_000;
     let also: Vec<&str> = REFERRED.iter().chain(&FURTHER).copied().collect();

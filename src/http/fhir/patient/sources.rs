@@ -55,7 +55,7 @@ pub(super) fn chosen(
         .collect();
     match (chosen.is_empty(), only) {
         (false, _) => Ok(chosen),
-        // An id outside of this consent is unknown to it.
+        // Within this consent, an id outside it is unknown.
         (true, Some(only)) => Err(Error::Unknown(format!(
             "there is no patient authorization {only:?} here"
         ))),

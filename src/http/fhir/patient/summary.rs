@@ -102,7 +102,7 @@ async fn by_post(
     answer(service, access, Some(id), &parameters, &headers).await
 }
 
-/// The patient by identifier, parameters in the URL.
+/// The patient by identifier, with parameters in the URL.
 async fn by_identifier_get(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,

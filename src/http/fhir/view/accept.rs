@@ -3,7 +3,7 @@
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
 
-/// The ranges of a request's `Accept`, in their order.
+/// The ranges of a request's `Accept`, in order.
 #[derive(Debug)]
 pub(in crate::http) struct Accept(Vec<Range>);
 
@@ -15,7 +15,7 @@ struct Range {
     quality: f32,
 }
 
-/// How gladly a media type is taken.
+/// How a client ranks a media type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::http) struct Welcome {
     /// Above 0, at most 1.

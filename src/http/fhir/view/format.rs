@@ -28,7 +28,7 @@ const FORMATS: [(Format, &[&str]); 4] = [
 pub(in crate::http) const SERVED: &str =
     "application/json, text/csv, application/x-ndjson and application/vnd.apache.parquet";
 
-/// The format that a request asks for.
+/// The format that a request wants.
 pub(in crate::http) fn chosen(parameter: Option<Format>, headers: &HeaderMap) -> Result<Format, Error> {
     match (parameter, Accept::of(headers)) {
         (Some(format), _) => Ok(format),
@@ -43,7 +43,7 @@ fn best(accept: &Accept) -> Option<Format> {
     for (format, media) in FORMATS {
         let welcomes = media.iter().enumerate().filter_map(|(place, media)| {
             let welcome = accept.welcomes(media)?;
-            // An asterisk means a format by its own name only.
+            // An asterisk means a format by its own name only, not by an alternative one.
             (place == 0 || accept.names(media)).then_some(welcome)
         });
         for welcome in welcomes {

@@ -108,7 +108,7 @@ impl Sieve<'_> {
         Ok(())
     }
 
-    /// Keeps a resource that the view is to see.
+    /// Adds a resource for the view.
     fn resource(&mut self, text: &Bytes, resource: Value<'_>, name: &str, known: &Known<'_>) -> Result<(), String> {
         if name != facts().get(self.ty).name || !self.is_of_patients(resource, known) || !self.is_recent(resource) {
             return Ok(());

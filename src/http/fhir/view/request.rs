@@ -29,7 +29,7 @@ use crate::lake::Lake;
 use crate::search::{Handling, SnapshotToken};
 use crate::views::Format;
 
-/// A checked request. The view itself is not looked into.
+/// A checked request. The view itself is not checked yet.
 #[derive(Debug)]
 pub(in crate::http) struct RunRequest {
     /// The ViewDefinition as the client sent it.
@@ -43,15 +43,15 @@ pub(in crate::http) struct RunRequest {
     pub(in crate::http) format: Option<Format>,
     /// The maximum number of output rows.
     pub(in crate::http) limit: Option<usize>,
-    /// Only resources updated since, in microseconds since 1970.
+    /// Only resources updated since this time, in microseconds since 1970.
     pub(in crate::http) since: Option<i64>,
     /// Whether CSV begins with a header row.
     pub(in crate::http) header: bool,
-    /// Source resources on a page.
+    /// The number of source resources on a page.
     pub(in crate::http) count: Option<usize>,
-    /// Source resources before the page.
+    /// The number of source resources before the page.
     pub(in crate::http) offset: usize,
-    /// The snapshot that a link keeps to.
+    /// The snapshot that a link names.
     pub(in crate::http) pin: Option<SnapshotToken>,
     /// Whether JSON's names of elements are refused.
     pub(in crate::http) handling: Handling,
@@ -65,7 +65,7 @@ pub(in crate::http) struct Sent<'a> {
     pub(in crate::http) body: Option<&'a Bytes>,
     pub(in crate::http) query: Option<&'a str>,
     pub(in crate::http) handling: Handling,
-    /// The operation's name for the view.
+    /// The operation's parameter for the view.
     pub(in crate::http) view_name: &'static str,
     /// `{base_url}/fhir/`, with which a reference may begin.
     pub(in crate::http) fhir_base: &'a str,

@@ -31,7 +31,7 @@ const JSON: [&str; 2] = ["application/json", "application/fhir+json"];
 const X_RESOURCE_COUNT: HeaderName = HeaderName::from_static("x-resource-count");
 const X_NEXT_LINK: HeaderName = HeaderName::from_static("x-next-link");
 
-/// The routes by all the names of `$run`.
+/// The routes for all names of `$run`.
 pub(in crate::http) fn routes() -> Vec<Route> {
     let named = |path, operation| Route::at(path).post(by_post, operation).otherwise(other_method);
     let view = "viewResource";
@@ -197,7 +197,7 @@ impl Asked {
     }
 }
 
-/// A view that is to be run.
+/// A view to be run.
 struct Begin {
     service: Arc<Service>,
     caller: Caller,

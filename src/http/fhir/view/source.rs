@@ -26,7 +26,7 @@ pub(in crate::http) struct Work {
 }
 
 impl Work {
-    /// Plans the view; `path` is the operation's place under the base address.
+    /// Plans the view. `path` is the operation's path under the base address.
     pub(in crate::http) fn plan(
         service: &Service,
         access: &Access,
@@ -42,7 +42,7 @@ impl Work {
             findings.retain(Finding::is_error);
             Error::Faulty(findings)
         })?;
-        // Without reading the lake, the snapshot of a link does not matter.
+        // If the lake is not read, the snapshot of a link does not matter.
         let reads_lake = request.resources.is_none() || !request.groups.is_empty();
         let snapshot = match request.pin.filter(|_| reads_lake) {
             None => service.lake.snapshot(),
