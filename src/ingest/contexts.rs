@@ -30,7 +30,7 @@ const NOTED: [&str; 10] = [
 /// The resources to which Binaries belong, by type, with their ids as stored.
 pub(super) type Wanted = BTreeMap<TypeId, FxHashSet<String>>;
 
-/// How a resource is filed, in the stored form.
+/// The filing of a resource, in its stored form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Filed {
     pub(super) owner: i64,

@@ -33,7 +33,7 @@ pub enum IngestError {
     /// The lake could not store the records.
     #[error(transparent)]
     Lake(#[from] crate::lake::LakeError),
-    /// Rows that are in the lake already could not be read.
+    /// Existing rows of the lake could not be read.
     #[error(transparent)]
     Scan(#[from] crate::lake::scan::ScanError),
     /// The columns of the input and of the table contradict each other.
@@ -47,7 +47,7 @@ pub enum IngestError {
 /// A resource, or a whole file, that was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The file; empty for resources handed over by the program itself.
+    /// The file. Empty for resources that the program itself passes.
     pub file: Arc<Path>,
     /// The line, from 1, at which the refused part begins, or at which it stops being JSON.
     pub line: u64,
@@ -119,7 +119,7 @@ pub enum Reason {
     /// `Bundle.entry` is not a list of objects.
     #[error("Bundle.entry is not a list of objects")]
     InvalidEntry,
-    /// `request.url` of a PUT names another resource than the entry holds.
+    /// `request.url` of a PUT names another resource than the entry has.
     #[error("request.url names another resource than the entry holds")]
     OtherResource,
     /// Several resources match the entry's `ifNoneExist` or conditional `request.url`.

@@ -184,7 +184,7 @@ impl Sequence {
         }
     }
 
-    /// Names a resource for the length of the import.
+    /// Identifies a resource during the import.
     fn name(&self, ty: TypeId, id: &str) -> u64 {
         self.normalizer.keys().name(ty, id)
     }

@@ -372,7 +372,7 @@ struct Feed {
     ended: bool,
 }
 
-/// Resources are numbered through the whole input; a piece has fewer than 2^32.
+/// Resources are numbered across the whole input. A piece has fewer than 2^32.
 fn first_ordinal(piece: u64) -> u64 {
     piece << 32
 }

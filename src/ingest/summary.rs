@@ -31,7 +31,7 @@ pub struct Summary {
     pub types: BTreeMap<&'static str, Counts>,
     /// Refused input of unknown type. Other refusals are counted with their type.
     pub untyped_refused: u64,
-    /// The first refusals that were met.
+    /// The first refusals.
     pub refusals: Vec<Refusal>,
     /// All refusals.
     pub refused: u64,

@@ -2,7 +2,7 @@
 
 use crate::columns::json::{Value, push_quoted};
 
-/// A reference's text that is written differently.
+/// A changed text of a reference.
 #[derive(Debug)]
 pub(in crate::ingest) struct Edit {
     /// Where it starts in the source.

@@ -47,7 +47,7 @@ pub(in crate::ingest) struct Held {
     pub(in crate::ingest) id: String,
     pub(in crate::ingest) ordinal: u64,
     pub(in crate::ingest) origin: Origin,
-    /// Normalized, except the references it waits for.
+    /// Normalized, except for the references that are unresolved.
     pub(in crate::ingest) text: Vec<u8>,
     pub(in crate::ingest) waits: Vec<Wait>,
     pub(in crate::ingest) identifiers: Vec<Key>,
@@ -61,7 +61,7 @@ pub(in crate::ingest) struct Held {
 pub(in crate::ingest) enum OnMatch {
     /// `ifNoneExist`: leave the entry out.
     Leave(Condition),
-    /// `PUT Type?query`: store it under the other's id.
+    /// `PUT Type?query`: store it under the id of the match.
     Update(Condition),
 }
 
@@ -87,7 +87,7 @@ pub(in crate::ingest) struct Preparer {
     owners: Arc<Owners>,
 }
 
-/// An entry of a Bundle that is to be stored.
+/// A Bundle entry to be stored.
 struct Taken<'t> {
     origin: Origin,
     resource: Value<'t>,
@@ -108,7 +108,7 @@ impl Preparer {
         }
     }
 
-    /// Prepares a piece; its resources are numbered from `ordinal` on.
+    /// Prepares a piece. Its resources are numbered from `ordinal` on.
     pub(in crate::ingest) fn prepare(&mut self, piece: &Piece, ordinal: u64) -> Prepared {
         let mut batch = Batch {
             prepared: Prepared::new(Arc::clone(&piece.file), piece.consumed),
@@ -278,7 +278,7 @@ impl Preparer {
             return;
         }
         let normalized = match self.normalizer.rewrites() {
-            // It was normalized before without fault.
+            // It was normalized before without an error.
             true => match self.normalizer.normalize_unrewritten(resource, given_id, links) {
                 Ok(normalized) => normalized,
                 Err(Rejected { ty, reason }) => return batch.refuse(origin, ty, reason),
@@ -302,7 +302,7 @@ impl Preparer {
         });
     }
 
-    /// Puts the resource normalized last into its block.
+    /// Adds the last normalized resource to its block.
     fn file(&self, normalized: &Normalized, origin: Origin, ordinal: u64, prepared: &mut Prepared) {
         let file = Arc::clone(&prepared.file);
         // A piece of NDJSON mostly holds one type.
@@ -334,7 +334,7 @@ impl Lines<'_> {
     }
 }
 
-/// The result of a piece while it is made.
+/// The result of a piece during preparation.
 struct Batch {
     prepared: Prepared,
     ordinal: u64,

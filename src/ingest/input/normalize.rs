@@ -51,9 +51,9 @@ pub(in crate::ingest) struct Normalizer {
     /// Whether this is a sync, whose records have a source's ids.
     of_source: bool,
     edits: Vec<Edit>,
-    /// The text of the resource normalized last.
+    /// The text of the last normalized resource.
     text: Vec<u8>,
-    /// The identifiers of the resource normalized last.
+    /// The identifiers of the last normalized resource.
     pub(in crate::ingest) identifiers: Vec<Key>,
 }
 
@@ -69,7 +69,7 @@ impl Normalizer {
         }
     }
 
-    /// The text of the resource normalized last.
+    /// The text of the last normalized resource.
     pub(in crate::ingest) fn text(&self) -> &str {
         // It consists of pieces of checked text, so this never fails. The check is cheaper than carrying the proof
         // along.

@@ -81,7 +81,7 @@ impl Pending {
         Ok(false)
     }
 
-    /// Hands out the text before `end`.
+    /// Returns the text before `end`.
     pub(in crate::ingest) fn split(&mut self, end: usize) -> Vec<u8> {
         let rest = self.filled - end;
         let mut next = self.spare.take();
@@ -95,7 +95,7 @@ impl Pending {
         text
     }
 
-    /// Forgets the text before `start`.
+    /// Drops the text before `start`.
     pub(in crate::ingest) fn forget(&mut self, start: usize) {
         self.bytes.copy_within(start..self.filled, 0);
         self.filled -= start;

@@ -14,7 +14,7 @@ use super::form::{has_lines, is_closed};
 use super::pending::{LARGEST_DOCUMENT, Pending, Spare};
 use crate::lake::scratch::{TextFile, TextReader};
 
-/// Lines are handed out in pieces of about this size.
+/// The approximate size of pieces with lines.
 const PIECE: usize = 1 << 20;
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -185,7 +185,7 @@ struct Reading {
     reader: Box<dyn Read + Send>,
     position: Position,
     reported: u64,
-    /// Read but not handed out.
+    /// Text that was read and not handed out yet.
     pending: Pending,
     line: u64,
     ended: bool,
@@ -380,7 +380,7 @@ impl Reading {
             if self.fill(wanted)? {
                 break self.pending.len();
             }
-            // The part searched before has no newline, except in the first turn.
+            // The searched part has no newline, except in the first iteration.
             let from = if wanted == PIECE { 0 } else { searched };
             if let Some(at) = memchr::memrchr(b'\n', &self.pending.text()[from..]) {
                 break from + at + 1;

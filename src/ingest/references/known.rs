@@ -69,7 +69,7 @@ impl FromIterator<u64> for Rows {
     }
 }
 
-/// A row with an id that was asked for.
+/// A requested row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::ingest) struct KnownRow {
     /// The row's position in its file.

@@ -52,7 +52,7 @@ impl Late {
         }
     }
 
-    /// Puts a resource aside; `hash` is that of its type and id.
+    /// Lets a resource wait. `hash` is that of its type and id.
     pub(in crate::ingest) fn push(&mut self, hash: u64, resource: &LateResource) -> io::Result<()> {
         if self.files.last().is_none_or(|last| *last != resource.file) {
             self.files.push(Arc::clone(&resource.file));

@@ -7,7 +7,7 @@ use super::condition::{Condition, Keys, resource_type};
 /// The targets of references in one document.
 #[derive(Debug, Default)]
 pub(in crate::ingest) struct Links {
-    /// Addresses that the entries of a Bundle have in it (`fullUrl`).
+    /// The addresses of a Bundle's entries (`fullUrl`).
     pub(in crate::ingest) full_urls: FxHashMap<String, Target>,
     /// Decided conditional references. `None` if no resource or several resources match.
     pub(in crate::ingest) settled: FxHashMap<String, Option<String>>,

@@ -12,7 +12,7 @@ use super::super::sync::synced::Naming;
 use crate::fhir::{TypeId, facts};
 use crate::lake::owners::owner::{APPLICATION_ONLY, OwnerKey, assemble};
 
-/// Owners of the input's resources, gathered in a first reading.
+/// Owners of the input's resources, collected in a first reading.
 #[derive(Debug)]
 pub(in crate::ingest) struct Survey {
     key: OwnerKey,
@@ -23,7 +23,7 @@ pub(in crate::ingest) struct Survey {
 /// Gives the resources of an input their new ids.
 #[derive(Debug)]
 pub(in crate::ingest) enum Rewrite {
-    /// For an import that was surveyed.
+    /// For an import with a survey.
     Surveyed(Survey),
     /// Of a sync.
     Synced(Naming),

@@ -16,13 +16,13 @@ pub(in crate::ingest) struct Block {
     pub(in crate::ingest) file: Arc<Path>,
     pub(in crate::ingest) entries: Vec<Entry>,
     texts: String,
-    /// Identifiers, each with the place of its entry.
+    /// Identifiers, each with the index of its entry.
     pub(in crate::ingest) identifiers: Vec<(u32, Key)>,
     /// The source, if a sync fetched them.
     source: Option<RowSource>,
 }
 
-/// The authorization and the endpoint that rows are had by.
+/// The authorization and the endpoint from which rows were fetched.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::ingest) struct RowSource {
     pub(in crate::ingest) authorization: String,
@@ -43,7 +43,7 @@ impl RowSource {
 /// One resource of a [`Block`].
 #[derive(Clone, Debug)]
 pub(in crate::ingest) struct Entry {
-    /// Its place in the whole input.
+    /// Its ordinal in the whole input.
     pub(in crate::ingest) ordinal: u64,
     pub(in crate::ingest) owner: i64,
     pub(in crate::ingest) digest: [u8; 16],
@@ -62,7 +62,7 @@ pub(in crate::ingest) struct Entry {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::ingest) struct Origin {
     pub(in crate::ingest) line: u64,
-    /// Its place among a Bundle's entries.
+    /// Its index among a Bundle's entries.
     pub(in crate::ingest) entry: Option<u32>,
 }
 
@@ -75,7 +75,7 @@ pub(in crate::ingest) struct Splice {
     pub(in crate::ingest) in_meta: bool,
 }
 
-/// A resource to put into a block.
+/// A resource for a block.
 pub(in crate::ingest) struct Content<'a> {
     pub(in crate::ingest) ordinal: u64,
     pub(in crate::ingest) owner: i64,

@@ -23,7 +23,7 @@ pub(in crate::ingest) struct Chain {
     same: u64,
 }
 
-/// A row that has the chain's id already.
+/// A row that already has the chain's id.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ingest) struct Current {
     /// The index of the file: see [`Files`].
@@ -31,7 +31,7 @@ pub(in crate::ingest) struct Current {
     pub(in crate::ingest) row: KnownRow,
 }
 
-/// Rows that have a chain's id already.
+/// Rows that already have a chain's id.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::ingest) struct Present {
     /// The lake's.

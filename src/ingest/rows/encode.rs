@@ -34,7 +34,7 @@ pub(in crate::ingest) struct Pending {
     pub(in crate::ingest) dropped: Rows,
 }
 
-/// A resource that is to be written.
+/// A resource to be written.
 pub(in crate::ingest) struct Row {
     pub(in crate::ingest) chain: BufferIndex,
     pub(in crate::ingest) version: i64,
@@ -57,7 +57,7 @@ pub(in crate::ingest) struct Done {
     pub(in crate::ingest) refusals: Vec<(BufferIndex, Refusal)>,
 }
 
-/// Bytes that version and time add to a resource, about.
+/// The approximate bytes that version and time add to a resource.
 const META: usize = 80;
 
 impl Job<'_> {

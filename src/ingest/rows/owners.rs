@@ -1,4 +1,4 @@
-//! Owners of filed resources, and the row that a normalized resource becomes.
+//! Owners of filed resources, and the rows of normalized resources.
 
 use super::super::contexts::Filed;
 use super::super::input::filing::Filing;
@@ -25,7 +25,7 @@ impl Owners {
         }
     }
 
-    /// Puts the resource that `normalizer` normalized last into a block.
+    /// Adds the last resource of `normalizer` to a block.
     pub(in crate::ingest) fn push(
         &self,
         block: &mut Block,

@@ -130,7 +130,7 @@ impl Bin {
         self.parts.last().map_or(0, |part| part.start + part.length as u64)
     }
 
-    /// Hands on each part, with its place in the bin.
+    /// Passes on each part, with its position in the bin.
     pub(in crate::ingest) fn parts<E: From<io::Error>>(
         &self,
         mut visit: impl FnMut(u64, &[u8]) -> Result<(), E>,
@@ -150,7 +150,7 @@ impl Bin {
         Ok(())
     }
 
-    /// Puts all bytes into `out`.
+    /// Copies all bytes into `out`.
     pub(in crate::ingest) fn load(&self, out: &mut Vec<u8>) -> io::Result<()> {
         out.clear();
         out.reserve(self.len() as usize);

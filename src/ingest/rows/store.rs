@@ -45,9 +45,9 @@ pub(in crate::ingest) struct Store<'w> {
     /// The reason for the snapshot.
     cause: &'static str,
     pending: FxHashMap<TypeId, Vec<Pending>>,
-    /// Rows of the lake that have a newer version, by data file.
+    /// Rows of the lake with a newer version, by data file.
     superseded: FxHashMap<(TypeId, u64), Rows>,
-    /// Resources of the input that fit into no table.
+    /// Resources of the input that do not fit into a table.
     pub(in crate::ingest) unfit: Unfit,
 }
 
@@ -361,7 +361,7 @@ impl<'w> Store<'w> {
         }
     }
 
-    /// Carries jobs out on all cores.
+    /// Runs jobs on all cores.
     fn run(&mut self, mut jobs: Vec<Job<'_>>) -> Result<Vec<Done>, IngestError> {
         // Begin with the largest, so that no core has a large one left at the end.
         jobs.sort_by_key(|job| std::cmp::Reverse(job.bytes()));

@@ -1,4 +1,4 @@
-//! The types that rules ask about.
+//! The types that rules need to look up.
 
 use crate::fhir::{TypeId, facts};
 
@@ -17,7 +17,7 @@ pub(super) fn is_asked(reference: &str) -> bool {
     ASKED.contains(&name)
 }
 
-/// Whether rules ask about records of a type.
+/// Whether rules need records of a type.
 pub(super) fn is_asked_type(ty: TypeId) -> bool {
     ASKED.contains(&facts().get(ty).name)
 }

@@ -138,7 +138,7 @@ pub(super) struct Whose<'p> {
 #[derive(Default)]
 pub(super) struct Blocks {
     blocks: BTreeMap<(TypeId, u32, Option<RowSource>), Vec<Block>>,
-    /// Rows beside the input's, by type.
+    /// Rows that are not from the input, by type.
     pub(super) beside: BTreeMap<TypeId, u64>,
     weight: usize,
 }
@@ -220,7 +220,7 @@ impl Blocks {
         });
     }
 
-    /// Adds a row that is not of the input.
+    /// Adds a row that is not from the input.
     pub(super) fn add_beside(
         &mut self,
         ordinal: u64,

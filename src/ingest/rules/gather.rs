@@ -33,7 +33,7 @@ const CHUNK: usize = 32 << 10;
 
 /// Bins of identities.
 const IDENTITIES: usize = 32;
-/// Bytes of an identity: hash, place in the input, owner.
+/// The bytes of an identity: hash, ordinal in the input, owner.
 const IDENTITY: usize = 16 + 8 + 8;
 /// The maximum bytes of identities in memory.
 const IDENTITIES_IN_MEMORY: usize = 16 << 20;
@@ -53,7 +53,7 @@ pub(in crate::ingest) struct Gathered {
     unfit: Unfit,
 }
 
-/// The files that records came from, by number.
+/// The files of the records, by number.
 #[derive(Debug, Default)]
 struct Files {
     numbers: HashMap<Arc<Path>, u32>,
@@ -66,7 +66,7 @@ pub(in crate::ingest) struct Gatherer<'g> {
     gathered: &'g Gathered,
     ranges: Vec<Vec<u8>>,
     identities: Vec<Vec<u8>>,
-    /// The file of the block before, and its number.
+    /// The file of the previous block, and its number.
     file: Option<(Arc<Path>, u32)>,
 }
 
@@ -126,7 +126,7 @@ impl Gathered {
         !self.unfit.is_empty() && self.unfit.holds(&self.file(record.file), record.origin)
     }
 
-    /// Finds ids that came under several owners.
+    /// Finds ids that occurred under several owners.
     pub(super) fn moved(&self) -> Result<Moved, IngestError> {
         let mut moved = FxHashMap::default();
         let mut met: FxHashMap<u128, (u64, i64)> = FxHashMap::default();
@@ -367,7 +367,7 @@ mod tests {
             });
             block
         };
-        // Pieces of the input are done in any order.
+        // Pieces of the input are finished in any order.
         for (id, owner, ordinal) in [
             ("a", 7, 9),
             ("a", 8, 3),

@@ -15,7 +15,7 @@ use crate::lake::{Lake, Mode, Scope, Snapshot};
 
 /// Texts are read in portions of this many rows.
 const PORTION: usize = 512;
-/// The caches of an import between two owners.
+/// The caches of an import that owners share.
 const READER: MemoryLimits = MemoryLimits {
     bytes: 64 << 20,
     handles: 128,
@@ -81,7 +81,7 @@ impl Kept {
 }
 
 impl Shelf {
-    /// The rows that an import, or a sync, finds.
+    /// The rows that an import, or a sync, already finds.
     pub(in crate::ingest) fn new(
         lake: &Lake,
         snapshot: Arc<Snapshot>,

@@ -57,7 +57,7 @@ pub struct Change<'c> {
     pub after: Option<&'c str>,
 }
 
-/// Hears of changes, from several threads.
+/// Gets notified of changes, from several threads.
 #[derive(Clone)]
 pub struct Observer(Arc<dyn Fn(&Change<'_>) + Send + Sync>);
 

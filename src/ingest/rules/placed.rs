@@ -18,7 +18,7 @@ pub(super) struct Placed {
 pub(super) enum Records<'r> {
     /// In memory.
     Loaded(&'r [u8]),
-    /// The places of the texts. Each text is read into this buffer.
+    /// The positions of the texts. Each text is read into this buffer.
     Stored(&'r Bin, &'r mut Vec<u8>),
 }
 

@@ -111,7 +111,7 @@ struct State<'o, 'w> {
     store: &'o mut Store<'w>,
     summary: &'o mut Summary,
     deleted: BTreeMap<TypeId, Vec<String>>,
-    /// How many are to be deleted.
+    /// The number of rows to be deleted.
     count: usize,
 }
 

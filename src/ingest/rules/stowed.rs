@@ -10,7 +10,7 @@ pub(super) struct Stowed<'b> {
     /// Its place in the whole input.
     pub(super) ordinal: u64,
     pub(super) origin: Origin,
-    /// The number of the file it came from.
+    /// The number of its file.
     pub(super) file: u32,
     pub(super) resource_type: TypeId,
     pub(super) splice: Splice,
@@ -30,7 +30,7 @@ const HEAD: usize = 62;
 pub(super) struct Extent {
     pub(super) owner: i64,
     pub(super) ordinal: u64,
-    /// Bytes of the whole record.
+    /// The length of the whole record.
     pub(super) length: usize,
 }
 

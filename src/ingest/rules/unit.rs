@@ -248,7 +248,7 @@ impl Surveyed<'_> {
     }
 }
 
-/// The place of an authorization among sources.
+/// The index of an authorization among sources.
 pub(super) fn place(sources: &[Source], authorization: &str) -> SourceId {
     let at = sources.iter().position(|source| source.authorization == authorization);
     SourceId(at.unwrap_or_default() as u32)

@@ -20,13 +20,13 @@ use crate::lake::{CONTENT_TAG, Lake, Mode, Sums};
 pub struct Synced {
     /// The owner of the consent's rows.
     pub owner: i64,
-    /// The patient authorization that the records are had by.
+    /// The patient authorization from which the records were fetched.
     pub authorization: String,
     /// The endpoint of the directory.
     pub endpoint: String,
     /// The source's FHIR base.
     pub fhir_base: String,
-    /// `system` of the identifiers that hold the source's ids.
+    /// `system` of the identifiers with the source's ids.
     pub identifier_system: String,
     /// The id of the person's Patient at the source.
     pub source_patient: String,
@@ -62,7 +62,7 @@ pub fn addresses(attachments: &[SyncedAttachment]) -> Arc<BTreeMap<String, (Stri
     Arc::new(attachments.iter().map(one).collect())
 }
 
-/// Letters of an id at a source. R4 admits 64.
+/// The maximum length of a source's id. R4 allows 64.
 const LONGEST_ID: usize = 256;
 
 /// Whether a text can be an id at a source. Our own ids replace them, so older forms (underscores, more than 64
@@ -182,7 +182,7 @@ impl Naming {
             let system = format!("{}/GeneratedBy", self.synced.tags);
             tags.push(serde_json::json!({"system": system, "code": "patient"}).to_string());
         }
-        // With other bytes it is another version.
+        // Other bytes make another version.
         if let Some((_, sha256)) = self.fetched(ty, id) {
             let system = format!("{}/{CONTENT_TAG}", self.synced.tags);
             tags.push(serde_json::json!({"system": system, "code": sha256}).to_string());
@@ -190,7 +190,7 @@ impl Naming {
         tags
     }
 
-    /// The address and the digest of a Binary's bytes that were fetched.
+    /// The address and the digest of a Binary's fetched bytes.
     fn fetched(&self, ty: TypeId, id: &str) -> Option<&(String, String)> {
         let fetched = self.synced.addresses.get(id)?;
         (facts().get(ty).name == "Binary").then_some(fetched)
