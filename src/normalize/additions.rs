@@ -16,7 +16,7 @@ pub struct Generated {
     pub resource_type: TypeId,
     /// The resource's id.
     pub id: String,
-    /// The owner of the claim it was made from.
+    /// The owner of the claim from which it was made.
     pub source: SourceId,
     /// Compact JSON.
     pub json: String,

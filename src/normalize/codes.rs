@@ -1,4 +1,4 @@
-//! The questions of rules to a terminology.
+//! The terminology lookups of rules.
 
 use std::borrow::Cow;
 

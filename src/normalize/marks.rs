@@ -35,7 +35,7 @@ pub(super) const DATA_ABSENT_REASON: &str = "http://hl7.org/fhir/StructureDefini
 /// The placeholder for an element that R4 requires and the source left out.
 pub const PLACEHOLDER: &str = "Undefined by source";
 
-/// The tag that names the authorization a record is had by.
+/// The tag with the authorization from which a record was fetched.
 const AUTHORIZATION_TAG: &str = "/PatientAccessTokenId";
 
 /// The prefix of our extensions' URLs in one record. The systems of the record's own tags have the same prefix, which
@@ -53,7 +53,7 @@ impl<'b> Base<'b> {
         Base::new(record.json, sources.get(record.source.0 as usize))
     }
 
-    /// That of a value of a source.
+    /// The origin of a source's value.
     pub(super) fn new(record: Value<'b>, source: Option<&'b Source>) -> Base<'b> {
         Base {
             record,
@@ -174,7 +174,7 @@ pub(super) fn is_named_as_ours(extension: Value<'_>) -> bool {
     url.is_some_and(|url| OURS.iter().any(|name| url.ends_with(name)))
 }
 
-/// Whether the text of a record holds a mark at all.
+/// Whether the text of a record has any mark.
 fn may_stand_in(record: Value<'_>) -> bool {
     static FINDER: OnceLock<memmem::Finder<'static>> = OnceLock::new();
     let finder = FINDER.get_or_init(|| memmem::Finder::new(NORMALIZED));

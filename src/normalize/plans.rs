@@ -1,4 +1,4 @@
-//! The questions of rules to a table of health plans.
+//! The plan lookups of rules.
 
 use crate::plans::PlanTables;
 

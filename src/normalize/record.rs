@@ -6,11 +6,11 @@ use crate::fhir::TypeId;
 /// One patient authorization of the consent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The patient authorization; empty for an import.
+    /// The patient authorization. Empty for an import.
     pub authorization: String,
-    /// The endpoint of the directory; empty for an import.
+    /// The endpoint of the directory. Empty for an import.
     pub endpoint: String,
-    /// The source's FHIR base with a trailing slash; empty for an import.
+    /// The source's FHIR base with a trailing slash. Empty for an import.
     pub fhir_base: String,
     /// The prefix of our tags' systems, without a trailing slash.
     pub tag_system_base: String,
@@ -18,7 +18,7 @@ pub struct Source {
     pub tags: Vec<String>,
 }
 
-/// A source's place in the list of sources.
+/// A source's index in the list of sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId(pub u32);
 

@@ -23,7 +23,7 @@ pub enum Rule {
     Displays,
     /// Codes of another system beside the source's.
     Mappings,
-    /// References that become relative, and their displays.
+    /// References that became relative, and their displays.
     References,
     /// Facts of another source about the same practitioner, organization or location.
     Knowledge,

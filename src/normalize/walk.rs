@@ -19,7 +19,7 @@ pub(super) trait Visit<'t> {
     /// A list of Codings that is not a CodeableConcept's.
     fn codings(&mut self, _: Value<'t>) {}
 
-    /// A Coding that is no list's.
+    /// A Coding outside a list.
     fn coding(&mut self, _: Value<'t>) {}
 
     /// A Quantity.
@@ -73,7 +73,7 @@ enum Step {
     Quantity,
     Reference,
     Extension,
-    /// Its type contains elements that rules look at.
+    /// Its type contains elements for rules.
     Within(TypeId),
     /// A resource, which states its type itself.
     Resource,
@@ -289,7 +289,7 @@ impl<'t, V: Visit<'t>> Walk<'_, V> {
     }
 }
 
-/// Types that the walk names itself.
+/// Types that the code of the walk names.
 struct Types {
     identifier: TypeId,
     extension: TypeId,

@@ -72,7 +72,7 @@ impl Use {
     }
 }
 
-/// A diagnosis of an Encounter, by all its claims.
+/// A diagnosis of an Encounter, from all its claims.
 struct Told<'c> {
     code: &'c Code,
     text: Option<&'c Name>,

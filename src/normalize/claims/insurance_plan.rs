@@ -130,7 +130,7 @@ impl Coverage {
         })
     }
 
-    /// The record it was read from.
+    /// The record from which it was read.
     pub(super) fn origin(&self) -> Origin {
         Origin {
             source: self.source,

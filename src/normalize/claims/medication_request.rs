@@ -14,7 +14,7 @@ use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::{Day, SourceId};
 use crate::normalize::report::Rule;
 
-/// Fills that are further apart are of different prescriptions.
+/// Fills that are further apart belong to different prescriptions.
 const MAX_GAP_DAYS: i32 = 180;
 
 /// A source's MedicationRequest for the same drug, by the same prescriber, within these days is the same prescription.

@@ -11,7 +11,7 @@ use crate::normalize::record::{Source, SourceId};
 use crate::normalize::report::Rule;
 use crate::normalize::settings::Settings;
 
-/// A record that a resource is made from.
+/// A record from which a resource is made.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Origin {
     /// The source of the record.
@@ -95,7 +95,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// A resource, and the records that it was made from.
+    /// A resource, and the records from which it was made.
     pub(super) fn make(
         &mut self,
         rule: Rule,

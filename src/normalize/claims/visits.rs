@@ -48,13 +48,13 @@ pub(super) struct Visit {
     pub(super) parts: Vec<Part>,
     /// The visit's class.
     pub(super) class: Class,
-    /// From first to last day.
+    /// From the first to the last day.
     pub(super) period: Span,
     /// Whether the patient is still there.
     pub(super) goes_on: bool,
     /// The source's Encounter, with its source.
     pub(super) own: Option<(SourceId, Name)>,
-    /// The id of the Encounter that is generated.
+    /// The id of the generated Encounter.
     pub(super) id: Option<String>,
 }
 
@@ -341,7 +341,7 @@ impl Groups<'_> {
     }
 }
 
-/// Claims for supplies, equipment or laboratory tests alone are no visit.
+/// Claims with only supplies, equipment or laboratory tests are no visit.
 fn gives_none(claim: &Claim) -> bool {
     let no_visit = |line: &Line| matches!(line.purpose(), Service::Supply | Service::Laboratory);
     claim.equipment || (!claim.lines.is_empty() && claim.lines.iter().all(no_visit))

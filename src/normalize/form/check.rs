@@ -28,9 +28,9 @@ pub enum Fault {
     NoList,
     /// The wrong JSON type.
     Type,
-    /// The text is not of the primitive's form.
+    /// The text does not have the primitive's form.
     Form,
-    /// A code with white space around it.
+    /// A code with leading or trailing white space.
     Space,
     /// A property without content: `null`, `""`, `[]` or `{}`.
     Empty,
@@ -157,7 +157,7 @@ impl Check {
                 name: &name,
                 at: None,
             };
-            // Asked of every property: `strip_prefix` costs a call.
+            // This runs for every property, and `strip_prefix` would cost a call.
             let bare = (name.as_bytes().first() == Some(&b'_')).then(|| &name[1..]);
             let child = facts.child(ty, bare.unwrap_or(&name));
             let Some(child) = child.filter(|child| bare.is_none() || is_primitive(child.ty)) else {
@@ -277,7 +277,7 @@ fn whole(value: Value<'_>) -> Option<i32> {
     value.number()?.parse().ok()
 }
 
-/// Whether a text is of a primitive's form.
+/// Whether a text has the form of a primitive.
 fn has_form(primitive: Primitive, text: &str) -> bool {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
     let has_space = || text.as_bytes().iter().any(is_space);

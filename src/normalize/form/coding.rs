@@ -38,7 +38,7 @@ pub(super) enum Form {
     Unfit,
 }
 
-/// The form of a code that has no white space around it.
+/// The form of a code without leading and trailing white space.
 pub(super) fn form(system: &str, code: &str, codes: &dyn Codes) -> Form {
     thread_local! {
         static FORMS: RefCell<Memo<2, Form>> = RefCell::default();

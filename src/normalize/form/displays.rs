@@ -21,7 +21,7 @@ use crate::normalize::walk::{self, Visit};
 
 /// The maximum number of a consent's displays in memory. A code has one display for each source.
 const CAPACITY: usize = 50_000;
-/// A longer display is a text.
+/// A longer display counts as a text.
 const MAX_LENGTH: usize = 300;
 
 /// Identifies a code of a system, both canonical: 128 bits, so that two never collide.

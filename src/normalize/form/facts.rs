@@ -19,7 +19,7 @@ impl Facts {
         self.displays.see(record, settings.codes);
     }
 
-    /// The facts when all records are seen.
+    /// The facts after all records were seen.
     pub(in crate::normalize) fn decide(self, sources: Arc<[Source]>) -> Facts {
         Facts { sources, ..self }
     }

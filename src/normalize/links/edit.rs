@@ -168,7 +168,7 @@ impl<'e> Visit<'e> for Editor<'e, '_> {
 }
 
 impl<'e> Editor<'e, '_> {
-    /// Whether a resource is of the record's own source.
+    /// Whether a resource belongs to the record's own source.
     fn is_own(&self, place: EntryIndex) -> bool {
         self.facts.index.source(place) == self.record.source
     }
@@ -231,7 +231,7 @@ impl<'e> Editor<'e, '_> {
         self.report.of(Rule::References).changed += 1;
     }
 
-    /// A reference that has an identifier only.
+    /// A reference with only an identifier.
     fn logical(&mut self, value: Value<'e>, read: &Read<'e>, targets: &'static [TypeId]) {
         let Some(identifier) = read.identifier.and_then(Identifier::read) else {
             return;

@@ -49,7 +49,7 @@ impl Facts {
         }
     }
 
-    /// The facts when all records are seen.
+    /// The facts after all records were seen.
     pub(in crate::normalize) fn decide(
         mut self,
         settings: &Settings<'_>,

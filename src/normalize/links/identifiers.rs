@@ -75,7 +75,7 @@ impl Identifier {
         read.into_iter().chain(member)
     }
 
-    /// The identifier of a conditional reference that has no other condition.
+    /// The identifier of a conditional reference without other conditions.
     pub(super) fn of_query(query: &str) -> Option<Identifier> {
         let mut parameters = form_urlencoded::parse(query.as_bytes());
         let (name, token) = parameters.next()?;

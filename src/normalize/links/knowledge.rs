@@ -88,7 +88,7 @@ pub(super) fn is_known(ty: TypeId) -> bool {
     !elements(ty).is_empty()
 }
 
-/// A value that a copy has.
+/// A value of a copy.
 #[derive(Debug)]
 struct Known {
     element: &'static str,
@@ -104,7 +104,7 @@ struct Known {
 pub(super) struct Gain {
     element: &'static str,
     holds: Holds,
-    /// The value, of a qualification its code.
+    /// The value. For a qualification, its code.
     json: String,
     /// The resource from which it is.
     from: EntryIndex,

@@ -52,7 +52,7 @@ const NAMED: &[(&str, &str)] = &[
     ("Specimen", "type"),
 ];
 
-/// A name's place among the names.
+/// A name's index among the names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Name(u32);
 

@@ -195,7 +195,7 @@ pub(in crate::normalize::claims) struct Claim {
     pub(in crate::normalize::claims) origin: Option<Concept>,
     /// How the patient left.
     pub(in crate::normalize::claims) discharge: Option<Concept>,
-    /// For how many days the drug lasts.
+    /// The number of days for which the drug lasts.
     pub(in crate::normalize::claims) days_supply: Option<Name>,
     /// How many refills the prescriber allowed.
     pub(in crate::normalize::claims) refills: Option<Name>,
@@ -270,12 +270,12 @@ impl Claim {
         Some(claim)
     }
 
-    /// The sort of Encounter an institutional claim tells of.
+    /// The kind of Encounter that an institutional claim describes.
     pub(in crate::normalize::claims) fn setting(&self) -> Setting {
         self.bill.setting().or(self.said).unwrap_or(Setting::Visit)
     }
 
-    /// The facility of an institutional claim, the pharmacy of a pharmacy's.
+    /// The facility of an institutional claim, or the pharmacy of a pharmacy claim.
     pub(in crate::normalize::claims) fn place(&self) -> Option<&Party> {
         self.facility.as_ref().or(self.provider.as_ref())
     }
@@ -297,7 +297,7 @@ impl Claim {
         })
     }
 
-    /// The record it was read from.
+    /// The record from which it was read.
     pub(in crate::normalize::claims) fn origin(&self) -> Origin {
         Origin {
             source: self.source,
@@ -595,7 +595,7 @@ impl Reader<'_, '_> {
         }
         let quantity = item.get("quantity");
         if claim.days_supply.is_none() {
-            // CMS's first version tells the days beside the quantity.
+            // CMS's first version has the days beside the quantity.
             let mut extensions = quantity.into_iter().flat_map(|value| list(value, "extension"));
             let days =
                 extensions.find(|value| value.get_str("url").is_some_and(|url| url.ends_with("/days_suply_num")));

@@ -109,7 +109,7 @@ pub(in crate::normalize::claims) struct Concept {
     pub(in crate::normalize::claims) own_text: Option<Name>,
 }
 
-/// Nor is RxNorm's code beside an NDC: a mapping may add it.
+/// RxNorm's code beside an NDC is not part of them either, because a mapping may add it.
 impl std::hash::Hash for Concept {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         let has_ndc = self.codes.iter().any(|code| code.is_of(NDC));
@@ -181,7 +181,7 @@ pub(in crate::normalize::claims) fn concept(codings: Vec<String>, text: Option<&
     concept.some()
 }
 
-/// A coding of a system that rules write themselves.
+/// A coding of a system for codes that rules write themselves.
 pub(in crate::normalize::claims) fn coding(system: &str, code: &str, display: Option<&str>) -> String {
     let mut coding = Object::new();
     coding.text("system", system).text("code", code);

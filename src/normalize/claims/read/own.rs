@@ -234,7 +234,7 @@ impl Own {
         }
     }
 
-    /// Whether the source has the Encounter that a claim refers to.
+    /// Whether the source has the Encounter to which a claim refers.
     pub(in crate::normalize::claims) fn has_encounter(&self, source: SourceId, encounter: &Name) -> bool {
         self.known.contains(&(source, encounter.clone()))
     }
@@ -302,7 +302,7 @@ impl Encounters<'_> {
     }
 }
 
-/// A procedure that a source tells of.
+/// A procedure of a source.
 struct Done {
     source: SourceId,
     patient: Name,

@@ -134,7 +134,7 @@ fn is_npi(system: &str) -> bool {
     system == NPI || system == "urn:oid:2.16.840.1.113883.4.6" || system.ends_with("/prvdr_npi")
 }
 
-/// The NPI of `identifier=SYSTEM|NPI`.
+/// The NPI in `identifier=SYSTEM|NPI`.
 fn npi_of_query(query: &str) -> Option<String> {
     form_urlencoded::parse(query.as_bytes()).find_map(|(name, value)| {
         let (system, npi) = value.split_once('|')?;

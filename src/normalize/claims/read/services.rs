@@ -59,7 +59,7 @@ fn hcpcs(letter: u8, number: u32) -> Service {
         (b'A' | b'B' | b'E' | b'K' | b'L' | b'V', _) | (b'C', 1000..=1999) | (b'T', 4521..=5999) => Service::Supply,
         // Drugs.
         (b'J', _) | (b'C', 9000..=9399) | (b'S', 12..=199) => Service::Other,
-        // Tests of the laboratories and for the pandemic.
+        // Laboratory tests and tests for the pandemic.
         (b'U', _) => Service::Laboratory,
         // Obtaining a Papanicolaou smear.
         (b'Q', 91) => Service::Procedure,

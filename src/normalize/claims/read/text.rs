@@ -168,7 +168,7 @@ impl Object {
         text
     }
 
-    /// The object, unless it is empty.
+    /// The object. `None` if it is empty.
     pub(in crate::normalize::claims) fn some(&self) -> Option<String> {
         (self.0.len() > 1).then(|| self.json())
     }
