@@ -28,7 +28,7 @@ pub const FIELD_ID: &str = parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 pub struct ColumnRow {
     /// `column_id`: the Parquet field id.
     pub id: i32,
-    /// `parent_column`: the struct or list it is inside of.
+    /// `parent_column`: the struct or list that contains it.
     pub parent: Option<i32>,
     /// `column_name`.
     pub name: String,

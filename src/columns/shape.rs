@@ -31,7 +31,7 @@ pub struct Slot {
     pub name: &'static str,
     /// How it is stored.
     pub part: SlotKind,
-    /// Its type; for `_x` the type of `x`.
+    /// Its type. For `_x` the type of `x`.
     pub ty: TypeId,
     /// Whether it repeats.
     pub many: bool,
@@ -54,7 +54,7 @@ pub enum SlotKind {
     Decimal,
     /// Text and two timestamps.
     DateTime,
-    /// Text and two times of day.
+    /// A text and two times of day.
     Time,
     /// `Reference.reference`: text, and the type and id of a relative reference.
     Reference,
@@ -95,7 +95,7 @@ impl ColumnType {
         }
     }
 
-    /// The type of this DuckLake name.
+    /// The column type with this DuckLake name.
     pub fn parse(name: &str) -> Option<ColumnType> {
         use ColumnType::*;
         [Varchar, Boolean, Int32, Int64, Decimal, TimestampTz, Blob, Struct, List]

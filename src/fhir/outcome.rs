@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use super::codes::codes;
 
 codes! {
-    /// How bad an issue is.
+    /// The severity of an issue.
     #[allow(missing_docs)]
     Severity {
         Fatal = "fatal",
@@ -106,7 +106,7 @@ impl Issue {
         Issue::new(Severity::Information, code, details)
     }
 
-    /// With a line for developers.
+    /// Adds a text for developers.
     pub fn diagnostics(mut self, diagnostics: impl Into<String>) -> Issue {
         self.diagnostics = Some(diagnostics.into());
         self
@@ -163,7 +163,7 @@ impl Serialize for IssueType {
     }
 }
 
-/// A CodeableConcept of a text only.
+/// A CodeableConcept with only a text.
 fn as_text<S: Serializer>(details: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct CodeableConcept<'a> {

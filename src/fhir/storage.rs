@@ -60,7 +60,7 @@ pub enum Storage {
     DateTime,
     /// `Utf8` as written, with [`START`] and [`END`] companions: `Int64` microseconds since midnight.
     Time,
-    /// `Struct` of the elements seen.
+    /// `Struct` of the seen elements.
     Struct,
     /// `Struct`. Its `reference` has the companions [`REFERENCE_TYPE`] and [`REFERENCE_ID`].
     Reference,

@@ -71,7 +71,7 @@ impl IdSet {
         }
     }
 
-    /// Adds all of another set.
+    /// Adds all ids of another set.
     pub fn merge(&mut self, mut other: IdSet) {
         if self.len() < other.len() {
             std::mem::swap(self, &mut other);

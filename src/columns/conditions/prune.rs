@@ -92,7 +92,7 @@ impl Prune {
         }
     }
 
-    /// The condition that all of these conditions hold.
+    /// The condition that all of these hold.
     pub fn all(parts: impl IntoIterator<Item = Prune>) -> Prune {
         let mut parts: Vec<Prune> = parts.into_iter().filter(|part| *part != Prune::Keep).collect();
         match parts.len() {

@@ -4,7 +4,7 @@ use super::error::{JsonError, Reason};
 use super::text::{check_escapes, string_end};
 use super::value::Kind;
 
-/// A text and a place in it.
+/// A text and a position in it.
 pub(super) struct Cursor<'t> {
     pub(super) text: &'t [u8],
     pub(super) at: usize,
@@ -12,7 +12,7 @@ pub(super) struct Cursor<'t> {
     pub(super) spaces: u32,
 }
 
-/// A property's name, quotes included.
+/// A property's name with its quotes.
 #[derive(Clone, Copy)]
 pub(super) struct Name {
     pub(super) kind: Kind,

@@ -1,6 +1,6 @@
 //! The faults of a JSON text, and their positions.
 
-/// The deepest nesting of arrays and objects that is read.
+/// The maximum nesting of arrays and objects.
 pub const MAX_DEPTH: usize = 100;
 
 /// A text that is not JSON, or JSON that exceeds the limits.

@@ -85,13 +85,13 @@ pub(super) fn check_utf8(text: &[u8]) -> Result<&str, JsonError> {
     })
 }
 
-/// The receiver of parsed values.
+/// Receives the parsed values.
 pub(super) trait Sink {
     /// A scalar or a property's name.
     fn leaf(&mut self, kind: Kind, start: usize, end: usize);
     /// An array or object begins at the cursor. `depth` others are around it.
     fn open(&mut self, depth: usize, object: bool, cursor: &Cursor<'_>);
-    /// It ended before the cursor's place.
+    /// Ends the container before the cursor.
     fn close(&mut self, depth: usize, cursor: &Cursor<'_>);
 }
 

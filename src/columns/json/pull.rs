@@ -133,7 +133,7 @@ struct Puller<'p> {
     cursor: Cursor<'p>,
     nodes: Nodes<'p>,
     selection: &'p mut Selection,
-    /// Whether a property that is skipped stood twice in an object.
+    /// Whether a skipped property occurred twice in an object.
     twice: bool,
 }
 

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 /// No property.
 pub(super) const NONE: u16 = u16::MAX;
 
-/// The handling of a property's value.
+/// What happens to a property's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Take {
     /// It is checked and not kept.
@@ -31,7 +31,7 @@ pub struct Selection {
 pub(super) struct Object {
     pub(super) properties: Vec<Property>,
     by_name: FxHashMap<&'static str, u16>,
-    /// The property that came first last time.
+    /// The property that came first the last time.
     pub(super) first: u16,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Property {
     /// The name in quotes with its colon, as in texts without white space.
     quoted: Box<str>,
     pub(super) take: Take,
-    /// The property that followed last time.
+    /// The property that followed the last time.
     pub(super) next: u16,
     pub(super) skipped: Skipped,
 }
@@ -62,7 +62,7 @@ impl Skipped {
         (!self.bytes.is_empty() && rest.starts_with(&self.bytes) && depth <= self.depth).then_some(self.bytes.len())
     }
 
-    /// Remembers a value that was checked.
+    /// Remembers a checked value.
     #[inline(always)]
     pub(super) fn remember(&mut self, value: &[u8], depth: usize) {
         if value.len() <= REMEMBERED {

@@ -14,13 +14,13 @@ pub enum Kind {
     False,
     /// A number.
     Number,
-    /// A string without a backslash in it.
+    /// A string without a backslash.
     String,
     /// A string with escapes.
     Escaped,
     /// An array.
     Array,
-    /// An object; its keys and values follow each other on the tape.
+    /// An object. Its keys and values follow each other on the tape.
     Object,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Node {
     /// The node after this one and everything inside it.
     next: u32,
     kind: Kind,
-    /// No white space inside, strings aside.
+    /// Whether there is no white space inside, except in strings.
     compact: bool,
     /// Whether a part of it is not on the tape.
     clipped: bool,
@@ -131,7 +131,7 @@ impl<'t> Value<'t> {
         &self.text[node.start as usize..node.end as usize]
     }
 
-    /// Numbers of the nodes that this value consists of.
+    /// The numbers of the nodes of this value.
     pub(super) fn extent(&self) -> std::ops::Range<u32> {
         self.at..self.node().next
     }

@@ -33,7 +33,7 @@ pub(super) enum Want {
     Nothing,
     /// The value as written.
     Value,
-    /// The value and all its companions, and all below it.
+    /// The value, all its companions, and everything below it.
     Whole,
     /// Some columns of a struct.
     Some(Arc<Wanted>),
@@ -61,7 +61,7 @@ impl Clip {
         self.ty
     }
 
-    /// The properties that the columns are made of, and `id`.
+    /// The properties from which the columns are made, and `id`.
     pub fn selection(&self) -> &Selection {
         &self.selection
     }

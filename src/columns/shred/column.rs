@@ -26,7 +26,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// With room for this many columns.
+    /// A context with room for this many columns.
     pub(super) fn new(room: usize) -> Context {
         Context {
             room,
@@ -191,7 +191,7 @@ impl Column {
         }
     }
 
-    /// Forgets all rows from `len` on.
+    /// Drops all rows from `len` on.
     pub(super) fn truncate(&mut self, len: usize) {
         match self {
             Column::Text(text) | Column::Digits(text) | Column::Json(text) => text.truncate(len),

@@ -26,7 +26,7 @@ pub(super) struct Struct {
     children: Vec<Child>,
     /// The child of each slot, or [`NONE`].
     by_slot: Vec<u16>,
-    /// The child that came first in the value before.
+    /// The child that came first in the previous value.
     first: u16,
     len: usize,
     nulls: NullBufferBuilder,
@@ -200,7 +200,7 @@ impl Struct {
         self.children.iter().map(|child| child.column.width(len)).sum()
     }
 
-    /// Forgets all rows from `len` on.
+    /// Drops all rows from `len` on.
     pub(super) fn truncate(&mut self, len: usize) {
         if self.len > len {
             self.nulls.truncate(len);

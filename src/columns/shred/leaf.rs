@@ -14,7 +14,7 @@ fn validity() -> NullBufferBuilder {
     NullBufferBuilder::new(0)
 }
 
-/// Texts (or bytes) end to end.
+/// Texts (or bytes), concatenated.
 #[derive(Debug)]
 pub(super) struct Text {
     offsets: Vec<i32>,

@@ -9,7 +9,7 @@ use arrow::datatypes::Field;
 use arrow::error::ArrowError;
 use std::sync::Arc;
 
-/// The items of all rows end to end.
+/// The items of all rows, concatenated.
 #[derive(Debug)]
 pub(super) struct List {
     offsets: Vec<i32>,

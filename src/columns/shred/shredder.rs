@@ -1,4 +1,4 @@
-//! The door: rows in, a batch out.
+//! The interface of the room: rows in, a batch out.
 
 use super::clip::Clip;
 use super::column::{Context, Fault};
@@ -72,7 +72,7 @@ pub struct Shredder {
     context: Context,
     rows: usize,
     bytes: usize,
-    /// Bytes since the columns were measured last.
+    /// The bytes since the columns were last measured.
     unmeasured: usize,
 }
 

@@ -55,7 +55,7 @@ impl<'a> SystemValues<'a> {
         }
     }
 
-    /// Bytes of all texts but the resource's.
+    /// The bytes of all texts except the resource's.
     pub(super) fn text_bytes(&self) -> usize {
         let optional = [self.patient, self.authorization, self.endpoint];
         let refs: usize = self.shared_refs.iter().map(String::len).sum();

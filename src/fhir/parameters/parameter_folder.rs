@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::super::facts::{Kind, TypeId, facts};
 use super::search_parameter::{Comparator, Component, Modifier, SearchParameter, SearchType, Usage};
 
-/// Why a folder's search parameters are not taken.
+/// Why a folder's search parameters are refused.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchParameterError {
     /// The folder or a file in it cannot be read.
@@ -37,7 +37,7 @@ pub enum SearchParameterError {
         /// The file.
         path: PathBuf,
     },
-    /// A SearchParameter cannot be searched by.
+    /// A SearchParameter is unusable for searches.
     #[error("{}: SearchParameter {url}: {reason}", path.display())]
     Unusable {
         /// The file.
@@ -69,7 +69,7 @@ pub enum Unusable {
     Component(String),
 }
 
-/// A parameter and the file it is from.
+/// A parameter and its file.
 pub(in crate::fhir) struct Added {
     pub(in crate::fhir) parameter: Arc<SearchParameter>,
     path: PathBuf,

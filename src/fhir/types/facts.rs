@@ -32,7 +32,7 @@ pub enum Kind {
     Complex,
     /// An element defined inside a resource or data type, such as `Observation.component` or `Timing.repeat`.
     Backbone,
-    /// A resource type, `Resource` and `DomainResource` included.
+    /// A resource type, including `Resource` and `DomainResource`.
     Resource,
 }
 

@@ -36,7 +36,7 @@ impl<V> FromIterator<(&'static str, V)> for NameTable<V> {
 }
 
 impl<V> NameTable<V> {
-    /// The value with a name.
+    /// The value of a name.
     #[inline]
     pub(crate) fn get(&self, name: &str) -> Option<&V> {
         if self.slots.is_empty() {

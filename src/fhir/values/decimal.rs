@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use super::super::storage::NUMBER_SCALE;
 
-/// A decimal, taken apart: `±(whole ++ fraction) * 10^(exponent - len(fraction))`.
+/// A parsed decimal: `±(whole ++ fraction) * 10^(exponent - len(fraction))`.
 #[derive(Clone, Copy, Debug)]
 pub struct Decimal<'a> {
     negative: bool,
@@ -29,7 +29,7 @@ pub enum DecimalError {
     Exponent,
 }
 
-/// How many digits an exponent may have, leading zeros not counted.
+/// The maximum number of digits of an exponent, without leading zeros.
 pub const LONGEST_EXPONENT: usize = 9;
 /// The lowest scaled number beyond decimal(38,18).
 const BEYOND: i128 = 10i128.pow(38);
@@ -210,7 +210,7 @@ impl Range {
         &self.upper
     }
 
-    /// Whether `value` is in it, however many digits it has.
+    /// Whether `value` is in the range, however many digits it has.
     pub fn contains(&self, value: &Decimal<'_>) -> bool {
         let (Ok(lower), Ok(upper)) = (Decimal::parse(&self.lower), Decimal::parse(&self.upper)) else {
             return false;
@@ -305,7 +305,7 @@ fn predecessor(digits: &str) -> Option<String> {
     String::from_utf8(less).ok()
 }
 
-/// The digits of the whole number times a small factor.
+/// The digits of an integer times a small factor.
 fn times(digits: &str, factor: u32) -> String {
     let mut carry = 0;
     let mut reversed: Vec<char> = Vec::with_capacity(digits.len() + 2);
@@ -465,7 +465,7 @@ mod tests {
         assert_eq!(scaled("100"), (ONE * 199 / 2, ONE * 201 / 2));
         assert_eq!(scaled("1e30"), (BEYOND, BEYOND));
         assert_eq!(scaled("-1e30"), (-BEYOND, -BEYOND));
-        // Half a step of the eighteenth decimal is between two numbers.
+        // Half a step of the eighteenth decimal lies between two scaled numbers.
         assert_eq!(scaled("0.000000000000000002"), (2, 3));
         assert_eq!(scaled("-0.000000000000000002"), (-2, -1));
         assert_eq!(scaled("0.000000000000000000"), (0, 1));

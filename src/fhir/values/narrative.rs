@@ -123,7 +123,7 @@ const CELL: &[&str] = &[
 
 /// Attributes with a URI.
 const LINKS: [&str; 5] = ["cite", "href", "longdesc", "src", "usemap"];
-/// XML's own entities. HTML's are unknown in it.
+/// XML's own entities. XML does not define HTML's.
 const ENTITIES: [&str; 5] = ["amp", "apos", "gt", "lt", "quot"];
 
 /// Why a text is no narrative.

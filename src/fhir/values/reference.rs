@@ -2,7 +2,7 @@
 
 use super::super::facts::{Kind, TypeId, facts};
 
-/// The text of a `Reference.reference`, taken apart.
+/// The parsed text of a `Reference.reference`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reference<'a> {
     /// `Patient/1`, `Patient/1/_history/2`: a resource of the same server.
@@ -16,7 +16,7 @@ pub enum Reference<'a> {
     },
     /// `#1`: a contained resource. `#` alone, with an empty id, is the container.
     Fragment(&'a str),
-    /// `urn:uuid:…` or another URN, whole.
+    /// `urn:uuid:…` or another URN, complete.
     Urn(&'a str),
     /// `Practitioner?identifier=…`: the one resource that a query finds.
     Conditional {
@@ -29,7 +29,7 @@ pub enum Reference<'a> {
     Other(&'a str),
 }
 
-/// A resource by type and id, and maybe its version.
+/// A resource by type and id, with or without its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Target<'a> {
     /// A concrete resource type.
@@ -40,7 +40,7 @@ pub struct Target<'a> {
     pub version: Option<&'a str>,
 }
 
-/// The text of a canonical, taken apart.
+/// The parsed text of a canonical.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Canonical<'a> {
     /// The URL without version and fragment.

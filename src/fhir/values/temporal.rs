@@ -318,7 +318,7 @@ fn days_of_civil(year: i64, month: i64, day: i64) -> i64 {
     cycle * CYCLE + days - TO_EPOCH
 }
 
-/// The year, month and day that lie `days` after 1970-01-01.
+/// The year, month and day of the day `days` after 1970-01-01.
 fn civil_of_days(days: i64) -> (i64, i64, i64) {
     let days = days + TO_EPOCH;
     let (cycle, days) = (days.div_euclid(CYCLE), days.rem_euclid(CYCLE));
