@@ -1,9 +1,9 @@
-//! Why plans are not taken.
+//! Why plans are refused.
 
 use super::publication::Publication;
 use crate::published::PublishedError;
 
-/// Why plans are not taken.
+/// Why plans are refused.
 #[derive(Debug, thiserror::Error)]
 pub enum PlansError {
     /// A file, or a table beside the lake, cannot be found or read.
@@ -42,7 +42,7 @@ pub enum PlansError {
         /// The year of both.
         year: i32,
     },
-    /// A table has more than is held in memory.
+    /// A table has more rows or text than the limit.
     #[error("{name}: has more than {limit} {what}")]
     TooLarge {
         /// The file.

@@ -22,11 +22,11 @@ const LAYOUT: u32 = 1;
 pub struct TableEntry {
     /// The calendar year of its plans.
     pub year: i32,
-    /// The publication it was made of.
+    /// The publication from which it was made.
     pub publication: Publication,
     /// The file's name in the folder.
     pub file: String,
-    /// How many rows it has: plans with their segments, or contracts.
+    /// The number of rows: plans with their segments, or contracts.
     pub plans: u64,
     /// The number of pairs of a row and a state or county.
     pub areas: u64,
@@ -70,7 +70,7 @@ impl Stored {
         self.table.get(Instant::now(), || read(&self.folder, &self.entry))
     }
 
-    /// Reads the table if that has not been done.
+    /// Reads the table, unless it was read before.
     pub(super) fn read(&self) -> Result<(), PublishedError> {
         self.table.read(|| read(&self.folder, &self.entry))
     }

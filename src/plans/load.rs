@@ -12,7 +12,7 @@ use super::states;
 use super::table::{Builder, Table};
 use crate::published::{self, CsvTable, Part, PublishedError, decode, name};
 
-/// A publication of a year that was read.
+/// A loaded publication of a year.
 #[derive(Debug)]
 pub struct LoadedTable {
     /// The calendar year of the plans.
@@ -179,7 +179,7 @@ impl Row {
         };
         let (row, is_new) = builder.row(&self.contract, &self.plan, &self.segment).map_err(full)?;
         if is_new {
-            // The rows of a plan differ in their county alone.
+            // The rows of a plan differ only in their county.
             for number in 0..FIELDS.len() {
                 let text = columns.field(table, number);
                 let text = match number {

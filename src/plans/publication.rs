@@ -80,7 +80,7 @@ pub(super) fn recognise(head: &[u8], _: bool) -> Option<Layout> {
     layout(&header)
 }
 
-/// The layout that has these headings.
+/// The layout with these headings.
 pub(super) fn layout(names: &[String]) -> Option<Layout> {
     let names: Vec<String> = names.iter().map(|name| heading(name)).collect();
     let has = |wanted: &str| names.iter().any(|name| name == wanted);

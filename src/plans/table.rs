@@ -69,7 +69,7 @@ impl<'t> Held<'t> {
         self.table.text(self.row.fields[number])
     }
 
-    /// States and counties; no county is all of the state.
+    /// States and counties. No county means the whole state.
     pub(super) fn areas(self) -> impl Iterator<Item = (&'t str, &'t str)> {
         let areas = self.row.areas.iter();
         areas.map(move |(state, county)| (self.table.text(*state), self.table.text(*county)))
@@ -118,7 +118,7 @@ impl Table {
     }
 }
 
-/// A table in the making.
+/// A table under construction.
 #[derive(Debug, Default)]
 pub(super) struct Builder {
     numbers: HashMap<Box<str>, u32>,
@@ -129,7 +129,7 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    /// The row with this id; whether it is new.
+    /// The row with this id, and whether it is new.
     pub(super) fn row(&mut self, contract: &str, plan: &str, segment: &str) -> Result<(usize, bool), Full> {
         let id = [self.number(contract)?, self.number(plan)?, self.number(segment)?];
         if let Some(place) = self.places.get(&id) {

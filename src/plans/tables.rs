@@ -155,7 +155,7 @@ impl<'t> Gathered<'t> {
     }
 }
 
-/// Counties in order; all counties of a state are the state.
+/// Counties in order. All counties of a state become the state.
 fn areas(by_state: BTreeMap<&str, Vec<&str>>) -> Vec<Area> {
     let mut areas = Vec::new();
     for (state, mut counties) in by_state {

@@ -115,7 +115,7 @@ impl<'r> CsvTable<'r> {
         }
     }
 
-    /// A field of the row, without spaces around.
+    /// A field of the row, without surrounding spaces.
     pub(crate) fn field(&self, column: usize) -> String {
         let field = self.record.get(column).unwrap_or_default();
         decode(field).trim().to_string()

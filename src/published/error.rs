@@ -22,7 +22,7 @@ pub enum PublishedError {
         /// The known layouts.
         looked_for: &'static str,
     },
-    /// An archive is damaged, or of a kind that is not read.
+    /// An archive is damaged or of an unsupported kind.
     #[error("{name}: the archive cannot be read: {reason}")]
     Archive {
         /// The archive.

@@ -186,7 +186,7 @@ impl Locked<'_> {
         self.write(LIST, &text)
     }
 
-    /// Writes a file whole, or not at all.
+    /// Writes a complete file, or none.
     fn write(&self, name: &str, content: &[u8]) -> Result<(), PublishedError> {
         let folder = &self.folder.path;
         let (path, new) = (folder.join(name), folder.join(format!("{name}.new")));
@@ -211,7 +211,7 @@ pub enum Shrink {
     Taken,
 }
 
-/// Whether more than a tenth would be gone.
+/// Whether more than a tenth would be removed.
 pub(crate) fn shrinks(before: u64, lost: u64) -> bool {
     lost.saturating_mul(10) > before
 }

@@ -5,7 +5,7 @@ use std::io::BufRead;
 
 use super::error::PublishedError;
 
-/// The longest line that is read.
+/// The maximum length of a line.
 const MAX_LINE: u64 = 16 << 20;
 
 /// The lines of a file, without their ends and without a byte order mark.
@@ -58,7 +58,7 @@ impl<'r> Lines<'r> {
         }
     }
 
-    /// The line that `advance` went to.
+    /// The current line.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }

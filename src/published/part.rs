@@ -13,9 +13,9 @@ use super::error::PublishedError;
 
 /// The bytes of a file that decide its layout.
 const HEAD: usize = 64 << 10;
-/// Folders in folders that are followed.
+/// The maximum depth of nested folders.
 pub(crate) const MAX_DEPTH: usize = 16;
-/// The largest archive in an archive.
+/// The maximum size of an archive inside an archive.
 const MAX_INNER: u64 = 1 << 30;
 
 /// Recognizes a layout by the first bytes of a file. Also gets whether they are all of it.
@@ -206,7 +206,7 @@ impl Archive {
 }
 
 impl<L> Part<L> {
-    /// Hands the file over from its beginning.
+    /// Returns the file, positioned at its beginning.
     pub(crate) fn read<T, E: From<PublishedError>>(
         &self,
         take: impl FnOnce(&mut dyn BufRead) -> Result<T, E>,

@@ -65,7 +65,7 @@ impl<T> ReadOnce<T> {
         }
     }
 
-    /// Reads the value now if that has not been done.
+    /// Reads the value now, unless it was read before.
     pub(crate) fn read<E>(&self, read: impl FnOnce() -> Result<T, E>) -> Result<(), E> {
         if self.value.get().is_none() {
             // Another thread may have been faster. Both have read the same value.

@@ -30,7 +30,7 @@ struct Shared<T, E> {
 struct Seen {
     /// When the list was looked at.
     at: Instant,
-    /// The list that was read, or that reading was tried of.
+    /// The list that was read, or that could not be read.
     stamp: Option<Stamp>,
     /// The time and message of a failed read.
     failed: Option<(Instant, String)>,

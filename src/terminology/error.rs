@@ -1,10 +1,10 @@
-//! Why terminology is not taken.
+//! Why terminology is refused.
 
 use std::path::PathBuf;
 
 use crate::published::PublishedError;
 
-/// Why terminology is not taken.
+/// Why terminology is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum TerminologyError {
     /// A file, or a table beside the lake, cannot be found or read.
@@ -30,7 +30,7 @@ pub enum TerminologyError {
         /// The file.
         name: String,
     },
-    /// A code system has more text than is held.
+    /// A code system has more text than the limit.
     #[error("{system}: has more than 4 GiB of codes or displays")]
     TooLarge {
         /// The system's URL.
@@ -46,7 +46,7 @@ pub enum TerminologyError {
         /// The content.
         what: &'static str,
     },
-    /// A file is of use only together with another.
+    /// A file is useful only together with another one.
     #[error("{name}: {what} needs {missing}; give both in one command")]
     Alone {
         /// The file.

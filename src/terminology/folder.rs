@@ -41,7 +41,7 @@ pub struct TableEntry {
     pub checksum: u32,
     /// The publisher's file.
     pub source: String,
-    /// Whether it is all that the publisher ships, not an excerpt.
+    /// Whether it is the publisher's complete system, and not an excerpt.
     pub whole: bool,
     /// When it was loaded.
     pub loaded: String,
@@ -52,7 +52,7 @@ pub struct TableEntry {
 pub struct SetsEntry {
     /// The file's name in the folder.
     pub file: String,
-    /// How many value sets it has.
+    /// The number of value sets.
     pub count: u64,
     /// The file's size.
     pub bytes: u64,
@@ -100,12 +100,12 @@ impl Table {
         self.system.get(Instant::now(), || self.load())
     }
 
-    /// Reads the system if that has not been done.
+    /// Reads the system, unless it was read before.
     pub(super) fn read(&self) -> Result<(), TerminologyError> {
         self.system.read(|| self.load())
     }
 
-    /// Whether its file could not be read the last time.
+    /// Whether the last attempt to read its file failed.
     pub(super) fn has_failed(&self) -> bool {
         self.system.has_failed()
     }

@@ -18,7 +18,7 @@ use super::system::code_system::CodeSystem;
 pub(super) struct Snapshot {
     systems: HashMap<String, Vec<HeldSystem>>,
     sets: HashMap<String, Vec<HeldSet>>,
-    /// Expanded value sets, by their canonical.
+    /// Computed value sets, by their canonical.
     resolved: RwLock<HashMap<String, Arc<ValueSet>>>,
 }
 

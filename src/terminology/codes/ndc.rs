@@ -48,14 +48,14 @@ impl Ndcs {
         }
     }
 
-    /// The place of an NDC's concept.
+    /// The index of an NDC's concept.
     pub(in crate::terminology) fn place(&self, ndc: &str) -> Option<u32> {
         let number = number(ndc)?;
         let at = self.codes.binary_search(&number).ok()?;
         Some(self.places[at])
     }
 
-    /// Each NDC with the place of its concept.
+    /// Each NDC with the index of its concept.
     pub(in crate::terminology) fn pairs(&self) -> impl Iterator<Item = (u64, u32)> {
         self.codes.iter().copied().zip(self.places.iter().copied())
     }

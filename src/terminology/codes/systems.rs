@@ -91,7 +91,7 @@ pub(in crate::terminology) fn dotted(code: &str) -> Cow<'_, str> {
     }
 }
 
-/// The property of RxNorm's concepts that names their ingredients.
+/// The property of RxNorm's concepts with their ingredients.
 pub(in crate::terminology) const INGREDIENT: &str = "ingredient";
 
 #[cfg(test)]

@@ -12,10 +12,10 @@ use crate::terminology::error::TerminologyError;
 use crate::terminology::sets::raw;
 use crate::terminology::sets::raw::Resource;
 
-/// The largest file of a package that is read.
+/// The maximum size of a file in a package.
 const MAX_ENTRY: u64 = 1 << 30;
 
-/// Hands over the CodeSystems and ValueSets of a file.
+/// Passes on the CodeSystems and ValueSets of a file.
 pub(super) fn read(part: &Part, each: &mut dyn FnMut(Resource)) -> Result<(), TerminologyError> {
     part.read(|reader| match part.layout {
         Layout::FhirPackage => package(reader, &part.name, each),

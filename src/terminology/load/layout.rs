@@ -33,7 +33,7 @@ pub(super) const LOOKED_FOR: &str = "ICD-10-CM and ICD-10-PCS order files, the H
      product and package files, RxNorm RRF (RXNCONSO, RXNSAT, RXNREL), LOINC CSV, SNOMED CT RF2, NUCC CSV, CMS's place-of-service \
      table, FHIR CodeSystems, ValueSets, Bundles and packages, and ZIP archives of these";
 
-/// The longest notice above records, in lines.
+/// The maximum number of lines of a notice above records.
 const MAX_NOTICE: usize = 20;
 
 impl Layout {
@@ -74,7 +74,7 @@ pub(super) fn recognise(head: &[u8], whole: bool) -> Option<Layout> {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let end = match whole {
         true => head.len(),
-        // The last line may be cut.
+        // The last line may be cut off.
         false => head.iter().rposition(|byte| *byte == b'\n').unwrap_or(head.len()),
     };
     let text = decode(&head[..end]);

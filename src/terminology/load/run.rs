@@ -12,7 +12,7 @@ use crate::terminology::sets::raw;
 use crate::terminology::sets::raw::Resource;
 use crate::terminology::system::code_system::CodeSystem;
 
-/// A code system that was read.
+/// A loaded code system.
 #[derive(Debug)]
 pub struct LoadedSystem {
     /// The system.
@@ -104,7 +104,7 @@ impl Parts {
         self.0.iter().find(|part| part.layout == layout)
     }
 
-    /// How many code systems publishers' own files hold.
+    /// How many code systems the publishers' own files have.
     fn systems(&self) -> usize {
         let parts = [
             Layout::DrugPackages,

@@ -29,7 +29,7 @@ const DOWN: [&str; 8] = [
 /// The facts about a concept while its atoms are read.
 #[derive(Clone, Copy)]
 struct Atom {
-    /// How well the display fits; less is better.
+    /// How well the display fits. Lower is better.
     rank: u8,
     /// The term type, as an index in `types`. `u8::MAX` while only synonyms were read.
     term_type: u8,

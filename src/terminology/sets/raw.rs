@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A resource of the kinds that are used.
+/// A resource of a used kind.
 pub(in crate::terminology) enum Resource {
     CodeSystem(CodeSystem),
     ValueSet(ValueSet),

@@ -10,7 +10,7 @@ use super::texts::Texts;
 /// No display.
 const NONE: u32 = u32::MAX;
 
-/// A code system in the making.
+/// A code system under construction.
 #[derive(Debug)]
 pub(in crate::terminology) struct Builder {
     head: Head,
@@ -70,12 +70,12 @@ impl Builder {
         Ok((place, true))
     }
 
-    /// The place of a code that was added.
+    /// The index of an added code.
     pub(in crate::terminology) fn place(&self, code: &str) -> Option<u32> {
         self.index.find(&self.codes, self.head.case_sensitive, code)
     }
 
-    /// The code at a place.
+    /// The code at an index.
     pub(in crate::terminology) fn code(&self, place: u32) -> &str {
         self.codes.get(place)
     }
@@ -96,7 +96,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Puts a concept below another.
+    /// Makes a concept a child of another.
     pub(in crate::terminology) fn join(&mut self, parent: u32, child: u32) {
         if parent != child {
             self.parents.push((child, parent));
@@ -123,7 +123,7 @@ impl Builder {
         self.properties.named(name)
     }
 
-    /// The system, its concepts in order of their codes.
+    /// The system. Its concepts are in the order of their codes.
     pub(in crate::terminology) fn finish(mut self) -> Result<CodeSystem, TerminologyError> {
         let count = self.codes.len();
         let mut order: Vec<u32> = (0..count as u32).collect();

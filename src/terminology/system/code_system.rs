@@ -21,7 +21,7 @@ pub(in crate::terminology) struct Head {
     pub(in crate::terminology) url: String,
     pub(in crate::terminology) version: Option<String>,
     pub(in crate::terminology) case_sensitive: bool,
-    /// Whether a code that is not here is not in the system.
+    /// Whether missing codes are certainly not in the system.
     pub(in crate::terminology) complete: bool,
     /// Whether a concept is a kind of the concepts above it.
     pub(in crate::terminology) subsuming: bool,
@@ -176,7 +176,7 @@ impl CodeSystem {
         self.display_at(self.place(code)?)
     }
 
-    /// The codes right above a code.
+    /// The codes directly above a code.
     pub fn parents(&self, code: &str) -> Vec<&str> {
         let place = self.place(code);
         let parents = place.map_or(&[][..], |place| self.parents_of(place));
@@ -265,7 +265,7 @@ impl CodeSystem {
         (&self.parents, &self.properties, &self.ndcs)
     }
 
-    /// A concept and all that are reached from it.
+    /// A concept and all that can be reached from it.
     pub(in crate::terminology) fn closure<'a>(&self, from: u32, next: impl Fn(u32) -> &'a [u32]) -> FxHashSet<u32> {
         let mut reached = FxHashSet::from_iter([from]);
         let mut waiting = vec![from];

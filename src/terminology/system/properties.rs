@@ -31,7 +31,7 @@ impl Properties {
         start as usize..end as usize
     }
 
-    /// Name and value of each property of a place.
+    /// Name and value of each property of a concept.
     pub(in crate::terminology) fn of(&self, place: u32) -> impl Iterator<Item = (&str, &str)> {
         self.range(place).map(|entry| {
             let name = &self.names[self.entry_names[entry] as usize];
@@ -108,7 +108,7 @@ impl PropertiesBuilder {
         Some(number)
     }
 
-    /// Place and value of each property of this name.
+    /// Index and value of each property with this name.
     pub(in crate::terminology) fn named(&self, name: &str) -> Vec<(u32, String)> {
         let Some(name) = self.name_numbers.get(name) else {
             return Vec::new();
