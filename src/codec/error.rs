@@ -1,4 +1,4 @@
-//! Why a plan cannot be written, or is not read.
+//! Why a plan cannot be written or read.
 
 use datafusion::error::DataFusionError;
 
@@ -7,7 +7,7 @@ use crate::lake::scan::ScanError;
 use crate::search::written::WrittenError;
 use crate::views::ViewError;
 
-/// A plan that does not travel.
+/// A plan that cannot be written as bytes.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
     /// This lake has not signed these bytes.
@@ -28,7 +28,7 @@ pub enum CodecError {
     /// A part of a search.
     #[error(transparent)]
     Search(#[from] WrittenError),
-    /// A view does not read here.
+    /// A view cannot be read here.
     #[error("a view of the plan cannot be read here: {0}")]
     View(#[from] ViewError),
     /// The lake, or the snapshot that the plan reads, cannot be opened.

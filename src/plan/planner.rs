@@ -107,7 +107,7 @@ impl Planner {
     }
 }
 
-/// DataFusion's planner with operators of ours.
+/// DataFusion's planner with our operators.
 struct WithOperators(DefaultPhysicalPlanner);
 
 #[async_trait]

@@ -190,7 +190,7 @@ pub(super) struct OverColumns {
     is_list: bool,
     /// The name that the call has in the statement.
     named: String,
-    /// The columns that its arguments are.
+    /// The columns that are its arguments.
     columns: Vec<String>,
     /// Whether the first argument is an id. If it is null, there is no row.
     guarded: bool,

@@ -11,9 +11,9 @@ use rustc_hash::FxHashMap;
 
 use super::error::SqlError;
 
-/// How many operators an expression may chain.
+/// The maximum number of operators in a chain.
 pub(super) const MAX_OPERATORS: usize = 1_000;
-/// How many tables and queries a statement may join or unite.
+/// The maximum number of tables and queries that a statement may join or unite.
 pub(super) const MAX_TABLES: usize = 500;
 
 /// The counts between two brackets, or within a CASE.

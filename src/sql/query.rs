@@ -1,4 +1,4 @@
-//! A statement, planned: its columns, its rows, or its plan.
+//! A planned statement: its columns, its rows, or its plan.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Query {
         &self.physical
     }
 
-    /// Whether the plan is wanted in the place of rows.
+    /// Whether the plan is wanted instead of rows.
     pub fn is_plan(&self) -> bool {
         self.shows.is_some()
     }
@@ -45,7 +45,7 @@ impl Query {
         Ok(stream.map(|batch| batch.map_err(SqlError::of_run)))
     }
 
-    /// The plan, run if `EXPLAIN ANALYZE` asks for it.
+    /// The plan. It runs if `EXPLAIN ANALYZE` requires it.
     pub async fn plan(&self) -> Result<String, SqlError> {
         let mut text = format!("{}\n\n", self.logical.display_indent());
         let plan = if self.shows == Some(true) {

@@ -22,7 +22,7 @@ use crate::fhir::TypeId;
 use crate::fhir::storage::{EVERYTHING, LeafSet};
 use crate::lake::scan::{ScanRequest, ScopedTable, expression_over, is_predicate};
 
-/// The column that every row has.
+/// A column that every row has.
 const ID: &str = "id";
 
 /// The leaves that statements read of tables, by type.
@@ -115,7 +115,7 @@ fn over_columns(
     Ok(ScalarUDF::from(function).call(given))
 }
 
-/// The function over columns that an expression is.
+/// The function over columns, if an expression is one.
 fn given(expression: &Expr) -> Option<(&OverColumns, &[Expr])> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expression else {
         return None;
@@ -226,7 +226,7 @@ fn indices(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()
     indices(of, schema, asked)
 }
 
-/// Notes that all of a column is read.
+/// Notes that a column is read completely.
 fn whole(field: &Field, asked: &mut Asked) {
     if let Some((ty, root)) = origin(field) {
         let leaf = match is_nested(field.data_type()) {

@@ -29,15 +29,15 @@ use crate::plan::{ReserveWindows, spilling};
 use crate::terminology::Terminology;
 use crate::views::{View, ViewTable};
 
-/// Consumers of memory that an error of DataFusion names.
+/// The maximum number of memory consumers in an error of DataFusion.
 const CONSUMERS_NAMED: usize = 3;
-/// Bytes that a statement may spill.
+/// The maximum bytes that a statement may spill.
 const MAX_SPILLED: u64 = 100 << 30;
 
 /// The limits of a session, and the terminology for its expressions.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// Bytes that sorts, joins and groups may hold together.
+    /// The maximum bytes of sorts, joins and groups together.
     pub memory: usize,
     /// The folder for sealed spill files. Without one no operator can spill.
     pub spill: Option<PathBuf>,
@@ -104,7 +104,7 @@ impl Session {
         self.plan(Wanted::parse(statement)?, false).await
     }
 
-    /// The first table that a statement names and that does not exist.
+    /// The first table in a statement that does not exist.
     fn absent(&self, statement: &Statement) -> Option<SqlError> {
         let named = self.context.state().resolve_table_references(statement).ok()?;
         let of_lake = named

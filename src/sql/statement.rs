@@ -14,7 +14,7 @@ use super::error::SqlError;
 use super::{function, length};
 use crate::fhir::storage::TEXT;
 
-/// How deep expressions may nest.
+/// The maximum nesting of expressions.
 const MAX_DEPTH: usize = 50;
 /// The name of the row in a statement that reads only one table.
 const ROW: &str = "row";

@@ -18,7 +18,7 @@ use crate::fhir::{Kind, TypeId, facts};
 use crate::lake::scan::{FILE, ROW, ScopedTable};
 use crate::views::ViewTable;
 
-/// System columns that a table shows, in their order; elements follow.
+/// System columns that a table shows, in order. Elements follow.
 const SHOWN: [&str; 7] = [
     "id",
     "patient",

@@ -14,7 +14,7 @@ pub struct WrittenCall {
     pub is_list: bool,
     /// The name that the call has in the statement.
     pub named: String,
-    /// The columns that its arguments are.
+    /// The columns that are its arguments.
     pub columns: Vec<String>,
     /// Whether the first argument is an id. If it is null, there is no row.
     pub guarded: bool,

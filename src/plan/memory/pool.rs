@@ -8,9 +8,9 @@ use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 
 use super::spill::spilling;
 
-/// Bytes that sorts, joins and groups of all plans may hold together.
+/// The maximum memory of sorts, joins and groups of all plans together, in bytes.
 const MEMORY: usize = 1 << 30;
-/// Bytes that sorts of all plans may have on disk together.
+/// The maximum bytes on disk of sorts of all plans together.
 const SPILLED: u64 = 32 << 30;
 
 /// The memory that all plans share. A sort that gets no more memory continues in sealed files of the system's temporary
@@ -40,7 +40,7 @@ mod tests {
 
     const ROWS: u64 = 600_000;
 
-    /// The sorted numbers, and how often the sort went to disk.
+    /// The sorted numbers, and how many times the sort spilled.
     async fn sorted(runtime: Arc<RuntimeEnv>) -> Result<(Vec<u64>, usize)> {
         let schema = Arc::new(Schema::new(vec![Field::new("number", DataType::UInt64, false)]));
         let batches = (0..ROWS).step_by(10_000).map(|from| {

@@ -111,7 +111,7 @@ impl ExecutionPlan for OrderedLimitExec {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    /// Rows that are dealt out again have lost their order.
+    /// Repartitioned rows would lose their order.
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }

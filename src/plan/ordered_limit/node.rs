@@ -23,7 +23,7 @@ pub struct OrderedLimit {
 }
 
 impl OrderedLimit {
-    /// A plan of these rows.
+    /// A plan with these rows.
     pub fn plan(input: LogicalPlan, limit: Limit) -> LogicalPlan {
         LogicalPlan::Extension(Extension {
             node: Arc::new(OrderedLimit { input, limit }),

@@ -102,7 +102,7 @@ impl Lates {
         number
     }
 
-    /// The condition of a number.
+    /// The condition with this number.
     pub fn get(&self, number: usize) -> Option<Arc<Late>> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known.iter().find(|(other, _)| *other == number);

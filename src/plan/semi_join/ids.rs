@@ -35,7 +35,7 @@ pub trait Take: Any + fmt::Debug + Send + Sync {
     /// Adds the ids of a batch of rows. An error ends the plan, for example if there are too many ids.
     fn take(&self, rows: &RecordBatch, ids: &mut IdSet) -> Result<()>;
 
-    /// Whether a plan may lead to these ids.
+    /// Whether a plan may yield these ids.
     fn check(&self, ids: &IdSet) -> Result<()>;
 }
 
@@ -70,7 +70,7 @@ impl IdsExec {
         }
     }
 
-    /// The ids. Whoever asks first runs the plan.
+    /// The ids. The first caller runs the plan.
     pub async fn ids(&self, context: &Arc<TaskContext>) -> Result<Arc<IdSet>> {
         let found = self.found.get_or_try_init(|| self.collect(context)).await?;
         Ok(found.clone())
