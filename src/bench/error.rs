@@ -67,7 +67,7 @@ pub enum BenchError {
         /// The server's message, after a colon.
         message: String,
     },
-    /// Certificates for https cannot be had.
+    /// The certificates for https cannot be loaded.
     #[error("https cannot be used: {0}")]
     Tls(String),
     /// The user pressed Ctrl-C.

@@ -41,7 +41,7 @@ const SOAK_REST: Duration = Duration::from_secs(30);
 pub struct Settings {
     /// Numbers of clients. Every family runs with each of them unless its mix says otherwise.
     pub clients: Vec<usize>,
-    /// How long each family is asked at each number of clients.
+    /// How long each family runs with each number of clients.
     pub time: Duration,
     /// How long each family runs before its measurement. These requests do not count.
     pub warm_up: Duration,
@@ -84,7 +84,7 @@ pub enum Asked {
 }
 
 impl Asked {
-    /// A server to be started over a lake by this program.
+    /// A server that this program starts over a lake.
     pub fn own(lake: &Lake) -> Result<Asked, BenchError> {
         Ok(Asked::Own {
             program: std::env::current_exe()?,
@@ -282,7 +282,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Asks a family with this many clients.
+    /// Runs a family with this many clients.
     async fn figures(
         &self,
         family: &Family,
@@ -447,7 +447,7 @@ fn left_out(family: &Family, reason: &str) -> LeftOut {
     }
 }
 
-/// All clients for a time.
+/// Runs all clients for a time.
 async fn phase(job: Arc<Job>, clients: usize, seed: u64, purpose: String, time: Duration) -> Result<Tally, BenchError> {
     let until = Instant::now() + time;
     let mut tasks = JoinSet::new();

@@ -266,7 +266,7 @@ impl Work {
     }
 }
 
-/// The highest of each of sixty stretches of time.
+/// The maximum of each of sixty equal parts of the time.
 pub(super) fn curve(samples: &[MemoryAt]) -> Vec<MemoryAt> {
     let end = samples.last().map_or(0.0, |sample| sample.seconds);
     let place = |sample: &MemoryAt| ((sample.seconds / end.max(1e-9) * POINTS) as usize).min(POINTS as usize - 1);

@@ -26,7 +26,7 @@ pub struct ForeignFolder {
     entry: String,
 }
 
-/// How a folder was found.
+/// The state in which a folder was found.
 #[derive(Debug)]
 pub enum Before {
     /// It has a lake, or parts of one.

@@ -7,10 +7,10 @@ use crate::consent::{Error, STORE_FILE, check_store};
 use crate::plans::PlanTables;
 use crate::terminology::Terminology;
 
-/// A fault beside the lake.
+/// A fault in another part of the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beside {
-    /// The file or folder it is wrong with.
+    /// The file or folder with the fault.
     pub path: PathBuf,
     /// The fault, as a clause.
     pub problem: String,

@@ -10,7 +10,7 @@ const PAUSE: Duration = REFRESH.saturating_add(Duration::from_millis(500));
 /// Why a conversion stopped. The lake is consistent, and the same conversion continues from here.
 #[derive(Debug)]
 pub enum ConvertError<E> {
-    /// The caller got no right to write.
+    /// The caller did not get the right to write.
     Writer(E),
     /// A step failed.
     Step(LakeError),

@@ -42,14 +42,14 @@ pub struct PersonErased {
 pub struct Staying {
     /// Resources by type that name the person and are filed under no person, or under several people.
     pub named: Vec<(&'static str, u64)>,
-    /// Records that a patient's consent brought.
+    /// Records that the syncs of a patient's consent stored.
     pub synced: u64,
     /// The types with a file that cannot be read.
     pub unread: Vec<&'static str>,
 }
 
 impl PersonErasure {
-    /// The erasure of a person's records, asked for now.
+    /// The erasure of a person's records, requested now.
     pub fn new(data: &Path, lake: &Lake, mode: Mode, application: &str, patient: &str) -> PersonErasure {
         PersonErasure {
             data: data.to_owned(),
@@ -182,7 +182,7 @@ impl PersonErasure {
         own
     }
 
-    /// Signs the receipt and keeps it.
+    /// Signs and stores the receipt.
     fn receipt(&self, writer: &mut LakeWriter, lake: Evidence) -> Result<String, Box<dyn Error>> {
         let intents = std::slice::from_ref(&self.intent);
         let store = Store::open(&self.data, Clock::System)?;
@@ -202,7 +202,7 @@ impl PersonErasure {
 /// Why no records are erased, or why their erasure cannot be proved.
 #[derive(Debug, thiserror::Error)]
 pub enum PersonErasureError {
-    /// The lake refused: no records are erased.
+    /// The lake refused. No records are erased.
     #[error("no records are erased: {0}")]
     Erase(#[source] LakeError),
     /// The records are erased, but the evidence cannot be read.

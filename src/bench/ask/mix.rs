@@ -56,18 +56,18 @@ pub(in crate::bench) enum Kind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::bench) enum Draw {
-    /// All rows, with equal chances.
+    /// All rows, each equally likely.
     #[default]
     Rows,
     /// A thousand of the rows.
     WorkingSet,
     /// Values of some people, each equally likely. For codes, those with 100 to 400 rows of one person.
     People,
-    /// Codes of 1% of the rows and more, each code alike.
+    /// Codes of at least 1% of the rows, each equally likely.
     Common,
-    /// Codes of 0.1% of the rows and less, each code alike.
+    /// Codes of at most 0.1% of the rows, each equally likely.
     Rare,
-    /// Codes of 1,000 rows and more, each code alike.
+    /// Codes of at least 1,000 rows, each equally likely.
     Large,
     /// The code whose number of rows is closest to 100,000.
     HundredThousand,
@@ -371,7 +371,7 @@ fn checked(query: Query) -> Result<Query, String> {
     }
 }
 
-/// The body that runs a view, and the view's type of resource.
+/// The body that runs a view, and the view's resource type.
 fn view_body(name: &str, folder: Option<&Path>) -> Result<(Vec<u8>, TypeId), String> {
     let text = match builtin::view(name) {
         Some(text) => text.to_owned(),

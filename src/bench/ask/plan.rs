@@ -18,7 +18,7 @@ use crate::lake::{Lake, Scope};
 const ANY: usize = 100_000;
 /// Rows of a working set.
 const WORKING_SET: usize = 1_000;
-/// People of a family that asks for people again and again.
+/// The number of people of a family that asks for the same people repeatedly.
 const HOT_PEOPLE: usize = 200;
 /// The wanted number of a person's rows with the requested code.
 const OF_PERSON: std::ops::RangeInclusive<u32> = 100..=400;
@@ -35,7 +35,7 @@ pub(in crate::bench) struct Drawn {
     seed: u64,
 }
 
-/// A family that can be asked.
+/// A prepared family.
 #[derive(Debug)]
 pub(in crate::bench) struct Plan {
     pub(in crate::bench) kind: Kind,
@@ -52,7 +52,7 @@ pub(in crate::bench) struct Plan {
 pub(in crate::bench) struct Ready {
     pub(in crate::bench) query: Query,
     pub(in crate::bench) expects: Option<&'static str>,
-    /// First a group is drawn at random, then a row of it.
+    /// First draws a group at random, then a row of it.
     pub(in crate::bench) groups: Vec<Vec<Arc<Row>>>,
     pub(in crate::bench) others: Vec<Others>,
     pub(in crate::bench) people: Arc<[Box<str>]>,
@@ -186,7 +186,7 @@ impl Drawn {
         }
     }
 
-    /// The rows that a query may draw, in groups of like chance.
+    /// The rows that a query may draw, in groups that are equally likely.
     fn groups(&self, query: &Query, own: &[Field], kind: Kind) -> Result<Vec<Vec<Arc<Row>>>, String> {
         let mut dice = Dice::new(self.seed, &query.text, 0);
         let nothing = || vec![vec![Arc::new(Row::default())]];
@@ -245,7 +245,7 @@ fn some(mut groups: Vec<Vec<Arc<Row>>>, why: impl Fn() -> String) -> Result<Vec<
     if groups.is_empty() { Err(why()) } else { Ok(groups) }
 }
 
-/// How far from a hundred thousand, by ratio.
+/// The distance from a hundred thousand, as a ratio.
 fn distance(rows: u64) -> u64 {
     let (rows, wanted) = (rows.max(1), HUNDRED_THOUSAND);
     rows.max(wanted) * 1_000 / rows.min(wanted)

@@ -31,7 +31,7 @@ type Map<K, V> = HashMap<K, V, BuildHasherDefault<FxHasher>>;
 /// A type's rows.
 #[derive(Debug)]
 pub(in crate::bench) struct Pool {
-    /// How many the scope shows.
+    /// The number of rows that the scope shows.
     pub(in crate::bench) rows: u64,
     /// A sample of the rows.
     pub(in crate::bench) sample: Vec<Arc<Row>>,
@@ -98,7 +98,7 @@ const DATES: &[&str] = &[
 ];
 
 impl Pool {
-    /// Reads a type's rows, with all that can be asked for.
+    /// Reads a type's rows with all usable values.
     pub(in crate::bench) fn read(table: &ScopedTable, people: &People, seed: u64) -> Result<Pool, BenchError> {
         let name = facts().get(table.ty()).name;
         let mut filling = Filling::new(Dice::new(seed, name, 0), people, name == "Patient");
@@ -130,7 +130,7 @@ fn columns(ty: TypeId) -> Vec<(String, String)> {
     columns
 }
 
-/// A pool in the making.
+/// A pool under construction.
 struct Filling<'a> {
     dice: Dice,
     /// Whether a row's id is its person's.

@@ -2,17 +2,17 @@
 
 use chrono::{Days, NaiveDate};
 
-/// How many days lie between `{date}` and `{until}`.
+/// The number of days between `{date}` and `{until}`.
 const SPAN: Days = Days::new(90);
 
-/// A value that a query can ask for.
+/// A value that a query can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in crate::bench) enum Field {
     /// The resource's type.
     Type,
     /// The resource's id.
     Id,
-    /// The Patient that it is about.
+    /// The Patient of the resource.
     Patient,
     /// `system|code`.
     Code,

@@ -12,7 +12,7 @@ pub(in crate::bench) const MANY_PATIENTS: usize = 1_000;
 /// Characters that a query's value may contain unencoded.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A query's text, taken apart.
+/// The parsed text of a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::bench) struct Template(Vec<Part>);
 
@@ -22,7 +22,7 @@ enum Part {
     Text(String),
     /// A value of the row that is drawn.
     Own(Field),
-    /// A value of a row of another type, drawn by itself.
+    /// A value of a row of another type, which is drawn separately.
     Of(TypeId, Field),
     /// The ids of many people, separated by commas.
     Patients,
@@ -134,7 +134,7 @@ fn placeholder(name: &str) -> Result<Part, String> {
     }
 }
 
-/// The R4 type of this name that resources can be of.
+/// The R4 type of this name that resources can have.
 pub(in crate::bench) fn resource_type(name: &str) -> Option<TypeId> {
     let of_resources = |ty: &TypeId| facts().get(*ty).kind == Kind::Resource && !facts().get(*ty).is_abstract;
     facts().lookup(name).filter(of_resources)

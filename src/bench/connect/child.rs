@@ -19,7 +19,7 @@ const TAIL: usize = 4 * 1024;
 #[derive(Debug)]
 pub struct Child {
     process: Process,
-    /// Closed, it tells the server to stop.
+    /// Closing it tells the server to stop.
     input: Option<ChildStdin>,
     log: Option<JoinHandle<()>>,
     base_url: String,

@@ -20,7 +20,7 @@ use super::tls::Tls;
 const BEGINNING: usize = 256;
 /// How long a client waits after a connection that failed.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The longest message that is repeated.
+/// The maximum length of a repeated message.
 const MESSAGE: usize = 300;
 
 /// The data that all clients of a run share.

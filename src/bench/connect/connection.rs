@@ -14,7 +14,7 @@ use super::tls::Tls;
 
 /// How long an answer may take.
 pub(in crate::bench) const PATIENCE: Duration = Duration::from_secs(120);
-/// Bytes that an answer's head may have.
+/// The maximum bytes of an answer's head.
 const HEAD: usize = 64 * 1024;
 /// The number of bytes read at once.
 const BUFFER: usize = 64 * 1024;
@@ -51,7 +51,7 @@ pub(in crate::bench) struct Answer {
     pub(in crate::bench) status: u16,
     /// Bytes of the body.
     pub(in crate::bench) bytes: u64,
-    /// Whether the connection is to be used no more.
+    /// Whether the connection must not be used again.
     pub(in crate::bench) last: bool,
 }
 

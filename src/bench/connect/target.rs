@@ -1,4 +1,4 @@
-//! The address of a FHIR server, taken apart for requests.
+//! The parsed address of a FHIR server.
 
 use axum::http::Uri;
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::report::{Machine, MemoryAt};
 
-/// How often a process's memory is looked at.
+/// The interval between two readings of a process's memory.
 const SAMPLE: Duration = Duration::from_millis(100);
 
 /// The machine that the bench runs on.
@@ -48,7 +48,7 @@ fn kibibytes(text: &str) -> Option<u64> {
     number.checked_mul(1024)
 }
 
-/// Looks at a process's memory until it is dropped.
+/// Reads a process's memory at intervals until it is dropped.
 pub(in crate::bench) struct Memory {
     seen: Arc<Mutex<Vec<MemoryAt>>>,
     task: Option<tokio::task::JoinHandle<()>>,

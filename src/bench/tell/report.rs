@@ -44,7 +44,7 @@ pub(in crate::bench) struct Program {
     pub(in crate::bench) build: String,
 }
 
-/// The machine that it ran on.
+/// The machine on which it ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::bench) struct Machine {
     pub(in crate::bench) system: String,
@@ -81,14 +81,14 @@ pub(in crate::bench) struct Outcome {
     pub(in crate::bench) clients: usize,
     /// How long it took.
     pub(in crate::bench) seconds: f64,
-    /// Good answers, and how many a second.
+    /// Good answers, and their number per second.
     pub(in crate::bench) answers: u64,
     pub(in crate::bench) per_second: f64,
     /// Of good answers.
     pub(in crate::bench) latency_ms: Latency,
     /// The bytes of good answers' bodies.
     pub(in crate::bench) bytes: u64,
-    /// Rows of the searched table that were gone through in a second.
+    /// Rows of the searched table that were read per second.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::bench) rows_per_second: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -132,7 +132,7 @@ pub(in crate::bench) struct Pages {
 pub(in crate::bench) struct Soak {
     pub(in crate::bench) imports: u64,
     pub(in crate::bench) erasures: u64,
-    /// The highest of each of sixty stretches of time.
+    /// The maximum of each of sixty equal parts of the time.
     pub(in crate::bench) memory: Vec<MemoryAt>,
     /// How many times as much memory is in use at the end as at a sixth of the time, the tenth minute of an hour.
     pub(in crate::bench) growth: Option<f64>,
@@ -331,7 +331,7 @@ impl Outcome {
         }
     }
 
-    /// Megabytes of bodies in a second.
+    /// Megabytes of bodies per second.
     pub(in crate::bench) fn megabytes_per_second(&self) -> f64 {
         if self.seconds > 0.0 {
             self.bytes as f64 / 1e6 / self.seconds
@@ -340,7 +340,7 @@ impl Outcome {
         }
     }
 
-    /// Figures that not every family has.
+    /// Figures that only some families have.
     pub(in crate::bench) fn besides(&self) -> Vec<String> {
         let mut besides = Vec::new();
         if let Some(rows) = self.rows_per_second {

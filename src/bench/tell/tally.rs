@@ -32,7 +32,7 @@ pub(in crate::bench) struct Failures {
 /// The result of walks over pages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::bench) struct Walks {
-    /// Of each whole walk, how long its first and last page took.
+    /// For each complete walk, the time of its first and last page.
     pub(in crate::bench) ends: Vec<(Duration, Duration)>,
     pub(in crate::bench) resources: u64,
     /// Resources per second, over the time of the requests, of all clients together.
