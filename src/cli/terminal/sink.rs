@@ -198,7 +198,7 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         if self.writer.take().is_some() {
-            // That it stays is no reason for another message.
+            // If it stays, it needs no further message.
             let _ = std::fs::remove_file(&self.part);
         }
     }

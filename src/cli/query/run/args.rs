@@ -125,7 +125,7 @@ pub(in crate::cli) fn format_of(format: Option<FormatArgument>, out: Option<&Pat
         None => extension.and_then(|extension| Format::parse(&extension)),
     };
     match named.unwrap_or(Format::Csv { header: true }) {
-        // A table has a heading.
+        // A table has a header.
         Format::Csv { .. } => Format::Csv {
             header: !no_header || is_table(format, out),
         },

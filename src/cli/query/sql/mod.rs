@@ -53,7 +53,7 @@ fn run_here(arguments: Args) -> Result<(), Failure> {
         .map_err(Failure::other)?;
     let answered = runtime.block_on(async {
         tokio::select! {
-            // Heard before the work begins, and between any two batches.
+            // Checked before the work begins, and between any two batches.
             biased;
             _ = tokio::signal::ctrl_c() => Err(Failure::stopped("stopped before the end; no file is left of the result")),
             answered = answer(&arguments, &session, &statement, format) => answered,

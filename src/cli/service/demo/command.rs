@@ -114,7 +114,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
             },
             explain: false,
             console: true,
-            // The sandbox's organizations lie on this machine.
+            // The sandbox's organizations are on this machine.
             sources: sources(true)?,
             pages: pages.pages()?,
         },
