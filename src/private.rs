@@ -3,7 +3,7 @@
 use std::fs::{DirBuilder, OpenOptions};
 use std::path::Path;
 
-/// Makes a folder and those above it that are missing.
+/// Makes a folder and its missing parents.
 pub(crate) fn folder(path: &Path) -> std::io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -12,7 +12,7 @@ pub(crate) fn folder(path: &Path) -> std::io::Result<()> {
     builder.create(path)
 }
 
-/// Opens files, those that it makes for their owner alone.
+/// Opens files. It makes new files readable by their owner alone.
 pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]

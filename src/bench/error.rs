@@ -1,4 +1,4 @@
-//! What can keep a bench from running.
+//! Errors that prevent a bench from running.
 
 use std::path::PathBuf;
 
@@ -17,23 +17,23 @@ pub enum BenchError {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// A mix file does not say what a mix file says.
+    /// A mix file is invalid.
     #[error("the mix {name}: {reason}")]
     Mix {
         /// The file's name.
         name: String,
-        /// What is wrong, and where.
+        /// The fault and its place.
         reason: String,
     },
-    /// A report to compare with is none.
+    /// A file for comparison is no report.
     #[error("{path} is no report of tabularium bench: {reason}")]
     Report {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
-    /// An address is none of a FHIR server.
+    /// An address is not that of a FHIR server.
     #[error("{0:?} is no address of a FHIR server; one looks like http://127.0.0.1:8080/fhir")]
     Url(String),
     /// The lake has no values for any family.
@@ -49,34 +49,34 @@ pub enum BenchError {
     /// The server that the bench started does not answer.
     #[error("the server did not start: {0}")]
     Server(String),
-    /// A server that was given does not answer.
+    /// A given server does not answer.
     #[error("{url} does not answer: {reason}")]
     Unreachable {
-        /// Its address.
+        /// The server's address.
         url: String,
         /// Why.
         reason: String,
     },
-    /// A server that was given does not let the bench in, or has nothing at the address.
+    /// A given server refuses the bench, or has nothing at the address.
     #[error("{url} answered {status}{message}; is it the FHIR base, and is the token one of its own?")]
     Refused {
         /// The address.
         url: String,
         /// The status.
         status: String,
-        /// What it said, behind a colon.
+        /// The server's message, after a colon.
         message: String,
     },
-    /// Certificates for https cannot be had.
+    /// The certificates for https cannot be loaded.
     #[error("https cannot be used: {0}")]
     Tls(String),
-    /// Somebody pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     #[error("interrupted")]
     Interrupted,
     /// The lake cannot be read.
     #[error(transparent)]
     Lake(#[from] LakeError),
-    /// What to ask for cannot be drawn from the lake.
+    /// The values for the requests cannot be drawn from the lake.
     #[error("drawing from the lake: {0}")]
     Draw(#[from] RunError),
     /// Tokens cannot be made.
@@ -91,7 +91,7 @@ pub enum BenchError {
 }
 
 impl BenchError {
-    /// Whether what was given is at fault.
+    /// Whether the input is wrong.
     pub fn is_input(&self) -> bool {
         match self {
             BenchError::Read { .. }

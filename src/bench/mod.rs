@@ -1,9 +1,9 @@
-//! How fast a FHIR server answers: requests drawn from a lake, sent over HTTP, timed and reported.
+//! Measures how fast a FHIR server answers. Requests are drawn from a lake, sent over HTTP, timed and reported.
 //!
-//! Decides what is asked (mixes of query families, whose parameters are real ids, codes, people, dates and values of
-//! the lake, drawn with a seed), how it is asked (so many clients at once, each on a connection of its own that waits
-//! for one answer before it asks again) and what is said of it. It judges no answer beyond its status and the type of
-//! resource it begins with, and holds no server of its own but a child process of the same program.
+//! Decides the requests: mixes of query families. Their parameters are real ids, codes, people, dates and values of the
+//! lake, drawn with a seed. Decides how they are sent: by concurrent clients, each with its own connection, on which it
+//! waits for one answer before the next request. Decides what is reported. It judges answers only by their status and
+//! the resource type at their beginning. Its only server is a child process of the same program.
 
 mod ask;
 mod connect;

@@ -39,11 +39,11 @@ const SOAK_REST: Duration = Duration::from_secs(30);
 /// How to bench.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Numbers of clients. Every family is asked with each of them unless its mix says otherwise.
+    /// Numbers of clients. Every family runs with each of them unless its mix says otherwise.
     pub clients: Vec<usize>,
-    /// How long each family is asked at each number of clients.
+    /// How long each family runs with each number of clients.
     pub time: Duration,
-    /// How long each family is asked before that. These requests do not count.
+    /// How long each family runs before its measurement. These requests do not count.
     pub warm_up: Duration,
     /// The seed of all draws.
     pub seed: u64,
@@ -54,9 +54,9 @@ pub struct Settings {
 /// A bench of a lake.
 #[derive(Debug)]
 pub struct Bench {
-    /// What parameters are drawn from.
+    /// The lake from which parameters are drawn.
     pub lake: Lake,
-    /// What is asked.
+    /// The mix to run.
     pub mix: Mix,
     /// How.
     pub settings: Settings,
@@ -64,19 +64,19 @@ pub struct Bench {
     pub asked: Asked,
 }
 
-/// Whom to ask.
+/// The server to measure.
 #[derive(Debug)]
 pub enum Asked {
-    /// A server that the bench starts over the lake: which program, and the store in which its tokens are made.
+    /// A server that the bench starts over the lake. It needs the program, and the store in which its tokens are made.
     Own {
         /// The program.
         program: PathBuf,
         /// The store.
         store: Arc<Store>,
     },
-    /// A server that runs, with a token if it wants one.
+    /// A running server, with a token if it requires one.
     Given {
-        /// Where it is.
+        /// The server's address.
         target: Target,
         /// A bearer token.
         token: Option<String>,
@@ -84,7 +84,7 @@ pub enum Asked {
 }
 
 impl Asked {
-    /// A server to be started over a lake by this program.
+    /// A server that this program starts over a lake.
     pub fn own(lake: &Lake) -> Result<Asked, BenchError> {
         Ok(Asked::Own {
             program: std::env::current_exe()?,
@@ -187,7 +187,7 @@ impl Bench {
         report: &mut Report,
         tell: &mut dyn FnMut(String),
     ) -> Result<(), BenchError> {
-        // Clients wait most of the time: half of the processors is more than enough for them.
+        // Clients wait most of the time, so half of the processors is more than enough for them.
         let threads = std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads)
@@ -250,7 +250,7 @@ impl Bench {
                 plan,
             };
             for clients in self.clients(family) {
-                // An application's token does not live as long as a bench may take.
+                // An application's token may expire during a bench.
                 job.tokens = running.tokens(&job.plan)?;
                 let outcome;
                 (job, outcome) = match job.plan.kind {
@@ -282,7 +282,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Asks a family with this many clients.
+    /// Runs a family with this many clients.
     async fn figures(
         &self,
         family: &Family,
@@ -308,7 +308,7 @@ impl Bench {
         ))
     }
 
-    /// Asks a family with this many clients while other processes import and erase, and looks at the server's memory.
+    /// Runs a family with this many clients while other processes import and erase, and measures the server's memory.
     async fn soak(
         &self,
         family: &Family,
@@ -340,7 +340,7 @@ impl Bench {
                 at % 60,
                 tally.answers()
             ));
-            // An application's token does not live as long as a soak.
+            // An application's token may expire during a soak.
             job.tokens = running.tokens(&job.plan)?;
         }
         let (taken, samples) = (begun.elapsed(), memory.samples());
@@ -365,7 +365,7 @@ impl Bench {
         Ok((job, outcome))
     }
 
-    /// All clients for a time; the job comes back when they are done.
+    /// Runs all clients for a time. Returns the job when they are done.
     async fn phase(
         &self,
         family: &Family,
@@ -424,8 +424,8 @@ fn outcome(family: &Family, clients: usize, plan: &Plan, tally: &Tally, taken: D
     }
 }
 
-/// The reason to stop if a family had no good answer: a token that one family cannot use works for none, and a server
-/// that refuses connections is gone. Earlier measurements are kept.
+/// The reason to stop if a family had no good answer. A token that one family cannot use works for none, and a server
+/// that refuses connections has stopped. Earlier measurements are kept.
 fn closed(errors: &[ErrorCount]) -> Option<&ErrorCount> {
     let refused = errors.iter().find(|error| error.status == "401");
     let gone = errors.iter().all(|error| error.status == "connection");
@@ -447,7 +447,7 @@ fn left_out(family: &Family, reason: &str) -> LeftOut {
     }
 }
 
-/// All clients for a time.
+/// Runs all clients for a time.
 async fn phase(job: Arc<Job>, clients: usize, seed: u64, purpose: String, time: Duration) -> Result<Tally, BenchError> {
     let until = Instant::now() + time;
     let mut tasks = JoinSet::new();
@@ -467,14 +467,14 @@ async fn phase(job: Arc<Job>, clients: usize, seed: u64, purpose: String, time: 
     Ok(all)
 }
 
-/// The server that is asked.
+/// The measured server.
 struct Running<'a> {
     bench: &'a Bench,
     child: Option<Child>,
     tls: Option<Tls>,
     patients: HashMap<Box<str>, Arc<str>>,
     peak: Option<u64>,
-    /// The address that tokens were made for before the bench's own server had the folder.
+    /// The address for which tokens were made before the bench's own server used the folder.
     announced: Option<String>,
 }
 

@@ -21,12 +21,12 @@ use crate::fhir::facts;
 use crate::lake::{Lake, Mode, Scope};
 use crate::sandbox::Population;
 
-/// How far apart imports are, unless the soak is short: then it has [`IMPORTS`] of them.
+/// The time between imports. A short soak has [`IMPORTS`] of them instead.
 const EVERY: Duration = Duration::from_secs(5);
 const IMPORTS: u32 = 60;
-/// Imports from one new person to the next, at most: in a short soak ten people come and go.
+/// The maximum number of imports from one new person to the next. In a short soak ten people are added and erased.
 const PERSON_EVERY: u32 = 60;
-/// Records that an import changes, and those that they are drawn from.
+/// The number of records that an import changes, and the number from which they are drawn.
 const CHANGED: usize = 25;
 const CHANGING: usize = 500;
 /// How long a command is tried again while another process writes.
@@ -47,7 +47,7 @@ impl Copy {
         Ok(copy)
     }
 
-    /// Its folder.
+    /// The folder of the copy.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -76,7 +76,7 @@ struct Counts {
 }
 
 impl Writer {
-    /// Starts a thread that runs `program` over the lake, as often as a soak of this length wants.
+    /// Starts a thread that runs `program` over the lake, at the rate for a soak of this length.
     pub(super) fn start(
         program: &Path,
         lake: &Lake,
@@ -106,7 +106,7 @@ impl Writer {
         })
     }
 
-    /// Imports and erasures so far.
+    /// The number of imports and erasures so far.
     pub(super) fn done(&self) -> (u64, u64) {
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
         (count(&self.counts.imports), count(&self.counts.erasures))
@@ -188,13 +188,13 @@ impl Work {
         self.counts.stop.load(Ordering::Relaxed)
     }
 
-    /// All records of a person whom the lake has not.
+    /// All records of a person whom the lake does not have.
     fn newcomer(&self, index: u64) -> String {
         let records = self.population.person(index);
         records.iter().map(|record| format!("{}\n", record.json)).collect()
     }
 
-    /// The next few records, each with a tag that makes another version of it.
+    /// The next few records, each with a tag that makes it a new version.
     fn changed(&self, step: u32) -> String {
         let start = step as usize * CHANGED;
         let next = (start..start + CHANGED.min(self.records.len())).map(|at| &self.records[at % self.records.len()]);
@@ -266,7 +266,7 @@ impl Work {
     }
 }
 
-/// The highest of each of sixty stretches of time.
+/// The maximum of each of sixty equal parts of the time.
 pub(super) fn curve(samples: &[MemoryAt]) -> Vec<MemoryAt> {
     let end = samples.last().map_or(0.0, |sample| sample.seconds);
     let place = |sample: &MemoryAt| ((sample.seconds / end.max(1e-9) * POINTS) as usize).min(POINTS as usize - 1);
@@ -284,7 +284,7 @@ pub(super) fn curve(samples: &[MemoryAt]) -> Vec<MemoryAt> {
 }
 
 /// The memory at the end as a multiple of the memory at a sixth of the time, which is the tenth minute of an hour. Each
-/// is the maximum over the twelfth of the time before it. `None` if there are no samples.
+/// is the maximum over the preceding twelfth of the time. `None` if there are no samples.
 pub(super) fn growth(samples: &[MemoryAt]) -> Option<f64> {
     let end = samples.last()?.seconds;
     let peak = |from: f64, to: f64| {

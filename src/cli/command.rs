@@ -1,4 +1,4 @@
-//! The list of commands and the exit code each outcome has: 0 done, 1 failed, 2 bad input, 3 done in part.
+//! The list of commands, and the exit code of each outcome: 0 done, 1 failed, 2 bad input, 3 done in part.
 
 use std::process::ExitCode;
 

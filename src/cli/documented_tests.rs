@@ -1,4 +1,4 @@
-//! Every command line of README.md, docs/ and benches/README.md is one that this program takes.
+//! Checks that this program accepts every command line of README.md, docs/ and benches/README.md.
 
 use std::path::{Path, PathBuf};
 
@@ -50,7 +50,7 @@ fn runs(line: &str) -> bool {
 
 /// The calls of the program in a line, without what the shell does with them.
 fn calls(line: &str) -> Vec<Vec<String>> {
-    // Behind several spaces stands what the command does.
+    // The text after several spaces describes the command.
     let line = line.split("   ").next().unwrap();
     let parts = line
         .split(" && ")

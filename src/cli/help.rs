@@ -1,4 +1,4 @@
-//! The first page of help: commands in groups, those first that people begin with.
+//! The first page of help: commands in groups. Commands for beginners come first.
 
 use std::fmt::Write;
 

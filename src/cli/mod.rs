@@ -1,5 +1,5 @@
-//! The command line: one file per command, each with its `Args` and a `run` that either does the work or says in one
-//! sentence why not.
+//! The command line: one file per command, each with its `Args` and a `run` that does the work or returns one sentence
+//! why not.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 

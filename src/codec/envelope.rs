@@ -1,4 +1,4 @@
-//! The bytes around a plan: what they are, their version, the lake's signature over all of it.
+//! The bytes around a plan: a magic number, a version, and the lake's signature over all of them.
 //!
 //! ```text
 //! 0..4   "TBPL"
@@ -10,7 +10,7 @@
 use super::error::CodecError;
 use crate::lake::{Lake, SIGNATURE};
 
-/// What the bytes begin with.
+/// The first bytes.
 const MAGIC: &[u8; 4] = b"TBPL";
 /// The version of the following bytes. Other versions are refused.
 const VERSION: u8 = 1;
@@ -29,7 +29,7 @@ pub(super) fn seal(lake: &Lake, plan: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The plan in an envelope that this lake has signed. Nothing of it is read before that is known.
+/// The plan in an envelope that this lake has signed. The signature is checked before anything else is read.
 pub(super) fn open(lake: &Lake, bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
     if bytes.len() < HEAD + SIGNATURE || !bytes.starts_with(MAGIC) {
         return Err(CodecError::Altered);

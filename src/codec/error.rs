@@ -1,4 +1,4 @@
-//! Why a plan cannot be written, or is not read.
+//! Why a plan cannot be written or read.
 
 use datafusion::error::DataFusionError;
 
@@ -7,10 +7,10 @@ use crate::lake::scan::ScanError;
 use crate::search::written::WrittenError;
 use crate::views::ViewError;
 
-/// A plan that does not travel.
+/// A plan that cannot be written as bytes.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
-    /// The bytes are not what this lake has signed.
+    /// This lake has not signed these bytes.
     #[error("this is no plan of this lake, or it was altered")]
     Altered,
     /// The bytes have another version than this program reads.
@@ -22,13 +22,13 @@ pub enum CodecError {
     /// The plan is nested too deeply to be read again.
     #[error("the plan is nested too deeply to be written")]
     Deep,
-    /// A part of the plan is not of the form that is written here.
+    /// A part of the plan has an unknown form.
     #[error("{0} of the plan is of another form")]
     Form(&'static str),
     /// A part of a search.
     #[error(transparent)]
     Search(#[from] WrittenError),
-    /// A view does not read here.
+    /// A view cannot be read here.
     #[error("a view of the plan cannot be read here: {0}")]
     View(#[from] ViewError),
     /// The lake, or the snapshot that the plan reads, cannot be opened.
@@ -43,7 +43,7 @@ pub enum CodecError {
 }
 
 impl CodecError {
-    /// Whether the plan that was given is at fault.
+    /// Whether the given plan is wrong.
     pub fn is_input(&self) -> bool {
         match self {
             CodecError::Lake(error) => matches!(error, LakeError::SnapshotGone(_)),

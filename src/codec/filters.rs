@@ -23,7 +23,7 @@ use crate::views::{WrittenPredicate, WrittenView};
 const FUNCTION: &str = "a function";
 const EXPRESSION: &str = "an expression";
 
-/// An expression as it is written.
+/// The written form of an expression.
 pub(super) fn write(travel: &Travel, expression: &Expr) -> Result<Base64, CodecError> {
     let codec = Functions {
         travel: travel.clone(),
@@ -37,7 +37,7 @@ pub(super) fn write(travel: &Travel, expression: &Expr) -> Result<Base64, CodecE
     Ok(Base64::of(&bytes))
 }
 
-/// The expression that was written so, over the columns of a table.
+/// Reads a written expression over the columns of a table.
 pub(super) fn read(travel: &Travel, written: &Base64, table: Option<&ScopedTable>) -> Result<Expr, CodecError> {
     let codec = Functions {
         travel: travel.clone(),
@@ -48,7 +48,7 @@ pub(super) fn read(travel: &Travel, written: &Base64, table: Option<&ScopedTable
     parse_expr(&node, &context, &codec).map_err(|_| travel.failed().unwrap_or(CodecError::Form(EXPRESSION)))
 }
 
-/// One of our functions as bytes. Empty for DataFusion's functions, which are known by their names.
+/// One of our functions as bytes. Empty for DataFusion's functions, which are identified by their names.
 pub(super) fn write_function(travel: &Travel, function: &ScalarUDF) -> Result<Option<Vec<u8>>, CodecError> {
     let form = if let Some(predicate) = carried(function) {
         predicate_form(travel, predicate)?
@@ -75,7 +75,7 @@ fn predicate_form(travel: &Travel, predicate: &Arc<dyn Predicate>) -> Result<Fun
     }
 }
 
-/// The function that was written so.
+/// Reads a written function.
 pub(super) fn read_function(
     travel: &Travel,
     bytes: &[u8],
@@ -105,7 +105,7 @@ pub(super) fn read_function(
 #[derive(Debug)]
 struct Functions {
     travel: Travel,
-    /// The table whose rows they are about.
+    /// The table to which the expressions refer.
     table: Option<ScopedTable>,
 }
 

@@ -1,4 +1,4 @@
-//! The parts of a plan as JSON: which operator, and what it needs to be made again.
+//! The parts of a plan as JSON: the operator, and the data to make it again.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ pub(super) enum FunctionForm {
     Asked(Value),
     /// The `where` of a view, or those of several views.
     Where(Vec<ViewForm>),
-    /// What a filter over a view's columns says of resources.
+    /// The condition on resources that follows from a filter over a view's columns.
     Sought(ViewForm, Base64),
     /// A key of `_sort`.
     Key(Value),
@@ -76,7 +76,7 @@ pub(super) struct ScanForm {
     #[serde(rename = "stretch")]
     pub(super) span: SpanForm,
     pub(super) is_costly: bool,
-    /// Expressions, as `datafusion-proto` has them.
+    /// Expressions in the form of `datafusion-proto`.
     pub(super) filters: Vec<Base64>,
     pub(super) limit: Option<usize>,
     pub(super) parts: usize,
@@ -93,7 +93,7 @@ pub(super) enum ReachForm {
     Unknown(Arc<str>),
 }
 
-/// A part of a table: file and row where it begins, and where it ends.
+/// A part of a table: file and row of its beginning, and of its end.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SpanForm(Option<(u64, u32)>, Option<(u64, u32)>);
 

@@ -26,7 +26,7 @@ use crate::plan::{PushDownTopK, SemiJoinExec, runtime};
 use crate::search::Engine;
 use crate::terminology::Terminology;
 
-/// Writes plans over a lake as bytes, and reads them. Cloning shares it.
+/// Writes plans over a lake as bytes, and reads them. Clones share it.
 #[derive(Clone)]
 pub struct PlanCodec(Arc<Known>);
 
@@ -47,7 +47,7 @@ impl PlanCodec {
         }))
     }
 
-    /// A plan as bytes, which this lake has signed. Whether the plan has run makes no difference.
+    /// A plan as bytes that this lake has signed. It may have run before.
     pub fn encode(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Vec<u8>, CodecError> {
         let plan = reset_plan_states(without_settled(plan.clone())?)?;
         let travel = Travel::new(&self.0);
@@ -58,7 +58,7 @@ impl PlanCodec {
         Ok(envelope::seal(&self.0.lake, &bytes))
     }
 
-    /// The plan that was written as these bytes, if this lake has signed them.
+    /// Reads a plan from these bytes, if this lake has signed them.
     pub fn decode(&self, bytes: &[u8]) -> Result<Arc<dyn ExecutionPlan>, CodecError> {
         let bytes = envelope::open(&self.0.lake, bytes)?;
         let travel = Travel::new(&self.0);
@@ -67,7 +67,7 @@ impl PlanCodec {
         if !travel.is_told() {
             return Ok(plan);
         }
-        // Tells the scan again how many rows the sort keeps, and later its bound, as where the plan was made.
+        // Tells the scan again how many rows the sort keeps, and later its bound, as in the original plan.
         let options = self.0.state.config_options();
         let plan = PushDownTopK.optimize(plan, options)?;
         Ok(FilterPushdown::new_post_optimization().optimize(plan, options)?)
@@ -85,7 +85,7 @@ impl fmt::Debug for PlanCodec {
     }
 }
 
-/// The plan without semi-joins that have nothing to find: what they were on is in the filters of their left sides.
+/// The plan without semi-joins that need no ids. The filters of their left sides already have the conditions.
 fn without_settled(plan: Arc<dyn ExecutionPlan>) -> PlanResult<Arc<dyn ExecutionPlan>> {
     let without = plan.transform_down(|plan| {
         let mut rows = plan;

@@ -1,4 +1,4 @@
-//! Scans: what one was planned from, from which the table plans it again.
+//! Scans: the arguments of the planning. The table plans the scan again from them.
 
 use datafusion::physical_plan::ExecutionPlan;
 
@@ -11,7 +11,7 @@ use crate::search::written::order;
 
 const SCAN: &str = "a scan";
 
-/// A scan as it is written.
+/// The written form of a scan.
 pub(super) fn write(travel: &Travel, scan: &LakeScanExec) -> Result<ScanForm, CodecError> {
     let asked = scan.asked();
     let request = &asked.request;
@@ -35,7 +35,7 @@ pub(super) fn write(travel: &Travel, scan: &LakeScanExec) -> Result<ScanForm, Co
     })
 }
 
-/// The scan that was written so.
+/// Reads a written scan.
 pub(super) fn read(travel: &Travel, form: ScanForm) -> Result<LakeScanExec, CodecError> {
     let table = form.table.open(travel.lake(), form.owners.as_deref())?;
     let filters = form

@@ -1,4 +1,4 @@
-//! One plan on its way: what its parts need to be written and read, and the first error.
+//! The conversion of one plan: the data for writing and reading its parts, and the first error.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use crate::plan::DynamicFilters;
 use crate::search::Engine;
 use crate::terminology::Terminology;
 
-/// What every plan of a codec shares.
+/// The data that all plans of a codec share.
 pub(super) struct Known {
     pub(super) lake: Lake,
     pub(super) engine: Arc<Engine>,
@@ -23,7 +23,7 @@ pub(super) struct Known {
     pub(super) context: Arc<TaskContext>,
 }
 
-/// One plan on its way. Cloning shares it.
+/// The conversion of one plan. Clones share it.
 #[derive(Clone)]
 pub(super) struct Travel(Arc<Way>);
 
@@ -32,7 +32,7 @@ struct Way {
     filters: DynamicFilters,
     /// Why it does not go on: DataFusion's errors are texts.
     failed: Mutex<Option<CodecError>>,
-    /// Whether a scan was told something by the sort above it.
+    /// Whether the sort above gave a scan a dynamic filter.
     is_told: AtomicBool,
 }
 
@@ -70,7 +70,7 @@ impl Travel {
         &self.0.filters
     }
 
-    /// Notes that a sort has to tell its scan what it keeps.
+    /// Notes that a sort must give its scan a dynamic filter.
     pub(super) fn note_told(&self) {
         self.0.is_told.store(true, Ordering::Relaxed);
     }
@@ -86,7 +86,7 @@ impl Travel {
         DataFusionError::Plan("a part of the plan cannot travel".to_owned())
     }
 
-    /// The error that was kept.
+    /// The kept error.
     pub(super) fn failed(&self) -> Option<CodecError> {
         self.0.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

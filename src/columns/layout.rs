@@ -2,7 +2,7 @@
 //!
 //! A layout only grows: a column keeps its id and place for as long as the table lives, and no id is reused. It does
 //! not store itself. The catalog stores the [`ColumnRow`]s from [`Layout::adopt`] and restores them through
-//! [`Layout::from_rows`]. A commit works on a clone and puts it in place when the rows are safe.
+//! [`Layout::from_rows`]. A commit works on a clone, and replaces the layout after the rows are stored.
 
 use super::shape::{ColumnType, ORDER_STEP, Shape, timestamp};
 use crate::fhir::storage::{LIST_ITEM, SYSTEM_COLUMNS};
@@ -13,13 +13,14 @@ use std::sync::Arc;
 
 /// The version of `LAYOUT.md`, in every file's footer and in the catalog.
 pub const LAYOUT_VERSION: u32 = 1;
-/// The catalog's version once the lake has had an attachment. A program that knows only the version above would take
+/// The catalog's version after the lake has had an attachment. A program that knows only the version above would take
 /// attachments for files of an interrupted writer. Data files keep the version above.
 pub const ATTACHMENTS_LAYOUT_VERSION: u32 = 2;
-/// What the catalog of a sealed lake says from its beginning, with or without attachments. Data files keep theirs.
+/// The catalog's version in a sealed lake from its beginning, with or without attachments. Data files keep the version
+/// above.
 pub const SEALED_LAYOUT_VERSION: u32 = 3;
 
-/// Field metadata key under which Parquet's field id travels in an Arrow schema.
+/// The field metadata key of Parquet's field id in an Arrow schema.
 pub const FIELD_ID: &str = parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
 /// A column as DuckLake's `ducklake_column` holds it.
@@ -27,19 +28,19 @@ pub const FIELD_ID: &str = parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 pub struct ColumnRow {
     /// `column_id`: the Parquet field id.
     pub id: i32,
-    /// `parent_column`: the struct or list it is inside of.
+    /// `parent_column`: the struct or list that contains it.
     pub parent: Option<i32>,
     /// `column_name`.
     pub name: String,
     /// `column_type`.
     pub ty: ColumnType,
-    /// `column_order`: place among its siblings.
+    /// `column_order`: its place among its siblings.
     pub order: i64,
     /// `nulls_allowed`.
     pub nullable: bool,
 }
 
-/// Columns that cannot be.
+/// Invalid columns.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
     /// R4 has no such element, or the engine no such system column.
@@ -50,7 +51,7 @@ pub enum LayoutError {
         /// Dotted path.
         column: String,
     },
-    /// The column has another type than R4 gives it.
+    /// The column has another type than in R4.
     #[error("the column `{column}` of {resource} cannot be of type {found}")]
     Type {
         /// The table's resource type.
@@ -60,7 +61,7 @@ pub enum LayoutError {
         /// The type met.
         found: String,
     },
-    /// Persisted rows that make no tree: a parent that is missing, an id used twice, a list without its item.
+    /// Stored rows that form no tree: a missing parent, a duplicate id, a list without its item.
     #[error("the catalog's column {id} of {resource} does not fit into the table")]
     Row {
         /// The table's resource type.
@@ -75,7 +76,7 @@ pub enum LayoutError {
 pub struct Adopted {
     /// The same columns, each with its field id.
     pub schema: SchemaRef,
-    /// The columns the table did not have before, parents in front of their children.
+    /// The columns that the table did not have before. Parents come before their children.
     pub new: Vec<ColumnRow>,
 }
 
@@ -145,7 +146,7 @@ impl Layout {
         self.ty
     }
 
-    /// How many columns there are, nested ones counted.
+    /// The number of columns, including nested ones.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -155,7 +156,7 @@ impl Layout {
         self.count == 0
     }
 
-    /// Everything seen so far with field ids: system columns, then elements in definition order, each followed by its
+    /// All columns so far with field ids: system columns, then elements in definition order, each followed by its
     /// companions.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -203,7 +204,7 @@ pub fn field_id(field: &Field) -> Option<i32> {
     field.metadata().get(FIELD_ID)?.parse().ok()
 }
 
-/// All columns of several schemas of one table, in the table's order. Field ids are for [`Layout::adopt`] to give.
+/// All columns of several schemas of one table, in the table's order. [`Layout::adopt`] assigns the field ids.
 pub fn union_schema<'s>(ty: TypeId, schemas: impl IntoIterator<Item = &'s Schema>) -> Result<SchemaRef, LayoutError> {
     let mut union = Layout::new(ty);
     for schema in schemas {
@@ -232,7 +233,7 @@ pub fn system_fields() -> &'static [FieldRef] {
     })
 }
 
-/// One schema on its way into a layout.
+/// Adopts one schema into a layout.
 struct Adoption {
     resource: &'static str,
     next_id: i32,
@@ -270,7 +271,7 @@ impl Adoption {
         Ok(column.field(ty))
     }
 
-    /// A column inside a struct of `shape` (or the root, which has no parent).
+    /// A column inside a struct of `shape`, or inside the root, which has no parent.
     fn element(
         &mut self,
         columns: &mut Vec<Column>,
@@ -322,7 +323,7 @@ impl Adoption {
         Ok(DataType::Struct(Fields::from(fields?)))
     }
 
-    /// The column at this place among `siblings`, which is added if it is not there yet.
+    /// The column at this place among `siblings`. Adds it if it is missing.
     fn column<'c>(
         &mut self,
         siblings: &'c mut Vec<Column>,

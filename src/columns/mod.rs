@@ -1,4 +1,4 @@
-//! Columns that R4 resources become: which there are, how JSON turns into them, and what conditions ask of them.
+//! The columns of R4 resources: which there are, how JSON becomes columns, and which conditions can be put on them.
 
 pub mod conditions;
 pub mod json;

@@ -10,14 +10,14 @@ use arrow::datatypes::{DataType, TimeUnit};
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
-/// Places between the columns of neighbouring elements: room for a choice's types and their companions.
+/// Places between the columns of neighbouring elements, for a choice's types and their companions.
 pub const ORDER_STEP: i64 = 1_000;
 /// Places between the columns of neighbouring types of a choice.
 const CHOICE_STEP: i64 = 10;
-/// Place of `_x` behind `x`, after all companions.
+/// The place of `_x` after `x`, after all companions.
 const PRIMITIVE_ELEMENT_PLACE: i64 = 9;
 
-/// Everything that can stand in a value of one type.
+/// Everything that a value of one type may have.
 #[derive(Debug)]
 pub struct Shape {
     slots: Vec<Slot>,
@@ -31,13 +31,13 @@ pub struct Slot {
     pub name: &'static str,
     /// How it is stored.
     pub part: SlotKind,
-    /// Its type; for `_x` the type of `x`.
+    /// Its type. For `_x` the type of `x`.
     pub ty: TypeId,
     /// Whether it repeats.
     pub many: bool,
     /// Place among its siblings (DuckLake's `column_order`).
     pub order: i64,
-    /// For a primitive the slot of its `_x`, and the other way round.
+    /// For a primitive, the slot of its `_x`, and vice versa.
     pub partner: Option<u16>,
 }
 
@@ -54,7 +54,7 @@ pub enum SlotKind {
     Decimal,
     /// Text and two timestamps.
     DateTime,
-    /// Text and two times of day.
+    /// A text and two times of day.
     Time,
     /// `Reference.reference`: text, and the type and id of a relative reference.
     Reference,
@@ -95,7 +95,7 @@ impl ColumnType {
         }
     }
 
-    /// The type of this DuckLake name.
+    /// The column type with this DuckLake name.
     pub fn parse(name: &str) -> Option<ColumnType> {
         use ColumnType::*;
         [Varchar, Boolean, Int32, Int64, Decimal, TimestampTz, Blob, Struct, List]
@@ -147,7 +147,7 @@ pub(crate) fn timestamp() -> DataType {
 pub struct SlotColumn<'a> {
     /// The slot.
     pub slot: &'a Slot,
-    /// Type of the values (of the items, where the slot repeats).
+    /// The type of the values. For a repeating slot, of the items.
     pub ty: ColumnType,
     /// Place among siblings.
     pub order: i64,
@@ -169,7 +169,7 @@ impl SlotKind {
         }
     }
 
-    /// What follows the column's name for the column itself and each companion, and their types.
+    /// The suffixes of the column's name for the column itself and each companion, and their types.
     pub fn columns(self) -> &'static [(&'static str, ColumnType)] {
         use ColumnType::*;
         match self {
@@ -190,7 +190,7 @@ impl SlotKind {
 }
 
 impl Shape {
-    /// The shape of `ty`, made at first use and kept: there are as many as R4 has types.
+    /// The shape of `ty`. It is made at the first use and kept. There are as many as R4 has types.
     pub fn of(ty: TypeId) -> &'static Shape {
         static SHAPES: OnceLock<Box<[OnceLock<Shape>]>> = OnceLock::new();
         let shapes = SHAPES.get_or_init(|| (0..facts().len()).map(|_| OnceLock::new()).collect());

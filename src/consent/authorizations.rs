@@ -21,7 +21,7 @@ impl Authorizations<'_> {
             .write(|transaction| Authorization::create(transaction, now, new))
     }
 
-    /// The patient goes to the source of an authorization: the move to AUTHORIZING.
+    /// Sends the patient to the source of an authorization: the transition to AUTHORIZING.
     pub fn send_to_source(&self, id: &str) -> Result<Authorization, Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -32,7 +32,7 @@ impl Authorizations<'_> {
         })
     }
 
-    /// Records what the source of an authorization granted: the move to AUTHORIZED.
+    /// Records the grant of an authorization's source: the transition to AUTHORIZED.
     pub fn grant(&self, id: &str, grant: &Grant<'_>) -> Result<Authorization, Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -43,7 +43,7 @@ impl Authorizations<'_> {
         })
     }
 
-    /// The authorization of this id.
+    /// The authorization with this id.
     pub fn get(&self, id: &str) -> Result<Option<Authorization>, Error> {
         self.store.read(|connection| Authorization::get(connection, id))
     }

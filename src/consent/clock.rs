@@ -1,4 +1,4 @@
-//! The time of day as the service sees it; tests hold it still and move it.
+//! The current time for the service. Tests stop it and move it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -27,7 +27,7 @@ impl Clock {
         }
     }
 
-    /// Moves a clock made by [`Clock::at`]; the machine's clock goes its own way.
+    /// Moves a clock made by [`Clock::at`]. It has no effect on the machine's clock.
     pub fn advance(&self, seconds: i64) {
         if let Clock::Set(now) = self {
             now.fetch_add(seconds, Ordering::SeqCst);

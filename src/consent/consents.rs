@@ -1,4 +1,4 @@
-//! The table of consents: found, listed, begun, revoked.
+//! The table of consents: finds, lists, begins and revokes them.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use super::store::Store;
 use super::with_sources::ConsentWithSources;
 use crate::lake::{Lake, Mode, Scope};
 
-/// Which consents are wanted.
+/// Selects consents.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ConsentFilter<'a> {
-    /// Of this application.
+    /// Only consents to this application.
     pub application: Option<&'a str>,
-    /// Of this mode.
+    /// Only consents of this mode.
     pub mode: Option<Mode>,
-    /// In this state.
+    /// Only consents in this state.
     pub state: Option<ConsentState>,
-    /// Those that come after the consent made at this time with this id.
+    /// Only consents after the one made at this time with this id.
     pub after: Option<(i64, &'a str)>,
     /// The maximum number.
     pub limit: u32,
@@ -69,7 +69,7 @@ impl Consents<'_> {
         })
     }
 
-    /// The ids of consents that begin like this, at most `limit`.
+    /// The ids of at most `limit` consents with this beginning.
     pub fn beginning(&self, beginning: &str, limit: u32) -> Result<Vec<String>, Error> {
         self.store.read(|connection| {
             let sql = "SELECT id FROM consent WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id LIMIT ?2";
@@ -89,9 +89,8 @@ impl Consents<'_> {
         })
     }
 
-    /// Revokes a consent with all its authorizations, tokens, codes and jobs, asks that its rows leave the lake, and
-    /// returns how many authorizations that were not ended already ended with it. What is revoked already stays so:
-    /// zero.
+    /// Revokes a consent with all its authorizations, tokens, codes and jobs, and requests the removal of its rows from
+    /// the lake. Returns how many authorizations this ended. Zero if it was revoked already.
     pub fn revoke(&self, id: &str, actor: Actor) -> Result<u64, Error> {
         let now = self.store.clock().now();
         let revoked = self.store.write(|transaction| {
@@ -117,13 +116,13 @@ impl Consents<'_> {
         Ok(revoked)
     }
 
-    /// The consent of this id.
+    /// The consent with this id.
     pub fn get(&self, id: &str) -> Result<Option<Consent>, Error> {
         self.store.read(|connection| Consent::get(connection, id))
     }
 
-    /// The operator's consent for one person's imported records. It is made once, so that consecutive tokens have the
-    /// same subject.
+    /// The operator's consent for one person's imported records. It is made once, so that all its tokens have the same
+    /// subject.
     pub fn of_imported(&self, application: &str, mode: Mode, patient: &str) -> Result<String, Error> {
         let mut connection = self.store.connection();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -161,7 +160,7 @@ impl Consents<'_> {
         })
     }
 
-    /// The consent whose sync brought a Patient. `None` for imported and unknown Patients.
+    /// The consent whose sync stored a Patient. `None` for imported and unknown Patients.
     pub fn full_of_patient(
         &self,
         application: &str,
@@ -191,7 +190,7 @@ impl Consents<'_> {
         })
     }
 
-    /// One Patient's rows of the lake: those that the consent's syncs brought, or imported ones.
+    /// One Patient's rows of the lake: rows that the consent's syncs stored, or imported ones.
     pub fn scope_of_patient(&self, lake: &Lake, application: &str, mode: Mode, patient: &str) -> Result<Scope, Error> {
         let known = self.full_of_patient(application, mode, patient)?;
         let mut scope = match &known {
@@ -211,7 +210,7 @@ impl Consents<'_> {
         Ok(scope)
     }
 
-    /// Whether rows of a consent have been asked to leave the lake and are still there.
+    /// Whether the removal of a consent's rows was requested and is not finished.
     pub fn is_erasing(&self, consent: &str) -> Result<bool, Error> {
         self.store.read(|connection| {
             let sql = "SELECT EXISTS (SELECT 1 FROM erasure WHERE done_at IS NULL AND consent = ?1)";

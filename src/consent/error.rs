@@ -1,14 +1,14 @@
-//! What can go wrong with the store, and why a token is refused.
+//! Errors of the store, and the reasons for refusing a token.
 
 use std::path::{Path, PathBuf};
 
-/// The store did not do its work.
+/// The store reported an error.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// SQLite refused.
     #[error("the service store failed: {0}")]
     Sqlite(#[from] rusqlite::Error),
-    /// SQLite refused, and the file is known.
+    /// SQLite reported an error, and the file is known.
     #[error("the service store {path} failed: {source}")]
     Failed {
         /// The store's file.
@@ -40,16 +40,16 @@ pub enum Error {
     TooNew {
         /// The store's version.
         found: i64,
-        /// The newest version this program knows.
+        /// The newest version that this program knows.
         known: i64,
     },
-    /// A signing key could not be made or is not one.
+    /// A signing key could not be made, or the stored text is no key.
     #[error("the signing key is unusable: {0}")]
     Key(&'static str),
     /// No such application is registered.
     #[error("no application is called {0:?}")]
     UnknownApplication(String),
-    /// The id is another application's.
+    /// The id belongs to another application.
     #[error("an application is called {0:?} already")]
     ApplicationExists(String),
     /// A redirect URI that may not be registered.
@@ -60,15 +60,15 @@ pub enum Error {
         /// The end of a sentence about it.
         problem: &'static str,
     },
-    /// Something else that may not be stored as it is.
+    /// Another value that may not be stored.
     #[error("{what} {problem}")]
     Invalid {
-        /// What is wrong.
+        /// The fault.
         what: String,
         /// The end of a sentence about it.
         problem: &'static str,
     },
-    /// The initial access token is unknown, used or too old.
+    /// The initial access token is unknown, used or expired.
     #[error("the initial access token is unknown, used or expired")]
     InitialAccessToken,
     /// No such organization is in the directory.
@@ -77,10 +77,10 @@ pub enum Error {
     /// Another endpoint has the same name or address.
     #[error("another endpoint {0}")]
     EndpointExists(String),
-    /// The state of something does not admit what was to happen to it.
+    /// The current state does not allow this transition.
     #[error(transparent)]
     Illegal(#[from] super::states::IllegalMove),
-    /// The row to change is gone, or another request has changed it.
+    /// The row was deleted, or another request has changed it.
     #[error("the {0} is not there any more as it was read")]
     Lost(&'static str),
     /// Signing failed.
@@ -89,7 +89,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The same with the store's file, where SQLite's reason alone does not name it.
+    /// Adds the store's file, which SQLite's message alone does not name.
     pub(super) fn at(self, path: &Path) -> Error {
         match self {
             Error::Sqlite(source) => Error::Failed {
@@ -101,13 +101,13 @@ impl Error {
     }
 }
 
-/// Why a bearer token is not accepted. The texts are shown to the bearer and say nothing about other tokens.
+/// Why a bearer token is refused. The bearer sees the texts. They reveal nothing about other tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// Not a JWT with the claims of an access token.
     #[error("the access token is malformed")]
     Malformed,
-    /// Signed with another algorithm than RS256, or of another JOSE type than `at+jwt`.
+    /// Signed with an algorithm other than RS256, or of a JOSE type other than `at+jwt`.
     #[error("the token is not an access token of this service")]
     Foreign,
     /// No key of ours made the signature.
@@ -116,13 +116,13 @@ pub enum Refusal {
     /// Issued by or for another service.
     #[error("the access token was issued by or for another service")]
     Issuer,
-    /// Its time is over.
+    /// It has expired.
     #[error("the access token has expired")]
     Expired,
-    /// It was revoked, or the consent or application after it is gone.
+    /// It was revoked, or its consent or application no longer exists.
     #[error("the access token is no longer valid")]
     Revoked,
-    /// The store could not be asked; trying again may help.
+    /// The store could not be read. A retry may help.
     #[error("the access token could not be checked")]
     Unavailable,
 }

@@ -1,7 +1,7 @@
 //! Access: applications, their clients, consents, signing keys and access tokens, in their own SQLite store
 //! (`service.sqlite`) beside the lake.
 //!
-//! This room decides which [`crate::lake::Scope`] a bearer token stands for. It holds no records and reads none.
+//! This room decides which [`crate::lake::Scope`] a bearer token has. It holds no records and reads none.
 
 mod access;
 mod authorizations;

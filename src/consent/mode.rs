@@ -2,7 +2,7 @@
 
 use crate::lake::Mode;
 
-/// The schema admits two spellings only.
+/// The schema admits only two spellings.
 pub(super) fn mode_of(text: &str) -> Mode {
     if text == Mode::Live.schema() {
         Mode::Live

@@ -15,7 +15,7 @@ use super::record::{Authorization, AuthorizationType, Consent, Job, Origin, Usag
 use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState, JobEvent, JobState};
 use crate::lake::Mode;
 
-/// How long the patient may leave the flow alone, and how long a code or public token lives.
+/// How long a patient may be idle in the flow, and how long a code or public token lives.
 pub const IDLE_SECONDS: i64 = 1_800;
 /// How long the data of a ONE_TIME authorization stays.
 pub const ONE_TIME_SECONDS: i64 = 86_400;
@@ -23,13 +23,13 @@ pub const ONE_TIME_SECONDS: i64 = 86_400;
 /// A consent that the flow begins.
 #[derive(Clone, Debug)]
 pub struct NewConsent<'a> {
-    /// The publishable key it is asked for with.
+    /// The publishable key of its request.
     pub client: &'a str,
-    /// The application of that key.
+    /// The key's application.
     pub application: &'a str,
     /// The key's mode.
     pub mode: Mode,
-    /// Its origin.
+    /// The consent's origin.
     pub made_by: Origin,
     /// The application's identifier for the user.
     pub external_id: Option<&'a str>,
@@ -42,7 +42,7 @@ pub struct NewConsent<'a> {
 /// A source that the patient has chosen.
 #[derive(Clone, Debug)]
 pub struct NewAuthorization<'a> {
-    /// The consent it belongs to.
+    /// The authorization's consent.
     pub consent: &'a str,
     /// The endpoint.
     pub endpoint: &'a str,
@@ -61,7 +61,7 @@ pub struct Grant<'a> {
     pub patient: &'a str,
     /// See above.
     pub source_patient: &'a str,
-    /// Scopes asked for and granted, separated by spaces.
+    /// Requested and granted scopes, separated by spaces.
     pub scope_requested: &'a str,
     /// See above.
     pub scope_granted: &'a str,
@@ -114,7 +114,7 @@ impl Consent {
         Consent::get(connection, &id)?.ok_or(Error::Lost("consent"))
     }
 
-    /// Adds the line of its making to the audit log: at once, or when a patient begins the flow.
+    /// Writes the audit line of its creation: at once, or when a patient begins the flow.
     pub(super) fn note_created(&self, connection: &Connection, now: i64) -> Result<(), Error> {
         let (actor, origin) = (Actor::Application, self.made_by.name());
         note(connection, now, actor, "consent.created", self.about(), origin)
@@ -129,7 +129,7 @@ impl Consent {
         event: ConsentEvent,
     ) -> Result<ConsentState, Error> {
         let next = self.state.after(event)?;
-        // Another transaction may have moved it since it was read.
+        // Another transaction may have changed it since it was read.
         let sql = "UPDATE consent SET state = ?1, updated_at = ?2, touched_at = ?2 WHERE id = ?3 AND state = ?4";
         if connection.execute(sql, params![next, now, self.id, self.state])? == 0 {
             return Err(Error::Lost("consent"));
@@ -151,7 +151,7 @@ impl Consent {
 }
 
 impl Authorization {
-    /// Makes an authorization, last of its consent's.
+    /// Makes an authorization, as the last one of its consent.
     pub(super) fn create(
         connection: &Connection,
         now: i64,
@@ -180,7 +180,7 @@ impl Authorization {
         Ok(made)
     }
 
-    /// Changes its state, and sets the time that goes with the new one.
+    /// Changes its state, and sets the new state's time.
     pub(super) fn step(
         &mut self,
         connection: &Connection,
@@ -214,7 +214,7 @@ impl Authorization {
         Ok(next)
     }
 
-    /// Records a source's grant: the move to AUTHORIZED, its Patient in the consent, and the usage. Usage stays
+    /// Records a source's grant: the transition to AUTHORIZED, its Patient in the consent, and the usage. Usage stays
     /// MULTIPLE only if the service can ask the source again: it has a refresh token, or the source accepts the
     /// service's own assertion at any time.
     pub(super) fn grant(&mut self, connection: &Connection, now: i64, grant: &Grant<'_>) -> Result<(), Error> {
@@ -236,7 +236,7 @@ impl Authorization {
                 self.id
             ],
         )?;
-        // Somebody may authorize the same source twice.
+        // A patient may authorize the same source twice.
         let sql = "INSERT INTO consent_patient (consent, ordinal, patient) SELECT ?1, ?2, ?3
                    WHERE NOT EXISTS (SELECT 1 FROM consent_patient WHERE consent = ?1 AND patient = ?3)";
         connection.execute(sql, params![self.consent, self.ordinal, grant.patient])?;
@@ -263,7 +263,7 @@ impl Job {
         Ok(id)
     }
 
-    /// Changes its state, and sets the times and counts that go with the new one.
+    /// Changes its state, and sets the new state's times and counts.
     pub(super) fn step(&mut self, connection: &Connection, now: i64, event: JobEvent) -> Result<JobState, Error> {
         let next = self.state.after(event)?;
         let more = match next {
@@ -311,7 +311,7 @@ pub(super) fn end(
 ) -> Result<(), Error> {
     authorization.step(connection, now, actor, event)?;
     forget_access(connection, &authorization.id)?;
-    // Nothing is fetched by it any more.
+    // No job may fetch anything by it any more.
     let sql = "UPDATE patient_authorization SET source_patient = NULL WHERE id = ?1";
     connection.execute(sql, [&authorization.id])?;
     authorization.source_patient = None;
@@ -343,7 +343,7 @@ pub(super) fn forget_outcomes(connection: &Connection, authorization: &str) -> R
     Ok(())
 }
 
-/// Stops the open jobs of an authorization, because nobody may have its records any more.
+/// Stops the open jobs of an authorization, because its records may not be fetched any more.
 pub(super) fn stop_jobs(connection: &Connection, now: i64, authorization: &str, why: &str) -> Result<(), Error> {
     let open = "WHERE authorization = ?1 AND state IN ('CREATED', 'WAITING', 'ACTIVE')";
     for mut job in Job::select(connection, open, [authorization])? {
@@ -355,7 +355,7 @@ pub(super) fn stop_jobs(connection: &Connection, now: i64, authorization: &str, 
 }
 
 /// Requests the erasure of an authorization's rows, as a part of a job, and ends everything that was issued from them.
-/// An authorization that was never exchanged has no rows. After a first request no new rows have come.
+/// An authorization that was never exchanged has no rows. After a first request there are no new rows.
 pub(super) fn ask_to_erase(
     connection: &Connection,
     now: i64,

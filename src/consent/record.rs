@@ -1,4 +1,4 @@
-//! Consents, patient authorizations and sync jobs as the store holds them.
+//! Consents, patient authorizations and sync jobs, as the store holds them.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -8,7 +8,7 @@ use super::states::{AuthorizationState, ConsentState, JobState, named};
 use crate::lake::Mode;
 
 named! {
-    /// For how long an application may come back.
+    /// How long an application may use a source.
     Usage {
         /// One window of 24 hours.
         OneTime = "ONE_TIME",
@@ -32,15 +32,15 @@ named! {
 }
 
 impl AuthorizationType {
-    /// Whether the patient signs in at a page of the source. Other sources are asked for a person whom a record locator
-    /// found there.
+    /// Whether the patient signs in at a page of the source. Other sources get a request for a person whom a record
+    /// locator found there.
     pub fn signs_in(self) -> bool {
         matches!(self, AuthorizationType::Oauth | AuthorizationType::Credentials)
     }
 }
 
 named! {
-    /// The origin of a consent; `made_by` in the store.
+    /// The origin of a consent, `made_by` in the store.
     Origin {
         /// `/oauth/authorize`.
         Oauth = "oauth",
@@ -56,15 +56,15 @@ named! {
 pub struct Consent {
     /// Its id: `sub` of patient tokens.
     pub id: String,
-    /// Whose it is.
+    /// The application of the consent.
     pub application: String,
     /// Live or test.
     pub mode: Mode,
-    /// Its origin.
+    /// The consent's origin.
     pub made_by: Origin,
-    /// Where it stands.
+    /// The consent's state.
     pub state: ConsentState,
-    /// The publishable key it was asked for with.
+    /// The publishable key of its request.
     pub client: Option<String>,
     /// The application's identifier for the user.
     pub external_id: Option<String>,
@@ -74,34 +74,34 @@ pub struct Consent {
     pub scope: String,
     /// The owner of the rows of its syncs. `None` for the operator's consents.
     pub owner: Option<i64>,
-    /// Seconds since the Unix epoch, as all times are.
+    /// Seconds since the Unix epoch, like all times.
     pub created_at: i64,
-    /// When it last moved.
+    /// When its state last changed.
     pub updated_at: Option<i64>,
     /// When the newest refresh token ends.
     pub refresh_until: Option<i64>,
-    /// When the patient had all of its records erased. Only a new consent brings records again.
+    /// When the patient requested the erasure of all its records. Only a new consent brings records again.
     pub expunged_at: Option<i64>,
-    /// Its Patients, the primary one first.
+    /// The consent's Patients, the primary one first.
     pub patients: Vec<String>,
 }
 
 /// One source that a consent covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authorization {
-    /// Its id.
+    /// The authorization's id.
     pub id: String,
-    /// The consent it belongs to.
+    /// The authorization's consent.
     pub consent: String,
-    /// Its place among those of the consent.
+    /// The authorization's place in the order of the consent.
     pub ordinal: i64,
     /// How the patient authenticates.
     pub ty: AuthorizationType,
-    /// Where it stands.
+    /// The authorization's state.
     pub state: AuthorizationState,
-    /// The usage: expected when the source was chosen, final once it granted access.
+    /// The usage: expected when the source was chosen, final after it granted access.
     pub usage: Usage,
-    /// The endpoint that was chosen.
+    /// The chosen endpoint.
     pub endpoint: String,
     /// The identity provider, for IAL2.
     pub identity_provider: Option<String>,
@@ -119,7 +119,7 @@ pub struct Authorization {
     pub patient: Option<String>,
     /// The id of its Patient at the source.
     pub source_patient: Option<String>,
-    /// Scopes asked of the source, separated by spaces.
+    /// The scopes requested from the source, separated by spaces.
     pub scope_requested: Option<String>,
     /// Scopes that the source granted.
     pub scope_granted: Option<String>,
@@ -129,34 +129,34 @@ pub struct Authorization {
     pub refreshed_at: Option<i64>,
     /// When the source's maximum authorization period ends.
     pub max_auth_until: Option<i64>,
-    /// When the data of a ONE_TIME authorization goes.
+    /// When the data of a ONE_TIME authorization expires.
     pub data_until: Option<i64>,
-    /// When its data was asked to leave the lake.
+    /// When the erasure of its data was requested.
     pub data_erased_at: Option<i64>,
 }
 
-/// One fetching of an authorization's records.
+/// One sync of an authorization's records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Its id.
+    /// The job's id.
     pub id: String,
-    /// The patient whose records it fetches.
+    /// The authorization whose records it fetches.
     pub authorization: String,
     /// Why it was made: `exchange`, `refresh` or `schedule`.
     pub cause: String,
-    /// Where it stands.
+    /// The job's state.
     pub state: JobState,
     /// When it was made.
     pub created_at: i64,
-    /// When it was begun last.
+    /// When it was last begun.
     pub started_at: Option<i64>,
     /// When it ended.
     pub finished_at: Option<i64>,
-    /// How often it was begun.
+    /// How many times it was begun.
     pub attempts: u32,
-    /// Before when it is not begun again.
+    /// It is not begun again before this time.
     pub not_before: Option<i64>,
-    /// Why it failed.
+    /// The reason of its failure.
     pub failure: Option<String>,
 }
 
@@ -192,7 +192,7 @@ impl Consent {
         })
     }
 
-    /// The consent of this id.
+    /// The consent with this id.
     pub(super) fn get(connection: &Connection, id: &str) -> Result<Option<Consent>, Error> {
         let mut statement = connection.prepare_cached(&format!("{CONSENT} WHERE id = ?1"))?;
         let Some(mut consent) = statement.query_row([id], Consent::read).optional()? else {
@@ -218,8 +218,8 @@ impl Consent {
     }
 }
 
-/// Patients of sources whose records are stored or expected come first, so the primary Patient is one of them if there
-/// are any.
+/// Patients of sources with stored or expected records come first. So the primary Patient is one of them if there are
+/// any.
 fn patients(connection: &Connection, consent: &str) -> Result<Vec<String>, Error> {
     let sql = "SELECT patient FROM consent_patient AS known WHERE consent = ?1
                ORDER BY NOT EXISTS (SELECT 1 FROM patient_authorization AS auth
@@ -259,12 +259,12 @@ impl Authorization {
         })
     }
 
-    /// The authorization of this id.
+    /// The authorization with this id.
     pub(super) fn get(connection: &Connection, id: &str) -> Result<Option<Authorization>, Error> {
         Ok(Authorization::select(connection, "WHERE id = ?1", [id])?.pop())
     }
 
-    /// Those of a consent, in order.
+    /// The authorizations of a consent, in order.
     pub(super) fn of(connection: &Connection, consent: &str) -> Result<Vec<Authorization>, Error> {
         Authorization::select(connection, "WHERE consent = ?1 ORDER BY ordinal", [consent])
     }
@@ -281,7 +281,7 @@ impl Authorization {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Whether its records are gone: they were asked to leave the lake, or their one day is over.
+    /// Whether its records are gone: their erasure was requested, or their one day has ended.
     pub fn is_over(&self, now: i64) -> bool {
         self.data_erased_at.is_some() || self.data_until.is_some_and(|until| until <= now)
     }
@@ -302,8 +302,8 @@ impl Authorization {
         self.expired_at.or(gone.filter(|_| over))
     }
 
-    /// Whether the application may use it now: exchanged, neither revoked nor expired, and with its records here or on
-    /// their way.
+    /// Whether the application may use it now: it is exchanged, neither revoked nor expired, and its records are stored
+    /// or expected.
     pub fn is_active(&self, now: i64) -> bool {
         self.state_at(now) == AuthorizationState::Exchanged
     }

@@ -1,4 +1,4 @@
-//! The table of settings: what a server tells commands.
+//! The table of settings: values that a server leaves for commands.
 
 use rusqlite::OptionalExtension;
 
@@ -19,7 +19,7 @@ impl Settings<'_> {
         Ok(statement.query_row([BASE_URL], |row| row.get(0)).optional()?)
     }
 
-    /// Remembers the base address for commands that make tokens.
+    /// Records the base address for commands that make tokens.
     pub fn set_base_url(&self, url: &str) -> Result<(), Error> {
         let sql = "INSERT INTO setting (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = excluded.value";
         self.store.connection().execute(sql, [BASE_URL, url])?;

@@ -3,13 +3,13 @@
 //! Only an event changes a state, by `after`. A transition that the tables below do not list is an [`IllegalMove`].
 //! This file knows nothing of time or of the store.
 
-/// An event that the state it met does not admit.
+/// An event that is illegal in the current state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a {what} that is {from} cannot be {event}")]
 pub struct IllegalMove {
     /// The kind of record.
     pub what: &'static str,
-    /// The state it is in.
+    /// The current state.
     pub from: &'static str,
     /// The event.
     pub event: &'static str,
@@ -25,17 +25,17 @@ macro_rules! named {
         }
 
         impl $name {
-            /// All of them, in the order of their definition.
+            /// All members, in the order of their definition.
             pub const ALL: &[$name] = &[$($name::$member),+];
 
-            /// Its name in the store and in answers.
+            /// The member's name in the store and in answers.
             pub fn name(self) -> &'static str {
                 match self {
                     $($name::$member => $text,)+
                 }
             }
 
-            /// The one of this name.
+            /// The member with this name.
             pub fn named(text: &str) -> Option<$name> {
                 match text {
                     $($text => Some($name::$member),)+
@@ -84,29 +84,29 @@ named! {
     ConsentState {
         /// The patient is in the flow.
         Created = "CREATED",
-        /// The patient has finished; the code waits to be exchanged.
+        /// The patient has finished, and the code waits to be exchanged.
         Authorized = "AUTHORIZED",
         /// The application has tokens.
         Exchanged = "EXCHANGED",
-        /// It came to nothing.
+        /// It ended without a result.
         Abandoned = "ABANDONED",
-        /// It was withdrawn.
+        /// It was revoked.
         Revoked = "REVOKED",
     }
 }
 
 named! {
-    /// What happens to a consent.
+    /// An event of a consent.
     ConsentEvent {
-        /// The patient finishes with at least one source authorized.
+        /// The patient finishes with at least one authorized source.
         Finished = "finished",
-        /// The patient cancels, closes or idles with no source authorized.
+        /// The patient cancels, closes or idles without an authorized source.
         Left = "left",
         /// The code or public token is exchanged.
         Exchanged = "exchanged",
         /// The code or public token expires unused.
         CodeExpired = "left unused",
-        /// Patient or application revokes it.
+        /// The patient or the application revokes it.
         Revoked = "revoked",
     }
 }
@@ -128,15 +128,15 @@ named! {
         Abandoned = "ABANDONED",
         /// The source refused.
         Bounced = "BOUNCED",
-        /// It was withdrawn.
+        /// It was revoked.
         Revoked = "REVOKED",
-        /// Its refresh window is over.
+        /// Its refresh window has ended.
         Expired = "EXPIRED",
     }
 }
 
 named! {
-    /// What happens to a patient authorization.
+    /// An event of a patient authorization.
     AuthorizationEvent {
         /// The patient is sent to the source.
         Redirected = "sent to its source",
@@ -152,11 +152,11 @@ named! {
         CodeExpired = "left unused",
         /// A technical failure at the source, or the first sync failed with nothing stored.
         Failed = "failed",
-        /// The application asks for the first records once more, and the source's access is still good.
+        /// The application requests the first records again, and the source still grants access.
         Retried = "tried again",
         /// The refresh window elapses.
         WindowElapsed = "expired",
-        /// Patient or application revokes it.
+        /// The patient or the application revokes it.
         Revoked = "revoked",
     }
 }
@@ -164,7 +164,7 @@ named! {
 named! {
     /// The state of a sync job.
     JobState {
-        /// Made, not yet seen by a worker.
+        /// Made, and not yet seen by a worker.
         Created = "CREATED",
         /// In the queue.
         Waiting = "WAITING",
@@ -172,15 +172,15 @@ named! {
         Active = "ACTIVE",
         /// All is stored.
         Completed = "COMPLETED",
-        /// It ended in an error.
+        /// It ended with an error.
         Failed = "FAILED",
     }
 }
 
 named! {
-    /// What happens to a sync job.
+    /// An event of a sync job.
     JobEvent {
-        /// A worker puts it into its queue.
+        /// A worker queues it.
         Queued = "queued",
         /// A worker begins it.
         Started = "started",
@@ -188,7 +188,7 @@ named! {
         Succeeded = "completed",
         /// It cannot be completed.
         Failed = "failed",
-        /// It is to be begun again: after a restart or a failure that may pass.
+        /// It must be begun again: after a restart or a temporary failure.
         Returned = "returned to the queue",
         /// Its authorization ended.
         Stopped = "stopped",
@@ -262,7 +262,7 @@ impl JobState {
         }
     }
 
-    /// Whether there is still something to do.
+    /// Whether there is still work to do.
     pub fn is_open(self) -> bool {
         matches!(self, JobState::Created | JobState::Waiting | JobState::Active)
     }

@@ -56,7 +56,7 @@ pub struct Store {
     catalogue: Catalogue,
 }
 
-/// Copies the store of a folder to a file where nothing is yet, while others use it. `false` if there is no store.
+/// Copies the store of a folder to a new file, while other processes use it. `false` if there is no store.
 pub fn copy_store(folder: &Path, to: &Path) -> Result<bool, Error> {
     let path = folder.join(FILE);
     if !path.exists() {
@@ -74,14 +74,14 @@ pub fn copy_store(folder: &Path, to: &Path) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Faults of the store's file in a folder, one clause each. Empty without a file. Changes nothing.
+/// Faults of the store's file in a folder, as clauses. Empty without a file. Changes nothing.
 pub fn check_store(folder: &Path) -> Result<Vec<String>, Error> {
     let path = folder.join(FILE);
     if !path.exists() {
         return Ok(Vec::new());
     }
     let only_reading = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    // Opened as usual, SQLite would create a log beside the file. Without a log nobody has it open.
+    // With normal options SQLite would create a log beside the file. If there is no log, no process has the file open.
     let mut log = path.clone().into_os_string();
     log.push("-wal");
     let is_at_rest = !Path::new(&log).exists();
@@ -119,7 +119,7 @@ pub fn check_store(folder: &Path) -> Result<Vec<String>, Error> {
 /// The cached values that every request needs.
 #[derive(Default)]
 pub(super) struct Held {
-    /// Newest first; the first that is not retired signs.
+    /// Newest first. The first that is not retired signs.
     pub(super) keys: Vec<Arc<SigningKey>>,
     pub(super) revoked: HashSet<Box<str>>,
 }
@@ -131,8 +131,8 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens the store in `folder`, making the file (readable by its owner only), a signing key and the application
-    /// [`LOCAL_APPLICATION`] when there are none.
+    /// Opens the store in `folder`. Makes what is missing: the file (readable by its owner only), a signing key and the
+    /// application [`LOCAL_APPLICATION`].
     pub fn open(folder: &Path, clock: Clock) -> Result<Store, Error> {
         let path = folder.join(FILE);
         Store::opened_at(folder, &path, clock).map_err(|error| error.at(&path))
@@ -161,12 +161,12 @@ impl Store {
         Ok(store)
     }
 
-    /// The clock that the store and its tokens go by.
+    /// The clock of the store and its tokens.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Reads in one go.
+    /// Reads in one transaction.
     pub(super) fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
         work(&locked(&self.connection)).map_err(|error| error.at(&self.path))
     }
@@ -213,7 +213,7 @@ impl Store {
         &self.guesses
     }
 
-    /// Moves the write-ahead log into the file and empties it. Does not wait for readers; returns whether it succeeded.
+    /// Moves the write-ahead log into the file and empties it. Does not wait for readers. Returns whether it succeeded.
     pub(super) fn empty_log(&self) -> Result<bool, Error> {
         self.read(|connection| {
             connection.busy_timeout(Duration::ZERO)?;
@@ -223,12 +223,12 @@ impl Store {
         })
     }
 
-    /// What seals.
+    /// The sealer of secrets.
     pub(super) fn sealer(&self) -> &Sealer {
         &self.sealer
     }
 
-    /// Told whenever there may be something for a worker to do: jobs to begin or stop, rows to erase.
+    /// Notified whenever a worker may have something to do: jobs to begin or stop, rows to erase.
     pub fn wakeup(&self) -> Arc<Notify> {
         self.jobs.clone()
     }
@@ -239,7 +239,7 @@ impl Store {
         self.jobs.notify_one();
     }
 
-    /// Another number after anything about jobs has changed.
+    /// A number that changes with every change of jobs.
     pub(super) fn jobs_moment(&self) -> u64 {
         self.moment.load(Ordering::SeqCst)
     }
@@ -249,19 +249,19 @@ impl Store {
         &self.presence
     }
 
-    /// Reads at once what was just revoked by a statement of this process.
+    /// Loads at once the tokens that a statement of this process has just revoked.
     pub(super) fn take_up_revocations(&self) -> Result<(), Error> {
         self.reload()
     }
 
-    /// Reads what other processes have written since the last call.
+    /// Loads the changes of other processes since the last call.
     pub fn refresh(&self) -> Result<(), Error> {
         let version = self.data_version()?;
         let changed = *locked(&self.seen) != version;
         if changed { self.reload() } else { Ok(()) }
     }
 
-    /// The base address of the last server on a folder, if there was one; makes no store and changes none.
+    /// The base address of the last server on a folder, if there was one. Makes no store and changes none.
     pub fn last_base_url(folder: &Path) -> Option<String> {
         let only_reading = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(folder.join(FILE), only_reading).ok()?;
@@ -274,7 +274,7 @@ impl Store {
     }
 
     pub(super) fn reload(&self) -> Result<(), Error> {
-        // The version is read first: a write in between is then read again and not missed.
+        // Read the version first. A write in between is then read twice, and not missed.
         let version = self.data_version()?;
         let held = {
             let connection = locked(&self.connection);
@@ -293,7 +293,7 @@ impl Store {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every use leaves the value whole between its statements, so a panic elsewhere takes nothing away.
+    // The value is consistent between all statements that use it, so a panic elsewhere does no harm.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -313,7 +313,7 @@ pub(super) fn connected(folder: &Path, path: &Path) -> Result<(Connection, Seale
     Ok((connection, Sealer::open(folder)?))
 }
 
-/// Makes the file when it is missing. SQLite gives its write-ahead log the permissions of the file itself.
+/// Makes the file if it is missing. SQLite gives its write-ahead log the permissions of the file itself.
 fn create_private(path: &Path) -> std::io::Result<()> {
     match private::options().write(true).create_new(true).open(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
@@ -327,7 +327,7 @@ impl Store {
         self.sealer().seal(purpose, plain)
     }
 
-    /// Decrypts a text that was encrypted for this very purpose.
+    /// Decrypts a text that was encrypted for exactly this purpose.
     pub fn unseal(&self, purpose: &str, sealed: &[u8]) -> Result<Vec<u8>, Error> {
         self.sealer().unseal(purpose, sealed)
     }

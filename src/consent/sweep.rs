@@ -20,14 +20,14 @@ use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
 use super::store::Store;
 use super::unbegun;
 
-/// How many consents one transaction looks at, so that others need not wait long.
+/// The maximum number of consents in one transaction, so that other writers need not wait long.
 const AT_ONCE: u32 = 100;
 const HOUR: i64 = 3_600;
 
 /// The results of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Flows that the patient left alone for too long.
+    /// Flows in which the patient was idle for too long.
     pub left: usize,
     /// Codes and public tokens that were not exchanged in time.
     pub unused: usize,
@@ -35,7 +35,7 @@ pub struct Swept {
     pub expired: usize,
     /// One-time authorizations whose data has expired.
     pub emptied: usize,
-    /// Flows that were never begun, which are only counted.
+    /// Flows that were never begun. They are only counted.
     pub unbegun: usize,
     /// Authorizations in error that can no longer be retried.
     pub given_up: usize,
@@ -44,7 +44,7 @@ pub struct Swept {
 }
 
 impl Store {
-    /// Makes the moves that are overdue.
+    /// Makes the overdue transitions.
     pub fn sweep(&self) -> Result<Swept, Error> {
         let now = self.clock().now();
         self.keep_house(now)?;
@@ -77,7 +77,7 @@ impl Store {
 
 const LEFT: &str = "WHERE state = 'CREATED' AND touched_at <= ?1";
 const UNUSED: &str = "WHERE state = 'AUTHORIZED' AND code_until <= ?1";
-/// A consent whose authorizations have all ended has nothing left to expire.
+/// A consent whose authorizations have all ended has none left to expire.
 const EXPIRED: &str =
     "WHERE state = 'EXCHANGED' AND refresh_until <= ?1 AND EXISTS (SELECT 1 FROM patient_authorization
                        WHERE consent = consent.id AND state = 'EXCHANGED')";
@@ -104,8 +104,8 @@ fn overdue(connection: &Connection, now: i64) -> Result<bool, Error> {
 }
 
 impl Store {
-    /// Once an hour: sessions that ended long ago go, counts of days that are over and old audit lines find their
-    /// place.
+    /// Once an hour: deletes sessions that ended long ago, writes the counts of past days, and archives old audit
+    /// lines.
     fn keep_house(&self, now: i64) -> Result<(), Error> {
         let last = self.kept_house_at().swap(now, Ordering::SeqCst);
         if (last..last.saturating_add(HOUR)).contains(&now) {
@@ -117,13 +117,13 @@ impl Store {
             transaction.execute("DELETE FROM flow_session WHERE ended_at < ?1", [now - KEPT])?;
             cards::forget_unsigned(transaction, now)?;
             es256::renew(transaction, self.sealer(), now)?;
-            // After an expunge of imported records no token is left, and the consent still names the Patient.
+            // An expunge of imported records leaves no token, but the consent still names the Patient.
             let sql = "DELETE FROM consent WHERE made_by = 'operator' AND expunged_at < ?1
                        AND NOT EXISTS (SELECT 1 FROM erasure WHERE consent = consent.id AND done_at IS NULL)";
             transaction.execute(sql, [now - PATIENT_SECONDS])?;
             unbegun::note_counts(transaction, now)
         })?;
-        // Lines that cannot be archived stay where they are, and nothing else waits for them.
+        // Lines that cannot be archived stay where they are. No other work waits for them.
         if let Err(error) = self.audit().archive(now) {
             tracing::error!(%error, "old audit lines were not archived");
         }
@@ -131,7 +131,7 @@ impl Store {
     }
 }
 
-/// Abandoned flows. Grants of their sources go too, because nobody will ever exchange the code.
+/// Abandoned flows. Their sources' grants end too, because nobody will ever exchange the code.
 fn left(connection: &Connection, now: i64, swept: &mut Swept) -> Result<(), Error> {
     for mut consent in Consent::select(connection, &limited(LEFT), [now - IDLE_SECONDS])? {
         if unbegun::forget(connection, &consent)? {
@@ -185,8 +185,8 @@ fn expired(connection: &Connection, now: i64) -> Result<usize, Error> {
     Ok(consents.len())
 }
 
-/// One-time data that is over. An authorization of the link API ends with it; of the OAuth API the record and the right
-/// to refresh stay until the refresh window is over.
+/// Expired one-time data. An authorization of the link API ends with it. For the OAuth API the record and the right to
+/// refresh stay until the refresh window ends.
 fn emptied(connection: &Connection, now: i64) -> Result<usize, Error> {
     let authorizations = Authorization::select(connection, &limited(EMPTIED), [now])?;
     for mut authorization in authorizations.iter().cloned() {
@@ -205,7 +205,7 @@ fn emptied(connection: &Connection, now: i64) -> Result<usize, Error> {
     Ok(authorizations.len())
 }
 
-/// Credentials of sources whose first sync failed, and their messages, once nobody may retry.
+/// Credentials and messages of sources whose first sync failed, when a retry is no longer possible.
 fn given_up(connection: &Connection, now: i64) -> Result<usize, Error> {
     let authorizations = Authorization::select(connection, &limited(GIVEN_UP), [now])?;
     for authorization in &authorizations {

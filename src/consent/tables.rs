@@ -1,8 +1,8 @@
-//! The tables of the store: a repository each, which has the changes of its table. A table that belongs to
-//! another one (the addresses of an endpoint, the counts of a job) is in the repository of that.
+//! The tables of the store. Each has a repository with the changes of the table. A table that belongs to another one
+//! (the addresses of an endpoint, the counts of a job) is in that one's repository.
 //!
-//! Operations over several tables that belong to none of them are methods of [`Store`], each in its file: `sweep`,
-//! `expunge`, `forget_imported`, `search_ids`, `revoke_links`.
+//! Operations over several independent tables are methods of [`Store`], each in its file: `sweep`, `expunge`,
+//! `forget_imported`, `search_ids`, `revoke_links`.
 
 use super::access::access_tokens::AccessTokens;
 use super::access::cards::HealthCards;
@@ -36,7 +36,7 @@ impl Store {
         AccessTokens { store: self }
     }
 
-    /// Who applied for access.
+    /// The applications for access.
     pub fn applicants(&self) -> Applicants<'_> {
         Applicants { store: self }
     }
@@ -81,17 +81,17 @@ impl Store {
         ConsoleSessions { store: self }
     }
 
-    /// What the service presents to sources, sealed.
+    /// The sealed credentials that the service presents to sources.
     pub fn credentials(&self) -> Credentials<'_> {
         Credentials { store: self }
     }
 
-    /// References of an authorization's records that lead nowhere.
+    /// References of an authorization's records without a target.
     pub fn dangling(&self) -> Dangling<'_> {
         Dangling { store: self }
     }
 
-    /// What the service has learned about each endpoint.
+    /// The facts that the service has learned about each endpoint.
     pub fn dialects(&self) -> Dialects<'_> {
         Dialects { store: self }
     }
@@ -106,7 +106,7 @@ impl Store {
         ErasureJobs { store: self }
     }
 
-    /// Rows that were asked to leave the lake.
+    /// Requested erasures of rows.
     pub fn erasures(&self) -> Erasures<'_> {
         Erasures { store: self }
     }
@@ -121,7 +121,7 @@ impl Store {
         Flows { store: self }
     }
 
-    /// Health cards: which were issued, and which are revoked.
+    /// Health cards: the issued ones and the revoked ones.
     pub fn health_cards(&self) -> HealthCards<'_> {
         HealthCards { store: self }
     }
@@ -151,7 +151,7 @@ impl Store {
         Origins { store: self }
     }
 
-    /// What patients see of applications and organizations.
+    /// The profiles of applications and organizations that patients see.
     pub fn profiles(&self) -> Profiles<'_> {
         Profiles { store: self }
     }

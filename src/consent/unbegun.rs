@@ -1,6 +1,5 @@
-//! Flows that nobody began: a request opened a session, and no browser ever showed a page of it. Anybody can send such
-//! requests, so nothing is kept of them but a count by day and application, which goes into the audit log once the day
-//! is over.
+//! Flows that nobody began: a request opened a session, and no browser ever opened a page of it. Anybody can send such
+//! requests. So only a count by day and application is stored, which is written to the audit log after the day.
 
 use rusqlite::{Connection, Transaction, params};
 
@@ -11,7 +10,8 @@ use super::record::Consent;
 
 const DAY: i64 = 86_400;
 
-/// A browser shows a page of the session, or takes a step: the flow is begun. The first time the audit log says so.
+/// A browser opens a page of the session, or takes a step, so the flow is begun. The first call writes a line to the
+/// audit log.
 pub(super) fn begin(transaction: &Transaction<'_>, now: i64, key: SessionKey, consent: &Consent) -> Result<(), Error> {
     let sql = "UPDATE flow_session SET begun_at = ?2 WHERE digest = ?1 AND begun_at IS NULL";
     match transaction.prepare_cached(sql)?.execute(params![key.bytes(), now])? {
@@ -20,7 +20,7 @@ pub(super) fn begin(transaction: &Transaction<'_>, now: i64, key: SessionKey, co
     }
 }
 
-/// Removes a consent whose flow was never begun, and counts it. Returns whether it was one.
+/// Removes a consent whose flow was never begun, and counts it. Returns whether it was such a consent.
 pub(super) fn forget(connection: &Connection, consent: &Consent) -> Result<bool, Error> {
     let sql = "SELECT EXISTS (SELECT 1 FROM flow_session WHERE consent = ?1 AND begun_at IS NULL)";
     let unbegun: bool = connection
@@ -41,7 +41,7 @@ pub(super) fn forget(connection: &Connection, consent: &Consent) -> Result<bool,
     Ok(true)
 }
 
-/// Puts the counts of days that are over into the audit log. Flows of a day are forgotten within the next one.
+/// Writes the counts of past days to the audit log. Flows of a day are deleted on the next one.
 pub(super) fn note_counts(transaction: &Transaction<'_>, now: i64) -> Result<(), Error> {
     let over = (now - super::moves::IDLE_SECONDS).div_euclid(DAY);
     let counts: Vec<(i64, String, i64)> = {

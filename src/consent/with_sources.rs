@@ -12,7 +12,7 @@ use super::states::{AuthorizationState, JobState};
 use super::syncs::missing::Missing;
 use crate::lake::{Lake, PatientScope, Scope};
 
-/// The scope that asks for lasting access, of applications and of sources.
+/// The scope for lasting access, of applications and of sources.
 pub(super) const OFFLINE: &str = "offline_access";
 
 /// A consent with its sources.
@@ -20,7 +20,7 @@ pub(super) const OFFLINE: &str = "offline_access";
 pub struct ConsentWithSources {
     /// The consent.
     pub consent: Consent,
-    /// Its sources in order; none for the operator's consents.
+    /// Its sources in order. Empty for the operator's consents.
     pub sources: Vec<Source>,
 }
 
@@ -29,11 +29,11 @@ pub struct ConsentWithSources {
 pub struct Source {
     /// The authorization.
     pub authorization: Authorization,
-    /// The endpoint that was chosen.
+    /// The chosen endpoint.
     pub endpoint: ChosenEndpoint,
     /// The state of the newest sync job. `None` before the first.
     pub sync: Option<JobState>,
-    /// Before when that job is not begun again, if it was put off.
+    /// The job is not begun again before this time, if it was postponed.
     pub sync_not_before: Option<i64>,
     /// When a sync was last completed.
     pub synced_at: Option<i64>,
@@ -44,28 +44,28 @@ pub struct Source {
 /// The facts about an endpoint that token holders get.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenEndpoint {
-    /// Its id.
+    /// The endpoint's id.
     pub id: String,
-    /// Its unique name, for machines.
+    /// The endpoint's unique name, for machines.
     pub name: String,
     /// Display names.
     pub label: Vec<String>,
     /// Whether it can be refreshed without the patient.
     pub refreshable: bool,
-    /// For how many seconds access can be refreshed: zero for ever, `None` if nobody knows.
+    /// For how many seconds access can be refreshed. Zero means without end, `None` unknown.
     pub refresh_valid_for: Option<i64>,
-    /// For how many seconds a patient stays authorized: zero for ever, `None` if nobody knows.
+    /// For how many seconds a patient stays authorized. Zero means without end, `None` unknown.
     pub max_auth_period: Option<i64>,
     /// The resource types that it has.
     pub resources: Vec<String>,
 }
 
-/// How long it is until a patient has to authorize again.
+/// The time until a patient must authorize again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaxAuth {
-    /// Seconds, fewer than zero once it is over.
+    /// Seconds. Negative after the end.
     Seconds(i64),
-    /// The endpoint does not say.
+    /// The endpoint does not state it.
     Unknown,
     /// Without end.
     Indefinite,
@@ -74,8 +74,8 @@ pub enum MaxAuth {
 }
 
 impl ConsentWithSources {
-    /// The source whose Patient is the consent's primary one: the first whose records are stored or expected, else the
-    /// first authorized one, else the first.
+    /// The source whose Patient is the consent's primary one: the first with stored or expected records, otherwise the
+    /// first authorized one, otherwise the first.
     pub fn primary(&self) -> Option<&Source> {
         let holds = |source: &&Source| {
             let authorization = &source.authorization;
@@ -91,7 +91,7 @@ impl ConsentWithSources {
         held.or_else(|| sources.find(authorized)).or(self.sources.first())
     }
 
-    /// The scopes that the application was granted: lasting access only if a source grants it.
+    /// The scopes that the application got: lasting access only if a source grants it.
     pub fn granted_scope(&self) -> String {
         let mut granted = self.sources.iter().map(|source| &source.authorization);
         let lasting = granted.any(|one| one.authorized_at.is_some() && one.usage == Usage::Multiple);
@@ -100,7 +100,7 @@ impl ConsentWithSources {
         words.join(" ")
     }
 
-    /// The scope of the consent's rows in the lake; with a source, of that source's rows.
+    /// The scope of the consent's rows in the lake. With a source, of that source's rows.
     pub fn scope(&self, lake: &Lake, source: Option<&Source>) -> Scope {
         let Consent {
             application,
@@ -138,8 +138,8 @@ impl ConsentWithSources {
         states.min_by_key(rank)
     }
 
-    /// The expiry of a refresh token that is made now: after its usual time, or when the longest-lasting source can no
-    /// longer be refreshed.
+    /// The expiry of a refresh token that is made now: after its usual time, or when the source with the longest
+    /// refresh time can no longer be refreshed.
     pub(super) fn refresh_until(&self, now: i64) -> i64 {
         let usual = now + REFRESH_SECONDS;
         let of = |source: &Source| {
@@ -153,7 +153,7 @@ impl ConsentWithSources {
             }
         };
         let longest = self.sources.iter().filter(|source| source.may_refresh()).map(of).max();
-        // Zero means without end, so an expired one must not become zero.
+        // Zero means without end, so an expired token must not become zero.
         longest.unwrap_or(usual).max(now + 1)
     }
 
@@ -164,12 +164,13 @@ impl ConsentWithSources {
 }
 
 impl Source {
-    /// The state of the newest sync job. `None` if the records are gone: COMPLETED would promise readable records.
+    /// The state of the newest sync job. `None` if the records are gone, because COMPLETED would promise readable
+    /// records.
     pub fn sync_at(&self, now: i64) -> Option<JobState> {
         self.sync.filter(|_| !self.authorization.is_over(now))
     }
 
-    /// How long it is until the patient has to authorize again.
+    /// The time until the patient must authorize again.
     pub fn max_auth(&self, now: i64) -> MaxAuth {
         let ty = self.authorization.ty;
         let can = matches!(ty, AuthorizationType::Oauth | AuthorizationType::Ial1) && self.endpoint.refreshable;
@@ -185,7 +186,7 @@ impl Source {
         }
     }
 
-    /// Whether it was given to the application and not withdrawn, be its data there or not.
+    /// Whether the application got it and it was not revoked. Its data may be gone.
     pub fn may_refresh(&self) -> bool {
         matches!(
             self.authorization.state,
@@ -204,7 +205,7 @@ impl ConsentWithSources {
         Ok(ConsentWithSources { consent, sources })
     }
 
-    /// The same, read again after something was changed.
+    /// The same consent, read again after a change.
     pub(super) fn again(&self, connection: &Connection) -> Result<ConsentWithSources, Error> {
         let consent = Consent::get(connection, &self.consent.id)?.ok_or(Error::Lost("consent"))?;
         ConsentWithSources::of(connection, consent)
@@ -252,7 +253,7 @@ impl ChosenEndpoint {
     }
 }
 
-/// A JSON array of strings, as the store keeps it.
+/// Reads a JSON array of strings.
 fn labels(text: &str) -> Vec<String> {
     serde_json::from_str(text).unwrap_or_default()
 }

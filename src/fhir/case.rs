@@ -1,16 +1,16 @@
-//! Comparing texts whatever the case of their letters, in all scripts.
+//! Compares texts without regard to case, in all scripts.
 
 use std::borrow::Cow;
 
 /// The folded letters of a character: `s` `s` for `ß` and `ẞ`, `σ` for the final sigma.
 pub fn folded(c: char) -> impl Iterator<Item = char> {
-    // Upper case merges what lower case distinguishes. The upper case of `ẞ` is itself.
+    // Upper case merges letters that lower case distinguishes. The upper case of `ẞ` is itself.
     c.to_lowercase()
         .flat_map(char::to_uppercase)
         .flat_map(char::to_lowercase)
 }
 
-/// A text as texts are compared whatever their case.
+/// The form in which texts are compared without regard to case.
 pub fn fold_case(text: &str) -> Cow<'_, str> {
     if !text.is_ascii() {
         return Cow::Owned(text.chars().flat_map(folded).collect());
@@ -22,7 +22,7 @@ pub fn fold_case(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether two texts differ in the case of characters at most.
+/// Whether two texts are equal without regard to case.
 pub fn same_but_for_case(one: &str, other: &str) -> bool {
     if one.is_ascii() && other.is_ascii() {
         return one.eq_ignore_ascii_case(other);

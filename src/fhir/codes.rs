@@ -1,6 +1,6 @@
-//! Enums that stand for closed sets of FHIR codes.
+//! Enums for closed sets of FHIR codes.
 
-/// An enum with, for each variant, its code: `parse` and `as_str` lead from one to the other.
+/// An enum with a code for each variant. `parse` and `as_str` convert between them.
 macro_rules! codes {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)* }) => {
         $(#[$doc])*
@@ -10,7 +10,7 @@ macro_rules! codes {
         }
 
         impl $name {
-            /// The value that `code` means.
+            /// The value of `code`.
             pub fn parse(code: &str) -> Option<$name> {
                 match code {
                     $($text => Some($name::$variant),)*
@@ -18,7 +18,7 @@ macro_rules! codes {
                 }
             }
 
-            /// Its code in FHIR.
+            /// The value's code in FHIR.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $($name::$variant => $text,)*

@@ -1,5 +1,5 @@
-//! R4 as data: what types, elements, search parameters and compartments there are, how an element is stored in columns,
-//! and the value types (partial dates, exact decimals, references, OperationOutcome) that every room above speaks.
+//! R4 as data: types, elements, search parameters and compartments, how an element is stored in columns, and the value
+//! types (partial dates, exact decimals, references, OperationOutcome) that every room above uses.
 
 pub mod case;
 mod codes;

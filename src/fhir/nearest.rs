@@ -1,12 +1,12 @@
-//! Which of the names that are known was probably meant by one that is not.
+//! Finds the known name that an unknown name probably means.
 
 use strsim::osa_distance;
 
-/// The name that was most probably meant, if there is one. Letters that changed places count as one mistake.
+/// The most probable name, if there is one. Two swapped letters count as one mistake.
 pub fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let lower = name.to_ascii_lowercase();
     names
-        // The distance of long texts takes long, and no name is near to them.
+        // Computing the distance of long texts takes long, and no name is near them.
         .filter(|known| known.len().abs_diff(name.len()) <= 2)
         .map(|known| (osa_distance(&lower, &known.to_ascii_lowercase()), known))
         .filter(|(distance, known)| *distance <= 2 && distance * 3 <= known.len())
@@ -14,7 +14,7 @@ pub fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&
         .map(|(_, known)| known)
 }
 
-/// The same as the end of a sentence; empty where no name is near.
+/// The same as the end of a sentence. Empty if no name is near.
 pub fn did_you_mean<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
     match nearest(name, names) {
         Some(meant) => format!("; did you mean '{meant}'?"),

@@ -1,12 +1,11 @@
-//! OperationOutcome: what went wrong or is worth saying, as a typed value. Which HTTP status goes with it, `http`
-//! decides.
+//! OperationOutcome: an error or a remark as a typed value. `http` decides its HTTP status.
 
 use serde::{Serialize, Serializer};
 
 use super::codes::codes;
 
 codes! {
-    /// How bad an issue is.
+    /// The severity of an issue.
     #[allow(missing_docs)]
     Severity {
         Fatal = "fatal",
@@ -57,14 +56,14 @@ codes! {
 /// One issue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Issue {
-    /// How bad it is.
+    /// How severe it is.
     pub severity: Severity,
-    /// Its kind.
+    /// The issue's kind.
     pub code: IssueType,
-    /// What a person reads.
+    /// The text for people.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
     pub details: Option<String>,
-    /// What a developer reads besides.
+    /// The text for developers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<String>,
     /// FHIRPaths of the elements, or names of the parameters, that it concerns.
@@ -72,7 +71,7 @@ pub struct Issue {
     pub expression: Vec<String>,
 }
 
-/// The resource: one issue or more.
+/// The resource. It has at least one issue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "resourceType")]
 pub struct OperationOutcome {
@@ -81,7 +80,7 @@ pub struct OperationOutcome {
 }
 
 impl Issue {
-    /// An issue that says `details`.
+    /// An issue with the text `details`.
     pub fn new(severity: Severity, code: IssueType, details: impl Into<String>) -> Issue {
         Issue {
             severity,
@@ -107,13 +106,13 @@ impl Issue {
         Issue::new(Severity::Information, code, details)
     }
 
-    /// With a line for developers.
+    /// Adds a text for developers.
     pub fn diagnostics(mut self, diagnostics: impl Into<String>) -> Issue {
         self.diagnostics = Some(diagnostics.into());
         self
     }
 
-    /// With one more element or parameter that it concerns.
+    /// Adds an element or parameter that it concerns.
     pub fn expression(mut self, expression: impl Into<String>) -> Issue {
         self.expression.push(expression.into());
         self
@@ -121,18 +120,18 @@ impl Issue {
 }
 
 impl OperationOutcome {
-    /// An outcome of one issue.
+    /// An outcome with one issue.
     pub fn new(issue: Issue) -> OperationOutcome {
         OperationOutcome { issues: vec![issue] }
     }
 
-    /// With one more issue.
+    /// Adds an issue.
     pub fn and(mut self, issue: Issue) -> OperationOutcome {
         self.issues.push(issue);
         self
     }
 
-    /// Its issues: one at least.
+    /// The issues. There is at least one.
     pub fn issues(&self) -> &[Issue] {
         &self.issues
     }
@@ -164,7 +163,7 @@ impl Serialize for IssueType {
     }
 }
 
-/// A CodeableConcept of a text only.
+/// A CodeableConcept with only a text.
 fn as_text<S: Serializer>(details: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct CodeableConcept<'a> {

@@ -9,7 +9,7 @@ use super::facts::{Kind, Primitive, TypeDef};
 
 /// Name of the item field of every Arrow list.
 pub const LIST_ITEM: &str = "element";
-/// Suffix of the decimal(38,18) companion of a decimal's text. Null where the value has no exact such form.
+/// Suffix of the decimal(38,18) companion of a decimal's text. Null if that is not exact.
 pub const NUMBER: &str = "__number";
 /// Suffix of the inclusive lower bound of a date, dateTime, instant or time.
 pub const START: &str = "__start";
@@ -19,9 +19,9 @@ pub const END: &str = "__end";
 pub const REFERENCE_TYPE: &str = "reference__type";
 /// Companion of `Reference.reference` that holds the id part of a relative reference.
 pub const REFERENCE_ID: &str = "reference__id";
-/// Suffix that a root element takes when its own name is that of a system column.
+/// Suffix of a root element whose own name is that of a system column.
 pub const ELEMENT: &str = "__element";
-/// The last part of a leaf path that means all leaves below the others.
+/// The last part of a leaf path. It means all leaves below the others.
 pub const EVERYTHING: &str = "*";
 /// The system column that holds a resource's JSON text.
 pub const TEXT: &str = "resource";
@@ -30,7 +30,7 @@ pub const NUMBER_PRECISION: u8 = 38;
 /// Scale of [`NUMBER`] columns.
 pub const NUMBER_SCALE: i8 = 18;
 
-/// The system columns of every table, in their order; elements follow. `id` doubles as the element of that name.
+/// The system columns of every table, in order. Elements follow. `id` is also the element of that name.
 pub const SYSTEM_COLUMNS: [&str; 11] = [
     "owner",
     "id",
@@ -60,9 +60,9 @@ pub enum Storage {
     DateTime,
     /// `Utf8` as written, with [`START`] and [`END`] companions: `Int64` microseconds since midnight.
     Time,
-    /// `Struct` of the elements seen.
+    /// `Struct` of the seen elements.
     Struct,
-    /// `Struct`, where `reference` has the companions [`REFERENCE_TYPE`] and [`REFERENCE_ID`].
+    /// `Struct`. Its `reference` has the companions [`REFERENCE_TYPE`] and [`REFERENCE_ID`].
     Reference,
     /// `Utf8` holding the JSON text of a whole resource (`contained`, `Bundle.entry.resource`).
     Json,
@@ -87,7 +87,7 @@ impl Storage {
     }
 }
 
-/// The top-level column of the root element whose JSON property is `name`: `name` itself, or `name__element` where a
+/// The top-level column of the root element whose JSON property is `name`. It is `name` itself, or `name__element` if a
 /// system column other than `id` has that name (`AllergyIntolerance.patient`, `ValueSet.version`).
 pub fn root_column(name: &str) -> std::borrow::Cow<'_, str> {
     if name != "id" && SYSTEM_COLUMNS.contains(&name) {
@@ -98,7 +98,7 @@ pub fn root_column(name: &str) -> std::borrow::Cow<'_, str> {
 }
 
 /// The columns that a computation reads, as dotted paths without list markers from the table's root:
-/// `code.coding.system`, `effectiveDateTime__start`. A path that names a struct asks only for its presence; the scan
-/// reads the cheapest leaf below it. A path whose last part is `*` (`code.*`) asks for every leaf below the rest of the
-/// path.
+/// `code.coding.system`, `effectiveDateTime__start`. A path that names a struct requests only its presence, and the
+/// scan reads the cheapest leaf below it. A path whose last part is `*` (`code.*`) requests every leaf below the rest
+/// of the path.
 pub type LeafSet = std::collections::BTreeSet<String>;

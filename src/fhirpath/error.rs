@@ -1,4 +1,4 @@
-//! How an expression fails: at parsing, at resolution against R4, or on a row of data. Every failure names its place.
+//! The errors of an expression: in parsing, in resolution against R4, or on a row of data. Every error names its place.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::functions::functions;
 use crate::fhir::facts;
 use crate::fhir::nearest::did_you_mean;
 
-/// A place in the text of an expression, both counted from 1; columns count characters.
+/// A position in the text of an expression. Lines and columns count from 1. Columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// The line.
@@ -16,7 +16,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// The place of byte `offset` of `text`.
+    /// The position of byte `offset` of `text`.
     pub(crate) fn of(text: &str, offset: usize) -> Position {
         let before = text.get(..offset).unwrap_or(text);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
@@ -28,7 +28,7 @@ impl Position {
     }
 }
 
-/// The places of all bytes of a text, for whoever asks for many.
+/// The positions of all bytes of a text, for callers that need many.
 #[derive(Debug)]
 pub(crate) struct Places {
     positions: Vec<Position>,
@@ -54,7 +54,7 @@ impl Places {
         Places { positions }
     }
 
-    /// The place of a byte, or of the text's end.
+    /// The position of a byte, or of the text's end.
     pub(crate) fn of(&self, offset: usize) -> Position {
         self.positions[offset.min(self.positions.len() - 1)]
     }
@@ -74,13 +74,13 @@ pub enum FhirPathError {
     Syntax {
         /// Where.
         at: Position,
-        /// What was expected there.
+        /// The expected input.
         reason: String,
     },
-    /// Brackets, steps or operators nest deeper than the engine follows.
+    /// Brackets, steps or operators nest deeper than the engine allows.
     #[error("FHIRPath expression at {at} nests deeper than {limit} levels")]
     TooDeep {
-        /// Where the limit was passed.
+        /// Where the limit was exceeded.
         at: Position,
         /// The limit.
         limit: usize,
@@ -88,15 +88,15 @@ pub enum FhirPathError {
     /// The expression is longer than the engine accepts.
     #[error("FHIRPath expression is {length} bytes long; at most {limit} are accepted")]
     TooLong {
-        /// Its length in bytes.
+        /// The length in bytes.
         length: usize,
         /// The limit.
         limit: usize,
     },
-    /// Resolving the expression takes more work than the engine spends on one.
+    /// Resolving the expression exceeds the work that the engine spends on one.
     #[error("FHIRPath expression at {at} is too complex to resolve")]
     TooComplex {
-        /// Where the limit was passed.
+        /// Where the limit was exceeded.
         at: Position,
     },
     /// A step names an element that its context does not have.
@@ -106,37 +106,37 @@ pub enum FhirPathError {
         at: Position,
         /// The element.
         name: String,
-        /// The type or types it was looked for in.
+        /// The type or types in which it was searched.
         ty: String,
     },
-    /// JSON's name of an element stands where only FHIRPath's is taken.
+    /// The expression has the JSON name of an element, and only FHIRPath's name is allowed.
     #[error("'{name}' is JSON's name; FHIRPath has {standard} ({at})")]
     JsonName {
         /// Where.
         at: Position,
         /// The name.
         name: String,
-        /// What FHIRPath has in its place.
+        /// FHIRPath's form.
         standard: String,
     },
-    /// A path begins with a type that the context is not of.
+    /// A path begins with a type that is not the context's.
     #[error("a path that begins with {name} has no meaning in the context of {ty} ({at})")]
     WrongContext {
         /// Where.
         at: Position,
-        /// The type it begins with.
+        /// The type with which it begins.
         name: String,
         /// The type or types of the context.
         ty: String,
     },
-    /// A function takes items by their place where an earlier one leaves their order open.
+    /// A function selects items by position after a function that leaves their order undefined.
     #[error("{function} takes items by their order, which {after} leaves open ({at})")]
     Unordered {
         /// Where.
         at: Position,
         /// The function.
         function: String,
-        /// The function that left the order open.
+        /// The function that left the order undefined.
         after: String,
     },
     /// No type has this name.
@@ -147,7 +147,7 @@ pub enum FhirPathError {
         /// The name.
         name: String,
     },
-    /// No such function, or one that this engine does not have.
+    /// There is no such function, or this engine does not have it.
     #[error("function {name}() is not supported ({at})")]
     UnknownFunction {
         /// Where.
@@ -163,27 +163,27 @@ pub enum FhirPathError {
         /// The name without the percent sign.
         name: String,
     },
-    /// A function got too few or too many arguments, or one of the wrong kind.
+    /// A function has too few or too many arguments, or one of the wrong kind.
     #[error("{function}() {problem} ({at})")]
     Arguments {
         /// Where.
         at: Position,
         /// The function.
         function: String,
-        /// What is wrong.
+        /// The fault.
         problem: String,
     },
-    /// An operand of a type that the operation is not defined for.
+    /// An operand has a type for which the operation is undefined.
     #[error("{operation} is not defined for {operands} ({at})")]
     Operands {
         /// Where.
         at: Position,
         /// The operator or function.
         operation: String,
-        /// The types given.
+        /// The types of the operands.
         operands: String,
     },
-    /// Something that is FHIRPath, but that this engine does not do.
+    /// A part of FHIRPath that this engine does not support.
     #[error("{what} is not supported ({at})")]
     Unsupported {
         /// Where.
@@ -191,7 +191,7 @@ pub enum FhirPathError {
         /// What.
         what: String,
     },
-    /// A value of the expression's own text that cannot be: `@2024-13-01`.
+    /// An impossible value in the expression's own text: `@2024-13-01`.
     #[error("'{text}' is no {what} ({at})")]
     Literal {
         /// Where.
@@ -201,39 +201,39 @@ pub enum FhirPathError {
         /// The text.
         text: String,
     },
-    /// More than one item where one is allowed.
+    /// Several items where only one is allowed.
     #[error("{operation} needs a single item, but there are {count} ({at})")]
     NotSingle {
         /// Where.
         at: Position,
         /// The operator or function.
         operation: &'static str,
-        /// How many there are.
+        /// The number of items.
         count: usize,
     },
-    /// A value of a type or content that the operation does not accept, met in the data.
+    /// A value in the data whose type or content the operation does not accept.
     #[error("{operation}: {problem} ({at})")]
     Value {
         /// Where.
         at: Position,
         /// The operator or function.
         operation: &'static str,
-        /// What is wrong.
+        /// The fault.
         problem: String,
     },
-    /// The result has more items than the caller has room for.
+    /// The result has more items than the caller accepts.
     #[error("the expression yields more than {max_items} items")]
     TooMany {
-        /// How many there is room for.
+        /// The maximum number of items.
         max_items: usize,
     },
-    /// The evaluation costs more work than its data account for and its run has to spend.
+    /// The evaluation exceeds the work that its data and the budget of its run allow.
     #[error("evaluating the expression costs more work than there is for it")]
     TooCostly,
-    /// The evaluation grew beyond what one batch may hold.
+    /// The evaluation exceeded the size that one batch may have.
     #[error("evaluating the expression yields more than a batch may hold")]
     TooLarge,
-    /// Folds or repetitions within each other take more steps than the engine runs for one batch.
+    /// Nested folds or repetitions exceed the steps that the engine runs for one batch.
     #[error("evaluating the expression takes more than {limit} steps")]
     TooManySteps {
         /// The limit.
@@ -242,7 +242,7 @@ pub enum FhirPathError {
 }
 
 impl FhirPathError {
-    /// The place in the expression that it is about. `None` if it is about the whole.
+    /// The error's place in the expression. `None` if it concerns the whole expression.
     pub fn position(&self) -> Option<Position> {
         match self {
             FhirPathError::Syntax { at, .. }
@@ -282,7 +282,7 @@ impl FhirPathError {
         }
     }
 
-    /// Whether the evaluation exceeds its bounds, so that repeating it fails in the same way.
+    /// Whether the evaluation exceeds a limit, so that repeating it fails in the same way.
     pub fn is_too_costly(&self) -> bool {
         matches!(
             self,

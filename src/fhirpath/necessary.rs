@@ -1,9 +1,8 @@
-//! What the columns of a row must hold for a condition to be true of it, as far as a scan can tell without evaluating
-//! it: from statistics, and from the dictionary codes of texts. The condition itself is still to be evaluated on the
-//! rows that are left.
+//! The necessary conditions of an expression: what the columns of a row must hold if the expression is true of it. A
+//! scan can check them without evaluating the expression, from statistics and from the dictionary codes of texts. The
+//! expression must still be evaluated on the remaining rows.
 //!
-//! Nothing can be told of an expression that can be in error: a row that is left out would hide an error that
-//! evaluation meets.
+//! An expression that can fail has no such conditions, because skipping a row would hide its error.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,11 +20,11 @@ use crate::fhir::storage::{ELEMENT, SYSTEM_COLUMNS};
 use crate::fhir::temporal::Temporal;
 use crate::fhir::{TypeId, facts};
 
-/// Combinations of values beyond this many are not spelled out.
+/// The maximum number of combinations of values that are expanded.
 const MAX_COMBINATIONS: usize = 64;
 
 /// Conditions that must hold of a row of the root type's table if the expression is true. `None` if the expression can
-/// fail, or can be something other than true, false or empty: then every row must be evaluated.
+/// fail, or can have a result other than true, false or empty. Then every row must be evaluated.
 pub fn necessary(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Option<Necessary>, FhirPathError> {
     let tree = parse(text)?;
     let (_, shapes) = shapes(&tree, text, root, options)?;
@@ -46,7 +45,7 @@ pub fn necessary(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Resu
     }))
 }
 
-/// The parts of a conjunction, in the order in which they are evaluated.
+/// The parts of a conjunction, in the order of evaluation.
 fn flatten<'e>(part: &'e Expr, parts: &mut Vec<&'e Expr>) {
     match &part.kind {
         ExprKind::Binary {
@@ -67,16 +66,16 @@ struct Analysis<'a> {
     constants: &'a HashMap<String, Constant>,
 }
 
-/// A column that items are in.
+/// A column of items.
 struct Leaf {
     path: Arc<str>,
     kind: SlotKind,
-    /// Whether a value of it is an item of a list by itself.
+    /// Whether each of its values is an item of a list.
     many: bool,
 }
 
 impl Analysis<'_> {
-    /// Whether evaluating the part cannot be in error, whatever the data.
+    /// Whether evaluating the part can never fail, whatever the data.
     fn is_safe(&self, part: &Expr) -> bool {
         match &part.kind {
             ExprKind::Empty | ExprKind::Literal(_) | ExprKind::External(_) | ExprKind::This => true,
@@ -147,7 +146,7 @@ impl Analysis<'_> {
         self.is_safe(part) && self.is_truth(part)
     }
 
-    /// Whether both sides are single values of one kind that has an order.
+    /// Whether both sides are single values of the same ordered kind.
     fn is_ordered(&self, left: &Expr, right: &Expr) -> bool {
         let kind = |part: &Expr| {
             let shape = self.shapes.of(part).filter(|shape| !shape.many)?;
@@ -163,7 +162,7 @@ impl Analysis<'_> {
         matches!((kind(left), kind(right)), (Some(left), Some(right)) if left == right)
     }
 
-    /// What must hold of a row for the part to be true.
+    /// The condition that a row meets if the part is true.
     fn holds(&self, part: &Expr) -> Prune {
         match &part.kind {
             ExprKind::Binary { operator, left, right } => match operator {
@@ -210,7 +209,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// That some item of a part compares so with one of some values.
+    /// A condition that some item of a part compares in this way with one of some values.
     fn has(&self, part: &Expr, values: &[Literal], relation: Operator) -> Prune {
         let Some(leaves) = self.leaves(part) else {
             return Prune::Keep;
@@ -226,7 +225,7 @@ impl Analysis<'_> {
         Prune::all([Prune::any(conditions), self.on_the_way(part)])
     }
 
-    /// That a part has items.
+    /// A condition that a part has items.
     fn is_there(&self, part: &Expr) -> Prune {
         let conditions = match self.leaves(part) {
             None => Prune::Keep,
@@ -235,7 +234,7 @@ impl Analysis<'_> {
         Prune::all([conditions, self.on_the_way(part)])
     }
 
-    /// The conditions for a path to lead to any item, without the columns that it ends in.
+    /// The conditions under which a path leads to any item, without its last columns.
     fn on_the_way(&self, part: &Expr) -> Prune {
         match &part.kind {
             ExprKind::Member { on: Some(on), .. } => self.on_the_way(on),
@@ -252,7 +251,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Conditions on texts of one item that the part's truth implies.
+    /// Conditions on texts of one item that follow if the part is true.
     fn items(&self, part: &Expr) -> Vec<ItemMatch> {
         let mut found = Vec::new();
         match &part.kind {
@@ -307,7 +306,7 @@ impl Analysis<'_> {
     fn criterion(&self, criterion: &Expr) -> Vec<ItemMatch> {
         let mut parts = Vec::new();
         flatten(criterion, &mut parts);
-        // Only children of the very item are sure to be of one item together.
+        // Only children of the item itself certainly belong to the same item.
         let own = |part: &&Expr| self.equality(part).is_some_and(|(path, ..)| is_child(path));
         let (own, deeper): (Vec<&Expr>, Vec<&Expr>) = parts.into_iter().partition(own);
         let mut found: Vec<ItemMatch> = self.combination(&own).into_iter().collect();
@@ -317,7 +316,7 @@ impl Analysis<'_> {
         found
     }
 
-    /// Equalities of texts of one item as one condition, if they are of one struct.
+    /// Equalities of texts of one item as one condition, if they are in one struct.
     fn combination(&self, parts: &[&Expr]) -> Option<ItemMatch> {
         let mut leaves: Vec<Arc<str>> = Vec::new();
         let mut any_of: Vec<Vec<LeafTest>> = vec![Vec::new()];
@@ -388,7 +387,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// The columns of a part's items. `None` if some items are elsewhere.
+    /// The columns of a part's items. `None` if some items are not in columns.
     fn leaves(&self, part: &Expr) -> Option<Vec<Leaf>> {
         let shape: &Shape = self.shapes.of(part)?;
         let leaves: Option<Vec<Leaf>> = shape.sources.iter().map(|source| self.leaf(source)).collect();
@@ -406,7 +405,7 @@ impl Analysis<'_> {
             if names.peek().is_some() && column.slot.part != SlotKind::Struct {
                 return None;
             }
-            // Below `_x` are the parts of an element, whatever `x` is.
+            // The columns below `_x` are the parts of an element, whatever `x` is.
             let ty = if name.starts_with('_') {
                 facts().lookup("Element")?
             } else {
@@ -423,7 +422,7 @@ impl Analysis<'_> {
     }
 }
 
-/// Whether a path leads from `$this` straight to a child.
+/// Whether a path leads from `$this` directly to a child.
 fn is_child(path: &Expr) -> bool {
     let ExprKind::Member { on, .. } = &path.kind else {
         return false;
@@ -431,7 +430,7 @@ fn is_child(path: &Expr) -> bool {
     on.as_deref().is_none_or(|on| on.kind == ExprKind::This)
 }
 
-/// The relation as seen from the other side.
+/// The relation with its sides exchanged.
 fn mirrored(operator: Operator) -> Operator {
     match operator {
         Operator::Less => Operator::Greater,
@@ -463,7 +462,7 @@ fn label(leaves: &[Arc<str>], any_of: &[Vec<LeafTest>]) -> String {
 }
 
 impl Leaf {
-    /// That some value compares so with a literal. `None` if columns cannot express that.
+    /// A condition that some value compares in this way with a literal. `None` if columns cannot express it.
     fn compares(&self, value: &Literal, relation: Operator) -> Option<Prune> {
         let leaf = self.path.clone();
         match (self.kind, value) {
@@ -486,7 +485,8 @@ impl Leaf {
                 };
                 Some(Prune::Range { leaf, from, to })
             }
-            // A certain result of a comparison holds in any zone, so also if a value without one counts as UTC.
+            // A definite result of a comparison holds in any zone. So it also holds if a value without a zone counts as
+            // UTC.
             (SlotKind::DateTime, Literal::Date(text) | Literal::DateTime(text)) => {
                 let time = Temporal::date_time(text.strip_suffix('T').unwrap_or(text)).ok()?;
                 let (from, until) = match relation {
@@ -501,7 +501,7 @@ impl Leaf {
         }
     }
 
-    /// That there is a value, or an element in place of one.
+    /// A condition that there is a value, or an element without a value.
     fn present(&self) -> Vec<Prune> {
         let mut present = vec![Prune::Present {
             leaf: self.path.clone(),

@@ -1,4 +1,4 @@
-//! A compiled expression: what callers hold, share and run.
+//! A compiled expression, which callers keep, share and run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::values::collection::Collection;
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
 
-/// A compiled expression. Cloning shares it; it may be run from any number of threads.
+/// A compiled expression. Clones share it. Any number of threads may run it.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub(super) inner: Arc<Inner>,
@@ -33,14 +33,14 @@ pub(super) struct Inner {
     pub(super) json_names: Vec<JsonName>,
 }
 
-/// A name of JSON's where FHIRPath has another: see [`CompileOptions::json_names`].
+/// A JSON name where FHIRPath has another: see [`CompileOptions::json_names`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonName {
-    /// Where it stands.
+    /// Its position.
     pub at: Position,
     /// The name.
     pub name: String,
-    /// What FHIRPath has in its place.
+    /// FHIRPath's form.
     pub standard: String,
 }
 
@@ -51,33 +51,33 @@ impl fmt::Display for JsonName {
     }
 }
 
-/// Compiles an expression for the rows of a table of `root` (or, with [`CompileOptions::context`], for the items that
-/// another program over such a table yields).
+/// Compiles an expression for the rows of a table of `root`. With [`CompileOptions::context`], for the items that
+/// another program over such a table yields.
 pub fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Program, FhirPathError> {
     let inner = super::compile::compile(text, root, options)?;
     Ok(Program { inner: Arc::new(inner) })
 }
 
-/// What an evaluation yields.
+/// The result of an evaluation.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
     /// The result; empty for a row that failed.
     pub collection: Collection,
-    /// The rows that failed, each with its first error, in order of rows.
+    /// The rows that failed, in order, each with its first error.
     pub faults: Vec<Fault>,
 }
 
-/// A row on which the expression is in error.
+/// A row on which the expression fails.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
     /// The row.
     pub row: u32,
-    /// What went wrong.
+    /// The error.
     pub error: FhirPathError,
 }
 
 impl Evaluation {
-    /// The result if no row failed, else the first error.
+    /// The result if no row failed. Otherwise the first error.
     pub fn strict(self) -> Result<Collection, FhirPathError> {
         match self.faults.into_iter().next() {
             None => Ok(self.collection),
@@ -85,7 +85,7 @@ impl Evaluation {
         }
     }
 
-    /// The result; a row that failed has no items.
+    /// The result. A row that failed has no items.
     pub fn lenient(self) -> Collection {
         self.collection
     }
@@ -102,17 +102,17 @@ impl Program {
         &self.inner.leaves
     }
 
-    /// How large it is: how many parts were resolved.
+    /// Its size: the number of resolved parts.
     pub fn parts(&self) -> usize {
         self.inner.parts
     }
 
-    /// JSON's names in it, in the order in which they were resolved, each once.
+    /// The JSON names in it, in the order of their resolution, without duplicates.
     pub fn json_names(&self) -> &[JsonName] {
         &self.inner.json_names
     }
 
-    /// The types that its result may have, each once. Empty if the result is empty for any data.
+    /// The types that its result may have, without duplicates. Empty if the result is always empty.
     pub fn output_types(&self) -> Vec<ItemType> {
         let mut types: Vec<ItemType> = self.inner.shape.sources.iter().map(|source| source.ty).collect();
         types.sort_unstable();
@@ -120,18 +120,18 @@ impl Program {
         types
     }
 
-    /// Whether a row may have more than one item.
+    /// Whether a row may have several items.
     pub fn is_multi_valued(&self) -> bool {
         self.inner.shape.many
     }
 
-    /// Whether the result is empty whatever the data.
+    /// Whether the result is always empty.
     pub fn is_statically_empty(&self) -> bool {
         self.inner.shape.sources.is_empty()
     }
 
-    /// Evaluates it over the rows of a batch of the root type's table. Columns that the batch lacks are elements that
-    /// no row has.
+    /// Evaluates it over the rows of a batch of the root type's table. Columns that the batch lacks count as null in
+    /// all rows.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<Evaluation, FhirPathError> {
         self.evaluate_on(&Focus::root(batch, self.inner.root))
     }
@@ -141,8 +141,8 @@ impl Program {
         self.evaluate_at_most(focus, usize::MAX)
     }
 
-    /// The same, where the caller has room for this many items in all rows together: if there are more, it is an error,
-    /// and as far as can be told beforehand, they are not made.
+    /// The same, with at most this many items in all rows together. More items are an error. If possible, the error
+    /// comes before they are computed.
     pub fn evaluate_at_most(&self, focus: &Focus, max_items: usize) -> Result<Evaluation, FhirPathError> {
         match interpreter::run(&self.inner, focus, max_items) {
             Err(FhirPathError::TooLarge | FhirPathError::TooManySteps { .. }) if focus.len() > 1 => {

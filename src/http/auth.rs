@@ -1,4 +1,5 @@
-//! The bearer token of a request, as an extractor: a handler that takes a [`Caller`] is reached by token holders only.
+//! The bearer token of a request, as an extractor: only a request with a valid token reaches a handler that takes a
+//! [`Caller`].
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::service::Service;
 use crate::consent::{Access, LOCAL_APPLICATION, Readiness};
 use crate::lake::Mode;
 
-/// Seconds after which to look again for records that are on their way.
+/// Seconds after which a client should look again for records that are being fetched.
 const SYNC_WAIT: i64 = 3;
 
 /// The caller on a FHIR route.
@@ -35,7 +36,7 @@ impl FromRequestParts<Arc<Service>> for Caller {
     }
 }
 
-/// A patient token's access to the records that are there.
+/// A patient token's access to stored records.
 pub(super) fn present(access: Arc<Access>, service: &Service) -> Result<Arc<Access>, Error> {
     let store = &service.store;
     let presence = store.consents().presence(&access.subject).map_err(Error::internal)?;
@@ -50,7 +51,7 @@ pub(super) fn present(access: Arc<Access>, service: &Service) -> Result<Arc<Acce
     }
 }
 
-/// Why there are no records to be read.
+/// The error for records that cannot be read.
 pub(super) fn not_ready(readiness: Readiness, access: &Access, service: &Service) -> Error {
     let store = &service.store;
     match readiness {
@@ -73,7 +74,7 @@ pub(super) fn not_ready(readiness: Readiness, access: &Access, service: &Service
     }
 }
 
-/// The issues of several sources' messages.
+/// The issues in several sources' messages.
 fn issues(said: &[String]) -> Vec<Value> {
     let each = said
         .iter()
@@ -81,7 +82,7 @@ fn issues(said: &[String]) -> Vec<Value> {
     each.flatten().collect()
 }
 
-/// The caller on a route outside of `/fhir`, where tokens of either kind and mode are accepted.
+/// The caller on a route outside `/fhir`. Such routes accept tokens of both kinds and modes.
 pub(super) struct AnyToken(pub(super) Arc<Access>);
 
 impl FromRequestParts<Arc<Service>> for AnyToken {
@@ -98,7 +99,7 @@ pub(super) fn admitted(parts: &Parts, service: &Service) -> Result<Arc<Access>, 
         .tokens
         .verify(bearer(&parts.headers)?)
         .map_err(Error::BadToken)?;
-    // The operator's own tokens are as good as the command line.
+    // The operator's own tokens have the same rights as the command line.
     match &*access.scope.application {
         LOCAL_APPLICATION => service.throttle.exempt(&parts.extensions),
         _ => service.throttle.charge_credential(&access.subject, &parts.extensions)?,
@@ -106,7 +107,7 @@ pub(super) fn admitted(parts: &Parts, service: &Service) -> Result<Arc<Access>, 
     Ok(access)
 }
 
-/// The token behind `Bearer`, a scheme that RFC 9110 compares without regard to case.
+/// The token after `Bearer`. RFC 9110 compares this scheme without regard to case.
 pub(super) fn bearer(headers: &HeaderMap) -> Result<&str, Error> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let value = values.next().ok_or(Error::NoToken)?;

@@ -1,4 +1,4 @@
-//! A request's body, within the bounds on bytes and time, taken out of its content coding.
+//! Reads a request's body within the limits of bytes and time, and decodes its content coding.
 
 use axum::body::Body;
 use axum::http::HeaderMap;
@@ -41,7 +41,7 @@ pub(super) async fn read(headers: &HeaderMap, body: Body, limits: &Limits) -> Re
     }
 }
 
-/// The one coding that the body came in, if any.
+/// The content coding of the body, if any. There may be one.
 fn coding(headers: &HeaderMap) -> Result<Option<Coding>, Error> {
     let mut found = None;
     for value in headers.get_all(CONTENT_ENCODING) {

@@ -8,7 +8,7 @@ use super::routes::{Operation, list, named, object};
 /// The media type of resources.
 pub(super) const FHIR: &str = "application/fhir+json";
 
-/// An operation that takes its parameters as strictly as a request wants.
+/// An operation with the `Prefer` header, which sets how strictly parameters are handled.
 pub(super) fn with_handling(operation: Operation) -> Operation {
     let handling = "handling=strict refuses unknown parameters, handling=lenient leaves them out";
     operation.header("Prefer", handling)

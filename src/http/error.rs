@@ -1,8 +1,8 @@
-//! The one type of errors that requests end with: their status, their headers and their text in an OperationOutcome.
+//! The error type of all requests: status, headers and the text in an OperationOutcome.
 //!
 //! Errors of the client are described in its own terms. Internal errors are logged with the request's id and not shown.
-//! A handler's answer carries its error as it is. The frame renders it once, in the form of the surface that the route
-//! belongs to (`routes::refusals`).
+//! A handler returns its error unchanged. The frame renders it once, in the form of the route's surface
+//! (`routes::refusals`).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -24,10 +24,10 @@ use crate::patient::PatientError;
 use crate::search::SearchError;
 use crate::views::{Finding, RunError};
 
-/// The longest name that a message repeats.
+/// The maximum length of a name that a message repeats.
 const LONGEST_NAME: usize = 64;
 
-/// Why a request is not answered as asked.
+/// Why a request is not answered as requested.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     /// No bearer token came.
@@ -39,106 +39,106 @@ pub(super) enum Error {
     /// A test-mode application token on a FHIR route.
     #[error("the FHIR API takes live-mode application tokens, and this is one of test mode")]
     TestMode,
-    /// The caller may not ask for this.
+    /// The caller may not request this.
     #[error("{0}")]
     Forbidden(&'static str),
-    /// There is no such resource within the caller's sight.
+    /// The caller's scope shows no such resource.
     #[error("there is no {ty} with the id {id:?}")]
     NotFound {
         /// The resource type.
         ty: String,
-        /// The id as asked for.
+        /// The id in the request.
         id: String,
     },
     /// The type, method or operation is not served.
     #[error("{0}")]
     NotSupported(String),
-    /// A value cannot be understood.
+    /// A value is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// A parameter of an operation is missing, cannot be understood or is not supported.
+    /// A parameter of an operation is missing, invalid or unsupported.
     #[error("{problem}")]
     Parameter {
-        /// The parameters that it is about.
+        /// The parameters that it concerns.
         names: Vec<String>,
         /// The kind of the problem.
         code: IssueType,
         /// The problem, with the names.
         problem: String,
     },
-    /// The ViewDefinition of a request cannot be run: one reason at least.
+    /// The ViewDefinition of a request cannot be run. There is at least one finding.
     #[error("the ViewDefinition cannot be run")]
     Faulty(Vec<Finding>),
-    /// The request is understood and cannot be carried out; sending it again changes nothing.
+    /// The request is understood and cannot be carried out. A retry does not help.
     #[error("{0}")]
     Processing(String),
     /// The caller's first records are still being fetched. Try again after this many seconds.
     #[error("the records are being fetched for the first time; try again in {0} s")]
     Syncing(i64),
-    /// No source gave the caller's first records. Contains the issues of the sources' messages.
+    /// No source delivered the caller's first records. Contains the issues of the sources' messages.
     #[error("no records could be fetched; the patient has to authorize again")]
     NothingSynced(Vec<Value>),
-    /// None of the formats asked for is served.
+    /// The server has none of the requested formats.
     #[error("answers come as {0}, which the request does not accept")]
     NotAcceptable(&'static str),
     /// The requested range begins after the end, which is at this many bytes.
     #[error("there are {0} bytes, and the part that is asked for begins behind them")]
     Range(u64),
-    /// The request's body is of a type that the route does not read.
+    /// The route does not read request bodies of this type.
     #[error("the body must be {0}")]
     MediaType(&'static str),
-    /// The request's body came in a coding that is not spoken here, or in several.
+    /// The request's body has an unsupported content coding, or several.
     #[error("the body may be coded once, by gzip or zstd, or not at all")]
     ContentCoding,
-    /// The answer would come in no coding that the client takes.
+    /// The client accepts no content coding of the answer.
     #[error("answers come as they are or coded by gzip or zstd, and Accept-Encoding admits none of these")]
     NoCoding,
-    /// The path is served, but not by this method.
+    /// The path exists, but does not support this method.
     #[error("this is not answered by that method; the Allow header says by which it is")]
     Method,
-    /// The path and query are too long.
+    /// The path and query exceed this length.
     #[error("the URL is longer than {0} bytes; send a search as POST .../_search")]
     LongUrl(usize),
-    /// The body is too long.
+    /// The body exceeds this length.
     #[error("the body is longer than {0} bytes")]
     LongBody(usize),
-    /// The body did not come in time, or broke off.
+    /// The body did not arrive in time, or was cut off.
     #[error("the request's body did not arrive")]
     LostBody,
-    /// More would have to be answered than one page holds, or more work done than one may ask for.
+    /// The answer exceeds a page, or the request exceeds the allowed work.
     #[error("{0}")]
     TooCostly(String),
-    /// The snapshot that a page link names is no longer kept.
+    /// The snapshot of a page link is no longer kept.
     #[error("{0}")]
     Gone(String),
-    /// Too much is being asked at once.
+    /// The server has too many requests at the moment.
     #[error("the service is busy; try again in a moment")]
     Busy,
-    /// This client has asked too often.
+    /// This client has sent too many requests.
     #[error("this is more than {limit} requests in a row; try again in {wait} s", limit = .0.limit(), wait = .0.wait)]
     Throttled(Allowance),
-    /// There is no such thing within the caller's sight.
+    /// The caller's scope shows nothing with this name.
     #[error("{0}")]
     Unknown(String),
-    /// An application token where a patient's is needed.
+    /// The route needs a patient token, and this is an application token.
     #[error("A Consent access token is required for this endpoint.")]
     ConsentToken,
-    /// A patient token where an application's is needed.
+    /// The route needs an application token, and this is a patient token.
     #[error("An Application access token is required for this endpoint.")]
     ApplicationToken,
-    /// The secret key is none of the token's application and mode.
+    /// The secret key does not belong to the token's application and mode.
     #[error("the secret_key is not one of the application and mode that the access token is for")]
     SecretKey,
-    /// An error that token endpoints have a name for.
+    /// An error for which token endpoints have a name.
     #[error(transparent)]
     OAuth(Box<OAuthError>),
-    /// Something broke.
+    /// An internal error.
     #[error("the service failed to answer; the X-Request-Id header names this request")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Error {
-    /// An internal error, which is not the client's fault.
+    /// An internal error. The client did not cause it.
     pub(super) fn internal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
         Error::Internal(error.into())
     }
@@ -153,7 +153,7 @@ impl Error {
         }
     }
 
-    /// Parameters that the operation does not have, at least one.
+    /// Unknown parameters of the operation. There is at least one.
     pub(super) fn unknown_parameters(names: &[String]) -> Error {
         let names: Vec<String> = names.iter().map(|name| shortened(name).into_owned()).collect();
         let plain = names.join(", ");
@@ -219,7 +219,7 @@ impl Error {
         }
     }
 
-    /// Its text in an OperationOutcome.
+    /// The error as an OperationOutcome.
     fn outcome(&self) -> OperationOutcome {
         let plain = Issue::error(self.code(), self.to_string());
         match self {
@@ -238,7 +238,7 @@ impl Error {
         }
     }
 
-    /// The OperationOutcome that says it. What sources said follows in their own words.
+    /// The OperationOutcome as JSON. The sources' messages follow in their own words.
     pub(super) fn outcome_json(&self) -> String {
         let outcome = self.outcome();
         match self {
@@ -253,7 +253,7 @@ impl Error {
         }
     }
 
-    /// The challenge of RFC 6750: without an error code when no token came, or when the token is not at fault.
+    /// The challenge of RFC 6750. It has no error code if there was no token, or if the token is not the cause.
     fn challenge(&self) -> Option<String> {
         match self {
             Error::NoToken | Error::SecretKey => Some(bearer_challenge(None)),
@@ -327,7 +327,7 @@ impl From<RunError> for Error {
 }
 
 impl Error {
-    /// An answer without a body: the status and the headers that the error has on every surface.
+    /// An answer without a body: the error's status and headers, which are the same on every surface.
     pub(super) fn head(&self) -> Response {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = self.status();
@@ -366,7 +366,7 @@ impl Error {
         response
     }
 
-    /// Why the request failed inside.
+    /// The internal cause of the failure.
     pub(super) fn cause(&self) -> Option<Cause> {
         match self {
             Error::Internal(cause) => Some(Cause(chain(cause.as_ref()).into())),
@@ -390,7 +390,7 @@ impl IntoResponse for Error {
 }
 
 /// The challenge of RFC 6750, section 3. All access tokens belong to one realm, which is the whole service. With a
-/// reason, the received token is at fault.
+/// reason, the received token is the cause.
 fn bearer_challenge(reason: Option<&str>) -> String {
     match reason {
         None => r#"Bearer realm="records""#.to_owned(),
@@ -400,11 +400,12 @@ fn bearer_challenge(reason: Option<&str>) -> String {
     }
 }
 
-/// Why a request failed inside, for the log: the frame knows the request's id and the client must not see it.
+/// The internal cause of a failed request, for the log. The frame adds the request's id. The client must not see the
+/// cause.
 #[derive(Clone, Debug)]
 pub(super) struct Cause(pub(super) Arc<str>);
 
-/// An error and what caused it, on one line.
+/// An error and its causes, on one line.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     let texts: Vec<String> = causes.map(ToString::to_string).collect();

@@ -1,18 +1,18 @@
-//! How much one client, and all together, may ask at once.
+//! Limits the requests of one client, and of all clients together.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// The bounds that a server holds to. What exceeds one is answered with an OperationOutcome and costs nothing more.
+/// The limits of a server. A request that exceeds one gets an OperationOutcome and costs no further work.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Open connections, or a quarter of the files that the system lets the process have open, if that is less. A
-    /// further one takes the place of one that waits for its client.
+    /// The maximum number of open connections, at most a quarter of the process's limit of open files. A new connection
+    /// beyond it replaces one that waits for its client.
     pub connections: usize,
     /// The maximum number of requests in progress; one address may have half of them. A request whose body is still
     /// being received does not count.
     pub requests: usize,
-    /// Searches at work at once; further ones wait for `patience`.
+    /// The maximum number of running searches. Further ones wait for `patience`.
     pub queries: usize,
     /// The maximum number of running views, in addition to the first one of each credential. Further ones wait for
     /// `patience`. One credential may run half as many.
@@ -23,21 +23,22 @@ pub struct Limits {
     /// The maximum number of documents of all of a patient's records (pages, health cards) in progress, in addition to
     /// the first one of each credential. Further ones wait for `patience`. One credential may run two.
     pub documents: usize,
-    /// Bytes of such documents that were made and are on their way to their clients.
+    /// The maximum bytes of such documents that are on their way to their clients.
     pub spools: u64,
-    /// Bytes of rows of one view that wait until the types of a Parquet answer are known, mostly in a temporary file.
+    /// The maximum bytes of rows of one view that wait until the types of a Parquet answer are known, mostly in a
+    /// temporary file.
     pub view_spool: u64,
-    /// Bytes of such rows of all views.
+    /// The maximum bytes of such rows of all views.
     pub view_spools: u64,
     /// How long a search, a view or such an operation waits for its turn.
     pub patience: Duration,
-    /// Bytes of a request's path and query.
+    /// The maximum bytes of a request's path and query.
     pub url: usize,
-    /// Bytes of a request's headers.
+    /// The maximum bytes of a request's headers.
     pub headers: usize,
-    /// Bytes of a request's body.
+    /// The maximum bytes of a request's body.
     pub body: usize,
-    /// Bytes of all bodies that have not come as a whole.
+    /// The maximum bytes of all incomplete bodies together.
     pub bodies: usize,
     /// How long a client may take to send its request's headers, and how long an idle connection stays open.
     pub header_time: Duration,
@@ -45,35 +46,35 @@ pub struct Limits {
     pub body_time: Duration,
     /// How long the client may leave an answer unread before the connection is closed.
     pub write_time: Duration,
-    /// How long a revocation waits for the records to be out of the lake; they go all the same when it is over.
+    /// How long a revocation waits until the records have left the lake. They are removed even if this time ends first.
     pub erasure_time: Duration,
-    /// How long a page is held back while a source is asked, before one comes that says so.
+    /// How long a page is delayed while a source answers. After that the waiting page is shown.
     pub interim: Duration,
-    /// How often requests may come.
+    /// The rates of requests.
     pub rates: Rates,
-    /// How long requests in flight may take to finish once the server was told to stop.
+    /// How long requests may take to finish after the server was told to stop.
     pub grace: Duration,
 }
 
-/// How often one client may ask. Without a rate it may as often as it likes.
+/// How often one client may send requests. Without a rate there is no limit.
 #[derive(Clone, Debug, Default)]
 pub struct Rates {
-    /// For each consent, and each key of an application; the operator's own tokens are not counted.
+    /// The rate for each consent, and for each key of an application. The operator's own tokens are not counted.
     pub credential: Option<Rate>,
-    /// For each consent, and each key of an application, of operations on all of a patient's records. They count as
-    /// requests, too.
+    /// The rate of operations on all of a patient's records, for each consent and each key of an application. They
+    /// count as requests, too.
     pub records: Option<Rate>,
     /// The rate of health cards for each consent, because each card leaves a permanent row in the store. They also
     /// count as operations on all records.
     pub cards: Option<Rate>,
-    /// For each address, of requests without a credential or with one that is refused.
+    /// The rate for each address, of requests without a valid credential.
     pub address: Option<Rate>,
-    /// For each address, of requests that leave something in the store without a credential: applications for access,
+    /// The rate for each address, of requests without a credential that add rows to the store: requests for access,
     /// registrations.
     pub writes: Option<Rate>,
-    /// For each address, of flows that are begun and of steps towards sources, which leave rows in the store.
+    /// The rate for each address, of begun flows and of steps towards sources, which add rows to the store.
     pub flows: Option<Rate>,
-    /// Whether a proxy stands before the service, which adds its clients' addresses to `X-Forwarded-For`.
+    /// Whether there is a proxy before the service, which adds its clients' addresses to `X-Forwarded-For`.
     pub behind_proxy: bool,
 }
 
@@ -95,9 +96,9 @@ impl Rates {
 /// A rate of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// One request in this time, all the time; not zero.
+    /// The constant time between two requests. Not zero.
     pub every: Duration,
-    /// Requests at once, after a rest.
+    /// The number of requests at once, after a pause.
     pub burst: NonZeroU32,
 }
 
@@ -119,7 +120,7 @@ impl Rate {
         })
     }
 
-    /// How long it takes to earn so many requests, in seconds.
+    /// The seconds after which this many requests are available again.
     pub(super) fn seconds(&self, requests: u32) -> u64 {
         let time = self.every.saturating_mul(requests);
         time.as_secs() + u64::from(time.subsec_nanos() > 0)

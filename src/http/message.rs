@@ -1,5 +1,5 @@
-//! The errors of handlers outside `/fhir` whose answers no cache may keep. What they look like is decided where all
-//! errors are rendered (`routes::refusals`).
+//! The errors of handlers outside `/fhir` whose answers no cache may keep. `routes::refusals` renders them like all
+//! errors.
 
 use axum::http::HeaderValue;
 use axum::http::header::CACHE_CONTROL;
@@ -9,12 +9,12 @@ use super::error::Error;
 use super::oauth::OAuthError;
 use crate::consent;
 
-/// Why a request outside `/fhir` is not answered as asked.
+/// Why a request outside `/fhir` is not answered as requested.
 #[derive(Debug)]
 pub(super) struct Refused(Error);
 
 impl Refused {
-    /// An internal error, which is not the client's fault.
+    /// An internal error. The client did not cause it.
     pub(super) fn internal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Refused {
         Refused(Error::internal(error))
     }
@@ -26,7 +26,7 @@ impl From<Error> for Refused {
     }
 }
 
-/// For a body whose fields are those of token endpoints.
+/// For a body with the fields of token endpoints.
 impl From<OAuthError> for Refused {
     fn from(error: OAuthError) -> Refused {
         match error {

@@ -13,7 +13,7 @@ use super::service::Service;
 
 const JSON: &str = "application/json";
 const PATH: &str = "/receipts/.well-known/jwks.json";
-/// How long the set may be kept, in seconds: keys may be added.
+/// How long clients may cache the set, in seconds. Keys may be added.
 const KEPT: &str = "public, max-age=300";
 
 /// The address of the keys.

@@ -23,9 +23,9 @@ use crate::sync::intent;
 use crate::terminology::Terminology;
 use crate::views::SpoolRoom;
 
-/// Documents of one credential that are made at once.
+/// The maximum number of concurrent documents of one credential.
 const DOCUMENTS_OF_ONE: usize = 2;
-/// Bytes of a document, attachments included.
+/// The maximum bytes of a document, including attachments.
 const LARGEST_DOCUMENT: u64 = 512 << 20;
 
 /// The parts of a server.
@@ -34,21 +34,21 @@ pub struct Options {
     pub lake: Lake,
     /// Applications, keys and consents.
     pub store: Arc<Store>,
-    /// The search parameters it knows.
+    /// The known search parameters.
     pub parameters: Arc<SearchParameters>,
-    /// The code systems and value sets it knows.
+    /// The known code systems and value sets.
     pub terminology: Arc<Terminology>,
-    /// The address that clients know the service by.
+    /// The service's public address.
     pub base_url: String,
-    /// The bounds it holds to.
+    /// The service's limits.
     pub limits: Limits,
-    /// Whether searches of application tokens are explained to them on request.
+    /// Whether application tokens may request explanations of searches.
     pub explain: bool,
-    /// Whether operators can look around in a browser.
+    /// Whether the console is on.
     pub console: bool,
     /// Calls sources, identity providers and record locators.
     pub sources: Client,
-    /// How the patient's pages look and what they say.
+    /// The look and the texts of the patient's pages.
     pub pages: Pages,
 }
 
@@ -67,21 +67,21 @@ pub struct Service {
     pub(super) limits: Limits,
     pub(super) explain: bool,
     pub(super) console: bool,
-    /// Requests that took long, for the console.
+    /// Slow requests, for the console.
     pub(super) slow: SlowRequests,
     pub(super) sources: Client,
     pub(super) pages: Pages,
     pub(super) admission: Arc<Admission>,
     pub(super) throttle: Throttle,
     pub(super) workers: Workers,
-    /// How many erasures the lake hides at this service's request.
+    /// How many requested erasures the lake hides for this service.
     hidden: Mutex<usize>,
     queries: Arc<Semaphore>,
     views: Turns,
     records: Turns,
     documents: Turns,
     spools: Arc<Spools>,
-    /// Where rows of views wait.
+    /// The room for waiting rows of views.
     pub(super) view_room: Arc<SpoolRoom>,
 }
 
@@ -94,7 +94,7 @@ impl std::fmt::Debug for Service {
 }
 
 impl Service {
-    /// Puts a service together and starts its threads.
+    /// Builds a service and starts its threads.
     pub fn new(options: Options) -> std::io::Result<Arc<Service>> {
         let Options {
             lake,
@@ -138,7 +138,7 @@ impl Service {
         Ok(Arc::new(service))
     }
 
-    /// Returns whether as many requests run as there are processors. Work that can wait then waits.
+    /// Whether as many requests run as there are processors. Work that can wait then waits.
     pub fn busy(&self) -> impl Fn() -> bool + Send + 'static + use<> {
         let admission = self.admission.clone();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -150,13 +150,13 @@ impl Service {
         &self.sources
     }
 
-    /// The path that the service's addresses begin with: empty unless it is served below the root of its host.
+    /// The path with which the service's addresses begin. Empty unless it is served below the root of its host.
     pub(super) fn base_path(&self) -> &str {
         let behind = self.base_url.split_once("://").map_or("", |(_, behind)| behind);
         behind.find('/').map_or("", |at| &behind[at..])
     }
 
-    /// A turn for a search, to be held until it is carried out.
+    /// A turn for a search. Hold it until the search ends.
     pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit, Error> {
         match tokio::time::timeout(self.limits.patience, self.queries.clone().acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
@@ -164,22 +164,22 @@ impl Service {
         }
     }
 
-    /// A turn for a view of a credential, to be held until its rows are out.
+    /// A turn for a view of a credential. Hold it until its rows are sent.
     pub(super) async fn view_turn(&self, credential: &str) -> Result<Turn, Error> {
         self.turn_of(&self.views, credential).await
     }
 
-    /// A turn for an operation on all of a patient's records, to be held until they are out.
+    /// A turn for an operation on all of a patient's records. Hold it until they are sent.
     pub(super) async fn record_turn(&self, credential: &str) -> Result<Turn, Error> {
         self.turn_of(&self.records, credential).await
     }
 
-    /// A turn for a document that is made of all of a patient's records.
+    /// A turn for a document from all of a patient's records.
     pub(super) async fn document_turn(&self, credential: &str) -> Result<Turn, Error> {
         self.turn_of(&self.documents, credential).await
     }
 
-    /// A place for such a document, beside the records that it is made of.
+    /// A spool for such a document.
     pub(super) fn spool(&self) -> Spool {
         self.spools.begin(&self.lake.folder().data())
     }
@@ -191,7 +191,7 @@ impl Service {
         }
     }
 
-    /// Work that waits for the store or for files, on a thread that may.
+    /// Runs work that waits for the store or for files, on a thread that may block.
     pub(super) async fn blocking<T, F>(self: &Arc<Self>, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -204,7 +204,7 @@ impl Service {
 
     /// Hides rows with requested erasures, recorded in the lake or not.
     pub(super) fn hide_what_is_erased(&self) -> Result<(), crate::consent::Error> {
-        // Held over both steps, so that of two requests the later one has the last word.
+        // Held over both steps, so that the later of two requests decides.
         let mut hidden = self.hidden.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = self.store.erasures().open(0, usize::MAX >> 1)?;
         if !asked.is_empty() || *hidden > 0 {
@@ -214,12 +214,12 @@ impl Service {
         Ok(())
     }
 
-    /// Whether clients know the service by an encrypted address.
+    /// Whether the service's public address is encrypted.
     pub(super) fn is_encrypted(&self) -> bool {
         self.base_url.starts_with("https:")
     }
 
-    /// Reads what other processes have committed.
+    /// Loads the commits of other processes.
     pub(super) fn refresh(&self) {
         self.throttle.tidy();
         if let Err(error) = self.lake.refresh() {

@@ -14,9 +14,9 @@ use bytes::Bytes;
 
 use crate::lake::scratch::ScratchFile;
 
-/// Bytes of an answer that stay in memory.
+/// The maximum bytes of an answer in memory.
 const IN_MEMORY: usize = 1 << 20;
-/// Bytes that are read for the connection at once.
+/// The number of bytes read for the connection at once.
 const PIECE: usize = 256 << 10;
 
 /// The limits of a server's answers.
@@ -25,17 +25,17 @@ pub(super) struct Spools {
     used: AtomicU64,
     /// Bytes of all answers.
     max: u64,
-    /// Bytes of one.
+    /// The maximum bytes of one answer.
     largest: u64,
 }
 
 /// Why an answer is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Full {
-    /// It is too long.
+    /// The answer is too long.
     #[error("the answer is too long")]
     One,
-    /// Others are on their way.
+    /// Other answers fill the room.
     #[error("too many answers are on their way")]
     All,
 }
@@ -59,7 +59,7 @@ enum Written {
 }
 
 impl Spools {
-    /// Room for this many bytes of all answers, and of one.
+    /// Room for this many bytes of all answers together, and for this many of one.
     pub(super) fn new(max: u64, largest: u64) -> Arc<Spools> {
         Arc::new(Spools {
             used: AtomicU64::new(0),
@@ -109,7 +109,7 @@ impl Spool {
         Ok(bytes.into())
     }
 
-    /// Takes room for this many bytes in all.
+    /// Takes room, for this many bytes in total.
     fn grow(&mut self, end: u64) -> Result<(), Full> {
         let more = end.saturating_sub(self.length);
         let spools = &self.spools;
@@ -197,7 +197,7 @@ mod tests {
         let spools = Spools::new(100 << 20, 10 << 20);
         for (bytes, on_disk) in [(0, false), (5, false), (IN_MEMORY, false), (3 * IN_MEMORY + 7, true)] {
             let mut spool = written(&spools, folder.path(), bytes).unwrap();
-            // An archive goes back to say what it did not know before.
+            // An archive seeks back to write values that it did not know before.
             if bytes > 0 {
                 spool.seek(SeekFrom::Start(1)).unwrap();
                 spool.write_all(b"ab").unwrap();
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(spools.used.load(Ordering::Relaxed), 0);
     }
 
-    /// A body that nobody takes frees its space.
+    /// A body that nobody reads frees its space.
     #[tokio::test]
     async fn a_client_that_leaves_gives_everything_back() {
         let folder = tempfile::tempdir().unwrap();

@@ -12,8 +12,8 @@ use super::rows::block::{Block, Entry};
 use crate::fhir::{TypeId, facts};
 use crate::lake::owners::owner::APPLICATION_ONLY;
 
-/// Possible targets of Binaries when rules are applied. They are noted as they come, because the input cannot be
-/// searched later.
+/// Possible targets of Binaries, for imports with rules. They are noted while records are read, because the input
+/// cannot be searched later.
 const NOTED: [&str; 10] = [
     "CarePlan",
     "Communication",
@@ -27,17 +27,17 @@ const NOTED: [&str; 10] = [
     "QuestionnaireResponse",
 ];
 
-/// The resources that Binaries stand for, by type, with their ids as stored.
+/// The resources to which Binaries belong, by type, with their ids as stored.
 pub(super) type Wanted = BTreeMap<TypeId, FxHashSet<String>>;
 
-/// How a resource is filed, in the stored form.
+/// The filing of a resource, in its stored form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Filed {
     pub(super) owner: i64,
     pub(super) patient: Option<String>,
 }
 
-/// Under whom resources are filed.
+/// The filings of resources.
 #[derive(Debug)]
 pub(super) struct Contexts {
     keys: Keys,
@@ -61,7 +61,7 @@ impl Contexts {
         }
     }
 
-    /// Notes the resources of a block that Binaries may stand for. The last version of one decides.
+    /// Notes the resources of a block to which Binaries may belong. The last version of a resource decides.
     pub(super) fn note(&mut self, block: &Block) {
         if NOTED.contains(&facts().get(block.ty).name) {
             for entry in &block.entries {
@@ -70,7 +70,7 @@ impl Contexts {
         }
     }
 
-    /// Notes those of a block that are wanted.
+    /// Notes the wanted resources of a block.
     pub(super) fn note_wanted(&mut self, block: &Block, wanted: &FxHashSet<String>) {
         for entry in block.entries.iter().filter(|entry| wanted.contains(block.id(entry))) {
             self.add(block.ty, block.id(entry), Filed::of(block, entry));
@@ -81,13 +81,13 @@ impl Contexts {
         self.filed.insert(self.keys.identity(ty, id), filed);
     }
 
-    /// Adds what others know, which is newer.
+    /// Adds the entries of `others`, which are newer.
     pub(super) fn add_all(&mut self, others: &Contexts) {
         self.filed
             .extend(others.filed.iter().map(|(key, filed)| (*key, filed.clone())));
     }
 
-    /// How a resource is filed. If it is unknown, only the application sees its Binary.
+    /// The filing of a resource. If it is unknown, only the application sees its Binary.
     pub(super) fn of(&self, ty: TypeId, id: &str) -> Filed {
         let found = self.filed.get(&self.keys.identity(ty, id)).cloned();
         found.unwrap_or(Filed {

@@ -11,29 +11,29 @@ use crate::fhir::TypeId;
 /// Why an import ended without storing anything.
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
-    /// A path given by the caller, or a file below it, does not exist or cannot be opened.
+    /// A path from the caller, or a file below it, does not exist or cannot be opened.
     #[error("{}: {error}", path.display())]
     Input {
         /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// An input file could not be read, or decompressed, to its end: what is missing is unknown.
+    /// An input file could not be read, or decompressed, to its end. The missing part is unknown.
     #[error("{} could not be read to its end: {error}", path.display())]
     Broken {
         /// The file.
         path: PathBuf,
-        /// What the system or the decompression says.
+        /// The error of the system or the decompression.
         error: io::Error,
     },
     /// A temporary file could not be written or read back.
     #[error("a temporary file of the import: {0}")]
     Spill(#[from] io::Error),
-    /// The lake could not take what was read.
+    /// The lake could not store the records.
     #[error(transparent)]
     Lake(#[from] crate::lake::LakeError),
-    /// Rows that are in the lake already could not be read.
+    /// Existing rows of the lake could not be read.
     #[error(transparent)]
     Scan(#[from] crate::lake::scan::ScanError),
     /// The columns of the input and of the table contradict each other.
@@ -47,15 +47,15 @@ pub enum IngestError {
 /// A resource, or a whole file, that was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The file; empty for resources handed over by the program itself.
+    /// The file. Empty for resources that the program itself passes.
     pub file: Arc<Path>,
-    /// The line, from 1, on which what is refused begins, or where it stops being JSON.
+    /// The line, from 1, at which the refused part begins, or at which it stops being JSON.
     pub line: u64,
     /// Its place among the entries of a Bundle, from 0.
     pub entry: Option<usize>,
-    /// Its type, when it could be told.
+    /// Its type, if known.
     pub ty: Option<TypeId>,
-    /// What is wrong.
+    /// The fault.
     pub reason: Reason,
 }
 
@@ -87,7 +87,7 @@ pub enum Reason {
     /// The text is not JSON.
     #[error("not JSON: {reason} at column {column}")]
     NotJson {
-        /// What the parser says.
+        /// The parser's error.
         reason: crate::columns::json::Reason,
         /// Column of the line, in bytes from 1.
         column: u64,
@@ -107,25 +107,25 @@ pub enum Reason {
     /// `id` breaks R4's rule for ids.
     #[error("its id is not of the form [A-Za-z0-9.-]{{1,64}}")]
     InvalidId,
-    /// `resourceType`, `id` or `meta` stands twice.
+    /// `resourceType`, `id` or `meta` occurs twice.
     #[error("resourceType, id or meta stands twice")]
     Repeated,
-    /// A source gave out a record that is filed under somebody else.
+    /// A source returned a record that is filed under another person.
     #[error("it is filed under another person than the one who authorized")]
     OtherPerson,
-    /// It does not fit into a table: an object has a property twice, or it would need too many columns.
+    /// It does not fit into a table: an object has a duplicate property, or it would need too many columns.
     #[error("{0}")]
     Shape(String),
     /// `Bundle.entry` is not a list of objects.
     #[error("Bundle.entry is not a list of objects")]
     InvalidEntry,
-    /// `request.url` of a PUT names another resource than the entry holds.
+    /// `request.url` of a PUT names another resource than the entry has.
     #[error("request.url names another resource than the entry holds")]
     OtherResource,
-    /// More than one resource answers the entry's `ifNoneExist` or conditional `request.url`.
+    /// Several resources match the entry's `ifNoneExist` or conditional `request.url`.
     #[error("several resources match its condition")]
     SeveralMatch,
-    /// The entry's condition uses what conditional references cannot.
+    /// The entry's condition uses a parameter that conditional references cannot use.
     #[error("its condition uses search parameters other than identifier and _id")]
     UnsupportedCondition,
 }

@@ -27,5 +27,5 @@ pub use session::{Session, import, normalize_again, sync};
 pub use summary::{Counts, REFUSALS_KEPT, Summary};
 pub use sync::synced::{Synced, SyncedAttachment, addresses, source_target};
 
-/// The application that imported data belongs to unless told otherwise.
+/// The default application of imported data.
 pub const LOCAL_APPLICATION: &str = "local";

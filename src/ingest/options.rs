@@ -5,17 +5,17 @@ use std::sync::Arc;
 use super::rules::Normalization;
 use crate::lake::Mode;
 
-/// More threads than this would hold more files in the making than memory allows.
+/// With more threads, the unfinished files would exceed the memory.
 const MAX_THREADS: usize = 8;
 
-/// Bounds on an import's memory. Data beyond them is written or read more often, with the same result.
+/// Limits of an import's memory. Data beyond them is written or read more often, with the same result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Resources are written once this many bytes of them wait, and then until a third is left. Where rules are
-    /// applied, this many more wait for them in memory.
+    /// Resources are written when this many bytes wait, until a third is left. With rules, this many more bytes wait
+    /// for them in memory.
     pub buffer: usize,
-    /// How many identifiers of resources are kept to resolve conditional references by, of all types together: 100
-    /// bytes each.
+    /// The maximum number of resource identifiers kept for conditional references, of all types together: 100 bytes
+    /// each.
     pub identifiers: usize,
 }
 
@@ -37,13 +37,13 @@ pub struct Options {
     pub application: String,
     /// Give resources the ids that a sync would give them.
     pub rewrite_ids: bool,
-    /// Apply the rules of [`normalize`](crate::normalize). Nothing is written before all of the input is read.
+    /// Apply the rules of [`normalize`](crate::normalize). Writing begins after all of the input is read.
     pub normalize: Option<Normalization>,
-    /// Do everything but the commit.
+    /// Do everything except the commit.
     pub dry_run: bool,
-    /// How much is kept in memory.
+    /// The limits of memory.
     pub limits: Limits,
-    /// Told the number of bytes read, as they are.
+    /// Called with the number of bytes after each read.
     pub progress: Option<Arc<dyn Fn(u64) + Send + Sync>>,
 }
 

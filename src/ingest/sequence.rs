@@ -1,7 +1,7 @@
 //! Takes pieces in the order of the input, in whatever order they are finished. It notes identifiers, resolves
-//! references to other resources, and collects what is ready to be written.
+//! references to other resources, and collects resources to be written.
 //!
-//! A conditional reference is resolved as by a server that executes the input piece by piece: exactly one resource must
+//! It resolves a conditional reference like a server that executes the input piece by piece: exactly one resource must
 //! match, in the lake, in earlier pieces or in the same piece. Unresolved ones wait for the end of the input.
 
 mod ending;
@@ -30,14 +30,14 @@ use super::summary::Summary;
 use crate::columns::json::Tape;
 use crate::fhir::TypeId;
 
-/// Where resources go that are ready.
+/// Receives finished resources.
 #[derive(Debug)]
 pub(super) enum Sink {
     /// To be written.
     Buffer(Buffer),
-    /// Nowhere: only who they are filed under is remembered.
+    /// Keeps only the filings.
     Survey(Survey),
-    /// To the rules. The caller passes them on.
+    /// Hands them to the rules. The caller passes them on.
     Rules(Vec<Block>),
 }
 
@@ -53,15 +53,15 @@ pub(super) struct Sequence {
     pub(super) summary: Summary,
     normalizer: Normalizer,
     owners: Arc<Owners>,
-    /// Possible targets of Binaries, if nothing is written before the end.
+    /// Possible targets of Binaries, if writing begins after the end of the input.
     contexts: Contexts,
 }
 
-/// Which resources that waited are stored.
+/// The waiting resources that a round stores.
 enum Round<'r> {
     /// Resources that depend on no other. The targets of the others are noted.
     First(&'r mut Wanted),
-    /// Those that stand for others.
+    /// Resources that are filed like others.
     Second(&'r Contexts),
 }
 
@@ -111,7 +111,7 @@ impl Sequence {
         }
     }
 
-    /// Takes in a piece, or keeps it until those before it have come.
+    /// Takes a piece, or keeps it until the earlier ones have come.
     pub(super) fn take(&mut self, number: u64, prepared: Prepared) -> Result<(), IngestError> {
         self.early.insert(number, prepared);
         while let Some(prepared) = self.early.remove(&self.next) {
@@ -173,7 +173,7 @@ impl Sequence {
         ready.into_values().try_for_each(|block| self.deliver(block))
     }
 
-    /// Tells those that wait which later versions have come.
+    /// Notes later versions of waiting resources.
     fn note_late(&mut self, block: &Block) {
         if self.late.is_empty() {
             return;
@@ -184,12 +184,12 @@ impl Sequence {
         }
     }
 
-    /// Names a resource for the length of the import.
+    /// Identifies a resource during the import.
     fn name(&self, ty: TypeId, id: &str) -> u64 {
         self.normalizer.keys().name(ty, id)
     }
 
-    /// Decides which conditional entries are stored, and under which id, and notes the identifiers of all that are.
+    /// Decides which conditional entries are stored, and with which id, and notes the identifiers of stored resources.
     fn admit(&mut self, held: Vec<Held>, file: &Arc<Path>) -> Result<Vec<Held>, IngestError> {
         let mut admitted = Vec::with_capacity(held.len());
         for mut resource in held {
@@ -226,7 +226,7 @@ impl Sequence {
         Ok(admitted)
     }
 
-    /// Resolves a resource's open references. If some stay open, puts it aside and returns nothing.
+    /// Resolves a resource's open references. If some stay open, the resource waits and this returns `None`.
     fn settle(&mut self, resource: &Held, place: &InputPosition) -> Result<Option<Links>, IngestError> {
         let mut links = Links::default();
         for wait in &resource.waits {
@@ -268,7 +268,7 @@ impl Sequence {
         }
     }
 
-    /// Normalizes a resource once more, now that what it waited for is settled, into a block.
+    /// Normalizes a resource again, after its conditions were decided, into a block.
     fn file(
         &mut self,
         text: &[u8],
@@ -321,7 +321,7 @@ impl Sequence {
                     None => self.owners.push(block, &normalized, &self.normalizer, origin, ordinal),
                 }
             }
-            // It was told in the first round.
+            // The first round has reported it.
             Err(_) if matches!(round, Round::Second(_)) => {}
             Err(Rejected { ty, reason }) => {
                 self.summary.refuse(refusal(ty, reason));
@@ -359,7 +359,7 @@ impl Sequence {
         self.answer_by_reading(condition, self.normalizer.keys())
     }
 
-    /// The same for a type with more identifiers than are kept: reads those of all its rows.
+    /// The same for a type with too many identifiers for the index. Reads those of all its rows.
     fn answer_by_reading(&mut self, condition: &Condition, keys: Keys) -> Result<Match, IngestError> {
         let ty = condition.ty;
         let mut among = Identifiers::new(usize::MAX);

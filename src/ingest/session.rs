@@ -29,13 +29,13 @@ const LARGE: usize = 8 << 20;
 /// The maximum number of starts of an input. Removing one resource rarely makes another one unfit.
 const MAX_BEGINNINGS: u32 = 4;
 
-/// Imports files and folders: all that is well formed becomes one snapshot, or on an error nothing.
+/// Imports files and folders. All well-formed records become one snapshot. On an error nothing is stored.
 pub fn import(writer: &mut LakeWriter, options: Options, paths: &[PathBuf]) -> Result<Summary, IngestError> {
     let files = find(paths)?.into_iter().map(TextFile::from).collect();
     take_in(writer, options, None, files, &[])
 }
 
-/// Imports the records of a source as the rows of one consent: they get our own ids and marks of their origin.
+/// Imports the records of a source as the rows of one consent. They get our own ids and marks of their origin.
 /// Resources that name another person are refused. Attachments come with their Binaries. All well-formed records become
 /// one snapshot. On an error nothing is stored.
 pub fn sync(
@@ -48,8 +48,8 @@ pub fn sync(
     take_in(writer, options, Some(synced), records.to_vec(), attachments)
 }
 
-/// Reads files. If a resource fits into no table, the rules have used a record that is not stored. Then everything
-/// starts again without it.
+/// Reads files. If a resource does not fit into a table, the rules have used a record that is not stored. Then
+/// everything starts again without it.
 fn take_in(
     writer: &mut LakeWriter,
     mut options: Options,
@@ -78,7 +78,8 @@ fn take_in(
     }
 }
 
-/// Applies the rules again to the rows that an owner has in the lake. Results of records that are gone are removed.
+/// Applies the rules again to the rows that an owner has in the lake. Removes the results of records that no longer
+/// exist.
 pub fn normalize_again(writer: &mut LakeWriter, options: Options, owner: i64) -> Result<Summary, IngestError> {
     if options.normalize.is_none() {
         return Ok(Summary::default());
@@ -92,7 +93,7 @@ pub fn normalize_again(writer: &mut LakeWriter, options: Options, owner: i64) ->
     session.finish()
 }
 
-/// An import under way. Dropped without [`finish`](Session::finish), it leaves no trace.
+/// An import in progress. Dropping it without [`finish`](Session::finish) leaves no trace.
 #[derive(Debug)]
 pub struct Session<'w> {
     options: Options,
@@ -102,15 +103,15 @@ pub struct Session<'w> {
     lake: Lake,
     base: Arc<Snapshot>,
     synced: Option<Synced>,
-    /// The input as the rules need it, if they are applied.
+    /// The sorted input for the rules, if they are applied.
     gathered: Option<Gathered>,
     /// An owner whose rows are normalized even if the input has none.
     always: Option<i64>,
-    /// Pieces taken so far.
+    /// The number of pieces so far.
     pieces: u64,
 }
 
-/// What every reading of the input needs.
+/// The inputs of every reading.
 #[derive(Debug)]
 struct Context {
     keys: Keys,
@@ -122,7 +123,7 @@ struct Context {
 }
 
 impl<'w> Session<'w> {
-    /// Begins an import. With [`Options::rewrite_ids`], use [`import`]: it needs to read the input twice.
+    /// Begins an import. With [`Options::rewrite_ids`], use [`import`], because the input must be read twice.
     pub fn begin(writer: &'w mut LakeWriter, options: Options) -> Result<Self, IngestError> {
         Session::begin_as(writer, options, None)
     }
@@ -178,7 +179,7 @@ impl<'w> Session<'w> {
         self.add_files(find(paths)?.into_iter().map(TextFile::from).collect())
     }
 
-    /// Adds one JSON document: a resource, or a Bundle whose entries are meant.
+    /// Adds one JSON document: a resource, or a Bundle, which counts as its entries.
     pub fn add_document(&mut self, json: &[u8]) -> Result<(), IngestError> {
         let text = Text::Document(json.to_vec());
         let piece = Piece {
@@ -213,7 +214,7 @@ impl<'w> Session<'w> {
         Ok(summary)
     }
 
-    /// Writes what waits for the end of the input: without rules a rest, with rules all of it.
+    /// Writes the resources that wait for the end of the input: without rules a rest, with rules all.
     fn write_rest(&mut self) -> Result<(), IngestError> {
         self.sequence.end()?;
         self.flush(0)?;
@@ -237,7 +238,7 @@ impl<'w> Session<'w> {
         Ok(())
     }
 
-    /// Reads files for the sake of their filing only, so that ids can be rewritten.
+    /// Reads files only for their filing, so that ids can be rewritten.
     fn survey(&mut self, files: Vec<TextFile>) -> Result<(), IngestError> {
         let library = self.sequence.library.unconsulted();
         let survey = Survey::new(self.context.key, &self.options.application);
@@ -267,8 +268,7 @@ impl<'w> Session<'w> {
         Ok(())
     }
 
-    /// Has the input sorted by owners for the rules, if they are to be applied. They are not shown what fits into no
-    /// table.
+    /// Has the input sorted by owners if rules will be applied. Rules do not see records that do not fit into a table.
     fn gather(&mut self, unfit: Unfit) {
         if self.options.normalize.is_none() {
             return;
@@ -311,7 +311,7 @@ impl<'w> Session<'w> {
         Shelf::new(&self.lake, Arc::clone(&self.base), *mode, application, is_import)
     }
 
-    /// Takes in the bytes of Binaries that are among the records.
+    /// Adds the bytes of Binaries that are among the records.
     fn attach(&mut self, attachments: &[SyncedAttachment]) -> Result<(), IngestError> {
         let Some(synced) = &self.synced else { return Ok(()) };
         for one in attachments {
@@ -347,7 +347,7 @@ impl Context {
     fn sequence(&self, library: Library, sink: Sink) -> Sequence {
         let late = Late::new(self.spill.clone());
         let identifiers = match sink {
-            // Nothing of the input is written before all of it is read.
+            // Writing begins after all of the input is read.
             Sink::Rules(_) => Identifiers::with_overflow(self.identifiers, &self.spill),
             // With rewriting, only the index knows the input's own ids.
             Sink::Survey(_) => Identifiers::new(usize::MAX),
@@ -365,14 +365,14 @@ impl Context {
     }
 }
 
-/// The input as the threads take it.
+/// Supplies the threads with input.
 struct Feed {
     pieces: Pieces,
     next: u64,
     ended: bool,
 }
 
-/// Resources are numbered through the whole input; a piece has fewer than 2^32.
+/// Resources are numbered across the whole input. A piece has fewer than 2^32.
 fn first_ordinal(piece: u64) -> u64 {
     piece << 32
 }
@@ -415,7 +415,7 @@ fn read(
                 }
             };
             feed.next += 1;
-            // Holding the feed keeps others from reading another large piece in the meantime.
+            // While this thread holds the feed, no other thread reads a large piece.
             let held = piece
                 .as_ref()
                 .is_ok_and(|piece| piece.text.len() > LARGE)
@@ -436,7 +436,7 @@ fn read(
             }
             drop(held);
             if taken.is_err() {
-                // The others need not go on.
+                // The other threads can stop.
                 lock(&shared).ended = true;
                 return taken;
             }

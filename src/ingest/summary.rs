@@ -6,21 +6,21 @@ use super::error::Refusal;
 use crate::fhir::{TypeId, facts};
 use crate::normalize::Report;
 
-/// Refusals are kept up to this number; the rest is only counted.
+/// The maximum number of kept refusals. The rest is only counted.
 pub const REFUSALS_KEPT: usize = 100;
 
-/// The counts of one type: `read` is the sum of the others.
+/// The counts of one type. `read` is the sum of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Met in the input.
     pub read: u64,
     /// Written as a new resource or a new version of one.
     pub stored: u64,
-    /// The same as what was there already, or matched by a conditional create.
+    /// Equal to the existing row, or matched by a conditional create.
     pub unchanged: u64,
     /// Followed by a later version in the same input.
     pub replaced: u64,
-    /// Left out for a reason that a [`Refusal`] gives.
+    /// Left out, with a [`Refusal`].
     pub refused: u64,
 }
 
@@ -31,18 +31,18 @@ pub struct Summary {
     pub types: BTreeMap<&'static str, Counts>,
     /// Refused input of unknown type. Other refusals are counted with their type.
     pub untyped_refused: u64,
-    /// The first refusals that were met.
+    /// The first refusals.
     pub refusals: Vec<Refusal>,
     /// All refusals.
     pub refused: u64,
-    /// Entries of Bundles with nothing to store: deletions, searches, outcomes, entries without a resource.
+    /// Entries of Bundles without a resource to store: deletions, searches, outcomes, entries without a resource.
     pub left_out: u64,
-    /// References to addresses inside a Bundle, or conditional ones, that exactly one resource should have answered and
-    /// did not. They are stored as they were.
+    /// References to addresses inside a Bundle, and conditional ones, that did not match exactly one resource. They are
+    /// stored unchanged.
     pub unresolved: u64,
     /// The counts of normalization, if rules were applied.
     pub rules: Report,
-    /// Rows of the lake that the rules left as they are, since they could not be read.
+    /// Rows of the lake that the rules left unchanged, because they could not be read.
     pub unreadable: u64,
     /// The snapshot that holds the result.
     pub snapshot: u64,
@@ -66,7 +66,7 @@ impl Summary {
         total
     }
 
-    /// Counts resources that were read and then replaced by a later occurrence.
+    /// Counts resources that a later occurrence in the input replaced.
     pub(super) fn close(&mut self) {
         for counts in self.types.values_mut() {
             counts.replaced = counts
@@ -79,7 +79,7 @@ impl Summary {
         self.types.entry(facts().get(ty).name).or_default()
     }
 
-    /// Notes a refusal of something that was read.
+    /// Notes a refusal of a resource that was read.
     pub(super) fn refuse(&mut self, refusal: Refusal) {
         match refusal.ty {
             Some(ty) => self.of(ty).refused += 1,

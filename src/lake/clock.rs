@@ -1,4 +1,4 @@
-//! The time the lake stamps on snapshots and measures retention by; tests set it by hand.
+//! The clock that stamps snapshots and measures retention. Tests set it by hand.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -23,7 +23,7 @@ impl Clock for SystemClock {
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
-    /// A clock that stands at `micros`.
+    /// A clock that shows `micros` until it is set.
     pub fn at(micros: i64) -> ManualClock {
         ManualClock(AtomicI64::new(micros))
     }

@@ -18,7 +18,7 @@ use super::file::{CheckedFile, seal, unsealed};
 use super::seal::{FileKey, Keys, encryption};
 use crate::private;
 
-/// How the name of a delete file ends.
+/// The suffix of a delete file's name.
 pub(super) const SUFFIX: &str = "-delete.parquet";
 
 /// The field ids that Iceberg reserves for the two columns.
@@ -39,7 +39,7 @@ pub fn read(path: &Path, keys: &Keys) -> Result<Vec<u64>, LakeError> {
     read_columns(path, keys, &["pos"]).map(|(_, positions)| positions)
 }
 
-/// Reads the deleted positions, and the name of the data file that the delete file mentions.
+/// Reads the deleted positions and the name of the data file from a delete file.
 pub(super) fn read_named(path: &Path, keys: &Keys) -> Result<(Option<String>, Vec<u64>), LakeError> {
     read_columns(path, keys, &["file_path", "pos"])
 }
@@ -80,7 +80,8 @@ fn read_columns(path: &Path, keys: &Keys, columns: &[&str]) -> Result<(Option<St
     Ok((named, positions))
 }
 
-/// Writes the delete file of `data_file` (its path below the lake's data folder). `positions` ascend, each once.
+/// Writes the delete file of `data_file` (its path below the lake's data folder). `positions` must ascend without
+/// duplicates.
 pub(super) fn write(path: &Path, data_file: &str, positions: &[u64], keys: &Keys) -> Result<WrittenDeletes, LakeError> {
     let id = |id: &str| [(PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_owned())].into();
     let schema = Arc::new(Schema::new(vec![
@@ -113,7 +114,7 @@ pub(super) fn write(path: &Path, data_file: &str, positions: &[u64], keys: &Keys
     }
     let file = writer.into_inner().map_err(LakeError::parquet("write", path))?;
     if key.is_none() {
-        // A checksum of the whole file: it is always read whole.
+        // A checksum of the whole file, because it is always read completely.
         seal(&file, 0).map_err(LakeError::io("write", path))?;
     }
     let (bytes, footer_size) = measure(&file).map_err(LakeError::io("read", path))?;
@@ -124,7 +125,7 @@ pub(super) fn write(path: &Path, data_file: &str, positions: &[u64], keys: &Keys
     })
 }
 
-/// The file's size, and that of the Parquet metadata, which is in the eight bytes before its end.
+/// The size of the file and of its Parquet metadata, which the last eight bytes state.
 fn measure(file: &std::fs::File) -> std::io::Result<(u64, u64)> {
     use std::os::unix::fs::FileExt;
     let bytes = file.metadata()?.len();

@@ -75,7 +75,7 @@ mod tests {
             assert_eq!(lake.disclose(&damaged, b"links"), None);
             assert_eq!(lake.disclose(&enclosed[..at], b"links"), None);
         }
-        // One more or one less changes all of it.
+        // A text with one byte more or less differs everywhere.
         let next = lake.enclose(b"page 8", b"links");
         let same = enclosed.iter().zip(&next).filter(|(one, other)| one == other);
         assert!(same.count() < enclosed.len() / 2);

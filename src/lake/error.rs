@@ -1,4 +1,4 @@
-//! What goes wrong in the lake's catalog, its files and its lock.
+//! Errors of the lake's catalog, its files and its lock.
 
 use std::path::{Path, PathBuf};
 
@@ -10,47 +10,47 @@ pub enum LakeError {
     /// There is no lake in this folder.
     #[error("there is no lake in {}", .0.display())]
     Missing(PathBuf),
-    /// Another process (or another writer of this one) holds the lock. Trying again later helps.
+    /// Another process (or another writer of this one) holds the lock. A later retry helps.
     #[error("the lake at {} is being written by process {}", .dir.display(), .pid.map_or("unknown".to_owned(), |pid| pid.to_string()))]
     Busy {
         /// The lake's folder.
         dir: PathBuf,
-        /// The process that wrote itself into the lock file.
+        /// The process in the lock file.
         pid: Option<u32>,
     },
-    /// The catalog was written by a newer program.
+    /// A newer program wrote the catalog.
     #[error("the lake at {} has the format {found}, this program reads {known}", .dir.display())]
     Version {
         /// The lake's folder.
         dir: PathBuf,
-        /// What the catalog says.
+        /// The catalog's version or value.
         found: String,
-        /// What this program reads.
+        /// The version or value that this program reads.
         known: String,
     },
-    /// The catalog does not belong to the files. Nothing is written or removed until an operator has looked at it.
+    /// The catalog does not belong to the files. The lake is not changed until an operator has looked at it.
     #[error("the lake at {0} cannot be trusted: {what}; nothing was changed; `tabularium check --data {0}` says what is wrong, and with `--adopt` it makes a new catalog from the data files", .dir.display())]
     Mismatch {
         /// The lake's folder.
         dir: PathBuf,
-        /// What is wrong.
+        /// The contradiction.
         what: String,
     },
     /// The catalog is another file than the one that this process has open. Opening the lake again helps.
     #[error("the catalog of the lake at {} was replaced while this process had it open; start the process again", .0.display())]
     Replaced(PathBuf),
-    /// The snapshot asked for has expired, or never was. Starting over from the newest snapshot helps.
+    /// The requested snapshot has expired or never existed. Starting again from the newest snapshot helps.
     #[error("snapshot {0} is gone")]
     SnapshotGone(u64),
-    /// Somebody committed while a transaction was open, in spite of the lock.
+    /// Another writer committed while a transaction was open, in spite of the lock.
     #[error("the catalog moved from snapshot {expected} to {found} during the transaction")]
     Conflict {
-        /// The snapshot the transaction began on.
+        /// The snapshot on which the transaction began.
         expected: u64,
         /// The newest snapshot now.
         found: u64,
     },
-    /// Rows that are being erased lie in a file that was to be merged. Opening the lake to write finishes the erasure.
+    /// A file to be merged has rows that are being erased. Opening the lake to write finishes the erasure.
     #[error("an erasure was begun and is not finished")]
     Erasing,
     /// A transaction named a file or row that its snapshot does not have.
@@ -64,23 +64,23 @@ pub enum LakeError {
     Ledger {
         /// The ledger's file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
     },
-    /// The lake is of the other kind than was asked for: that is fixed when it is made.
+    /// The lake is not of the requested kind. Its kind is fixed when it is made.
     #[error("the lake at {} is {}", .dir.display(), if *.is_sealed { "sealed, and an open one was asked for" } else { "not sealed; a lake is sealed when it is made, or by `tabularium seal`" })]
     OtherKind {
         /// The lake's folder.
         dir: PathBuf,
-        /// What it is.
+        /// Whether the lake is sealed.
         is_sealed: bool,
     },
-    /// The keys of a sealed lake cannot be had.
+    /// The keys of a sealed lake cannot be obtained.
     #[error("the lake at {} is sealed, and its keys cannot be used: {source}", .dir.display())]
     Keys {
         /// The lake's folder.
         dir: PathBuf,
-        /// What is wrong.
+        /// The fault.
         source: SealError,
     },
     /// A key of a sealed lake cannot be made, kept or destroyed.
@@ -89,11 +89,11 @@ pub enum LakeError {
     /// A file could not be read, written or removed.
     #[error("cannot {action} {}: {source}", .path.display())]
     Io {
-        /// What was tried: `read`, `write`, `remove`, ...
+        /// The attempted action: `read`, `write`, `remove`, ...
         action: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// SQLite refused.
@@ -104,9 +104,9 @@ pub enum LakeError {
     Parquet {
         /// `read` or `write`.
         action: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// What the Parquet library said.
+        /// The Parquet library's error.
         source: parquet::errors::ParquetError,
     },
 }
@@ -143,7 +143,7 @@ impl LakeError {
             {
                 format!("the catalog is damaged: {error}")
             }
-            // What a catalog without its tables or with other values in them leads to.
+            // The result of missing tables or wrong values in a catalog.
             LakeError::Sqlite(
                 error @ (rusqlite::Error::SqlInputError { .. }
                 | rusqlite::Error::InvalidColumnType(..)
@@ -158,7 +158,7 @@ impl LakeError {
         LakeError::Mismatch { dir, what }
     }
 
-    /// Whether something could not be written, as when the disk is full.
+    /// Whether a write failed, for example because the disk is full.
     pub(super) fn is_of_writing(&self) -> bool {
         match self {
             LakeError::Io { action, .. } | LakeError::Parquet { action, .. } => *action != "read",
@@ -167,7 +167,7 @@ impl LakeError {
         }
     }
 
-    /// Whether the same call may succeed later without anybody repairing anything.
+    /// Whether a retry may succeed without a repair.
     pub fn retryable(&self) -> bool {
         matches!(self, LakeError::Busy { .. } | LakeError::Conflict { .. })
             || matches!(self, LakeError::Seal(error) if error.retryable())

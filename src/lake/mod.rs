@@ -1,4 +1,4 @@
-//! The lake: one Parquet table per resource type and mode, a DuckLake catalog in SQLite, and the one door to the data.
+//! The lake: one Parquet table per resource type and mode, a DuckLake catalog in SQLite, and the one way to read them.
 
 mod attachment;
 mod catalog;

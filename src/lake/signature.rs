@@ -1,7 +1,7 @@
-//! Signs bytes that leave the lake and come back, such as plans. Without the lake's key nobody can change them
-//! unnoticed. Everybody can read them; `enclose` is for secret texts.
+//! Signs bytes that leave the lake and come back, such as plans. Only the holder of the lake's key can change them
+//! unnoticed. Everybody can read them. Secret texts use `enclose`.
 //!
-//! HMAC-SHA256 under keys that are derived from the lake's, one for each purpose.
+//! HMAC-SHA256 under keys derived from the lake's key, one for each purpose.
 
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use aws_lc_rs::hmac::{HMAC_SHA256, Key, sign, verify};
@@ -19,7 +19,7 @@ impl Lake {
         signature
     }
 
-    /// Whether this lake has signed these very bytes for the purpose.
+    /// Whether this lake has signed exactly these bytes for the purpose.
     pub fn has_signed(&self, bytes: &[u8], purpose: &'static str, signature: &[u8]) -> bool {
         verify(&self.signing_key(purpose), bytes, signature).is_ok()
     }

@@ -1,4 +1,4 @@
-//! A data folder before a lake is made in it: whether it may become one, and how it becomes again what it was.
+//! A data folder before a lake is made in it: whether it may become one, and how to restore it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const OWN: [&str; 9] = [
     "terminology",
 ];
 
-/// A folder with other things than a data folder's.
+/// A folder with other things than those of a data folder.
 #[derive(Debug, thiserror::Error)]
 #[error("{} holds no lake but other things ({entry}); name an empty folder or a new one", folder.display())]
 pub struct ForeignFolder {
@@ -26,24 +26,24 @@ pub struct ForeignFolder {
     entry: String,
 }
 
-/// How a folder was found.
+/// The state in which a folder was found.
 #[derive(Debug)]
 pub enum Before {
-    /// It holds a lake, or parts of one.
+    /// It has a lake, or parts of one.
     Lake,
-    /// It was not there.
+    /// It did not exist.
     Missing,
-    /// It held these, by name.
+    /// It had these entries.
     Without(Vec<OsString>),
 }
 
 impl Before {
-    /// Looks at a folder, and refuses one that is somebody else's.
+    /// Inspects a folder, and refuses one with other contents.
     pub fn look(data: &Path) -> Result<Before, ForeignFolder> {
         let entries = match std::fs::read_dir(data) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Before::Missing),
-            // What it is shows when a lake is opened in it.
+            // Opening a lake in it will show the fault.
             Err(_) => return Ok(Before::Lake),
         };
         let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
@@ -61,7 +61,7 @@ impl Before {
         }
     }
 
-    /// Takes the lake that was made since out of the folder. Nothing was stored in it.
+    /// Removes the lake that was made since from the folder. Nothing was stored in it.
     pub fn restore(&self, data: &Path) {
         let is_empty = Lake::open(data).is_ok_and(|lake| lake.info().is_ok_and(|info| info.rows == 0));
         let before = match self {
@@ -73,7 +73,7 @@ impl Before {
         let entries = std::fs::read_dir(data).into_iter().flatten().flatten();
         for entry in entries.filter(|entry| !before.contains(&entry.file_name())) {
             let path = entry.path();
-            // What stays is an empty lake, which does no harm.
+            // An empty lake may remain. It does no harm.
             let _ = match path.is_dir() {
                 true => std::fs::remove_dir_all(&path),
                 false => std::fs::remove_file(&path),
@@ -82,7 +82,7 @@ impl Before {
         self.sweep(data);
     }
 
-    /// Removes the mark that a writer leaves at its end, where the catalog that it is about is gone.
+    /// Removes the mark that a writer leaves at its end, after its catalog was removed.
     pub fn sweep(&self, data: &Path) {
         if matches!(self, Before::Lake) || data.join("catalog.sqlite").exists() {
             return;

@@ -1,5 +1,5 @@
-//! A check of what lies beside the lake in a data folder: the service's store, terminology and plans. The lake itself
-//! is checked by [`crate::lake::check`].
+//! A check of the other parts of a data folder: the service's store, terminology and plans. [`crate::lake::check`]
+//! checks the lake itself.
 
 use std::path::{Path, PathBuf};
 
@@ -7,16 +7,16 @@ use crate::consent::{Error, STORE_FILE, check_store};
 use crate::plans::PlanTables;
 use crate::terminology::Terminology;
 
-/// A fault beside the lake.
+/// A fault in another part of the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beside {
-    /// The file or folder it is wrong with.
+    /// The file or folder with the fault.
     pub path: PathBuf,
-    /// A clause that says what is wrong.
+    /// The fault, as a clause.
     pub problem: String,
 }
 
-/// Opens and reads what lies beside the lake, and returns its faults. Changes nothing.
+/// Opens and reads the other parts of the folder, and returns their faults. Changes nothing.
 pub fn check_beside(data: &Path) -> Result<Vec<Beside>, Error> {
     let of_store = check_store(data)?.into_iter().map(|problem| Beside {
         path: data.join(STORE_FILE),

@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use crate::lake::{Conversion, Converted, LakeError, LakeWriter, REFRESH};
 
-/// Between two steps. Other processes have noticed the new files by then, and those that wait to write have begun.
+/// The pause between two steps. Other processes then have noticed the new files, and waiting writers have begun.
 const PAUSE: Duration = REFRESH.saturating_add(Duration::from_millis(500));
 
-/// Why a conversion stopped. The lake is whole, and the same conversion continues from here.
+/// Why a conversion stopped. The lake is consistent, and the same conversion continues from here.
 #[derive(Debug)]
 pub enum ConvertError<E> {
-    /// The caller got no right to write.
+    /// The caller did not get the right to write.
     Writer(E),
     /// A step failed.
     Step(LakeError),
 }
 
 /// Takes the steps of a conversion. `writer` gets the right to write for one step. `progress` is called after each step
-/// but the last.
+/// except the last.
 pub fn convert<E>(
     mut conversion: Conversion,
     mut writer: impl FnMut() -> Result<LakeWriter, E>,

@@ -1,7 +1,7 @@
-//! Erases one person's imported records: from the lake, from what the service gave out for them, and with a signed
-//! receipt.
+//! Erases one person's imported records: from the lake, from everything that the service issued for them, and with a
+//! signed receipt.
 //!
-//! The records that a patient's consent brought are not erased here: they go with the consent (`sync::erase`).
+//! The records of a patient's consent are not erased here. They are erased with the consent (`sync::erase`).
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::fhir::facts;
 use crate::lake::scan::ScanError;
 use crate::lake::{Erased, Evidence, Intent, Lake, LakeError, LakeWriter, Mode, PatientScope, REFRESH, Scope};
 
-/// Running servers have noticed by then that records are being erased.
+/// The time in which running servers notice that records are being erased.
 const NOTICED: Duration = REFRESH.saturating_add(Duration::from_millis(500));
 
 /// The erasure of one person's records.
@@ -26,30 +26,30 @@ pub struct PersonErasure {
     asked_at: i64,
 }
 
-/// What an erasure of a person did.
+/// The result of an erasure of a person.
 #[derive(Debug)]
 pub struct PersonErased {
-    /// What left the lake, and what is left of it, each clause once.
+    /// The erased rows of the lake, and the remains, as clauses without duplicates.
     pub erased: Erased,
     /// How many consents of the operator ended, with their tokens.
     pub consents: u64,
-    /// The receipt, if nothing is left. Its error does not undo the erasure.
+    /// The receipt, if nothing remains. An error here does not undo the erasure.
     pub receipt: Option<Result<String, Box<dyn Error>>>,
 }
 
-/// What is not erased, although it names the person or is theirs.
+/// Records that stay although they name the person or belong to the person.
 #[derive(Debug, Default)]
 pub struct Staying {
-    /// Resources by type that name the person and are filed under nobody, or under several people.
+    /// Resources by type that name the person and are filed under no person, or under several people.
     pub named: Vec<(&'static str, u64)>,
-    /// Records that a patient's consent brought.
+    /// Records that the syncs of a patient's consent stored.
     pub synced: u64,
     /// The types with a file that cannot be read.
     pub unread: Vec<&'static str>,
 }
 
 impl PersonErasure {
-    /// The erasure of a person's records, asked for now.
+    /// The erasure of a person's records, requested now.
     pub fn new(data: &Path, lake: &Lake, mode: Mode, application: &str, patient: &str) -> PersonErasure {
         PersonErasure {
             data: data.to_owned(),
@@ -81,7 +81,7 @@ impl PersonErasure {
     }
 
     /// Erases the records. `finished` is called for each interrupted erasure of others that the writer has finished.
-    /// `None` if there is nothing of the person to erase.
+    /// `None` if the person has no records.
     pub fn run(
         &self,
         writer: &mut LakeWriter,
@@ -116,7 +116,7 @@ impl PersonErasure {
         }))
     }
 
-    /// What stays. `going` rows of the person are still there and will be erased.
+    /// The records that stay. `going` rows of the person still exist and will be erased.
     pub fn staying(&self, going: u64) -> Staying {
         let snapshot = self.lake.snapshot();
         let scope = self.scope(None);
@@ -145,8 +145,8 @@ impl PersonErasure {
         })
     }
 
-    /// Ends the tokens for the person's imported records. Returns how many consents ended, and what is left in the
-    /// service's store, a clause each.
+    /// Ends the tokens for the person's imported records. Returns how many consents ended, and the remains in the
+    /// service's store, as clauses.
     fn end_tokens(&self) -> (u64, Vec<String>) {
         let forgotten = Store::open_existing(&self.data, Clock::System).and_then(|store| {
             let Intent { application, mode, .. } = &self.intent;
@@ -182,7 +182,7 @@ impl PersonErasure {
         own
     }
 
-    /// Signs the receipt and keeps it.
+    /// Signs and stores the receipt.
     fn receipt(&self, writer: &mut LakeWriter, lake: Evidence) -> Result<String, Box<dyn Error>> {
         let intents = std::slice::from_ref(&self.intent);
         let store = Store::open(&self.data, Clock::System)?;
@@ -199,13 +199,13 @@ impl PersonErasure {
     }
 }
 
-/// Why no records are erased, or why nobody can prove that they were.
+/// Why no records are erased, or why their erasure cannot be proved.
 #[derive(Debug, thiserror::Error)]
 pub enum PersonErasureError {
-    /// The lake refused: no records are erased.
+    /// The lake refused. No records are erased.
     #[error("no records are erased: {0}")]
     Erase(#[source] LakeError),
-    /// They are erased, and the evidence cannot be read.
+    /// The records are erased, but the evidence cannot be read.
     #[error(transparent)]
     Evidence(LakeError),
 }

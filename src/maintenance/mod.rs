@@ -1,8 +1,8 @@
-//! Maintenance of a data folder: what a server does for its lake in the background, and what operators have done to a
-//! whole folder.
+//! Maintenance of a data folder: the background work of a server for its lake, and the operations that operators run on
+//! a whole folder.
 //!
-//! This room puts the operations of `lake`, `consent` and the tables beside them in order. How a file is merged, erased
-//! or sealed is `lake`'s; what commands print is `cli`'s.
+//! This room orders the operations of `lake`, `consent` and the tables beside them. `lake` decides how a file is
+//! merged, erased or sealed. `cli` decides what commands print.
 
 mod before;
 mod check;

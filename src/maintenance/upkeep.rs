@@ -11,27 +11,27 @@ use std::time::{Duration, Instant};
 use crate::lake::compact::{CompactOptions, Compaction, Effort};
 use crate::lake::{Lake, LakeError};
 
-/// How often it is asked whether anything was committed.
+/// The interval of checks for new commits.
 const LOOK: Duration = Duration::from_secs(20);
 /// Without commits there may still be expired files to remove.
 const AT_LEAST: Duration = Duration::from_secs(600);
-/// How long others who wait for the lake's lock have the chance to take it between two merges.
+/// The pause between two merges, in which other processes can take the lake's lock.
 const YIELD: Duration = Duration::from_millis(200);
 /// How long a step of reading ahead waits while requests keep every processor busy.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// How often it looks whether they still do.
+/// The interval of checks whether the processors are still busy.
 const MOMENT: Duration = Duration::from_millis(2);
 /// How files are merged.
 const OPTIONS: CompactOptions = CompactOptions::new(Effort::Thrifty);
 
-/// The running upkeep. It begins nothing new once dropped.
+/// The running upkeep. Dropping it prevents further work.
 pub struct Upkeep {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
 impl Upkeep {
-    /// Starts a thread of low urgency; `busy` says when it is best left waiting.
+    /// Starts a thread of low urgency. `busy` says when its work should wait.
     pub fn start(lake: Lake, busy: impl Fn() -> bool + Send + 'static) -> std::io::Result<Upkeep> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
@@ -44,7 +44,7 @@ impl Upkeep {
 
 impl Drop for Upkeep {
     fn drop(&mut self) {
-        // What is half merged is not waited for: the next writer removes it.
+        // Do not wait for a merge in progress. The next writer removes its files.
         self.stop.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();
     }
@@ -54,7 +54,7 @@ fn run(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
     let mut seen = None;
     let mut last = Instant::now();
     let mut failures = 0;
-    // A file that cannot be read is tried again and reported at intervals: somebody may have repaired it.
+    // An unreadable file is tried again and reported at intervals, because somebody may have repaired it.
     let (mut compaction, mut begun) = (Compaction::new(OPTIONS), Instant::now());
     while !stop.load(Ordering::Relaxed) {
         let state = |lake: &Lake| {
@@ -90,7 +90,7 @@ fn delay(failures: u32) -> Duration {
     }
 }
 
-/// Reads ahead what the first requests would have to wait for.
+/// Reads ahead the data that the first requests would have to wait for.
 fn warm(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
     let begun = Instant::now();
     let go_on = || {
@@ -112,7 +112,7 @@ fn warm(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
     }
 }
 
-/// Drops caches of files and snapshots that newer ones have replaced.
+/// Drops caches of replaced files and snapshots.
 fn release(lake: &Lake) {
     lake.release();
     let kept = lake.memory();
@@ -120,7 +120,7 @@ fn release(lake: &Lake) {
     tracing::debug!(bytes, files, people, rows, "kept in memory");
 }
 
-/// One pass: merges what is overdue, then removes what has expired.
+/// One pass: merges files if necessary, then removes expired ones.
 fn tidy(lake: &Lake, compaction: &mut Compaction, stop: &AtomicBool) -> Result<(), LakeError> {
     loop {
         let mut writer = lake.writer()?;

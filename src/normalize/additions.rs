@@ -1,4 +1,4 @@
-//! What rules make: resources, and additions to records.
+//! The results of rules: resources, and additions to records.
 
 use std::collections::HashMap;
 
@@ -6,27 +6,27 @@ use super::record::SourceId;
 use super::report::Rule;
 use crate::fhir::TypeId;
 
-/// A resource that a rule makes. The text is whole (id, tags, Provenance's references) except `meta.versionId` and
-/// `meta.lastUpdated`.
+/// A resource that a rule generates. The text is complete (id, tags, Provenance's references) except `meta.versionId`
+/// and `meta.lastUpdated`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generated {
-    /// The rule that made it; a Provenance names the rule it belongs to.
+    /// The rule that generated it. A Provenance has the rule of its target.
     pub rule: Rule,
-    /// Its type.
+    /// The resource's type.
     pub resource_type: TypeId,
-    /// Its id.
+    /// The resource's id.
     pub id: String,
-    /// The owner of the claim it was made from.
+    /// The owner of the claim from which it was made.
     pub source: SourceId,
     /// Compact JSON.
     pub json: String,
 }
 
-/// Something a rule adds to a source's record, marked so that [`form`](super::form) knows it again: an item of a list,
-/// or a property.
+/// An addition of a rule to a source's record: an item of a list, or a property. A mark lets [`form`](super::form)
+/// recognize it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addition {
-    /// The element of the root, such as `supportingInformation` or `extension`; a list.
+    /// The element of the root, such as `supportingInformation` or `extension`. It is a list.
     pub element: &'static str,
     /// The item, as compact JSON.
     pub json: String,

@@ -1,19 +1,19 @@
-//! The questions of rules to a terminology.
+//! The terminology lookups of rules.
 
 use std::borrow::Cow;
 
 use crate::terminology::Terminology;
 
-/// A code with its name.
+/// A code with its display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Concept<'c> {
     /// The code.
     pub code: Cow<'c, str>,
-    /// Its display.
+    /// The code's display.
     pub display: Option<Cow<'c, str>>,
 }
 
-/// A terminology, as far as rules need it. Systems are canonical URLs.
+/// The parts of a terminology that rules need. Systems are canonical URLs.
 pub trait Codes: Sync {
     /// The display of a code.
     fn display(&self, system: &str, code: &str) -> Option<Cow<'_, str>>;
@@ -21,14 +21,14 @@ pub trait Codes: Sync {
     /// The RxNorm concept of an NDC of 11 digits.
     fn rxnorm(&self, ndc: &str) -> Option<Concept<'_>>;
 
-    /// The RxNorm codes of the ingredients of an NDC of 11 digits, in order; empty where they are not known.
+    /// The RxNorm codes of the ingredients of an NDC of 11 digits, in order. Empty if they are unknown.
     fn ingredients(&self, ndc: &str) -> Vec<String>;
 
     /// Whether an NDC of 11 digits is known.
     fn knows_ndc(&self, ndc: &str) -> bool;
 }
 
-/// A terminology that knows nothing.
+/// A terminology without any codes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoCodes;
 

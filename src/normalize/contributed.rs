@@ -1,5 +1,5 @@
 //! Writes contributions of other records. The record is [bare](super::marks::bare): it has only its source's content.
-//! Contributions follow the rest of their object, so they have the same position in each run.
+//! Contributions come last in their object, so they have the same position in each run.
 
 use crate::columns::json::{Edits, Value};
 
@@ -15,7 +15,7 @@ pub(super) fn add_items(root: Value<'_>, element: &str, items: &[impl AsRef<str>
             items.iter().for_each(|item| edits.push(list, item.as_ref()));
             return true;
         }
-        // An empty list would come back in another place.
+        // An empty list would come back in another position.
         Some(list) => edits.omit(list),
         None => {}
     }
@@ -24,7 +24,7 @@ pub(super) fn add_items(root: Value<'_>, element: &str, items: &[impl AsRef<str>
     true
 }
 
-/// Adds an extension to an object, whose list of extensions is given.
+/// Adds an extension to an object with this list of extensions.
 pub(super) fn add_extension(object: Value<'_>, extensions: Option<Value<'_>>, json: &str, edits: &mut Edits) {
     match extensions.filter(Value::is_array) {
         Some(list) => edits.push(list, json),

@@ -35,7 +35,7 @@ impl fmt::Debug for Knowledge {
 pub struct NewestKnowledge(Arc<dyn Fn() -> Knowledge + Send + Sync>);
 
 impl NewestKnowledge {
-    /// What a function gives.
+    /// Knowledge from a function.
     pub fn new(newest: impl Fn() -> Knowledge + Send + Sync + 'static) -> NewestKnowledge {
         NewestKnowledge(Arc::new(newest))
     }

@@ -17,16 +17,16 @@ use super::report::Rule;
 use crate::columns::json::{Edits, Value, push_quoted};
 use crate::fhir::reference::Reference;
 
-/// On what other records contributed: the rule that did it.
+/// On contributions of other records: the rule.
 const NORMALIZED: &str = "/StructureDefinition/normalized";
-/// On a Coding or Quantity that is no list's item, and was changed: the source's own.
+/// On a changed Coding or Quantity outside a list: the source's own value.
 pub(super) const SOURCE_CODING: &str = "/StructureDefinition/source-coding";
-/// On a Reference that led to a contained resource, or beside the text of one that leads to another source's: the
-/// source's own.
+/// On a Reference that led to a contained resource, or beside the text of a Reference to another source's: the source's
+/// own text.
 pub(super) const SOURCE_REFERENCE: &str = "/StructureDefinition/source-reference";
-/// On a contributed value: the resource or the source that it is from.
+/// On a contributed value: the resource or the source from which it is.
 const KNOWN_FROM: &str = "/StructureDefinition/known-from";
-/// On a Reference that led nowhere in several syncs, beside R4's data-absent-reason.
+/// On a Reference without a target in several syncs, beside R4's data-absent-reason.
 pub(super) const DANGLING: &str = "/StructureDefinition/dangling";
 
 /// R4's data-absent-reason extension.
@@ -35,7 +35,7 @@ pub(super) const DATA_ABSENT_REASON: &str = "http://hl7.org/fhir/StructureDefini
 /// The placeholder for an element that R4 requires and the source left out.
 pub const PLACEHOLDER: &str = "Undefined by source";
 
-/// The tag that names the authorization a record is had by.
+/// The tag with the authorization from which a record was fetched.
 const AUTHORIZATION_TAG: &str = "/PatientAccessTokenId";
 
 /// The prefix of our extensions' URLs in one record. The systems of the record's own tags have the same prefix, which
@@ -43,17 +43,17 @@ const AUTHORIZATION_TAG: &str = "/PatientAccessTokenId";
 pub(super) struct Base<'b> {
     record: Value<'b>,
     source: Option<&'b Source>,
-    /// `None` if no tag says it.
+    /// `None` if no tag shows it.
     own: OnceCell<Option<String>>,
 }
 
 impl<'b> Base<'b> {
-    /// That of a record.
+    /// The prefix of a record.
     pub(super) fn of(record: &Record<'b>, sources: &'b [Source]) -> Base<'b> {
         Base::new(record.json, sources.get(record.source.0 as usize))
     }
 
-    /// That of a value of a source.
+    /// The origin of a source's value.
     pub(super) fn new(record: Value<'b>, source: Option<&'b Source>) -> Base<'b> {
         Base {
             record,
@@ -100,7 +100,7 @@ impl<'b> Base<'b> {
         quoted(&format!("{}{name}", self.get()))
     }
 
-    /// The extension that says a rule contributed a value.
+    /// The extension that marks a value as contributed by a rule.
     pub(super) fn mark(&self, rule: Rule) -> String {
         format!(r#"{{"url":{},"valueCode":"{}"}}"#, self.url(NORMALIZED), rule.name())
     }
@@ -114,7 +114,7 @@ impl<'b> Base<'b> {
         Cow::Owned(json.replace(&current, &self.url(NORMALIZED)))
     }
 
-    /// The extensions that say which rule contributed a value, and where it is from, without brackets.
+    /// The extensions with the rule and the origin of a contributed value, without brackets.
     pub(super) fn marks(&self, rule: Rule, origin: &Origin<'_>) -> String {
         let from = match origin {
             Origin::Resource(reference) => format!(r#"{{"reference":{}}}"#, quoted(reference)),
@@ -128,19 +128,19 @@ impl<'b> Base<'b> {
         format!(r#"{},{{"url":{url},"valueReference":{from}}}"#, self.mark(rule))
     }
 
-    /// The property that stands beside a contributed primitive.
+    /// The property beside a contributed primitive.
     pub(super) fn beside(&self, rule: Rule, origin: &Origin<'_>) -> String {
         format!(r#"{{"extension":[{}]}}"#, self.marks(rule, origin))
     }
 
-    /// The extension that keeps the text of a reference as its source wrote it.
+    /// The extension with the source's own text of a reference.
     pub(super) fn source_reference(&self, text: &str) -> String {
         let (url, text) = (self.url(SOURCE_REFERENCE), quoted(text));
         format!(r#"{{"url":{url},"valueReference":{{"reference":{text}}}}}"#)
     }
 
-    /// Whether an object or an item was contributed. An extension that has a value is marked in that, as it may not
-    /// have both.
+    /// Whether an object or an item was contributed. An extension with a value is marked inside the value, because it
+    /// may not have both.
     fn is_marked(&self, value: Value<'_>) -> bool {
         let says_so = |extensions: Value<'_>| extensions.items().any(|each| self.has(each, NORMALIZED));
         if value.get("extension").is_some_and(says_so) {
@@ -167,21 +167,21 @@ impl<'b> Base<'b> {
     }
 }
 
-/// Whether an extension is one that normalization writes, here or at another service.
+/// Whether an extension has a name that normalization uses, here or at another service.
 pub(super) fn is_named_as_ours(extension: Value<'_>) -> bool {
     const OURS: [&str; 5] = [NORMALIZED, SOURCE_CODING, SOURCE_REFERENCE, KNOWN_FROM, DANGLING];
     let url = extension.get_str("url");
     url.is_some_and(|url| OURS.iter().any(|name| url.ends_with(name)))
 }
 
-/// Whether the text of a record holds a mark at all.
+/// Whether the text of a record has any mark.
 fn may_stand_in(record: Value<'_>) -> bool {
     static FINDER: OnceLock<memmem::Finder<'static>> = OnceLock::new();
     let finder = FINDER.get_or_init(|| memmem::Finder::new(NORMALIZED));
     finder.find(record.raw().as_bytes()).is_some()
 }
 
-/// Where a contributed value is from.
+/// The origin of a contributed value.
 pub(super) enum Origin<'o> {
     /// A resource, as `Type/id`.
     Resource(&'o str),
@@ -222,7 +222,7 @@ fn take_out(object: Value<'_>, base: &Base<'_>, edits: &mut Edits) {
     }
 }
 
-/// Takes contributed items out of a list. Returns whether nothing is left.
+/// Removes contributed items from a list. Returns whether the list is then empty.
 fn is_emptied(list: Value<'_>, base: &Base<'_>, edits: &mut Edits) -> bool {
     let (mut left, mut gone) = (0, 0);
     for item in list.items() {

@@ -1,4 +1,4 @@
-//! Normalization: turns what a source sends into what an application can use.
+//! Normalization: turns a source's records into records that an application can use.
 //!
 //! Decides which resources are generated from the records of one consent, and how a record's codes, references and
 //! missing elements are written. It is pure: it reads records in the form in which they will be stored and returns

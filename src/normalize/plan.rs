@@ -14,7 +14,7 @@ use crate::columns::json::{Edits, Tape, write_compact};
 /// How a record is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rewrite {
-    /// As it is.
+    /// The record is unchanged.
     Unchanged,
     /// With edits of its own text.
     Edited,
@@ -27,7 +27,7 @@ pub enum Rewrite {
 pub struct Plan {
     /// Resources to store beside the records, in order of type and id.
     pub generated: Vec<Generated>,
-    /// What records gain.
+    /// The gains of records.
     pub additions: Additions,
     pub(super) form: form::Facts,
     pub(super) links: links::Facts,
@@ -35,8 +35,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Writes to `out` the text that takes a record's place. Returns whether there is one: `false` if the record stays
-    /// as it is.
+    /// Writes the record's new text to `out`. Returns `false` if the record is unchanged.
     pub fn rewrite(
         &self,
         record: &Record<'_>,
@@ -82,7 +81,7 @@ impl Plan {
         };
         self.edit(&Record { json, ..*record }, &base, codes, edits, &mut anew);
         write_compact(json, out, edits);
-        // They are edits of the other text.
+        // These are edits of the other text.
         edits.clear();
         let is_changed = *out != compact(record.json, edits).into_bytes();
         if !is_changed {
@@ -93,7 +92,7 @@ impl Plan {
         if is_changed { Rewrite::Anew } else { Rewrite::Unchanged }
     }
 
-    /// The edits of a record that has nothing of others.
+    /// The edits of a record without contributions.
     fn edit(&self, record: &Record<'_>, base: &Base<'_>, codes: &dyn Codes, edits: &mut Edits, report: &mut Report) {
         // Most plans add nothing, and a key costs an allocation.
         let additions = if self.additions.is_empty() {

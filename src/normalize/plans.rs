@@ -1,10 +1,10 @@
-//! The questions of rules to a table of health plans.
+//! The plan lookups of rules.
 
 use crate::plans::PlanTables;
 
 pub use crate::plans::{Area, Contact, Plan as PlanFacts, Premium};
 
-/// A table of Medicare Advantage plans, as far as rules need it.
+/// The parts of a table of Medicare Advantage plans that rules need.
 pub trait Plans: Sync {
     /// A plan by CMS's contract, plan and segment and the calendar year. Unknown parts are left out.
     fn plan(&self, contract: &str, plan: Option<&str>, segment: Option<&str>, year: Option<i32>) -> Option<PlanFacts>;
@@ -21,7 +21,7 @@ impl Plans for NoPlans {
 }
 
 impl Plans for PlanTables {
-    /// Plans change from year to year, so nothing is said of a Coverage that tells no year.
+    /// Plans change from year to year, so a Coverage without a year has no plan.
     fn plan(&self, contract: &str, plan: Option<&str>, segment: Option<&str>, year: Option<i32>) -> Option<PlanFacts> {
         self.find(contract, plan, segment, year?)
     }

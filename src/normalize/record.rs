@@ -6,19 +6,19 @@ use crate::fhir::TypeId;
 /// One patient authorization of the consent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The patient authorization; empty for an import.
+    /// The patient authorization. Empty for an import.
     pub authorization: String,
-    /// The endpoint of the directory; empty for an import.
+    /// The endpoint of the directory. Empty for an import.
     pub endpoint: String,
-    /// The source's FHIR base with a trailing slash; empty for an import.
+    /// The source's FHIR base with a trailing slash. Empty for an import.
     pub fhir_base: String,
     /// The prefix of our tags' systems, without a trailing slash.
     pub tag_system_base: String,
-    /// The tags that every record of the source carries, as JSON objects.
+    /// The tags of every record of the source, as JSON objects.
     pub tags: Vec<String>,
 }
 
-/// A source's place in the list of sources.
+/// A source's index in the list of sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId(pub u32);
 
@@ -26,11 +26,11 @@ pub struct SourceId(pub u32);
 /// tags.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'t> {
-    /// Its resource type.
+    /// The record's resource type.
     pub resource_type: TypeId,
-    /// Its id in the lake.
+    /// The record's id in the lake.
     pub id: &'t str,
-    /// Where it comes from.
+    /// The record's source.
     pub source: SourceId,
     /// The whole resource.
     pub json: Value<'t>,

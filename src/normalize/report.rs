@@ -23,16 +23,16 @@ pub enum Rule {
     Displays,
     /// Codes of another system beside the source's.
     Mappings,
-    /// References that become relative, and their displays.
+    /// References that became relative, and their displays.
     References,
-    /// What another source knows of the same practitioner, organization or location.
+    /// Facts of another source about the same practitioner, organization or location.
     Knowledge,
     /// Placeholders for required elements.
     Required,
 }
 
 impl Rule {
-    /// The rules that make resources.
+    /// The rules that generate resources.
     pub const GENERATING: [Rule; 5] = [
         Rule::MedicationRequest,
         Rule::Encounter,
@@ -67,9 +67,9 @@ pub struct Counts {
     pub made: u64,
     /// Elements changed in a source's records.
     pub changed: u64,
-    /// What the rule found and left unchanged (for example a code that does not fit its system).
+    /// Findings that the rule left unchanged (for example a code that does not fit its system).
     pub left: u64,
-    /// References that lead nowhere.
+    /// References without a target.
     pub dangling: u64,
 }
 
@@ -84,7 +84,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// The counts of a rule, to add to.
+    /// The counts of a rule, for adding.
     pub fn of(&mut self, rule: Rule) -> &mut Counts {
         self.rules.entry(rule).or_default()
     }
@@ -105,7 +105,7 @@ impl Report {
         rules.collect::<Vec<_>>().join("; ")
     }
 
-    /// Adds the counts of another.
+    /// Adds the counts of another report.
     pub fn add(&mut self, other: &Report) {
         for (rule, counts) in &other.rules {
             let sum = self.of(*rule);

@@ -1,4 +1,4 @@
-//! What decisions depend on besides the records.
+//! The inputs of decisions besides the records.
 
 use super::codes::Codes;
 use super::plans::Plans;
@@ -14,6 +14,6 @@ pub struct Settings<'s> {
     pub plans: &'s dyn Plans,
     /// The day on which the records are normalized.
     pub today: Day,
-    /// The id of a generated resource: of a source, a resource type, and a seed made of the rule and the source's ids.
+    /// The id of a generated resource, from its source, its resource type, and a seed of the rule and the source's ids.
     pub ids: &'s dyn Fn(&Source, &str, &str) -> String,
 }

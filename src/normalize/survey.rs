@@ -19,7 +19,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Reads a record. Generated resources of earlier runs must not be passed: they are generated again.
+    /// Reads a record. The caller must not pass generated resources of earlier runs, because they are generated again.
     pub fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
         let base = Base::of(record, settings.sources);
         let Some(bare) = marks::bare(record.json, &base) else {
@@ -37,14 +37,13 @@ impl Survey {
         self.links.see(record, settings);
     }
 
-    /// Returns which source is synced, and how often its references led nowhere before: what
-    /// [`Report::dangling`](super::Report::dangling) said after its sync before. References of other sources are not
-    /// counted on.
+    /// Sets the synced source, and the earlier counts of its missing targets:
+    /// [`Report::dangling`](super::Report::dangling) of its previous sync. References of other sources are not counted.
     pub fn recall(&mut self, source: SourceId, dangling: BTreeMap<u64, u32>) {
         self.links.recall(source, dangling);
     }
 
-    /// Decides. The result does not depend on the order in which records were seen.
+    /// Makes the plan. It does not depend on the order in which records were seen.
     pub fn decide(self, settings: &Settings<'_>) -> Plan {
         let (generated, additions) = self.claims.decide(settings);
         let sources: Arc<[Source]> = settings.sources.into();

@@ -1,4 +1,4 @@
-//! Walks over a record and stops where rules have something to do.
+//! Walks over a record and stops where rules have work.
 //!
 //! R4's table defines elements. Each type has a compiled selection of the properties that are, or contain, a code, a
 //! reference or a required element. All others are skipped. Extensions are visited in resources, backbones, data types
@@ -11,7 +11,7 @@ use crate::columns::json::Value;
 use crate::fhir::name_table::NameTable;
 use crate::fhir::{Element, Kind, TypeId, facts};
 
-/// What a rule does at the places of a record.
+/// The work of a rule at the places of a record.
 pub(super) trait Visit<'t> {
     /// A CodeableConcept.
     fn concept(&mut self, _: Value<'t>) {}
@@ -19,13 +19,13 @@ pub(super) trait Visit<'t> {
     /// A list of Codings that is not a CodeableConcept's.
     fn codings(&mut self, _: Value<'t>) {}
 
-    /// A Coding that is no list's.
+    /// A Coding outside a list.
     fn coding(&mut self, _: Value<'t>) {}
 
     /// A Quantity.
     fn quantity(&mut self, _: Value<'t>) {}
 
-    /// A Reference, and the types that it may lead to, none meaning any.
+    /// A Reference, and its possible target types. An empty list means any type.
     fn reference(&mut self, _: Value<'t>, _: &'static [TypeId]) {}
 
     /// An object without some required elements: those of [`required`] whose bit is not set.
@@ -48,14 +48,14 @@ pub(super) fn required(ty: TypeId) -> &'static [&'static Element] {
     &Shapes::get().shapes[ty.index()].required
 }
 
-/// The type that a resource says it is.
+/// The type that a resource states.
 pub(super) fn resource_type(resource: Value<'_>) -> Option<TypeId> {
     let ty = facts().lookup(&resource.get_str("resourceType")?)?;
     let def = facts().get(ty);
     (def.kind == Kind::Resource && !def.is_abstract).then_some(ty)
 }
 
-/// Whether a property says something: `null`, `""`, `[]` and `{}` do not.
+/// Whether a property has content. `null`, `""`, `[]` and `{}` have none.
 pub(super) fn is_present(value: Value<'_>) -> bool {
     value.raw().len() > 2 && !value.is_null() && (value.is_string() || !is_hollow(value)) || value.number().is_some()
 }
@@ -73,9 +73,9 @@ enum Step {
     Quantity,
     Reference,
     Extension,
-    /// Its type contains elements that rules look at.
+    /// Its type contains elements for rules.
     Within(TypeId),
-    /// A resource, which says its type itself.
+    /// A resource, which states its type itself.
     Resource,
 }
 
@@ -83,7 +83,7 @@ enum Step {
 struct Property {
     step: Step,
     targets: &'static [TypeId],
-    /// The bit of a required element. Otherwise none.
+    /// The bit of a required element. 0 for other elements.
     bit: u64,
 }
 
@@ -114,8 +114,8 @@ impl Shapes {
     fn compile() -> Shapes {
         let facts = facts();
         let mut steps: Vec<Step> = facts.types().map(own_step).collect();
-        // A type matters to rules if one of its elements does. Repeated until nothing changes, because types contain
-        // themselves.
+        // A type matters to rules if one of its elements does. This repeats until nothing changes, because types
+        // contain themselves.
         loop {
             let mut changed = false;
             for ty in facts.types().filter(|ty| !is_primitive(*ty)) {
@@ -137,7 +137,7 @@ fn is_primitive(ty: TypeId) -> bool {
     matches!(facts().get(ty).kind, Kind::Primitive(_))
 }
 
-/// What a type is by itself.
+/// The step of a type, regardless of its elements.
 fn own_step(ty: TypeId) -> Step {
     let facts = facts();
     let is_a = |name: &str| facts.lookup(name).is_some_and(|ancestor| facts.is_a(ty, ancestor));
@@ -175,7 +175,7 @@ impl Shape {
         let def = facts.get(ty);
         let mut shape = Shape::default();
         let mut properties: Vec<(&'static str, Property)> = Vec::new();
-        // The URL of an extension has no placeholder, and without it an extension says nothing.
+        // The URL of an extension has no placeholder. Without it an extension has no meaning.
         let is_required = |element: &Element| element.min > 0 && def.name != "Extension";
         for element in &def.elements {
             let bit = if is_required(element) {
@@ -186,7 +186,7 @@ impl Shape {
             };
             shape.all |= bit;
             for ty in &element.types {
-                // Tags are labels, ours among them.
+                // Tags are labels, including ours.
                 let is_tag = def.name == "Meta" && element.name == "tag";
                 let step = if is_tag { Step::Skip } else { steps[ty.index()] };
                 if step == Step::Skip && bit == 0 {
@@ -289,7 +289,7 @@ impl<'t, V: Visit<'t>> Walk<'_, V> {
     }
 }
 
-/// Types that the walk names itself.
+/// Types that the code of the walk names.
 struct Types {
     identifier: TypeId,
     extension: TypeId,

@@ -1,12 +1,12 @@
-//! The input of an operator that has one.
+//! The input of an operator with one child.
 
 use std::sync::Arc;
 
 use datafusion::common::{Result, internal_err};
 use datafusion::physical_plan::ExecutionPlan;
 
-/// The only one of the children that DataFusion gives to an operator. Another number of them is a fault of a planner's
-/// rule, and the error names the operator.
+/// The only child that DataFusion gives to an operator. Another number of children is a fault of a planner's rule, and
+/// the error names the operator.
 pub fn only_child(operator: &str, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
     match (children.pop(), children.is_empty()) {
         (Some(child), true) => Ok(child),

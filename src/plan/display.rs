@@ -15,7 +15,7 @@ pub fn plan_text(plan: &dyn ExecutionPlan) -> String {
     operators(&text).map(without_keys).collect()
 }
 
-/// A plan's text, an operator at a time. A sort's filter may hold line breaks; its metrics end the operator.
+/// A plan's text, one operator at a time. A sort's filter may hold line breaks. Its metrics end the operator.
 fn operators(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let line = text.find('\n').map_or(text.len(), |at| at + 1);
@@ -44,13 +44,13 @@ impl fmt::Display for Planned {
     }
 }
 
-/// A line of a plan without the dynamic filter of a sort: that holds keys of records, which readers of the plan may not
-/// be allowed to see.
+/// A line of a plan without the dynamic filter of a sort. The filter holds keys of records, which readers of the plan
+/// may not be allowed to see.
 fn without_keys(line: &str) -> Cow<'_, str> {
     let Some((plan, rest)) = line.split_once(FILTER).filter(|_| is_sort(line)) else {
         return Cow::Borrowed(line);
     };
-    // Keys may hold any text, metrics hold none of it.
+    // Keys may hold any text, but metrics hold no such text.
     match rest.rsplit_once(METRICS) {
         Some((_, metrics)) => Cow::Owned(format!("{plan}, metrics=[{metrics}")),
         None => Cow::Owned(format!("{plan}\n")),

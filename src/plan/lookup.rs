@@ -1,4 +1,4 @@
-//! Rows that are looked up rather than scanned, as the leaf of a plan.
+//! Rows that are looked up without a scan, as the leaf of a plan.
 
 use std::any::Any;
 use std::fmt;
@@ -31,7 +31,7 @@ pub trait Lookup: Any + fmt::Debug + Send + Sync {
     fn rows(&self) -> Result<RecordBatch>;
 }
 
-/// Gives out the rows of a lookup as one batch.
+/// Yields the rows of a lookup as one batch.
 #[derive(Debug)]
 pub struct LookupExec {
     lookup: Arc<dyn Lookup>,
@@ -55,7 +55,7 @@ impl LookupExec {
         }
     }
 
-    /// What is looked up.
+    /// The lookup that it runs.
     pub fn lookup(&self) -> &dyn Lookup {
         self.lookup.as_ref()
     }

@@ -2,7 +2,7 @@
 //! threads and the memory that plans share.
 //!
 //! It knows tables of `lake::scan` and ids, but neither searches nor views. These add their own operators. The builder
-//! of a plan says what ids mean for a row.
+//! of a plan defines what ids mean for a row.
 
 mod child;
 mod display;

@@ -28,10 +28,10 @@ use super::memory::runtime;
 use super::ordered_limit::Ordered;
 use super::top_k::PushDownTopK;
 
-/// Makes the operators of logical nodes that DataFusion does not have.
+/// Plans logical nodes that DataFusion does not have as operators.
 pub type Operator = Arc<dyn ExtensionPlanner + Send + Sync>;
 
-/// Plans questions of tables, for any number of threads at once. Cloning shares it.
+/// Plans queries of tables, on any number of threads at once. Clones share it.
 #[derive(Clone)]
 pub struct Planner {
     state: Arc<SessionState>,
@@ -41,9 +41,9 @@ pub struct Planner {
 /// A plan, ready to run.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// What is asked, with the filters that scans take over.
+    /// The logical plan, with the filters that scans take over.
     pub logical: LogicalPlan,
-    /// How it is carried out.
+    /// The physical plan.
     pub physical: Arc<dyn ExecutionPlan>,
 }
 
@@ -55,7 +55,7 @@ impl Planner {
         if let Some(partitions) = partitions {
             config = config.with_target_partitions(partitions);
         }
-        // A filter is above its scan and a projection on top: one pass brings both where they belong.
+        // A filter is above its scan and a projection on top, so one pass brings both to their place.
         let options = config.options_mut();
         options.optimizer.max_passes = 1;
         // The scan decides its number of partitions by its rows. Repartitioning the batches would cost more than it
@@ -69,7 +69,7 @@ impl Planner {
             Arc::new(CombinePartialFinalAggregate::new()),
             Arc::new(OutputRequirements::new_remove_mode()),
             Arc::new(PushDownTopK),
-            // Takes what a sort has by now to the scan.
+            // Passes a sort's current bound to the scan.
             Arc::new(FilterPushdown::new_post_optimization()),
         ];
         operators.push(Arc::new(Ordered));
@@ -101,13 +101,13 @@ impl Planner {
         &self.state
     }
 
-    /// What plans run in.
+    /// The context in which plans run.
     pub fn context(&self) -> Arc<TaskContext> {
         self.context.clone()
     }
 }
 
-/// DataFusion's planner with operators of ours.
+/// DataFusion's planner with our operators.
 struct WithOperators(DefaultPhysicalPlanner);
 
 #[async_trait]

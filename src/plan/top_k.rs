@@ -44,7 +44,7 @@ impl PhysicalOptimizerRule for PushDownTopK {
     }
 }
 
-/// A scan that can be told: itself, or as the left side of semi-joins, which keep all of its rows.
+/// The scan that can use this: the plan itself, or the left side of semi-joins.
 fn told(rows: &Arc<dyn ExecutionPlan>, key: &PhysicalSortExpr, fetch: usize) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if let Some(scan) = rows.downcast_ref::<LakeScanExec>() {
         return Ok(Some(Arc::new(scan.with_top_k(key, fetch))));

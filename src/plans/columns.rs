@@ -3,7 +3,7 @@
 use super::publication::{Publication, heading};
 use crate::published::CsvTable;
 
-/// What is kept of a plan or contract beside its id and areas, in the order of the table's columns.
+/// The stored facts of a plan or contract besides its id and areas, in the order of the table's columns.
 pub(super) const FIELDS: [&str; 16] = [
     "name",
     "organization",
@@ -43,7 +43,7 @@ pub(super) mod field {
     pub(in crate::plans) const POSTAL_CODE: usize = 15;
 }
 
-/// The columns of one file, by number.
+/// The columns of one file, by index.
 pub(super) struct Columns {
     pub(super) contract: Option<usize>,
     pub(super) plan: Option<usize>,
@@ -51,9 +51,9 @@ pub(super) struct Columns {
     pub(super) year: Option<usize>,
     pub(super) state: Option<usize>,
     pub(super) county: Option<usize>,
-    /// Says by an asterisk that only employers are offered it.
+    /// The column with an asterisk if only employers offer the plan.
     pub(super) employers: Option<usize>,
-    /// For each field the columns whose texts are joined, and the separator.
+    /// For each field, the columns whose texts are joined, and the separator.
     fields: [(Vec<usize>, &'static str); FIELDS.len()],
 }
 
@@ -71,8 +71,8 @@ impl Columns {
         let one = |found: Option<usize>| (Vec::from_iter(found), " ");
         let marketing = any(&["ORGANIZATION MARKETING NAME"]);
         let plain = any(&["ORGANIZATION NAME"]);
-        // The Landscape of earlier years has the name that members know under the heading that elsewhere is the legal
-        // one.
+        // In earlier years the Landscape has the name that members know under another publication's heading for the
+        // legal name.
         let is_legal = marketing.is_some() || publication == Publication::ServiceArea;
         let (organization, legal) = match is_legal {
             true => (marketing, any(&["LEGAL ENTITY NAME", "CONTRACT NAME"]).or(plain)),

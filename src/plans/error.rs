@@ -1,15 +1,15 @@
-//! Why plans are not taken.
+//! Why plans are refused.
 
 use super::publication::Publication;
 use crate::published::PublishedError;
 
-/// Why plans are not taken.
+/// Why plans are refused.
 #[derive(Debug, thiserror::Error)]
 pub enum PlansError {
-    /// A file cannot be found or read, or a table beside the lake cannot.
+    /// A file, or a table beside the lake, cannot be found or read.
     #[error(transparent)]
     Published(#[from] PublishedError),
-    /// Neither the file nor its name tells the year of its plans.
+    /// Neither the file nor its name states the year of its plans.
     #[error("{name}: neither the file nor its name tells the year of its plans; give it by --year")]
     NoYear {
         /// The file.
@@ -30,32 +30,32 @@ pub enum PlansError {
         /// The file.
         name: String,
     },
-    /// Two files of one command hold the same.
+    /// Two files of one command have the same content.
     #[error("{one} and {other} both hold the {publication} of {year}; load one of them")]
     Twice {
         /// A file.
         one: String,
         /// The other file.
         other: String,
-        /// What they hold.
+        /// The publication.
         publication: Publication,
         /// The year of both.
         year: i32,
     },
-    /// A table has more than is held in memory.
+    /// A table has more rows or text than the limit.
     #[error("{name}: has more than {limit} {what}")]
     TooLarge {
         /// The file.
         name: String,
         /// How many are held.
         limit: usize,
-        /// Of what.
+        /// The counted things.
         what: &'static str,
     },
 }
 
 impl PlansError {
-    /// Whether the input is at fault, not the machine or what was stored before.
+    /// Whether the input is wrong. Otherwise the machine or the stored data is.
     pub fn is_of_input(&self) -> bool {
         match self {
             PlansError::Published(error) => error.is_of_input(),

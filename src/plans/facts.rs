@@ -1,32 +1,32 @@
-//! What is said of a plan.
+//! The facts about a plan.
 
-/// What CMS publishes of a plan of a year.
+/// The facts that CMS publishes about a plan of a year.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Its name.
+    /// The plan's name.
     pub name: Option<String>,
-    /// What other publications of the year call it.
+    /// Its names in other publications of the year.
     pub aliases: Vec<String>,
-    /// Who offers it, by the name that members know.
+    /// The organization that offers it, by the name that members know.
     pub organization: Option<String>,
-    /// Whom that belongs to.
+    /// The organization's parent.
     pub parent: Option<String>,
-    /// What kind of plan it is, such as `HMO`.
+    /// The kind of plan, such as `HMO`.
     pub kind: Option<String>,
-    /// Where it is offered, in order of states and counties.
+    /// Where it is offered, in the order of states and counties.
     pub areas: Vec<Area>,
-    /// What it costs a month.
+    /// Its monthly cost.
     pub premium: Option<Premium>,
-    /// Whom CMS names for the contract.
+    /// CMS's contact for the contract.
     pub contact: Option<Contact>,
 }
 
 /// A state or a county.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Area {
-    /// The postal code of the state, or its name if it is not known.
+    /// The postal code of the state, or its name if the code is unknown.
     pub state: String,
-    /// The county; without one all of the state.
+    /// The county. `None` for the whole state.
     pub county: Option<String>,
 }
 
@@ -51,12 +51,12 @@ pub struct Premium {
     pub part_d: Option<String>,
 }
 
-/// Whom CMS names for a contract.
+/// CMS's contact for a contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contact {
     /// A person's name.
     pub name: Option<String>,
-    /// What the person does.
+    /// The person's function.
     pub title: Option<String>,
     /// A telephone number.
     pub phone: Option<String>,

@@ -1,5 +1,4 @@
-//! `DIR/plans`: tables of plans beside the lake, one for each year and publication, and the list that says which of
-//! them count.
+//! `DIR/plans`: tables of plans beside the lake, one for each year and publication, and the list of the current ones.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,21 +14,21 @@ use super::publication::Publication;
 use super::table::{self, Table};
 use crate::published::{Locked, PublishedError, ReadOnce, Shrink, TableFolder, shrinks};
 
-/// The layout of the folder. A change that an older program would misread raises it.
+/// The layout version of the folder. A change that an older program would misread raises it.
 const LAYOUT: u32 = 1;
 
-/// A table beside the lake, as the list names it.
+/// A table beside the lake, as the list has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableEntry {
     /// The calendar year of its plans.
     pub year: i32,
-    /// The publication it was made of.
+    /// The publication from which it was made.
     pub publication: Publication,
     /// The file's name in the folder.
     pub file: String,
-    /// How many rows it has: plans with their segments, or contracts.
+    /// The number of rows: plans with their segments, or contracts.
     pub plans: u64,
-    /// How many pairs of a row and a state or county it has.
+    /// The number of pairs of a row and a state or county.
     pub areas: u64,
     /// The file's size.
     pub bytes: u64,
@@ -41,7 +40,7 @@ pub struct TableEntry {
     pub loaded: String,
 }
 
-/// Which files count.
+/// The list of current files.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct List {
     layout: u32,
@@ -49,7 +48,7 @@ pub struct List {
     pub tables: Vec<TableEntry>,
 }
 
-/// A table's file, read when somebody asks for it.
+/// A table's file, read at its first use.
 #[derive(Debug)]
 pub(super) struct Stored {
     folder: TableFolder,
@@ -66,12 +65,12 @@ impl Stored {
         self.entry.publication
     }
 
-    /// The table. `None` if its file cannot be read, which is tried again after a while.
+    /// The table. `None` if its file cannot be read. After a while it is tried again.
     pub(super) fn table(&self) -> Option<Arc<Table>> {
         self.table.get(Instant::now(), || read(&self.folder, &self.entry))
     }
 
-    /// Reads the table if that has not been done.
+    /// Reads the table, unless it was read before.
     pub(super) fn read(&self) -> Result<(), PublishedError> {
         self.table.read(|| read(&self.folder, &self.entry))
     }
@@ -82,7 +81,7 @@ impl Stored {
 pub struct Folder(TableFolder);
 
 impl Folder {
-    /// The folder of the lake in `data`. It need not be there.
+    /// The folder of the lake in `data`. It need not exist.
     pub fn new(data: &Path) -> Folder {
         Folder(TableFolder::new(data, "plans"))
     }
@@ -91,14 +90,14 @@ impl Folder {
         &self.0
     }
 
-    /// The list; an empty one without a folder.
+    /// The list. Empty without a folder.
     pub fn list(&self) -> Result<List, PlansError> {
         Ok(list(&self.0)?)
     }
 
-    /// Puts tables beside the lake. Each replaces the one of its year and publication; what else is there stays.
-    /// Without `Shrink::Taken` nothing is stored if a table lacked more than a tenth of the plans of the one that it
-    /// replaces. Returns what was put there.
+    /// Stores tables beside the lake. Each replaces the one of its year and publication. Other tables stay. Without
+    /// `Shrink::Taken` nothing is stored if a table lacks more than a tenth of the plans of the one that it replaces.
+    /// Returns the stored tables.
     pub fn store(&self, loaded: &Loaded, shrink: Shrink) -> Result<Vec<TableEntry>, PlansError> {
         let folder = self.0.lock()?;
         let mut list = self.list()?;
@@ -123,8 +122,8 @@ impl Folder {
         Ok(entries)
     }
 
-    /// Refuses a table that lacks much of the stored one: a file that was cut off at the end of a line looks complete,
-    /// and so does one of two halves. A damaged table may always be replaced.
+    /// Refuses a table that lacks much of the stored one, because a file that was cut off at the end of a line looks
+    /// complete, and so does one of two halves. A damaged table may always be replaced.
     fn compare(&self, entry: &TableEntry, one: &LoadedTable) -> Result<(), PublishedError> {
         let Ok(before) = read(&self.0, entry) else {
             return Ok(());
@@ -159,7 +158,7 @@ impl Folder {
     }
 }
 
-/// The tables of the present list. Those that `before` has are reused.
+/// The tables of the current list. Reuses those that `before` has.
 pub(super) fn stored(folder: &TableFolder, before: &[Arc<Stored>]) -> Result<Vec<Arc<Stored>>, PublishedError> {
     let known: FxHashMap<&str, &Arc<Stored>> = before.iter().map(|one| (one.entry.file.as_str(), one)).collect();
     let tables = list(folder)?.tables.into_iter();

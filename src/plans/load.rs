@@ -12,7 +12,7 @@ use super::states;
 use super::table::{Builder, Table};
 use crate::published::{self, CsvTable, Part, PublishedError, decode, name};
 
-/// A publication of a year that was read.
+/// A loaded publication of a year.
 #[derive(Debug)]
 pub struct LoadedTable {
     /// The calendar year of the plans.
@@ -24,14 +24,14 @@ pub struct LoadedTable {
     pub(super) table: Table,
 }
 
-/// What files hold.
+/// The content of files.
 #[derive(Debug, Default)]
 pub struct Loaded {
     /// By year and publication.
     pub tables: Vec<LoadedTable>,
 }
 
-/// Reads files, folders and archives. `year` is that of plans of which neither a column nor a name tells it.
+/// Reads files, folders and archives. `year` is the year of plans if neither a column nor a name states it.
 pub fn load(paths: &[PathBuf], year: Option<i32>) -> Result<Loaded, PlansError> {
     let parts: Vec<Part<Layout>> = published::find(paths, recognise, LOOKED_FOR)?
         .into_iter()
@@ -132,7 +132,7 @@ struct Row {
 }
 
 impl Row {
-    /// `None` for a row about another kind of contract, or about none: counties without plans have rows too.
+    /// `None` for a row about another kind of contract, or without a contract: counties without plans have rows too.
     fn read(table: &CsvTable<'_>, columns: &Columns) -> Result<Option<Row>, PublishedError> {
         let text = |column: Option<usize>| column.map_or_else(String::new, |column| table.field(column));
         let contract = text(columns.contract).to_ascii_uppercase();
@@ -179,7 +179,7 @@ impl Row {
         };
         let (row, is_new) = builder.row(&self.contract, &self.plan, &self.segment).map_err(full)?;
         if is_new {
-            // The rows of a plan differ in their county alone.
+            // The rows of a plan differ only in their county.
             for number in 0..FIELDS.len() {
                 let text = columns.field(table, number);
                 let text = match number {
@@ -203,7 +203,7 @@ impl Row {
     }
 }
 
-/// The year in the title that stands above the header: the first number of 4 digits that may be one.
+/// The year in the title above the header: the first number of 4 digits that may be a year.
 fn year_of_title(reader: &mut dyn BufRead) -> Option<i32> {
     let head = decode(reader.fill_buf().ok()?).to_uppercase();
     let title = &head[..head.find("CONTRACT ID")?];

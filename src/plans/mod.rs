@@ -1,7 +1,7 @@
 //! Medicare Advantage plans as CMS publishes them: names, organizations, areas, premiums and contacts, by calendar
 //! year.
 //!
-//! Decides which of CMS's files are read, what is stored of them beside the lake, and how a plan is described. Each
+//! Decides which of CMS's files are read, which facts are stored beside the lake, and how a plan is described. Each
 //! publication of a year is a table and is replaced as a whole. An answer combines all tables of the year. Nothing is
 //! fetched.
 

@@ -1,6 +1,6 @@
-//! Amounts as CMS's spreadsheets write them.
+//! Amounts in CMS's spreadsheets.
 
-/// The decimal of `$1,234.00`, `($60.80)`, `-$7.20` or `$-`, which is zero; nothing of `Not Applicable`. An error if
+/// The decimal of `$1,234.00`, `($60.80)`, `-$7.20` or `$-`, which is zero. `None` for `Not Applicable`. An error if
 /// there are digits and no amount.
 pub(super) fn decimal(text: &str) -> Result<Option<String>, ()> {
     let plain: String = text

@@ -1,4 +1,4 @@
-//! Which of CMS's publications a file is, told by its header.
+//! Recognizes CMS's publications by their headers.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use crate::published::header;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Publication {
-    /// The Landscape: one row for each plan, segment and county. To 2024 of Medicare Advantage alone, later of all
+    /// The Landscape: one row for each plan, segment and county. Until 2024 of Medicare Advantage alone, later of all
     /// plans.
     Landscape,
-    /// The Landscape of special needs plans, to 2024.
+    /// The Landscape of special needs plans, until 2024.
     SpecialNeeds,
     /// The report of plans with Part D, to 2024.
     PartD,
-    /// `CPSC_Contract_Info`: one row for each plan, those of employers included.
+    /// `CPSC_Contract_Info`: one row for each plan, including those of employers.
     Contracts,
     /// `MA_Contract_directory`: one row for each contract, with a contact.
     Directory,
@@ -25,16 +25,16 @@ pub enum Publication {
     ServiceArea,
 }
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// A publication that is read.
+    /// A publication that is loaded.
     Read(Publication),
-    /// `CPSC_Enrollment_Info`, which comes in one archive with the contracts and tells nothing of plans.
+    /// `CPSC_Enrollment_Info`, which is in the same archive as the contracts and has no facts about plans.
     Enrollment,
 }
 
-/// The message for a file that is no publication known here.
+/// The message for a file of an unknown publication.
 pub(super) const LOOKED_FOR: &str = "CMS's Landscape of Medicare Advantage plans, of special needs plans and of plans with Part D, \
      CPSC_Contract_Info, MA_Contract_directory and MA_Cnty_SA as CSV, and ZIP archives of these";
 
@@ -51,7 +51,7 @@ impl Publication {
         }
     }
 
-    /// What its rows are.
+    /// The name of its rows.
     pub fn rows(self) -> &'static str {
         match self {
             Publication::Directory | Publication::ServiceArea => "contracts",
@@ -59,7 +59,7 @@ impl Publication {
         }
     }
 
-    /// Whether it comes in several files: by state, and sanctioned plans in one of their own.
+    /// Whether it consists of several files: by state, and with sanctioned plans in their own file.
     pub(super) fn is_in_parts(self) -> bool {
         matches!(
             self,
@@ -80,7 +80,7 @@ pub(super) fn recognise(head: &[u8], _: bool) -> Option<Layout> {
     layout(&header)
 }
 
-/// The layout that has these headings.
+/// The layout with these headings.
 pub(super) fn layout(names: &[String]) -> Option<Layout> {
     let names: Vec<String> = names.iter().map(|name| heading(name)).collect();
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
@@ -114,7 +114,7 @@ pub(super) fn layout(names: &[String]) -> Option<Layout> {
     (area && !has("PLAN ID")).then_some(Layout::Read(Publication::ServiceArea))
 }
 
-/// A heading without what differs from year to year: line breaks, asterisks and the numbers of footnotes.
+/// A heading without the parts that differ from year to year: line breaks, asterisks and the numbers of footnotes.
 pub(super) fn heading(name: &str) -> String {
     let words: Vec<&str> = name
         .split(|c: char| c.is_whitespace() || c == '*')

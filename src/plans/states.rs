@@ -1,4 +1,4 @@
-//! States and territories: postal codes, names, and how many counties there are.
+//! States and territories: postal codes, names, and numbers of counties.
 
 /// Postal code, name, counties and county equivalents. Source: the Census Bureau's list of counties, 2020. For
 /// Connecticut the eight counties before 2022, which CMS uses. Territories without a number have none here.
@@ -61,7 +61,7 @@ const STATES: [(&str, &str, usize); 56] = [
     ("WY", "Wyoming", 23),
 ];
 
-/// The postal code of a state that a file names by code or by name; else the text.
+/// The postal code of a state that a file names by code or by name. Otherwise the text.
 pub(super) fn code(text: &str) -> &str {
     let text = text.trim();
     let named = |state: &&(&'static str, &str, usize)| {
@@ -77,7 +77,7 @@ pub(super) fn name(code: &str) -> Option<&'static str> {
     STATES.iter().find(|state| state.0 == code).map(|state| state.1)
 }
 
-/// Whether so many counties are all of a state.
+/// Whether this many counties are the whole state.
 pub(super) fn is_all(code: &str, counties: usize) -> bool {
     let known = STATES.iter().find(|state| state.0 == code);
     known.is_some_and(|state| state.2 > 0 && counties >= state.2)
@@ -95,7 +95,7 @@ mod tests {
         );
         assert_eq!((code("Washington D.C."), code(" Puerto Rico ")), ("DC", "PR"));
         assert!(is_all("DE", 3) && !is_all("DE", 2) && !is_all("GU", 9) && !is_all("Atlantis", 9));
-        // 3,143 counties and what counts as such, and 78 municipios.
+        // 3,143 counties and county equivalents, and 78 municipios.
         assert_eq!(STATES.iter().map(|state| state.2).sum::<usize>(), 3_143 + 78);
         assert!(STATES.is_sorted());
     }

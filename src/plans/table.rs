@@ -4,9 +4,9 @@
 //! | column | type | |
 //! |---|---|---|
 //! | `contract` | text | `H1234` |
-//! | `plan`, `segment` | text | 3 digits each; null where the publication tells of contracts, or of plans |
-//! | those of `FIELDS` | text | null where nothing is said; amounts are decimals |
-//! | `areas` | list of (`state`, `county`) | `county` is null for all of the state |
+//! | `plan`, `segment` | text | 3 digits each; null if the publication is about contracts, or about plans |
+//! | those of `FIELDS` | text | null if unknown; amounts are decimals |
+//! | `areas` | list of (`state`, `county`) | `county` is null for the whole state |
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -25,15 +25,15 @@ use super::columns::FIELDS;
 
 /// Rows of a record batch.
 const BATCH: usize = 4 << 10;
-/// Plans, areas of them, and bytes of different texts that are held.
+/// The maximum numbers of plans, of their areas, and of bytes of different texts.
 const MAX_ROWS: usize = 1_000_000;
 const MAX_AREAS: usize = 50_000_000;
 const MAX_TEXT: usize = 1 << 30;
 
-/// A limit was reached: which one, and its value.
+/// The exceeded limit and its value.
 type Full = (&'static str, usize);
 
-/// A plan and segment, or a contract. Numbers are indices of texts; 0 means none.
+/// A plan and segment, or a contract. Numbers are indexes of texts. 0 means none.
 #[derive(Clone, Debug)]
 struct Row {
     id: [u32; 3],
@@ -41,7 +41,7 @@ struct Row {
     areas: Vec<(u32, u32)>,
 }
 
-/// A table. Each different text is held once.
+/// A table. Each different text is stored once.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     texts: Vec<Box<str>>,
@@ -69,7 +69,7 @@ impl<'t> Held<'t> {
         self.table.text(self.row.fields[number])
     }
 
-    /// States and counties; no county is all of the state.
+    /// States and counties. No county means the whole state.
     pub(super) fn areas(self) -> impl Iterator<Item = (&'t str, &'t str)> {
         let areas = self.row.areas.iter();
         areas.map(move |(state, county)| (self.table.text(*state), self.table.text(*county)))
@@ -93,7 +93,7 @@ impl Table {
         self.rows.len()
     }
 
-    /// How many pairs of a row and an area there are.
+    /// The number of pairs of a row and an area.
     pub(super) fn areas(&self) -> usize {
         self.rows.iter().map(|row| row.areas.len()).sum()
     }
@@ -118,7 +118,7 @@ impl Table {
     }
 }
 
-/// A table in the making.
+/// A table under construction.
 #[derive(Debug, Default)]
 pub(super) struct Builder {
     numbers: HashMap<Box<str>, u32>,
@@ -129,7 +129,7 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    /// The row with this id; whether it is new.
+    /// The row with this id, and whether it is new.
     pub(super) fn row(&mut self, contract: &str, plan: &str, segment: &str) -> Result<(usize, bool), Full> {
         let id = [self.number(contract)?, self.number(plan)?, self.number(segment)?];
         if let Some(place) = self.places.get(&id) {

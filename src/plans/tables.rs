@@ -1,4 +1,4 @@
-//! What the tables of a year say of a plan, put together.
+//! Combines the facts of a year's tables about a plan.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,11 +14,11 @@ use super::states;
 use super::table::{Held, Table};
 use crate::published::{PublishedError, Watched};
 
-/// The tables beside a lake. What another process loads is noticed within a second.
+/// The tables beside a lake. A load by another process is noticed within a second.
 #[derive(Debug)]
 pub struct PlanTables {
     watched: Watched<Vec<Arc<Stored>>, PublishedError>,
-    /// Whether tables are read when they are noticed, not when somebody asks for them.
+    /// Whether tables are read when they are noticed, and not at their first use.
     eager: Arc<AtomicBool>,
 }
 
@@ -72,7 +72,7 @@ impl PlanTables {
             if rows.iter().any(|row| !row.plan().is_empty()) {
                 rows.retain(|row| !row.plan().is_empty());
             }
-            // A plan may be offered in a part of the contract's service area only.
+            // A plan may be offered only in a part of the contract's service area.
             let areas = *publication != Publication::ServiceArea || plan.is_none();
             gathered.take(&rows, areas);
         }
@@ -93,14 +93,14 @@ struct Gathered<'t> {
     found: bool,
     fields: [&'t str; FIELDS.len()],
     aliases: Vec<&'t str>,
-    /// Counties by state; an empty one is all of the state.
+    /// Counties by state. An empty list means the whole state.
     areas: BTreeMap<&'t str, Vec<&'t str>>,
 }
 
 impl<'t> Gathered<'t> {
     fn take(&mut self, rows: &[Held<'t>], areas: bool) {
         self.found |= !rows.is_empty();
-        // Segments may differ, above all in their premium. A fact that differs is left out.
+        // Segments may differ, especially in their premium. A fact that differs is left out.
         let common = |number: usize| {
             let mut texts = rows.iter().map(|row| row.field(number));
             let first = texts.next().unwrap_or_default();
@@ -155,7 +155,7 @@ impl<'t> Gathered<'t> {
     }
 }
 
-/// Counties in order; all counties of a state are the state.
+/// Counties in order. All counties of a state become the state.
 fn areas(by_state: BTreeMap<&str, Vec<&str>>) -> Vec<Area> {
     let mut areas = Vec::new();
     for (state, mut counties) in by_state {

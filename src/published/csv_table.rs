@@ -9,13 +9,13 @@ use csv::ByteRecord;
 use super::error::PublishedError;
 use super::lines::decode;
 
-/// The longest record that is read. A quotation mark that nobody closes makes a record of all that follows.
+/// The maximum length of a record. An unclosed quotation mark makes one record of all the following text.
 const MAX_RECORD: u64 = 16 << 20;
 
 /// The rows of a CSV file below its header.
 pub(crate) struct CsvTable<'r> {
     reader: csv::Reader<Bounded<'r>>,
-    /// Up to which byte may be read.
+    /// The position up to which bytes may be read.
     limit: Rc<Cell<u64>>,
     name: &'r str,
     header: Vec<String>,
@@ -24,7 +24,8 @@ pub(crate) struct CsvTable<'r> {
     line: u64,
 }
 
-/// The header in the first lines of a file: the first record for which `is_header` is true, its names in upper case.
+/// The header in the first lines of a file: the first record for which `is_header` is true. Its names are in upper
+/// case.
 pub(crate) fn header(head: &[u8], delimiter: u8, is_header: impl Fn(&[String]) -> bool) -> Option<Vec<String>> {
     let mut builder = csv::ReaderBuilder::new();
     builder.has_headers(false).flexible(true).delimiter(delimiter);
@@ -34,7 +35,7 @@ pub(crate) fn header(head: &[u8], delimiter: u8, is_header: impl Fn(&[String]) -
 }
 
 impl<'r> CsvTable<'r> {
-    /// Reads to the header: the first row for which `is_header` is true, given its names in upper case.
+    /// Reads to the header: the first row for which `is_header` is true. It gets the names in upper case.
     pub(crate) fn new(
         reader: &'r mut dyn BufRead,
         name: &'r str,
@@ -77,12 +78,12 @@ impl<'r> CsvTable<'r> {
         self.header.iter().position(|known| known == name)
     }
 
-    /// The number of the column whose name begins so.
+    /// The index of the column whose name has this beginning.
     pub(crate) fn column_starting(&self, name: &str) -> Option<usize> {
         self.header.iter().position(|known| known.starts_with(name))
     }
 
-    /// Goes to the next row. False at the end.
+    /// Goes to the next row. Returns false at the end.
     pub(crate) fn advance(&mut self) -> Result<bool, PublishedError> {
         let more = self.read()?;
         // Spreadsheets leave empty columns after the last one.
@@ -114,7 +115,7 @@ impl<'r> CsvTable<'r> {
         }
     }
 
-    /// A field of the row, without spaces around.
+    /// A field of the row, without surrounding spaces.
     pub(crate) fn field(&self, column: usize) -> String {
         let field = self.record.get(column).unwrap_or_default();
         decode(field).trim().to_string()
@@ -161,7 +162,7 @@ fn names(record: &ByteRecord) -> Vec<String> {
 }
 
 /// A file without carriage returns, up to a byte that moves with the records. With carriage returns the CSV reader
-/// counts a line only when it reads the next one.
+/// would count a line only when it reads the next one.
 struct Bounded<'r> {
     inner: &'r mut dyn BufRead,
     read: u64,

@@ -1,9 +1,9 @@
-//! Why a publisher's file, or a table beside the lake, is not taken.
+//! Why a publisher's file, or a table beside the lake, is refused.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a publisher's file, or a table beside the lake, is not taken.
+/// Why a publisher's file, or a table beside the lake, is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishedError {
     /// The folder or a file in it cannot be read.
@@ -11,7 +11,7 @@ pub enum PublishedError {
     Unreadable {
         /// The folder or file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// No publisher's layout fits the file.
@@ -19,15 +19,15 @@ pub enum PublishedError {
     Unrecognised {
         /// The file, or the file in an archive.
         name: String,
-        /// The layouts that are known.
+        /// The known layouts.
         looked_for: &'static str,
     },
-    /// An archive is damaged, or of a kind that is not read.
+    /// An archive is damaged or of an unsupported kind.
     #[error("{name}: the archive cannot be read: {reason}")]
     Archive {
         /// The archive.
         name: String,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// A line of a publisher's file does not have the layout of the others.
@@ -37,10 +37,10 @@ pub enum PublishedError {
         name: String,
         /// The line, from 1.
         line: u64,
-        /// What was expected there.
+        /// The expected content.
         expected: String,
     },
-    /// A load would take much away from a table.
+    /// A load would remove much of a table.
     #[error(
         "{table}: {lost} of the {before} {what} that are loaded are not in what is given, which has {after}; is a file cut off or \
          missing? With --replace it is taken all the same"
@@ -48,47 +48,47 @@ pub enum PublishedError {
     Shrinks {
         /// The table.
         table: String,
-        /// What is counted.
+        /// The counted things.
         what: &'static str,
-        /// How many there are.
+        /// Their number before.
         before: u64,
-        /// How many there would be.
+        /// Their number after.
         after: u64,
         /// How many existing ones would be removed.
         lost: u64,
     },
-    /// A file beside the lake is not as it was written.
+    /// A file beside the lake has changed since it was written.
     #[error("{}: {reason}; load the {kind} again", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         reason: String,
-        /// What the folder keeps.
+        /// The kind of tables in the folder.
         kind: &'static str,
     },
-    /// A file beside the lake was written by a program with another layout.
+    /// A program with another layout wrote a file beside the lake.
     #[error("{}: has layout {found}, this program reads layout {known}", path.display())]
     Layout {
         /// The file.
         path: PathBuf,
-        /// The layout it has.
+        /// The layout version of the file.
         found: u32,
-        /// The layout that is read.
+        /// The layout version that this program reads.
         known: u32,
     },
-    /// Another process loads into the same folder.
+    /// Another process is loading into the same folder.
     #[error("{}: another process is loading {kind}; try again when it has ended", path.display())]
     Busy {
         /// The folder.
         path: PathBuf,
-        /// What the folder keeps.
+        /// The kind of tables in the folder.
         kind: &'static str,
     },
 }
 
 impl PublishedError {
-    /// Whether the input is at fault, not the machine or what was stored before.
+    /// Whether the input is wrong. Otherwise the machine or the stored data is.
     pub fn is_of_input(&self) -> bool {
         !matches!(
             self,

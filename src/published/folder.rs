@@ -1,6 +1,6 @@
 //! A folder of tables beside the lake, and the list that names the current ones.
 //!
-//! Files never change. A load writes new files, then replaces the list by a rename, so a reader sees the tables of one
+//! Files never change. A load writes new files, then replaces the list by a rename. So a reader sees the tables of one
 //! list or of the other. Replaced files stay until the next load, so a reader of the earlier list still finds them.
 
 use std::fs::{self, File};
@@ -27,7 +27,7 @@ pub(crate) struct TableFolder {
     kind: &'static str,
 }
 
-/// What tells one list from another without reading it.
+/// Distinguishes lists without reading them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     changed: SystemTime,
@@ -35,31 +35,31 @@ pub(super) struct Stamp {
     inode: u64,
 }
 
-/// A file that was written.
+/// A written file.
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
-    /// Its name in the folder.
+    /// The file's name in the folder.
     pub(crate) file: String,
-    /// Its size.
+    /// The file's size.
     pub(crate) bytes: u64,
-    /// CRC-32 of it.
+    /// The file's CRC-32.
     pub(crate) checksum: u32,
 }
 
-/// A folder that nobody else loads into while this is held.
+/// A folder into which no other process loads while this is held.
 pub(crate) struct Locked<'f> {
     folder: &'f TableFolder,
     _lock: File,
 }
 
-/// The part of each list that tells whether the rest can be read.
+/// The part of each list that shows whether the rest can be read.
 #[derive(Deserialize)]
 struct Layout {
     layout: u32,
 }
 
 impl TableFolder {
-    /// The folder named after what it keeps, in a lake's data folder. It need not be there.
+    /// The folder in a lake's data folder, named after the kind of its tables. It need not exist.
     pub(crate) fn new(data: &Path, kind: &'static str) -> TableFolder {
         TableFolder {
             path: data.join(kind),
@@ -71,7 +71,7 @@ impl TableFolder {
         &self.path
     }
 
-    /// Identifies the present list. `None` without one.
+    /// Identifies the current list. `None` without one.
     pub(super) fn stamp(&self) -> Option<Stamp> {
         let metadata = fs::metadata(self.path.join(LIST)).ok()?;
         Some(Stamp {
@@ -81,7 +81,7 @@ impl TableFolder {
         })
     }
 
-    /// The list, which has to have this layout. `None` without one.
+    /// The list, which must have this layout. `None` without one.
     pub(crate) fn list<L: DeserializeOwned>(&self, known: u32) -> Result<Option<L>, PublishedError> {
         let path = self.path.join(LIST);
         let text = match fs::read(&path) {
@@ -97,7 +97,7 @@ impl TableFolder {
         serde_json::from_slice(&text).map(Some).map_err(damaged)
     }
 
-    /// A file's content, which has to be what was written.
+    /// A file's content. It must have the recorded checksum.
     pub(crate) fn content(&self, file: &str, checksum: u32) -> Result<Bytes, PublishedError> {
         let path = self.path.join(file);
         let content = fs::read(&path).map_err(|source| unreadable(&path, source))?;
@@ -107,7 +107,7 @@ impl TableFolder {
         Ok(Bytes::from(content))
     }
 
-    /// A file is not as it was written.
+    /// The error for a file that has changed since it was written.
     pub(crate) fn damaged(&self, file: &str, reason: String) -> PublishedError {
         PublishedError::Damaged {
             path: self.path.join(file),
@@ -121,7 +121,7 @@ impl TableFolder {
         unreadable(&self.path, io::Error::other(error))
     }
 
-    /// Keeps others from loading at the same time. The folder is made if it is not there.
+    /// Prevents other processes from loading at the same time. Makes the folder if it is missing.
     pub(crate) fn lock(&self) -> Result<Locked<'_>, PublishedError> {
         private::folder(&self.path).map_err(|source| unreadable(&self.path, source))?;
         let path = self.path.join(LOCK);
@@ -186,7 +186,7 @@ impl Locked<'_> {
         self.write(LIST, &text)
     }
 
-    /// Writes a file whole, or not at all.
+    /// Writes a complete file, or none.
     fn write(&self, name: &str, content: &[u8]) -> Result<(), PublishedError> {
         let folder = &self.folder.path;
         let (path, new) = (folder.join(name), folder.join(format!("{name}.new")));
@@ -201,17 +201,17 @@ impl Locked<'_> {
     }
 }
 
-/// Whether a table may be replaced by one that has much less.
+/// Whether a much smaller table may replace a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shrink {
-    /// It may not: the file that is given may be cut off.
+    /// No: the given file may be cut off.
     #[default]
     Refused,
-    /// It may.
+    /// Yes.
     Taken,
 }
 
-/// Whether more than a tenth would be gone.
+/// Whether more than a tenth would be removed.
 pub(crate) fn shrinks(before: u64, lost: u64) -> bool {
     lost.saturating_mul(10) > before
 }
@@ -223,7 +223,7 @@ fn unreadable(path: &Path, source: io::Error) -> PublishedError {
     }
 }
 
-/// The end of a text as part of a file's name.
+/// The end of a text, in a form for file names.
 fn slug(text: &str) -> String {
     let text = text.split_once("://").map_or(text, |(_, behind)| behind);
     let mut slug = String::new();

@@ -5,7 +5,7 @@ use std::io::BufRead;
 
 use super::error::PublishedError;
 
-/// The longest line that is read.
+/// The maximum length of a line.
 const MAX_LINE: u64 = 16 << 20;
 
 /// The lines of a file, without their ends and without a byte order mark.
@@ -28,7 +28,7 @@ impl<'r> Lines<'r> {
         }
     }
 
-    /// Goes to the next line that is not empty. False at the end.
+    /// Goes to the next nonempty line. Returns false at the end.
     pub(crate) fn advance(&mut self) -> Result<bool, PublishedError> {
         loop {
             self.buffer.clear();
@@ -58,7 +58,7 @@ impl<'r> Lines<'r> {
         }
     }
 
-    /// The line that `advance` went to.
+    /// The current line.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -78,9 +78,9 @@ fn trim_end(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Text in UTF-8, or else in Windows-1252.
+/// Decodes UTF-8, otherwise Windows-1252.
 pub(crate) fn decode(bytes: &[u8]) -> Cow<'_, str> {
-    // The characters of 0x80 to 0x9F; five of them are not assigned.
+    // The characters of 0x80 to 0x9F. Five of them are unassigned.
     const HIGH: [char; 32] = [
         '€', '\u{fffd}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{fffd}', 'Ž', '\u{fffd}',
         '\u{fffd}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{fffd}', 'ž', 'Ÿ',
@@ -99,8 +99,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The columns from `start` to before `end`, counted in characters from 0, without spaces around. Those that the line
-/// lacks are empty.
+/// The columns from `start` to before `end`, counted in characters from 0, without surrounding spaces. Columns beyond
+/// the line are empty.
 pub(crate) fn columns(line: &str, start: usize, end: usize) -> &str {
     if line.is_ascii() {
         return line

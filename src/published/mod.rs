@@ -1,8 +1,8 @@
-//! Tables that publishers ship, kept beside the lake: finds and reads the files, and replaces and watches the folder of
-//! tables made from them. The rooms that use this one decide what a table holds.
+//! Tables from publishers, kept beside the lake: finds and reads the files, and replaces and watches the folder of
+//! tables made from them. The rooms that use this one decide the content of a table.
 //!
-//! A file's name decides nothing but a version or a year in it. Text is UTF-8 or otherwise Windows-1252, as CMS, FDA
-//! and NUCC write it. A line that does not fit its file's layout is an error that names it.
+//! A file's name decides only a version or a year. Text is UTF-8 or otherwise Windows-1252, as CMS, FDA and NUCC write
+//! it. A line that does not fit its file's layout is an error that names it.
 
 mod csv_table;
 mod error;

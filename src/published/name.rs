@@ -1,6 +1,6 @@
-//! What a file's name says of the version, where nothing in the file does.
+//! The version in a file's name, for files that do not state it.
 
-/// A date of 8 digits or a year of 4 in the file's own name, or else in the name of the archive that holds it.
+/// A date of 8 digits or a year of 4 in the file's own name, otherwise in the name of the archive that holds it.
 pub(crate) fn version(name: &str) -> Option<String> {
     by_name(name, |digits| match digits.len() {
         8 => Some(digits.to_string()),

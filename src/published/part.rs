@@ -11,14 +11,14 @@ use zip::result::ZipError;
 
 use super::error::PublishedError;
 
-/// Bytes of a file that decide what it is.
+/// The bytes of a file that decide its layout.
 const HEAD: usize = 64 << 10;
-/// Folders in folders that are followed.
+/// The maximum depth of nested folders.
 pub(crate) const MAX_DEPTH: usize = 16;
-/// The largest archive in an archive.
+/// The maximum size of an archive inside an archive.
 const MAX_INNER: u64 = 1 << 30;
 
-/// Tells a layout by the first bytes of a file, and whether they are all of it.
+/// Recognizes a layout by the first bytes of a file. Also gets whether they are all of it.
 pub(crate) type Recognise<L> = fn(&[u8], bool) -> Option<L>;
 
 /// A file of a known layout.
@@ -45,8 +45,8 @@ struct Archive {
     _temporary: Option<TempPath>,
 }
 
-/// The files of known layouts in each of the paths. A file that was named itself has to be one; folders and archives
-/// have to hold one.
+/// The files of known layouts in each of the paths. A file that is named itself must be one. Folders and archives must
+/// contain one.
 pub(crate) fn find<L>(
     paths: &[PathBuf],
     recognise: Recognise<L>,
@@ -159,7 +159,7 @@ fn zipped_parts<L>(
     Ok(())
 }
 
-/// Puts an archive in an archive into a file of its own, which goes with the last part that is in it.
+/// Extracts an archive inside an archive into its own file, which is removed with its last part.
 fn extract(entry: &mut dyn Read, name: String) -> Result<Archive, PublishedError> {
     let mut extract = || -> io::Result<TempPath> {
         let mut file = tempfile::NamedTempFile::new()?;
@@ -206,7 +206,7 @@ impl Archive {
 }
 
 impl<L> Part<L> {
-    /// Hands the file over from its beginning.
+    /// Returns the file, positioned at its beginning.
     pub(crate) fn read<T, E: From<PublishedError>>(
         &self,
         take: impl FnOnce(&mut dyn BufRead) -> Result<T, E>,

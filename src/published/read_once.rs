@@ -1,10 +1,10 @@
-//! A table that is read when somebody first asks for it, and again after a while if that failed.
+//! A table that is read at its first use, and again after a while if that failed.
 
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a table that cannot be read is taken as not given before it is tried again.
+/// How long an unreadable table counts as missing before it is tried again.
 pub(super) const PAUSE: Duration = Duration::from_secs(30);
 
 /// A value that is read at most once, unless reading fails.
@@ -65,10 +65,10 @@ impl<T> ReadOnce<T> {
         }
     }
 
-    /// Reads the value now if that has not been done.
+    /// Reads the value now, unless it was read before.
     pub(crate) fn read<E>(&self, read: impl FnOnce() -> Result<T, E>) -> Result<(), E> {
         if self.value.get().is_none() {
-            // Another thread may have been faster; both have read the same.
+            // Another thread may have been faster. Both have read the same value.
             let _ = self.value.set(Arc::new(read()?));
         }
         Ok(())
@@ -85,7 +85,8 @@ impl<T> ReadOnce<T> {
 mod tests {
     use super::*;
 
-    /// A table that could not be read once, as when files or memory ran short, was not there until the process ended.
+    /// If a table could not be read once, for example because files or memory ran short, it was missing until the
+    /// process ended.
     #[test]
     fn what_failed_is_tried_again_after_a_pause() {
         let (once, now) = (ReadOnce::default(), Instant::now());

@@ -14,8 +14,8 @@ const REFRESH: Duration = Duration::from_secs(1);
 /// Computes a folder's new value from the folder and the former value.
 type Read<T, E> = Box<dyn Fn(&TableFolder, Option<&T>) -> Result<T, E> + Send + Sync>;
 
-/// The value of a folder. A thread reads what another process loads. Until that is read completely, the former value
-/// answers.
+/// The value of a folder. A thread loads the changes of other processes. Until they are read completely, the former
+/// value answers.
 #[derive(Debug)]
 pub(crate) struct Watched<T, E>(Arc<Shared<T, E>>);
 
@@ -30,7 +30,7 @@ struct Shared<T, E> {
 struct Seen {
     /// When the list was looked at.
     at: Instant,
-    /// The list that was read, or that reading was tried of.
+    /// The list that was read, or that could not be read.
     stamp: Option<Stamp>,
     /// The time and message of a failed read.
     failed: Option<(Instant, String)>,
@@ -43,12 +43,12 @@ impl<T, E> std::fmt::Debug for Shared<T, E> {
 }
 
 impl<T: Send + Sync + 'static, E: Display + 'static> Watched<T, E> {
-    /// Reads the folder. The first read returns its errors. Later the former value is kept.
+    /// Reads the folder. The first read returns its errors. Later reads keep the former value.
     pub(crate) fn open(
         folder: TableFolder,
         read: impl Fn(&TableFolder, Option<&T>) -> Result<T, E> + Send + Sync + 'static,
     ) -> Result<Watched<T, E>, E> {
-        // Taken first: a list that comes after it is noticed by its other stamp.
+        // Read the stamp first. A later list has another stamp and is noticed.
         let stamp = folder.stamp();
         let current = read(&folder, None)?;
         Ok(Watched(Arc::new(Shared {
@@ -64,7 +64,7 @@ impl<T: Send + Sync + 'static, E: Display + 'static> Watched<T, E> {
         })))
     }
 
-    /// What the folder holds.
+    /// The current value.
     pub(crate) fn get(&self) -> Arc<T> {
         if self.0.is_due(Instant::now()) && !self.0.reading.swap(true, Ordering::AcqRel) {
             let shared = self.0.clone();
@@ -77,14 +77,14 @@ impl<T: Send + Sync + 'static, E: Display + 'static> Watched<T, E> {
         self.held()
     }
 
-    /// What was read last.
+    /// The value that was read last.
     pub(crate) fn held(&self) -> Arc<T> {
         self.0.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl<T, E: Display> Shared<T, E> {
-    /// Whether there is something to read: looked at once a second. What failed is tried again after a pause.
+    /// Whether there is a change to read. It is checked once a second. A failed read is tried again after a pause.
     fn is_due(&self, now: Instant) -> bool {
         let Ok(mut seen) = self.seen.try_lock() else {
             return false;

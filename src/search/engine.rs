@@ -40,7 +40,7 @@ impl Engine {
         }
     }
 
-    /// The same with code systems and value sets that `:in`, `:not-in`, `:below` and `:above` may speak of.
+    /// The same with code systems and value sets for `:in`, `:not-in`, `:below` and `:above`.
     pub fn with_terminology(self, terminology: Arc<Terminology>) -> Engine {
         Engine { terminology, ..self }
     }
@@ -50,8 +50,8 @@ impl Engine {
         Engine { includes, ..self }
     }
 
-    /// The same, but every search is a plan that evaluates each criterion on each row of its scope. It uses no
-    /// statistics, dictionaries or people of the query. Slow; tests compare the other ways with it.
+    /// The same, but every search is a plan that evaluates each criterion on each row of its scope. It ignores
+    /// statistics, dictionaries and the people that a query names. Slow. Tests compare the other ways with it.
     pub fn without_shortcuts(self) -> Engine {
         Engine {
             sessions: self.sessions.without_pushdown(),
@@ -92,7 +92,7 @@ impl Engine {
         &self.sessions
     }
 
-    /// The snapshot that a tag names, or else the newest.
+    /// The snapshot that a tag names. Without a tag, the newest one.
     pub(super) fn snapshot(&self, tag: Option<&PageToken>) -> Result<Arc<Snapshot>, SearchError> {
         match tag {
             None => Ok(self.lake.snapshot()),

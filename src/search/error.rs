@@ -7,10 +7,10 @@ use crate::fhir::{SearchParameters, facts};
 use crate::fhirpath::FhirPathError;
 use crate::lake::scan::ScanError;
 
-/// Why a search was not carried out.
+/// Why a search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    /// A value does not have the form its parameter asks for (400 `invalid`).
+    /// A value does not have the form that its parameter requires (400 `invalid`).
     #[error("{parameter}: '{value}' is not {expected}")]
     Value {
         /// The parameter as the client wrote it.
@@ -47,7 +47,7 @@ pub enum SearchError {
     /// Resources of this type are in no Patient's compartment (404 `not-supported`).
     #[error("resources of type {0} are not in the compartment of a Patient")]
     NoCompartment(&'static str),
-    /// A value set or code system that was not given to the engine (400).
+    /// A value set or code system that the engine does not have (400).
     #[error("{parameter}: the {what} '{canonical}' is not known here")]
     Terminology {
         /// The parameter as the client wrote it.
@@ -75,48 +75,48 @@ pub enum SearchError {
         /// The parameter's search type.
         ty: &'static str,
     },
-    /// Conditions that lead to very many tables (400).
+    /// Conditions that read too many tables (400).
     #[error("{parameter}: the search would have to look into more than {max} tables; name the types of its chains")]
     Joins {
         /// The parameter as the client wrote it.
         parameter: String,
-        /// How many may be looked into.
+        /// The maximum number of tables.
         max: usize,
     },
-    /// A condition through too many resources in sequence (400).
+    /// A condition with a longer chain of resources than allowed (400).
     #[error("{parameter}: chains and _has may lead through {max} resources at most, one behind the other")]
     Deep {
         /// The parameter as the client wrote it.
         parameter: String,
-        /// How many may follow each other.
+        /// The maximum number in sequence.
         max: usize,
     },
-    /// More of something than one parameter may have (400).
+    /// A parameter that exceeds a maximum (400).
     #[error("{parameter}: there may be {max} {what} at most")]
     Many {
         /// The parameter as the client wrote it.
         parameter: String,
-        /// The things that are too many.
+        /// The counted things.
         what: &'static str,
-        /// How many there may be.
+        /// Their maximum number.
         max: usize,
     },
-    /// More resources would have to be remembered than a search may hold (422).
+    /// More resources would have to be held in memory than a search may hold (422).
     #[error("a condition on other resources is met by more than {0} of them; narrow it")]
     TooManyJoined(usize),
-    /// A condition on other resources reached the rows without having been answered.
+    /// A condition on other resources was not answered before the rows were read.
     #[error("a condition on other resources was not answered before the rows were searched")]
     Unanswered,
-    /// More contained resources match than can be put in order (422).
+    /// More contained resources match than can be sorted (422).
     #[error("more than {0} contained resources match; narrow the search")]
     TooManyContained(usize),
     /// More resources would be included than one page may hold (422).
     #[error("the page would include more than {0} resources; ask for a smaller page with _count")]
     TooManyIncluded(usize),
-    /// The matches go on on another page, and its link would be longer than a URL may be (422).
+    /// The matches continue on another page, and its link would exceed the maximum URL (422).
     #[error("the next page's link would be {0} bytes long; give fewer values, or a _count that all matches fit in")]
     LongLinks(usize),
-    /// The snapshot that a page link pinned is no longer kept.
+    /// The snapshot that a page link pins is no longer kept.
     #[error("this page link has expired; start the search again from its first page")]
     Expired,
     /// A search parameter's expression could not be compiled or evaluated.
@@ -124,7 +124,7 @@ pub enum SearchError {
     Expression {
         /// The parameter's name.
         parameter: String,
-        /// What FHIRPath said.
+        /// The error of FHIRPath.
         source: FhirPathError,
     },
     /// The lake could not be read.
@@ -136,15 +136,15 @@ pub enum SearchError {
     /// The plan could not be made or run.
     #[error("the search plan failed: {0}")]
     Plan(#[source] DataFusionError),
-    /// Columns did not have the shape expected of them.
+    /// Columns did not have the expected shape.
     #[error("the search met unexpected columns: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
-    /// A stored resource is not JSON any more.
+    /// A stored resource is no longer valid JSON.
     #[error("a stored resource could not be read back: {0}")]
     Stored(String),
 }
 
-/// Parameters that all types have, beside those that R4 defines by resources.
+/// Parameters of all types, besides those that R4 defines as resources.
 const RESULT: [&str; 11] = [
     "_count",
     "_elements",
@@ -208,13 +208,13 @@ impl From<ScanError> for SearchError {
 }
 
 impl SearchError {
-    /// A part of a search that ran on another thread has panicked or was given up.
+    /// A part of a search on another thread has panicked or was cancelled.
     pub(super) fn of_thread(error: tokio::task::JoinError) -> SearchError {
         SearchError::Plan(DataFusionError::ExecutionJoin(Box::new(error)))
     }
 
-    /// Whether a parameter's expression costs more work over the records than allowed. If it was evaluated inside a
-    /// scan, other errors wrap it.
+    /// Whether a parameter's expression exceeds the allowed work over the records. If it was evaluated inside a scan,
+    /// other errors wrap it.
     pub fn is_too_costly(&self) -> bool {
         let first: &(dyn std::error::Error + 'static) = self;
         std::iter::successors(Some(first), |error| error.source())
@@ -222,7 +222,7 @@ impl SearchError {
             .any(FhirPathError::is_too_costly)
     }
 
-    /// Whether the request is at fault rather than the lake or the engine.
+    /// Whether the request is wrong. Otherwise the error is in the engine or the lake.
     pub fn is_input(&self) -> bool {
         matches!(
             self,

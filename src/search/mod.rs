@@ -1,4 +1,4 @@
-//! FHIR search: raw parameters to checked query to matches to page.
+//! FHIR search: from raw parameters to a checked query, to matches, to a page.
 //!
 //! Decides which rows match a query, in which order, and what a page shows. FHIRPath yields the values of a parameter.
 //! The lake's scan decides which rows may be seen. `http` makes status codes and OperationOutcomes.

@@ -1,5 +1,5 @@
 //! Errors of statements, in one sentence each. Errors over the data are reported without the data, because messages of
-//! casts and functions name values of people.
+//! casts and functions contain values of people.
 
 use arrow::error::ArrowError;
 use datafusion::common::utils::datafusion_strsim::normalized_levenshtein;
@@ -8,30 +8,30 @@ use datafusion::error::DataFusionError;
 
 use crate::views::RunError;
 
-/// Columns that a message lists at most.
+/// The maximum number of columns that a message lists.
 const COLUMNS_SHOWN: usize = 12;
-/// How near a name must be to be what was meant.
+/// The minimum similarity of a name that is suggested.
 const NEAR: f64 = 0.6;
 
 /// Why a statement has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
-    /// The statement cannot be read, or does not go with the tables.
+    /// The statement is malformed, or does not fit the tables.
     #[error("{0}")]
     Statement(String),
     /// The statement would change something.
     #[error("{0} is refused: tabularium sql only reads")]
     Writes(String),
-    /// There are more statements than one, or none.
+    /// There are several statements, or none.
     #[error("{0} statements were given; tabularium sql answers one at a time")]
     Count(usize),
-    /// Two tables have one name.
+    /// Two tables have the same name.
     #[error("{0}")]
     Name(String),
     /// The session could not be made.
     #[error("{0}")]
     Session(String),
-    /// The statement and the data do not go together.
+    /// The statement does not fit the data.
     #[error("{0}")]
     Data(String),
     /// There is not enough memory.
@@ -43,13 +43,13 @@ pub enum SqlError {
     /// The result could not be written.
     #[error("the result could not be written: {0}")]
     Output(String),
-    /// Something else.
+    /// Any other error.
     #[error("{0}")]
     Other(String),
 }
 
 impl SqlError {
-    /// Whether the statement is at fault, or the statement and the data together.
+    /// Whether the statement is wrong, alone or for this data.
     pub fn is_of_statement(&self) -> bool {
         match self {
             SqlError::Statement(_)
@@ -62,7 +62,7 @@ impl SqlError {
         }
     }
 
-    /// Whether the answer takes more memory, work, rows or text than it may.
+    /// Whether the answer exceeds a limit of memory, work, rows or text.
     pub fn is_too_costly(&self) -> bool {
         match self {
             SqlError::Memory(_) => true,
@@ -71,7 +71,7 @@ impl SqlError {
         }
     }
 
-    /// An error met before any row was read: what it says is of the statement alone.
+    /// An error before any row was read. Its text is about the statement alone.
     pub(super) fn of_plan(error: DataFusionError) -> SqlError {
         match RunError::from(error) {
             RunError::Plan(error) => SqlError::Statement(said(&error)),
@@ -89,7 +89,7 @@ impl SqlError {
     }
 }
 
-/// An error that several partitions share, if one of them is left with it alone, as it was.
+/// Unwraps an error that several partitions share, if no other partition holds it.
 fn unshared(error: DataFusionError) -> DataFusionError {
     match error {
         DataFusionError::Shared(shared) => match std::sync::Arc::try_unwrap(shared) {
@@ -101,7 +101,7 @@ fn unshared(error: DataFusionError) -> DataFusionError {
     }
 }
 
-/// What a statement's error says, in one sentence.
+/// The error of a statement as one sentence.
 fn said(error: &DataFusionError) -> String {
     let root = error.find_root();
     match root {

@@ -1,8 +1,8 @@
 //! `fhirpath(row, 'expression')` and `fhirpath_list(row, 'expression')`: the value of a FHIRPath expression over a row
 //! of a table, as a column of a view would have it.
 //!
-//! What a statement calls is known by the text of the expression and the type of the row. Before a plan is made of the
-//! statement, `rewrite` puts a function in its place that is given the columns that the expression reads.
+//! The text of the expression and the type of the row identify a call. Before a statement is planned, `rewrite`
+//! replaces the call by a function that gets the columns of the expression.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -25,7 +25,7 @@ use crate::fhir::{TypeId, facts};
 use crate::terminology::Terminology;
 use crate::views::{RunError, View, ViewError};
 
-/// The functions: one value, and a list of all.
+/// The functions: for one value, and for a list of all values.
 pub(super) const NAMES: [&str; 2] = ["fhirpath", "fhirpath_list"];
 /// The only column of an expression's view.
 pub(super) const COLUMN: &str = "value";
@@ -45,8 +45,8 @@ impl Expressions {
         }
     }
 
-    /// The expression over rows of a type as a view of one column. Decimals are numbers: what is asked of them is
-    /// arithmetic.
+    /// The expression over rows of a type, as a view with one column. Decimals are numbers, because statements compute
+    /// with them.
     pub(super) fn view(&self, ty: TypeId, text: &str, is_list: bool) -> Result<Arc<View>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (ty, text.to_owned(), is_list);
@@ -86,7 +86,7 @@ fn name_of(is_list: bool) -> &'static str {
     NAMES[usize::from(is_list)]
 }
 
-/// The function as statements call it.
+/// The function that statements call.
 #[derive(Debug)]
 pub(super) struct Called {
     pub(super) is_list: bool,
@@ -103,7 +103,7 @@ impl Called {
         }
     }
 
-    /// The expression over rows of the type that a field comes from.
+    /// The expression over rows of a field's type.
     pub(super) fn view(&self, row: &Field, text: &str) -> Result<(TypeId, Arc<View>)> {
         let Some((ty, _)) = tables::origin(row).filter(|(_, column)| *column == TEXT) else {
             return plan_err!(
@@ -164,7 +164,7 @@ impl ScalarUDFImpl for Called {
     }
 }
 
-/// `fhirpath(Patient, 'gender')`, as the name of a column.
+/// The name of a column, such as `fhirpath(Patient, 'gender')`.
 fn column_name(name: &str, args: &[Expr]) -> String {
     let row = match args.first() {
         Some(Expr::Column(column)) => match &column.relation {
@@ -190,9 +190,9 @@ pub(super) struct OverColumns {
     is_list: bool,
     /// The name that the call has in the statement.
     named: String,
-    /// The columns that its arguments are.
+    /// The columns that are its arguments.
     columns: Vec<String>,
-    /// Whether the first argument is an id, without which there is no row.
+    /// Whether the first argument is an id. If it is null, there is no row.
     guarded: bool,
     signature: Signature,
 }
@@ -219,7 +219,7 @@ impl OverColumns {
         }
     }
 
-    /// What it is made of.
+    /// The parts of the function.
     pub(super) fn written(&self) -> WrittenCall {
         WrittenCall {
             view: self.view.written(),
@@ -231,7 +231,7 @@ impl OverColumns {
         }
     }
 
-    /// The same from its parts. `view` belongs to the expression.
+    /// Builds the function from its parts. `view` belongs to the expression.
     pub(super) fn read(written: WrittenCall, view: Arc<View>) -> OverColumns {
         OverColumns {
             schema: view.typed_schema(),
@@ -256,7 +256,7 @@ impl OverColumns {
         self.ty
     }
 
-    /// An error of the expression, at the place where the statement has it.
+    /// An error of the expression, at its place in the statement.
     fn named(&self, mut error: RunError) -> RunError {
         if let RunError::SeveralValues { at, .. }
         | RunError::Type { at, .. }
@@ -269,7 +269,7 @@ impl OverColumns {
         error
     }
 
-    /// Its only column.
+    /// The values of the only column.
     fn values(&self, batch: RecordBatch) -> Result<ArrayRef> {
         let rows = batch.num_rows();
         let failed = |error: RunError| DataFusionError::External(Box::new(self.named(error)));
@@ -289,7 +289,7 @@ impl OverColumns {
     }
 }
 
-/// Any columns, or none.
+/// A signature with any columns, or none.
 fn of_columns() -> Signature {
     Signature::one_of(
         vec![TypeSignature::Nullary, TypeSignature::VariadicAny],
@@ -361,12 +361,12 @@ impl ScalarUDFImpl for OverColumns {
     }
 }
 
-/// The call that a function is, if it is one of ours.
+/// The call that a function contains, if it is one of ours.
 pub fn write_call(function: &ScalarUDF) -> Option<WrittenCall> {
     Some(function.inner().downcast_ref::<OverColumns>()?.written())
 }
 
-/// The function that was written so.
+/// Reads a written function.
 pub fn read_call(written: WrittenCall, terminology: Option<Arc<Terminology>>) -> Result<ScalarUDF, ViewError> {
     let view = Arc::new(View::read(&written.view, terminology)?);
     Ok(ScalarUDF::from(OverColumns::read(written, view)))

@@ -1,7 +1,7 @@
-//! How long the chains of a statement may be.
+//! Limits the length of chains in a statement.
 //!
-//! `a || b || c` and `x OR y OR z` are read as one operator inside the other, and DataFusion goes down such a chain by
-//! recursion. The parser bounds brackets, but not chains. So a chain that would use up a thread's stack is refused.
+//! `a || b || c` and `x OR y OR z` are parsed as one operator inside the other, and DataFusion recurses into such a
+//! chain. The parser limits brackets, but not chains. So a chain that would exhaust a thread's stack is refused.
 
 use datafusion::sql::sqlparser::dialect::Dialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -11,19 +11,19 @@ use rustc_hash::FxHashMap;
 
 use super::error::SqlError;
 
-/// How many operators an expression may chain.
+/// The maximum number of operators in a chain.
 pub(super) const MAX_OPERATORS: usize = 1_000;
-/// How many tables and queries a statement may join or unite.
+/// The maximum number of tables and queries that a statement may join or unite.
 pub(super) const MAX_TABLES: usize = 500;
 
-/// What was met between two brackets, or within a CASE.
+/// The counts between two brackets, or within a CASE.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
     operators: usize,
     /// Whether a comma joins tables here.
     lists_tables: bool,
     is_case: bool,
-    /// How many tables there were before the bracket, if it holds the query of a common table expression.
+    /// The number of tables before the bracket, if it holds the query of a common table expression.
     query_since: Option<usize>,
     /// Whether the next word is a table.
     expects_table: bool,
@@ -56,7 +56,7 @@ impl Levels {
     }
 }
 
-/// Refuses a statement whose chains are too long. What the tokenizer cannot read is left to the parser.
+/// Refuses a statement with chains that are too long. The parser reports text that the tokenizer cannot read.
 pub(super) fn check(text: &str, dialect: &dyn Dialect) -> Result<(), SqlError> {
     let Ok(tokens) = Tokenizer::new(dialect, text).tokenize() else {
         return Ok(());
@@ -64,9 +64,9 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect) -> Result<(), SqlError> {
     let mut levels = Levels::default();
     let mut tables = 0;
     let mut last = Keyword::NoKeyword;
-    // The tables that each common table expression stands for: its query is planned again wherever it is named.
+    // The number of tables behind each common table expression. Its query is planned again for each use.
     let mut queries: FxHashMap<String, usize> = FxHashMap::default();
-    // The names before the brackets around, of which some are queries, and the last name here.
+    // The names before the enclosing brackets, some of which are queries, and the last name here.
     let (mut names, mut name): (Vec<String>, _) = (Vec::new(), String::new());
     for token in &tokens {
         match token {
@@ -167,7 +167,7 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Whether a token that is no word puts one expression into another.
+/// Whether a token that is no word nests one expression in another.
 fn is_operator(token: &Token) -> bool {
     !matches!(
         token,

@@ -1,4 +1,4 @@
-//! A statement, planned: its columns, its rows, or its plan.
+//! A planned statement: its columns, its rows, or its plan.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct Query {
     pub(super) logical: LogicalPlan,
     pub(super) physical: Arc<dyn ExecutionPlan>,
     pub(super) context: Arc<TaskContext>,
-    /// Whether the plan is wanted, with or without the metrics of a run.
+    /// Whether to show the plan, and whether with the metrics of a run.
     pub(super) shows: Option<bool>,
 }
 
@@ -29,23 +29,23 @@ impl Query {
         self.physical.schema()
     }
 
-    /// What runs.
+    /// The plan that runs.
     pub fn physical(&self) -> &Arc<dyn ExecutionPlan> {
         &self.physical
     }
 
-    /// Whether the plan is wanted in the place of rows.
+    /// Whether the plan is wanted instead of rows.
     pub fn is_plan(&self) -> bool {
         self.shows.is_some()
     }
 
-    /// The rows, in the order that the statement asks for. Dropping the stream ends the work.
+    /// The rows, in the statement's order. Dropping the stream ends the work.
     pub fn rows(&self) -> Result<impl Stream<Item = Result<RecordBatch, SqlError>> + use<>, SqlError> {
         let stream = execute_stream(self.physical.clone(), self.context.clone()).map_err(SqlError::of_run)?;
         Ok(stream.map(|batch| batch.map_err(SqlError::of_run)))
     }
 
-    /// The plan, run if `EXPLAIN ANALYZE` asks for it.
+    /// The plan. It runs if `EXPLAIN ANALYZE` requires it.
     pub async fn plan(&self) -> Result<String, SqlError> {
         let mut text = format!("{}\n\n", self.logical.display_indent());
         let plan = if self.shows == Some(true) {

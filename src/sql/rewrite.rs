@@ -1,8 +1,8 @@
 //! Rewrites DataFusion's plan of a statement, so that it reads only what the statement names: `fhirpath()` gets the
 //! columns of its expression, and each table the leaves that the plan uses.
 //!
-//! It runs once, before any rule of DataFusion. A column by itself is read whole; of `name[1]['family']` only the leaf
-//! is read. DataFusion's projection decides which root columns a scan yields.
+//! It runs once, before any rule of DataFusion. A column by itself is read completely. For `name[1]['family']` only the
+//! leaf is read. DataFusion's projection decides which root columns a scan yields.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use crate::fhir::TypeId;
 use crate::fhir::storage::{EVERYTHING, LeafSet};
 use crate::lake::scan::{ScanRequest, ScopedTable, expression_over, is_predicate};
 
-/// The column that every row has.
+/// A column that every row has.
 const ID: &str = "id";
 
-/// What statements ask of tables, by type.
+/// The leaves that statements read of tables, by type.
 type Asked = HashMap<TypeId, LeafSet>;
 
-/// The plan over providers that read what it asks.
+/// The plan over providers that read only the needed leaves.
 pub(super) fn rewrite(plan: LogicalPlan, tables: &Tables) -> Result<LogicalPlan> {
     let mut guarded = false;
     plan.apply_with_subqueries(|node| {
@@ -73,7 +73,7 @@ fn give_columns(node: LogicalPlan, tables: &Tables, guarded: bool) -> Result<Tra
     })
 }
 
-/// The call of one of our functions that an expression is.
+/// The call of one of our functions, if the expression is one.
 fn call(expression: &Expr) -> Option<(&Called, &[Expr])> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expression else {
         return None;
@@ -115,7 +115,7 @@ fn over_columns(
     Ok(ScalarUDF::from(function).call(given))
 }
 
-/// The function over columns that an expression is.
+/// The function over columns, if an expression is one.
 fn given(expression: &Expr) -> Option<(&OverColumns, &[Expr])> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expression else {
         return None;
@@ -123,11 +123,11 @@ fn given(expression: &Expr) -> Option<(&OverColumns, &[Expr])> {
     Some((func.inner().downcast_ref::<OverColumns>()?, args))
 }
 
-/// Notes the leaves that a node's expressions read of tables.
+/// Collects the leaves that a node's expressions read.
 fn leaves_of(node: &LogicalPlan, asked: &mut Asked) -> Result<()> {
     let inputs = node.inputs();
     let schema = merge_schema(&inputs);
-    // Expressions of these operators tell which columns they use. Others use all their input.
+    // Expressions of these operators show which columns they use. Other operators use all their input.
     let says = matches!(
         node,
         LogicalPlan::Projection(_)
@@ -181,7 +181,7 @@ fn walk(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
             path.push(EVERYTHING.to_owned());
         }
         asked.entry(ty).or_default().insert(path.join("."));
-        // Below an element of a list stands which one.
+        // An index selects one element of the list.
         return indices(expression, schema, asked);
     }
     expression.apply_children(|child| {
@@ -191,7 +191,7 @@ fn walk(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
     Ok(())
 }
 
-/// The column that fields and items are taken of, and the fields' names, the last first.
+/// The column of fields and items, and the fields' names, the last first.
 fn chain<'e>(expression: &'e Expr, path: &mut Vec<String>) -> Option<&'e Column> {
     match expression {
         Expr::Column(column) => Some(column),
@@ -212,7 +212,7 @@ fn chain<'e>(expression: &'e Expr, path: &mut Vec<String>) -> Option<&'e Column>
     }
 }
 
-/// Notes what the places of items in a chain are computed from.
+/// Collects the leaves from which the indexes of items in a chain are computed.
 fn indices(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
     let Expr::ScalarFunction(ScalarFunction { args, .. }) = expression else {
         return Ok(());
@@ -226,7 +226,7 @@ fn indices(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()
     indices(of, schema, asked)
 }
 
-/// Notes that all of a column is read.
+/// Notes that a column is read completely.
 fn whole(field: &Field, asked: &mut Asked) {
     if let Some((ty, root)) = origin(field) {
         let leaf = match is_nested(field.data_type()) {
@@ -255,7 +255,7 @@ fn narrow(node: LogicalPlan, asked: &Asked) -> Result<Transformed<LogicalPlan>> 
     Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
 }
 
-/// The rows of a table with these leaves, held as long as somebody reads them.
+/// The rows of a table with these leaves. They are held until the reader is done.
 fn lake_provider(table: &ScopedTable, leaves: LeafSet) -> Result<Arc<dyn TableProvider>> {
     let table = table.held(None)?;
     Ok(table.provider(ScanRequest {
@@ -264,7 +264,7 @@ fn lake_provider(table: &ScopedTable, leaves: LeafSet) -> Result<Arc<dyn TablePr
     }))
 }
 
-/// The conditions of a filter that the scan can use: those that follow from FHIRPath expressions.
+/// The conditions of a filter that the scan can use, derived from FHIRPath expressions.
 fn necessary(filter: &Expr) -> Result<Vec<Expr>> {
     let mut found = Vec::new();
     for part in split_conjunction(filter) {

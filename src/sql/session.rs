@@ -1,4 +1,4 @@
-//! A session over one snapshot of a lake, as one reader may see it: tables, functions, bounds.
+//! A session over one snapshot of a lake in one reader's scope: tables, functions, limits.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -29,17 +29,17 @@ use crate::plan::{ReserveWindows, spilling};
 use crate::terminology::Terminology;
 use crate::views::{View, ViewTable};
 
-/// Consumers of memory that an error of DataFusion names.
+/// The maximum number of memory consumers in an error of DataFusion.
 const CONSUMERS_NAMED: usize = 3;
-/// Bytes that a statement may spill.
+/// The maximum bytes that a statement may spill.
 const MAX_SPILLED: u64 = 100 << 30;
 
-/// Bounds of a session, and what its expressions may ask.
+/// The limits of a session, and the terminology for its expressions.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// Bytes that sorts, joins and groups may hold together.
+    /// The maximum bytes of sorts, joins and groups together.
     pub memory: usize,
-    /// The folder for sealed spill files. Without one nothing is spilled.
+    /// The folder for sealed spill files. Without one no operator can spill.
     pub spill: Option<PathBuf>,
     /// Value sets and code systems.
     pub terminology: Option<Arc<Terminology>>,
@@ -90,7 +90,7 @@ impl Session {
             .with_catalog_list(Arc::new(catalogs))
             .with_physical_optimizer_rules(rules)
             .build();
-        // No statement makes a table of a file.
+        // No statement may make a table from a file.
         state.table_factories_mut().clear();
         let context = SessionContext::new_with_state(state);
         for is_list in [false, true] {
@@ -104,7 +104,7 @@ impl Session {
         self.plan(Wanted::parse(statement)?, false).await
     }
 
-    /// The first table that a statement names and that does not exist.
+    /// The first table in a statement that does not exist.
     fn absent(&self, statement: &Statement) -> Option<SqlError> {
         let named = self.context.state().resolve_table_references(statement).ok()?;
         let of_lake = named
@@ -118,7 +118,7 @@ impl Session {
         Some(SqlError::Statement(format!("there is no table '{absent}'{meant}")))
     }
 
-    /// Plans a statement whose plan is wanted in the place of its rows.
+    /// Plans a statement, to show its plan instead of its rows.
     pub async fn explain(&self, statement: &str) -> Result<Query, SqlError> {
         self.plan(Wanted::parse(statement)?, true).await
     }
@@ -170,7 +170,7 @@ impl std::fmt::Debug for Session {
     }
 }
 
-/// Names are case sensitive, as in FHIR, so they are taken as written.
+/// Names are case-sensitive, as in FHIR, so they are used as written.
 fn config() -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(CATALOG, SCHEMA)

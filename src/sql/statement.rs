@@ -14,21 +14,21 @@ use super::error::SqlError;
 use super::{function, length};
 use crate::fhir::storage::TEXT;
 
-/// How deep expressions may nest.
+/// The maximum nesting of expressions.
 const MAX_DEPTH: usize = 50;
-/// What a statement calls the row of the only table that it reads.
+/// The name of the row in a statement that reads only one table.
 const ROW: &str = "row";
 
-/// A statement that reads.
+/// A statement that only reads.
 pub(super) enum Wanted {
-    /// Its rows.
+    /// The statement's rows.
     Rows(Statement),
     /// Its plan and, with `analyze`, the metrics of a run.
     Plan { of: Statement, analyze: bool },
 }
 
 impl Wanted {
-    /// Reads a text that has one statement.
+    /// Parses a text with one statement.
     pub(super) fn parse(text: &str) -> Result<Wanted, SqlError> {
         let dialect = GenericDialect {};
         length::check(text, &dialect)?;
@@ -73,7 +73,7 @@ impl Wanted {
     }
 }
 
-/// The statement, if it reads, with `fhirpath()` as the function has it.
+/// The statement, if it only reads, with the full form of `fhirpath()`.
 fn reading(mut statement: Statement) -> Result<Statement, SqlError> {
     let reads = match &statement {
         Statement::Statement(sql) => match sql.as_ref() {
@@ -109,7 +109,7 @@ fn writes(body: &SetExpr) -> bool {
     }
 }
 
-/// The first words of a statement, which say what it would do, and no value in it.
+/// The first words of a statement. They show its purpose and contain no value.
 fn kind(statement: &Statement) -> String {
     let text = statement.to_string();
     let words = text.split_whitespace().map(str::to_uppercase);
@@ -122,7 +122,7 @@ fn kind(statement: &Statement) -> String {
     }
 }
 
-/// `name[1].family` as `name[1]['family']`: behind brackets a dot is a field.
+/// Changes `name[1].family` to `name[1]['family']`: after brackets a dot is a field.
 fn bracket(expression: &mut Expr) {
     let Expr::CompoundFieldAccess { access_chain, .. } = expression else {
         return;
@@ -145,7 +145,7 @@ fn bracket(expression: &mut Expr) {
     }
 }
 
-/// `fhirpath(p, 'x')` and `fhirpath('x')` as `fhirpath(p.resource, 'x')` and `fhirpath(resource, 'x')`.
+/// Changes `fhirpath(p, 'x')` and `fhirpath('x')` to `fhirpath(p.resource, 'x')` and `fhirpath(resource, 'x')`.
 fn spell_out(expression: &mut Expr) {
     let Expr::Function(call) = expression else { return };
     let is_ours = function::NAMES

@@ -18,7 +18,7 @@ use crate::fhir::{Kind, TypeId, facts};
 use crate::lake::scan::{FILE, ROW, ScopedTable};
 use crate::views::ViewTable;
 
-/// System columns that a table shows, in their order; elements follow.
+/// System columns that a table shows, in order. Elements follow.
 const SHOWN: [&str; 7] = [
     "id",
     "patient",
@@ -28,7 +28,7 @@ const SHOWN: [&str; 7] = [
     "endpoint",
     TEXT,
 ];
-/// Key under which a column of a table says what it is: `Patient.gender`.
+/// The metadata key with the origin of a table's column: `Patient.gender`.
 const ORIGIN: &str = "tabularium.column";
 /// The only schema of the only catalog.
 pub(super) const SCHEMA: &str = "lake";
@@ -95,7 +95,7 @@ impl TableProvider for RowTable {
     }
 }
 
-/// All tables, as one reader may see them.
+/// All tables in one reader's scope.
 #[derive(Debug)]
 pub(super) struct Tables {
     any: ScopedTable,
@@ -118,7 +118,7 @@ impl Tables {
         self.any.other(ty).schema(leaves)
     }
 
-    /// The name as the table has it: as written, or else in other cases.
+    /// The table's name as written, otherwise ignoring case.
     fn find(&self, name: &str) -> Option<String> {
         if self.views.contains_key(name) || Tables::resource_type(name).is_some() {
             return Some(name.to_owned());
@@ -172,7 +172,7 @@ impl CatalogProvider for Catalog {
     }
 }
 
-/// Whether a column has others inside.
+/// Whether a column has other columns inside.
 pub(super) fn is_nested(ty: &DataType) -> bool {
     match ty {
         DataType::Struct(_) => true,

@@ -1,12 +1,12 @@
-//! What a plan of a statement says of `fhirpath()` to another process: the view of its expression, and the columns that
-//! it is given.
+//! The `fhirpath()` calls of a plan for another process: the view of the expression, and the columns that the call
+//! gets.
 
 use crate::views::WrittenView;
 
 /// A call of `fhirpath()` or `fhirpath_list()`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenCall {
-    /// The expression as a view of one column.
+    /// The expression as a view with one column.
     pub view: WrittenView,
     /// The expression.
     pub text: String,
@@ -14,8 +14,8 @@ pub struct WrittenCall {
     pub is_list: bool,
     /// The name that the call has in the statement.
     pub named: String,
-    /// The columns that its arguments are.
+    /// The columns that are its arguments.
     pub columns: Vec<String>,
-    /// Whether the first argument is an id, without which there is no row.
+    /// Whether the first argument is an id. If it is null, there is no row.
     pub guarded: bool,
 }

@@ -1,5 +1,4 @@
-//! R4's and HL7's own code systems, which come with the program: codes, displays and hierarchy from
-//! `schemas/code-systems.tsv`.
+//! The code systems of R4 and HL7 in the program: codes, displays and hierarchy from `schemas/code-systems.tsv`.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -9,7 +8,7 @@ use super::error::TerminologyError;
 use super::system::builder::Builder;
 use super::system::code_system::{CodeSystem, Head};
 
-/// One system of the table: its lines, and the system once somebody has asked for it.
+/// One system of the table: its lines, and the system after its first use.
 struct Entry {
     lines: &'static str,
     system: OnceLock<Option<Arc<CodeSystem>>>,

@@ -1,13 +1,13 @@
-//! Why terminology is not taken.
+//! Why terminology is refused.
 
 use std::path::PathBuf;
 
 use crate::published::PublishedError;
 
-/// Why terminology is not taken.
+/// Why terminology is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum TerminologyError {
-    /// A file cannot be found or read, or a table beside the lake cannot.
+    /// A file, or a table beside the lake, cannot be found or read.
     #[error(transparent)]
     Published(#[from] PublishedError),
     /// A file is not JSON, or a resource does not have the shape of a CodeSystem or ValueSet.
@@ -15,45 +15,45 @@ pub enum TerminologyError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with line and column.
+        /// The fault, with line and column.
         source: serde_json::Error,
     },
-    /// There is neither a CodeSystem nor a ValueSet.
+    /// The file has neither a CodeSystem nor a ValueSet.
     #[error("{}: holds neither a CodeSystem nor a ValueSet with a url", path.display())]
     Empty {
         /// The folder or file.
         path: PathBuf,
     },
-    /// A publisher's file without a code: it takes no table's place.
+    /// A publisher's file without a code. It does not replace a table.
     #[error("{name}: holds no codes; is it cut off?")]
     NoCodes {
         /// The file.
         name: String,
     },
-    /// A code system has more text than is held.
+    /// A code system has more text than the limit.
     #[error("{system}: has more than 4 GiB of codes or displays")]
     TooLarge {
-        /// Its URL.
+        /// The system's URL.
         system: String,
     },
-    /// Two files of one command hold the same.
+    /// Two files of one command have the same content.
     #[error("{one} and {other} both hold {what}; load one of them")]
     Twice {
         /// A file.
         one: String,
         /// The other file.
         other: String,
-        /// What they hold.
+        /// The content.
         what: &'static str,
     },
-    /// A file is of use only together with another.
+    /// A file is useful only together with another one.
     #[error("{name}: {what} needs {missing}; give both in one command")]
     Alone {
         /// The file.
         name: String,
-        /// What it holds.
+        /// The content.
         what: &'static str,
-        /// What is missing.
+        /// The missing file.
         missing: &'static str,
     },
     /// One version was given for several code systems.
@@ -62,7 +62,7 @@ pub enum TerminologyError {
 }
 
 impl TerminologyError {
-    /// Whether the input is at fault, not the machine or what was stored before.
+    /// Whether the input is wrong. Otherwise the machine or the stored data is.
     pub fn is_of_input(&self) -> bool {
         match self {
             TerminologyError::Published(error) => error.is_of_input(),

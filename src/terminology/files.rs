@@ -1,4 +1,4 @@
-//! `--terminology`: which files of a folder are read.
+//! `--terminology`: selects the files of a folder.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use super::sets::raw;
 use super::sets::raw::Resource;
 use crate::published::{MAX_DEPTH, PublishedError};
 
-/// Hands over the resources of a file, or of all files in a folder.
+/// Passes on the resources of a file, or of all files in a folder.
 pub(super) fn read(path: &Path, each: &mut dyn FnMut(Resource)) -> Result<(), TerminologyError> {
     if !path.is_dir() {
         return read_file(path, each);
@@ -41,7 +41,7 @@ fn is_hidden(path: &Path) -> bool {
         .is_some_and(|name| name.to_string_lossy().starts_with('.'))
 }
 
-/// Whether a file should hold resources. A package's own description (`package.json`) and hidden files (`.index.json`)
+/// Whether a file should have resources. A package's own description (`package.json`) and hidden files (`.index.json`)
 /// do not.
 fn is_resource_file(path: &Path) -> bool {
     let of_type = path

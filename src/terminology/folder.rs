@@ -1,4 +1,4 @@
-//! `DIR/terminology`: tables of code systems beside the lake, and the list that says which of them count.
+//! `DIR/terminology`: tables of code systems beside the lake, and the list of the current ones.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,21 +18,21 @@ use crate::published::{Locked, PublishedError, ReadOnce, Shrink, TableFolder, sh
 
 pub(super) use super::sets::stored_sets::StoredSets;
 
-/// The layout of the folder. A change that an older program would misread raises it.
+/// The layout version of the folder. A change that an older program would misread raises it.
 const LAYOUT: u32 = 1;
 
-/// A code system beside the lake, as the list names it.
+/// A code system beside the lake, as the list has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableEntry {
-    /// Its canonical URL.
+    /// The system's canonical URL.
     pub system: String,
-    /// Its version, if the publisher's file or its name tells one.
+    /// Its version, if the publisher's file or its name states one.
     pub version: Option<String>,
     /// The file's name in the folder.
     pub file: String,
     /// How many concepts it has.
     pub concepts: u64,
-    /// How much it says of them. Not told by lists of earlier releases.
+    /// How much is known about them. Lists of earlier releases do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contents: Option<Contents>,
     /// The file's size.
@@ -41,18 +41,18 @@ pub struct TableEntry {
     pub checksum: u32,
     /// The publisher's file.
     pub source: String,
-    /// Whether it is all that the publisher ships, not an excerpt.
+    /// Whether it is the publisher's complete system, and not an excerpt.
     pub whole: bool,
     /// When it was loaded.
     pub loaded: String,
 }
 
-/// The file of value sets beside the lake, as the list names it.
+/// The file of value sets beside the lake, as the list has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetsEntry {
     /// The file's name in the folder.
     pub file: String,
-    /// How many value sets it has.
+    /// The number of value sets.
     pub count: u64,
     /// The file's size.
     pub bytes: u64,
@@ -60,7 +60,7 @@ pub struct SetsEntry {
     pub checksum: u32,
 }
 
-/// Which files count.
+/// The list of current files.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct List {
@@ -78,7 +78,7 @@ pub(super) struct Stored {
     pub(super) sets: Option<Arc<StoredSets>>,
 }
 
-/// A code system's file, read when somebody asks for it.
+/// A code system's file, read at its first use.
 #[derive(Debug)]
 pub(super) struct Table {
     folder: TableFolder,
@@ -95,17 +95,17 @@ impl Table {
         self.entry.version.as_deref()
     }
 
-    /// The system. `None` if its file cannot be read, which is tried again after a while.
+    /// The system. `None` if its file cannot be read. After a while it is tried again.
     pub(super) fn system(&self) -> Option<Arc<CodeSystem>> {
         self.system.get(Instant::now(), || self.load())
     }
 
-    /// Reads the system if that has not been done.
+    /// Reads the system, unless it was read before.
     pub(super) fn read(&self) -> Result<(), TerminologyError> {
         self.system.read(|| self.load())
     }
 
-    /// Whether its file could not be read the last time.
+    /// Whether the last attempt to read its file failed.
     pub(super) fn has_failed(&self) -> bool {
         self.system.has_failed()
     }
@@ -122,7 +122,7 @@ impl Table {
 pub struct Folder(TableFolder);
 
 impl Folder {
-    /// The folder of the lake in `data`. It need not be there.
+    /// The folder of the lake in `data`. It need not exist.
     pub fn new(data: &Path) -> Folder {
         Folder(TableFolder::new(data, "terminology"))
     }
@@ -131,7 +131,7 @@ impl Folder {
         &self.0
     }
 
-    /// The list; an empty one without a folder.
+    /// The list. Empty without a folder.
     pub fn list(&self) -> Result<List, TerminologyError> {
         list(&self.0)
     }
@@ -179,7 +179,7 @@ impl Folder {
     }
 }
 
-/// The list of a folder; an empty one without a folder.
+/// The list of a folder. Empty without a folder.
 fn list(folder: &TableFolder) -> Result<List, TerminologyError> {
     let list = folder.list(LAYOUT)?;
     Ok(list.unwrap_or(List {
@@ -190,7 +190,7 @@ fn list(folder: &TableFolder) -> Result<List, TerminologyError> {
 }
 
 impl Stored {
-    /// The tables of the present list. Those that `before` has are reused.
+    /// The tables of the current list. Reuses those that `before` has.
     pub(super) fn read(folder: &TableFolder, before: &Stored) -> Result<Stored, TerminologyError> {
         let list = list(folder)?;
         let known: FxHashMap<&str, &Arc<Table>> = before
@@ -219,13 +219,13 @@ impl Stored {
     }
 }
 
-/// Whether a whole system takes the place of a whole one.
+/// Whether a complete system replaces a complete one.
 fn replaces(one: &LoadedSystem, entry: &TableEntry) -> bool {
     one.whole && entry.whole && entry.system == one.system.url()
 }
 
-/// Refuses a system that is much smaller than the stored one: a file that was cut off at the end of a line looks
-/// complete.
+/// Refuses a system that is much smaller than the stored one, because a file that was cut off at the end of a line
+/// looks complete.
 fn compare(one: &LoadedSystem, entry: &TableEntry) -> Result<(), PublishedError> {
     let after = one.system.contents();
     let mut counts = vec![("concepts", entry.concepts, one.system.len() as u64)];

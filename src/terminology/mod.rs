@@ -1,10 +1,10 @@
-//! The one terminology of the program: displays, membership in value sets, hierarchies of codes, and what drug codes
-//! mean.
+//! The one terminology of the program: displays, membership in value sets, hierarchies of codes, and the meaning of
+//! drug codes.
 //!
 //! It has three sources: files given on the command line (`--terminology`), tables beside the lake that `tabularium
-//! terminology load` makes of publishers' files, and HL7's own code systems, which come with the program. What they
-//! leave open stays open: every answer is yes, no or not known. A code system that is not given, or only in part, is no
-//! reason to say no. Nothing is fetched.
+//! terminology load` makes of publishers' files, and HL7's own code systems in the program. If these do not decide a
+//! question, the answer is unknown: every answer is yes, no or unknown. A missing or partial code system is no reason
+//! to answer no. Nothing is fetched.
 
 mod builtin;
 pub mod codes;

@@ -1,4 +1,4 @@
-//! The code systems and value sets that are there at one moment.
+//! The code systems and value sets at one moment.
 
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
@@ -18,11 +18,11 @@ use super::system::code_system::CodeSystem;
 pub(super) struct Snapshot {
     systems: HashMap<String, Vec<HeldSystem>>,
     sets: HashMap<String, Vec<HeldSet>>,
-    /// Expanded value sets, by their canonical.
+    /// Computed value sets, by their canonical.
     resolved: RwLock<HashMap<String, Arc<ValueSet>>>,
 }
 
-/// A code system in memory, or one beside the lake, which is read when somebody asks for it.
+/// A code system in memory, or one beside the lake, which is read at its first use.
 #[derive(Clone, Debug)]
 enum HeldSystem {
     Given(Arc<CodeSystem>),
@@ -69,7 +69,7 @@ impl HeldSet {
 }
 
 impl Snapshot {
-    /// Adds a resource. Of two with one URL and version the later counts.
+    /// Adds a resource. If two have the same URL and version, the later one counts.
     pub(super) fn add(&mut self, resource: raw::Resource) -> Result<(), TerminologyError> {
         match resource {
             raw::Resource::CodeSystem(system) => {
@@ -87,8 +87,8 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The same resources, and those beside the lake. A given resource counts before a stored one of its URL and
-    /// version.
+    /// The same resources, and those beside the lake. A resource from the command line precedes a stored one of the
+    /// same URL and version.
     pub(super) fn with_stored(&self, tables: &[Arc<Table>], sets: Option<&Arc<StoredSets>>) -> Snapshot {
         let mut snapshot = Snapshot {
             systems: self.systems.clone(),
@@ -117,7 +117,7 @@ impl Snapshot {
         self.systems.is_empty() && self.sets.is_empty()
     }
 
-    /// The code system of a canonical, which may name a version; without one, the newest. HL7's own come last.
+    /// The code system of a canonical, which may name a version. Without one, the newest. HL7's own come last.
     pub(super) fn code_system(&self, canonical: &str) -> Option<Arc<CodeSystem>> {
         let (url, version) = split(canonical);
         let held = |url: &str| newest(self.systems.get(url)?, version, |held| held.version())?.get();
@@ -129,8 +129,8 @@ impl Snapshot {
         })
     }
 
-    /// The code systems that define a code, the newest version of each. HL7's own are not asked: a word that is a code
-    /// of one of them by chance says nothing.
+    /// The code systems that define a code, the newest version of each. HL7's own are ignored, because many words are
+    /// by chance a code of one of them.
     pub(super) fn systems_with(&self, code: &str) -> Vec<Arc<CodeSystem>> {
         let held = self.systems.keys().filter_map(|url| self.code_system(url));
         let mut found: Vec<Arc<CodeSystem>> = held.filter(|system| system.contains(code) == Some(true)).collect();
@@ -138,7 +138,7 @@ impl Snapshot {
         found
     }
 
-    /// The value set of a canonical, which may name a version; without one, the newest. Worked out once.
+    /// The value set of a canonical, which may name a version. Without one, the newest. Computed once.
     pub(super) fn value_set(&self, canonical: &str) -> Option<Arc<ValueSet>> {
         let canonical = canonical.split('#').next().unwrap_or(canonical);
         let known = self.resolved.read().ok()?.get(canonical).cloned();
@@ -147,7 +147,7 @@ impl Snapshot {
         }
         // Only existing ones are cached, because clients may request any name.
         let resolved = value_set::resolve(self, canonical)?;
-        // What a table that cannot be read would tell may be known a while later.
+        // If a table cannot be read, the answer may be known a while later.
         let has_failed = |held: &HeldSystem| matches!(held, HeldSystem::Stored(table) if table.has_failed());
         if self.systems.values().flatten().any(has_failed) {
             return Some(resolved);

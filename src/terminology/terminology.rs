@@ -1,4 +1,4 @@
-//! The program's terminology: given files, tables beside the lake, and HL7's own definitions.
+//! The program's terminology: loaded files, tables beside the lake, and HL7's own definitions.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -22,12 +22,12 @@ pub struct Terminology(Source);
 
 #[derive(Debug)]
 enum Source {
-    /// What files and resources gave.
+    /// The content of files and resources.
     Given(Box<Snapshot>),
     /// The tables beside the lake.
     Beside {
         watched: Watched<Held, TerminologyError>,
-        /// Whether systems are read when they are noticed, not when somebody asks for them.
+        /// Whether systems are read when they are noticed, and not at their first use.
         eager: Arc<AtomicBool>,
     },
 }
@@ -38,7 +38,7 @@ impl Default for Source {
     }
 }
 
-/// The tables of one list, and what is known with them.
+/// The tables of one list, and the terminology with them.
 #[derive(Debug)]
 struct Held {
     stored: Stored,
@@ -47,7 +47,7 @@ struct Held {
 
 impl Terminology {
     /// The CodeSystems and ValueSets of a JSON or NDJSON file, or of all files in a folder and its subfolders, single
-    /// or in Bundles. Other resources are skipped. Of two with the same URL and version the later file's counts, in
+    /// or in Bundles. Other resources are skipped. If two have the same URL and version, the later file counts, in the
     /// order of names.
     pub fn load(path: &Path) -> Result<Terminology, TerminologyError> {
         given(path).map(Terminology::of)
@@ -102,7 +102,7 @@ impl Terminology {
         held.stored.tables.iter().try_for_each(|table| table.read())
     }
 
-    /// Reads a code system beside the lake now, if it is there and that has not been done.
+    /// Reads a code system beside the lake now, if it exists and was not read before.
     pub fn read(&self, url: &str) -> Result<(), TerminologyError> {
         let Source::Beside { watched, .. } = &self.0 else {
             return Ok(());
@@ -117,22 +117,22 @@ impl Terminology {
         )
     }
 
-    /// The code system of a canonical, which may name a version; without one, the newest.
+    /// The code system of a canonical, which may name a version. Without one, the newest.
     pub fn code_system(&self, canonical: &str) -> Option<Arc<CodeSystem>> {
         self.with(|snapshot| snapshot.code_system(canonical))
     }
 
-    /// The code systems in which a code is defined, the newest of each.
+    /// The code systems that define a code, the newest of each.
     pub fn systems_with(&self, code: &str) -> Vec<Arc<CodeSystem>> {
         self.with(|snapshot| snapshot.systems_with(code))
     }
 
-    /// The value set of a canonical, which may name a version; without one, the newest. Worked out once.
+    /// The value set of a canonical, which may name a version. Without one, the newest. Computed once.
     pub fn value_set(&self, canonical: &str) -> Option<Arc<ValueSet>> {
         self.with(|snapshot| snapshot.value_set(canonical))
     }
 
-    /// Whether `code` is `descendant` or an ancestor of it in their system. `None` if that is not known.
+    /// Whether `code` is `descendant` or an ancestor of it in their system. `None` if unknown.
     pub fn subsumes(&self, system: &str, code: &str, descendant: &str) -> Option<bool> {
         match self.code_system(system) {
             Some(system) => system.subsumes(code, descendant),
@@ -140,7 +140,7 @@ impl Terminology {
         }
     }
 
-    /// The display of a code, in the FHIR form of its system. An NDC whose package has none has its product's.
+    /// The display of a code, in the FHIR form of its system. If the package of an NDC has none, the product's.
     pub fn display(&self, system: &str, code: &str) -> Option<Cow<'_, str>> {
         let found = self.code_system(system)?;
         let display = found.display(code);

@@ -1,4 +1,4 @@
-//! What can be wrong with a ViewDefinition, and with running it.
+//! Errors of a ViewDefinition, and of running it.
 
 use std::fmt;
 
@@ -6,26 +6,26 @@ use super::definition::finding::Finding;
 use crate::fhirpath::FhirPathError;
 use crate::plan::Died;
 
-/// Why something is not a view that can be run: one error or more.
+/// Why a view cannot be run: one error or more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ViewError {
     pub(super) errors: Vec<Finding>,
 }
 
 impl ViewError {
-    /// Of the findings the errors.
+    /// The errors among the findings.
     pub(super) fn new(mut findings: Vec<Finding>) -> ViewError {
         findings.retain(Finding::is_error);
         ViewError { errors: findings }
     }
 
-    /// What is wrong, in the order of the definition.
+    /// The errors, in the order of the definition.
     pub fn errors(&self) -> &[Finding] {
         &self.errors
     }
 }
 
-/// One sentence: the first error, and how many others there are.
+/// One sentence: the first error, and the number of others.
 impl fmt::Display for ViewError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.errors.as_slice() {
@@ -39,58 +39,58 @@ impl fmt::Display for ViewError {
 
 impl std::error::Error for ViewError {}
 
-/// Why a sound view did not give its rows. It names columns, and never says what is in them.
+/// Why a valid view did not yield its rows. The error names columns and never their values.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A column that is no collection has several values.
     #[error("{at}: column '{column}' has {count} values in one row; say \"collection\": true or narrow its path")]
     SeveralValues {
-        /// Where it is defined.
+        /// The place of its definition.
         at: String,
         /// The column.
         column: String,
-        /// How many there are.
+        /// The number of values.
         count: usize,
     },
     /// A value cannot be what the column's `type` says.
     #[error("{at}: column '{column}' is declared as {expected}, but one of its values is a {found} that is not")]
     Type {
-        /// Where it is defined.
+        /// The place of its definition.
         at: String,
         /// The column.
         column: String,
-        /// What the view declares.
+        /// The declared type.
         expected: &'static str,
-        /// The type of the value met.
+        /// The type of the found value.
         found: &'static str,
     },
     /// A value is not a primitive.
     #[error("{at}: column '{column}' has a {found} as a value; choose one of its elements")]
     Complex {
-        /// Where it is defined.
+        /// The place of its definition.
         at: String,
         /// The column.
         column: String,
-        /// The type of the value met.
+        /// The type of the found value.
         found: &'static str,
     },
-    /// A value cannot be of the column's SQL type.
+    /// A value does not fit the column's SQL type.
     #[error("{at}: column '{column}' is to be {expected}, but one of its values cannot be")]
     SqlType {
-        /// Where it is defined.
+        /// The place of its definition.
         at: String,
         /// The column.
         column: String,
         /// The type.
         expected: String,
     },
-    /// A `where` gave something else than true, false or nothing.
+    /// A `where` yielded something other than true, false or nothing.
     #[error("{at} must be true, false or empty, but is not for one of the resources")]
     NotBoolean {
-        /// Where the `where` stands.
+        /// The place of the `where`.
         at: String,
     },
-    /// An expression is in error over the data.
+    /// An expression fails over the data.
     #[error("{at}: {source}")]
     Expression {
         /// Where.
@@ -98,23 +98,23 @@ pub enum RunError {
         /// The error.
         source: FhirPathError,
     },
-    /// The nested lists of a resource multiply beyond what is held at once.
+    /// The nested lists of a resource multiply to more rows than may be held at once.
     #[error("the view yields too many rows for one of the resources")]
     TooManyRows,
     /// The text of a resource's rows exceeds the limit for memory, or for one resource.
     #[error("the view yields too much text for one of the resources")]
     TooMuchText,
-    /// More rows wait for the types of Parquet than one run may hold. Contains the limit in bytes.
+    /// More rows wait for their Parquet types than one run may hold. Contains the limit in bytes.
     #[error(
         "rows wait until the types of the Parquet columns are known, and they take more than {} MiB; ask for parquet-text, \
          whose rows do not wait, or for fewer rows",
         .0 >> 20
     )]
     TooManySpooled(u64),
-    /// Rows of other runs take the room in which rows wait.
+    /// Rows of other runs fill the room for waiting rows.
     #[error("other runs take the room for rows that wait; try again later")]
     SpoolsFull,
-    /// Nobody wants the rows any more.
+    /// The rows are no longer wanted.
     #[error("the rows are no longer wanted")]
     Stopped,
     /// A thread that computed rows stopped unexpectedly.
@@ -126,7 +126,7 @@ pub enum RunError {
     /// The lake could not be read.
     #[error(transparent)]
     Lake(#[from] crate::lake::LakeError),
-    /// Columns did not have the shape expected of them.
+    /// Columns did not have the expected shape.
     #[error("the view met unexpected columns: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
     /// The output could not be written.
@@ -138,7 +138,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Whether the view and the data do not go together, so that running it again changes nothing.
+    /// Whether the view does not fit the data. Then running it again changes nothing.
     pub fn is_of_view(&self) -> bool {
         matches!(
             self,
@@ -153,7 +153,7 @@ impl RunError {
         )
     }
 
-    /// Whether the view costs more over the data than one may, in work, rows or text.
+    /// Whether the view exceeds a limit over the data, of work, rows or text.
     pub fn is_too_costly(&self) -> bool {
         match self {
             RunError::TooManyRows | RunError::TooMuchText | RunError::TooManySpooled(_) => true,
@@ -170,7 +170,7 @@ impl RunError {
         }
     }
 
-    /// The same about the column's expression that stands at `place`, which in a union is one of several.
+    /// The same error, naming the column's expression at `place`. A union has several for one column.
     pub(super) fn placed(mut self, place: &str) -> RunError {
         if let RunError::SeveralValues { at, .. } | RunError::Type { at, .. } | RunError::Complex { at, .. } = &mut self
         {
@@ -179,7 +179,7 @@ impl RunError {
         self
     }
 
-    /// Whether fewer resources at a time may do.
+    /// Whether evaluating fewer resources at a time may help.
     pub(super) fn is_of_size(&self) -> bool {
         let large =
             |error: &FhirPathError| matches!(error, FhirPathError::TooLarge | FhirPathError::TooManySteps { .. });

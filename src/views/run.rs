@@ -1,4 +1,4 @@
-//! A view over a lake: one plan from the scan to the rows, with everything that narrows it inside the scan.
+//! A view over a lake: one plan from the scan to the rows. Everything that narrows the view is inside the scan.
 
 use std::sync::{Arc, LazyLock};
 
@@ -33,27 +33,27 @@ pub struct Resources {
     pub owners: Option<Vec<i64>>,
     /// Only resources updated at this time or later, in microseconds since 1970.
     pub since: Option<i64>,
-    /// Only so many resources, counted in the order of the table before the view's `where`.
+    /// The page of resources, in the order of the table, counted before the view's `where`.
     pub page: Option<Page>,
 }
 
 /// A page of resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Resources before it.
+    /// How many resources precede it.
     pub offset: usize,
-    /// Resources in it. `None` for all that follow.
+    /// How many resources it has. `None` for all that follow.
     pub count: Option<usize>,
 }
 
 /// The maximum number of partitions of a scan. They run one after the other, so that rows keep the order of the table.
 /// There are more partitions than threads.
 const PARTITIONS: usize = 256;
-/// The system column that says whose compartment a resource is filed in.
+/// The system column with the Patient in whose compartment a resource is filed.
 const PATIENT: &str = "patient";
 /// The system column of `meta.lastUpdated`.
 const LAST_UPDATED: &str = "last_updated";
-/// The zone of its moments.
+/// The time zone of its moments.
 const UTC: &str = "UTC";
 
 /// A view, planned over a table.
@@ -66,20 +66,20 @@ pub struct Run {
     stop: Stop,
 }
 
-/// The plan below one view or several: the resources that they are made of.
+/// The plan below one view or several: their resources.
 pub(super) struct Below {
     pub(super) plan: LogicalPlan,
-    /// Whether each view's `where` is still to be applied.
+    /// Whether the view must apply each `where`.
     pub(super) filters: bool,
     pub(super) provider: Arc<LakeProvider>,
 }
 
 impl Below {
-    /// One scan of everything that the views read, restricted by the conditions that all of them share, and the page of
-    /// its rows.
+    /// One scan of everything that the views read. It has the conditions that all views share, and the page of its
+    /// rows.
     pub(super) fn new(table: &ScopedTable, views: &[Arc<View>], resources: &Resources) -> Result<Below, RunError> {
-        // A page counts resources before any view's own filter, which therefore cannot be the scan's then. The scan of
-        // several views can only leave out what none of them keeps.
+        // A page counts resources before any view's own filter, so the scan cannot apply that filter. A scan for
+        // several views can only drop resources that none of them keeps.
         let of_scan = resources.page.is_none() && views.iter().all(|view| view.has_filter());
         let filters = views.iter().any(|view| view.has_filter()) && !(of_scan && views.len() == 1);
         let mut asked = resources.asked();
@@ -93,7 +93,7 @@ impl Below {
         if of_scan {
             asked.predicate = Some(predicate::of(views));
         }
-        // Rows are on their way for as long as somebody takes them.
+        // A consumer may read the rows slowly, so hold the files.
         let table = table.held(resources.owners.as_deref());
         let table = table.map_err(DataFusionError::from)?;
         let (provider, plan) = asked.plan(&table, &leaves)?;
@@ -117,13 +117,13 @@ impl Below {
     }
 }
 
-/// The planner of views: scans in this many parts that threads find enough to do.
+/// The planner of views. It splits scans into so many parts that every thread has work.
 pub(super) fn planner() -> &'static Planner {
     static PLANNER: LazyLock<Planner> = LazyLock::new(|| Planner::new(Some(PARTITIONS), vec![Arc::new(Tables)]));
     &PLANNER
 }
 
-/// What a plan's only partition gives.
+/// The batches of a plan's only partition.
 pub(super) fn batches(plan: &dyn ExecutionPlan) -> Batches<RecordBatch> {
     match plan.execute(0, planner().context()) {
         Ok(batches) => batches.map_err(RunError::from).boxed(),
@@ -187,9 +187,9 @@ impl Run {
 }
 
 impl Resources {
-    /// How many resources there are, pages not considered and before any view's `where`.
+    /// The number of resources, ignoring pages and any view's `where`.
     pub async fn count(&self, table: &ScopedTable) -> Result<usize, RunError> {
-        // Nothing runs ahead, because the caller may be on a thread that others wait for.
+        // Nothing is read ahead, because other tasks may wait for the caller's thread.
         static PLANNER: LazyLock<Planner> = LazyLock::new(|| Planner::new(Some(1), Vec::new()));
         let (_, plan) = self.asked().plan(table, &LeafSet::new())?;
         let plan = PLANNER.plan(&plan.build()?).await?.physical;
@@ -229,7 +229,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// The rows that pass with the columns of these leaves, as the beginning of a plan.
+    /// The rows that pass, with the columns of these leaves, as the beginning of a plan.
     fn plan(self, table: &ScopedTable, leaves: &LeafSet) -> Result<(Arc<LakeProvider>, LogicalPlanBuilder), RunError> {
         let mut read = leaves.clone();
         let columns = self.filters.iter().flat_map(Expr::column_refs);
@@ -253,7 +253,7 @@ impl Asked {
         let wanted = table.schema(leaves);
         let mut columns: Vec<Expr> = wanted.fields().iter().map(|field| ident(field.name())).collect();
         if columns.is_empty() {
-            // A batch without columns would not say how many rows it has to every operator.
+            // If a batch had no columns, some operators would not know its number of rows.
             columns.push(ident(ROW));
         }
         Ok((provider, plan.project(columns)?))

@@ -1,5 +1,6 @@
-//! Several views over the same resources, which are read once: every batch of the scan passes through each view's
-//! select tree on the thread that read it. Decides how one scan serves all views, and that an error of one ends all.
+//! Several views over the same resources, which are read once. Every batch of the scan passes through each view's
+//! select tree on the thread that read it. Decides how one scan serves all views, and that an error of one view ends
+//! all.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,7 +31,7 @@ pub struct SharedRun {
     limit: Option<usize>,
 }
 
-/// The rows of several views that are still to be computed.
+/// The rows of several views that are not computed yet.
 pub struct SharedRows {
     views: Vec<Arc<View>>,
     batches: Batches<OfView<RecordBatch>>,
@@ -41,7 +42,7 @@ pub struct SharedRows {
 /// A step on the way to the outputs of several views.
 #[derive(Debug)]
 pub enum Event {
-    /// The next bytes of a view's output, and how many rows they add to it.
+    /// The next bytes of a view's output, and how many rows they have.
     Piece {
         /// The view's place.
         view: usize,
@@ -50,14 +51,14 @@ pub enum Event {
         /// The rows.
         rows: usize,
     },
-    /// A view failed. Its rows so far are of no use, and there will be no more.
+    /// A view failed. Its rows so far are invalid, and it yields no more.
     Failed {
         /// The view's place.
         view: usize,
         /// Why the view failed.
         error: RunError,
     },
-    /// A view's output is whole.
+    /// A view's output is complete.
     Done {
         /// The view's place.
         view: usize,
@@ -66,7 +67,7 @@ pub enum Event {
     },
 }
 
-/// The outputs of several views, as they get ready.
+/// The outputs of several views, as they become ready.
 pub struct Events {
     events: Box<dyn Iterator<Item = Result<Event, RunError>> + Send>,
 }
@@ -194,12 +195,12 @@ impl SharedRows {
 /// Puts the outputs together.
 struct Outputs {
     stopped: Stopped,
-    /// The outputs under way. `None` for a view that has failed or is done.
+    /// The open outputs. `None` for a view that has failed or is complete.
     open: Vec<Option<Assembly>>,
-    /// Events to be handed out, the next one last.
+    /// Events to return. The next one is last.
     ready: Vec<Event>,
     computed: Option<Waiting<Batches<OfView<Computed>>>>,
-    /// How many views have no more rows, and are done or have begun their end.
+    /// How many views get no more rows, because they are complete or their output is being finished.
     ended: usize,
     /// The end of a view's output under way.
     tail: Option<(usize, Tail)>,
@@ -218,7 +219,7 @@ impl Outputs {
         self.ready.push(Event::Failed { view, error });
     }
 
-    /// Tells the workers if a view has all the rows that it wants.
+    /// Tells the workers when a view has all its rows.
     fn full(&self, view: usize) {
         if self.open[view].as_ref().is_none_or(|output| !output.wants_rows()) {
             self.stopped[view].store(true, Ordering::Relaxed);
@@ -237,7 +238,7 @@ impl Outputs {
         self.full(view);
     }
 
-    /// The next step when there are no more rows: the ends of the outputs, one after the other.
+    /// Finishes the outputs after the last row, one after the other.
     fn end(&mut self) -> Option<Event> {
         loop {
             if let Some((view, tail)) = &mut self.tail {

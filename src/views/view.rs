@@ -1,4 +1,4 @@
-//! A ViewDefinition resolved against R4: every expression compiled, every column with its place in the output.
+//! A ViewDefinition resolved against R4: every expression is compiled, and every column has its place in the output.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::fhir::storage::LeafSet;
 use crate::fhirpath::{Focus, Program, Work, WorkBudget};
 use crate::terminology::Terminology;
 
-/// A ViewDefinition that can be run. Immutable; share it. `now()` is the moment at which it was read, in all its rows.
+/// A ViewDefinition that can be run. Immutable and shared. In all its rows `now()` is the moment at which it was read.
 #[derive(Clone, Debug)]
 pub struct View {
     pub(super) name: Option<String>,
@@ -26,22 +26,22 @@ pub struct View {
     pub(super) columns: Vec<Column>,
     pub(super) schema: SchemaRef,
     pub(super) leaves: LeafSet,
-    /// What `now()` is, in every row.
+    /// The value of `now()` in every row.
     pub(super) now: DateTime<Utc>,
-    /// How large its expressions are together.
+    /// The total size of its expressions.
     pub(super) parts: usize,
-    /// The budget of work for a run, beyond what the data allow.
+    /// The work that a run may do beyond the amount that its data allow.
     pub(super) budget: WorkBudget,
-    /// The ViewDefinition that it was read from.
+    /// The ViewDefinition from which it was read.
     pub(super) definition: Arc<[u8]>,
-    /// Which of the definition's columns it has, in its order. `None` for all.
+    /// The columns that it keeps, by their indexes in the definition. `None` for all.
     pub(super) projected: Option<Arc<[usize]>>,
 }
 
-/// Whose names of elements expressions may have.
+/// The element names that expressions may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Names {
-    /// FHIRPath's and, with a warning, JSON's.
+    /// FHIRPath's names and, with a warning, JSON's.
     Both,
     /// FHIRPath's alone.
     FhirPath,
@@ -65,19 +65,19 @@ pub(super) struct Select {
     pub(super) union: Vec<Select>,
 }
 
-/// What a `select` goes through.
+/// The iteration of a `select`.
 #[derive(Clone, Debug)]
 pub(super) struct Iteration {
     pub(super) at: String,
     pub(super) steps: Steps,
-    /// Whether nothing to go through gives a row all the same.
+    /// Whether a context without items still gets a row.
     pub(super) or_null: bool,
 }
 
-/// How the items to go through are found.
+/// How the items are found.
 #[derive(Clone, Debug)]
 pub(super) enum Steps {
-    /// What an expression yields.
+    /// The items that an expression yields.
     Each(Program),
     /// The expressions of `repeat`, applied to the context, then to each item found, and so on.
     Repeat {
@@ -88,14 +88,14 @@ pub(super) enum Steps {
     },
 }
 
-/// A column's expression, and which column of the output it fills.
+/// A column's expression, and the index of its output column.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
     /// The state of the expression.
     pub(super) at: String,
     pub(super) slot: usize,
     pub(super) program: Program,
-    /// The expression is `%rowIndex`, which is 0 where nothing was there to go through.
+    /// The expression is `%rowIndex`. It is 0 if there were no items.
     pub(super) is_row_index: bool,
 }
 
@@ -105,29 +105,29 @@ impl View {
         View::parse_with(definition, None)
     }
 
-    /// The same, with value sets and code systems for `memberOf` and its like.
+    /// The same, with value sets and code systems for `memberOf` and similar functions.
     pub fn parse_with(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Result<View, ViewError> {
         View::check_with(definition, terminology)
             .into_view()
             .map_err(ViewError::new)
     }
 
-    /// Reads a ViewDefinition and says everything that is to be said about it.
+    /// Reads a ViewDefinition and reports all findings.
     pub fn check(definition: &[u8]) -> Checked {
         View::check_with(definition, None)
     }
 
-    /// The same, with FHIRPath's names alone: JSON's, such as `valueCoding`, are errors and not only warned of.
+    /// The same, with FHIRPath's names only. JSON's names, such as `valueCoding`, are errors instead of warnings.
     pub fn check_strictly(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Checked {
         Checked::new(definition, terminology, Names::FhirPath)
     }
 
-    /// The same, with value sets and code systems for `memberOf` and its like.
+    /// The same, with value sets and code systems for `memberOf` and similar functions.
     pub fn check_with(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Checked {
         Checked::new(definition, terminology, Names::Both)
     }
 
-    /// The same view for a run, with a budget of its own.
+    /// The same view with its own budget for a run.
     pub(super) fn for_run(&self) -> Arc<View> {
         Arc::new(View {
             budget: WorkBudget::default(),
@@ -140,22 +140,22 @@ impl View {
         Work::over(batch, self.parts, &self.budget)
     }
 
-    /// Its name, if it has one.
+    /// The view's name, if it has one.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// The type of the resources it is made of.
+    /// The resource type of its rows.
     pub fn resource(&self) -> TypeId {
         self.resource
     }
 
-    /// The columns it gives, in their order.
+    /// The columns that it yields, in order.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The columns it gives, as Arrow types.
+    /// The columns that it yields, as Arrow types.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -173,12 +173,12 @@ impl View {
             .collect()
     }
 
-    /// Whether it leaves resources out.
+    /// Whether it has a `where`.
     pub fn has_filter(&self) -> bool {
         !self.filters.is_empty()
     }
 
-    /// Conditions by which a scan may skip resources that its `where` drops, as far as no error is missed by skipping.
+    /// Conditions by which a scan may skip resources that its `where` drops. Skipping them must not hide an error.
     pub(super) fn necessary(&self) -> Necessary {
         let parts: Option<Vec<&Necessary>> = self.filters.iter().map(|filter| filter.necessary.as_ref()).collect();
         let parts = parts.unwrap_or_default();

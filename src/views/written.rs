@@ -1,5 +1,5 @@
-//! What a plan of views says to another process: each view by its definition, the moment of its `now()` and which of
-//! its columns are asked for. It is read and checked again there, as any definition is.
+//! A plan's views for another process: each view's definition, the moment of its `now()`, and the requested columns.
+//! The other process reads and checks them like any definition.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use crate::terminology::Terminology;
 pub struct WrittenView {
     /// The ViewDefinition, as JSON.
     pub definition: Arc<[u8]>,
-    /// What `now()` is in its rows.
+    /// The value of `now()` in its rows.
     pub now: DateTime<Utc>,
-    /// The columns that are asked for, by their places in the definition, in this order. `None` for all.
+    /// The requested columns, by their indexes in the definition, in this order. `None` for all.
     pub columns: Option<Arc<[usize]>>,
 }
 
@@ -30,12 +30,12 @@ pub struct WrittenView {
 pub enum WrittenPredicate {
     /// The `where` of any of these views.
     Where(Vec<WrittenView>),
-    /// What a filter over a view's columns says of resources.
+    /// The condition on resources that follows from a filter over the view's columns.
     Sought(WrittenView, Box<Expr>),
 }
 
 impl View {
-    /// What it was made of.
+    /// The written form of the view.
     pub fn written(&self) -> WrittenView {
         WrittenView {
             definition: self.definition.clone(),
@@ -44,7 +44,7 @@ impl View {
         }
     }
 
-    /// The view that was written so.
+    /// Reads a written view.
     pub fn read(written: &WrittenView, terminology: Option<Arc<Terminology>>) -> Result<View, ViewError> {
         let view = View {
             now: written.now,
@@ -69,7 +69,7 @@ pub fn write_predicate(predicate: &dyn Predicate) -> Option<WrittenPredicate> {
     Some(WrittenPredicate::Sought(view.clone(), Box::new(filter.clone())))
 }
 
-/// The predicate that was written so. `None` if a filter tells nothing of the view's resources.
+/// Reads a written predicate. `None` if a filter implies nothing about the view's resources.
 pub fn read_predicate(
     written: &WrittenPredicate,
     terminology: Option<&Arc<Terminology>>,

@@ -1,9 +1,9 @@
-//! The mixes and views that the program has of its own, in the form of a mix file.
+//! The program's own mixes and views, in the form of a mix file.
 
-/// The families, each of one of [`NAMES`].
+/// The families. Each belongs to one of [`NAMES`].
 pub(in crate::bench) const FAMILIES: &str = include_str!("builtin.json");
 
-/// The mixes; `all` is all of them but `soak`.
+/// The mixes. `all` is all of them except `soak`.
 pub(in crate::bench) const NAMES: [&str; 9] = [
     "read",
     "patient-search",

@@ -1,4 +1,4 @@
-//! Seeded random numbers: each purpose has its own stream, so that one family's draws do not depend on another's.
+//! Seeded random numbers. Each purpose has its own stream, so one family's draws do not depend on another's.
 
 use std::hash::Hasher;
 
@@ -11,24 +11,24 @@ use siphasher::sip::SipHasher13;
 pub(in crate::bench) struct Dice(ChaCha8Rng);
 
 impl Dice {
-    /// The stream for a purpose, and for one of several that share it.
+    /// The stream for a purpose. `index` distinguishes several streams of one purpose.
     pub(in crate::bench) fn new(seed: u64, purpose: &str, index: u64) -> Dice {
         let mut hasher = SipHasher13::new_with_keys(seed, index);
         hasher.write(purpose.as_bytes());
         Dice(ChaCha8Rng::seed_from_u64(hasher.finish()))
     }
 
-    /// A number in `0..end`; 0 where `end` is 0.
+    /// A number in `0..end`. 0 if `end` is 0.
     pub(in crate::bench) fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.0.next_u64()) * end as u128) >> 64) as usize
     }
 
-    /// One of these. `None` if there are none.
+    /// One of these items. `None` if there are none.
     pub(in crate::bench) fn one_of<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         items.get(self.below(items.len()))
     }
 
-    /// Puts so many items, drawn without repetition, at the front.
+    /// Moves `many` items, drawn without repetition, to the front.
     pub(in crate::bench) fn deal<T>(&mut self, items: &mut [T], many: usize) {
         for at in 0..many.min(items.len()) {
             let other = at + self.below(items.len() - at);
@@ -37,7 +37,7 @@ impl Dice {
     }
 }
 
-/// A sample of a stream of unknown length, each item as likely as any other.
+/// A sample of a stream of unknown length. Each item is equally likely.
 #[derive(Clone, Debug)]
 pub(in crate::bench) struct Reservoir<T> {
     items: Vec<T>,
@@ -55,7 +55,7 @@ impl<T> Reservoir<T> {
         }
     }
 
-    /// Considers the next item, which is made only if it is taken.
+    /// Considers the next item. The item is made only if it is sampled.
     pub(in crate::bench) fn offer(&mut self, dice: &mut Dice, item: impl FnOnce() -> T) {
         self.seen += 1;
         if self.items.len() < self.capacity {
@@ -68,7 +68,7 @@ impl<T> Reservoir<T> {
         }
     }
 
-    /// How many items there were.
+    /// How many items were offered.
     pub(in crate::bench) fn seen(&self) -> u64 {
         self.seen
     }

@@ -1,4 +1,4 @@
-//! Mix files: families of queries. Decides their format and what their names mean. `plan` decides which values are
+//! Mix files: families of queries. Decides their format and the meaning of their names. `plan` decides which values are
 //! drawn for the queries.
 
 use std::path::Path;
@@ -44,7 +44,7 @@ pub(in crate::bench) enum Kind {
     /// Any of the queries, for a time.
     #[default]
     Timed,
-    /// Each person once, after a start of the server.
+    /// Each person once, after the server was started.
     Once,
     /// All pages of one of the queries, by the `next` links.
     Pages,
@@ -56,18 +56,18 @@ pub(in crate::bench) enum Kind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::bench) enum Draw {
-    /// All rows, with equal chances.
+    /// All rows, each equally likely.
     #[default]
     Rows,
     /// A thousand of the rows.
     WorkingSet,
     /// Values of some people, each equally likely. For codes, those with 100 to 400 rows of one person.
     People,
-    /// Codes of 1% of the rows and more, each code alike.
+    /// Codes of at least 1% of the rows, each equally likely.
     Common,
-    /// Codes of 0.1% of the rows and less, each code alike.
+    /// Codes of at most 0.1% of the rows, each equally likely.
     Rare,
-    /// Codes of 1,000 rows and more, each code alike.
+    /// Codes of at least 1,000 rows, each equally likely.
     Large,
     /// The code whose number of rows is closest to 100,000.
     HundredThousand,
@@ -96,18 +96,18 @@ pub(in crate::bench) struct Query {
     pub(in crate::bench) weight: u32,
 }
 
-/// What is sent.
+/// The request of a query.
 #[derive(Clone, Debug)]
 pub(in crate::bench) enum Request {
-    /// `GET` of this.
+    /// `GET` of this address.
     Get(Template),
-    /// A form, posted to this.
+    /// A form, posted to this address.
     Form(Template, Template),
     /// A body for `ViewDefinition/$run`, answered as CSV.
     View(Arc<[u8]>),
 }
 
-/// What a query is about.
+/// The subject of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bench) enum Subject {
     /// Resources of a type.
@@ -218,7 +218,7 @@ fn bad(name: &str, reason: String) -> BenchError {
     }
 }
 
-/// The families that an entry stands for.
+/// The families that an entry means.
 fn families_of(raw: RawFamily, folder: Option<&Path>, known: &[Family]) -> Result<Vec<Family>, String> {
     let clients = match raw.clients {
         Some(clients) if clients.is_empty() || clients.iter().any(|many| !(1..=MAX_CLIENTS).contains(many)) => {
@@ -272,7 +272,7 @@ fn families_of(raw: RawFamily, folder: Option<&Path>, known: &[Family]) -> Resul
     }])
 }
 
-/// The known families of a name, or of a mix of that name.
+/// The known families with this name, or of a mix with this name.
 fn named(name: &str, known: &[Family]) -> Result<Vec<Family>, String> {
     let found: Vec<Family> = known
         .iter()
@@ -285,7 +285,7 @@ fn named(name: &str, known: &[Family]) -> Result<Vec<Family>, String> {
     }
 }
 
-/// The queries that an entry stands for.
+/// The queries that an entry means.
 fn queries_of(raw: RawQuery, folder: Option<&Path>, known: &[Family]) -> Result<Vec<Query>, String> {
     let weight = raw.weight.unwrap_or(1);
     if !(1..=1_000_000).contains(&weight) {
@@ -333,7 +333,7 @@ fn queries_of(raw: RawQuery, folder: Option<&Path>, known: &[Family]) -> Result<
     }
 }
 
-/// What a path is about.
+/// The subject of a path.
 fn subject(template: &Template, path: &str) -> Result<Subject, String> {
     if path.starts_with("{type}/") {
         return Ok(Subject::Lake);
@@ -355,7 +355,7 @@ fn subject(template: &Template, path: &str) -> Result<Subject, String> {
     }
 }
 
-/// Refuses placeholders for which there is no row.
+/// Refuses placeholders without a row.
 fn checked(query: Query) -> Result<Query, String> {
     let own = query.own();
     match query.subject {
@@ -371,7 +371,7 @@ fn checked(query: Query) -> Result<Query, String> {
     }
 }
 
-/// The body that runs a view, and the view's type of resource.
+/// The body that runs a view, and the view's resource type.
 fn view_body(name: &str, folder: Option<&Path>) -> Result<(Vec<u8>, TypeId), String> {
     let text = match builtin::view(name) {
         Some(text) => text.to_owned(),
@@ -389,7 +389,7 @@ fn view_body(name: &str, folder: Option<&Path>) -> Result<(Vec<u8>, TypeId), Str
 }
 
 impl Family {
-    /// Whether it is of the program's mix of this name. A soak is measured alone, not among `all`.
+    /// Whether it belongs to the program's mix of this name. A soak is measured alone, not as a part of `all`.
     fn is_named(&self, mix: &str) -> bool {
         self.mix == mix || mix == "all" && self.kind != Kind::Soak
     }
@@ -423,7 +423,7 @@ impl Query {
         self.templates().into_iter().any(Template::names_people)
     }
 
-    /// The type that a good answer is of, where it can be told.
+    /// The resource type of a good answer, if it is known.
     pub(in crate::bench) fn expects(&self) -> Option<&'static str> {
         match (&self.request, self.subject) {
             (Request::View(_), _) | (_, Subject::Lake) => None,

@@ -1,4 +1,4 @@
-//! What is asked: families of queries, and the values drawn for them.
+//! Families of queries, and the values drawn for them.
 
 pub(super) mod builtin;
 pub(super) mod dice;

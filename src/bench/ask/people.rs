@@ -32,17 +32,17 @@ impl People {
         Ok(People { all, chosen })
     }
 
-    /// All of them.
+    /// All people.
     pub(in crate::bench) fn all(&self) -> &[Box<str>] {
         &self.all
     }
 
-    /// The people for queries about one person, in their order.
+    /// The people for queries about one person, in order.
     pub(in crate::bench) fn chosen(&self) -> &[Box<str>] {
         &self.all[..self.all.len().min(CHOSEN)]
     }
 
-    /// Whether somebody is among them.
+    /// Whether a person is among them.
     pub(in crate::bench) fn is_chosen(&self, id: &str) -> bool {
         self.chosen.contains(id)
     }

@@ -14,19 +14,19 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::scan::ScopedTable;
 use crate::lake::{Lake, Scope};
 
-/// Resources known by type and id alone, for reads of any type.
+/// The maximum number of resources known by type and id alone, for reads of any type.
 const ANY: usize = 100_000;
 /// Rows of a working set.
 const WORKING_SET: usize = 1_000;
-/// People of a family that asks for people again and again.
+/// The number of people of a family that asks for the same people repeatedly.
 const HOT_PEOPLE: usize = 200;
-/// How many rows of a person should have a code that is asked for.
+/// The wanted number of a person's rows with the requested code.
 const OF_PERSON: std::ops::RangeInclusive<u32> = 100..=400;
-/// Rows of a code that is found in a large part of a table.
+/// The minimum rows of a code that counts as a large part of a table.
 const LARGE: u64 = 1_000;
 const HUNDRED_THOUSAND: u64 = 100_000;
 
-/// What was drawn from a lake.
+/// The values drawn from a lake.
 #[derive(Debug)]
 pub(in crate::bench) struct Drawn {
     pub(in crate::bench) people: People,
@@ -35,14 +35,14 @@ pub(in crate::bench) struct Drawn {
     seed: u64,
 }
 
-/// A family that can be asked.
+/// A prepared family.
 #[derive(Debug)]
 pub(in crate::bench) struct Plan {
     pub(in crate::bench) kind: Kind,
     pub(in crate::bench) queries: Vec<Ready>,
-    /// The rows of the searched table, if the report has them.
+    /// The number of rows of the searched table, if the report has it.
     pub(in crate::bench) table_rows: Option<u64>,
-    /// Queries that are left out, and why.
+    /// The queries that are left out, with the reasons.
     pub(in crate::bench) left_out: Vec<String>,
     total_weight: u64,
 }
@@ -52,7 +52,7 @@ pub(in crate::bench) struct Plan {
 pub(in crate::bench) struct Ready {
     pub(in crate::bench) query: Query,
     pub(in crate::bench) expects: Option<&'static str>,
-    /// First a group is drawn at random, then a row of it.
+    /// First draws a group at random, then a row of it.
     pub(in crate::bench) groups: Vec<Vec<Arc<Row>>>,
     pub(in crate::bench) others: Vec<Others>,
     pub(in crate::bench) people: Arc<[Box<str>]>,
@@ -103,7 +103,7 @@ impl Drawn {
         Ok(drawn)
     }
 
-    /// Makes a family ready; `Err` says why it cannot be asked.
+    /// Prepares a family. The error is the reason why it cannot run.
     pub(in crate::bench) fn plan(&self, family: &Family) -> Result<Plan, String> {
         let mut left_out = Vec::new();
         let mut queries = Vec::new();
@@ -186,7 +186,7 @@ impl Drawn {
         }
     }
 
-    /// The rows that a query may draw, in groups of like chance.
+    /// The rows that a query may draw, in groups that are equally likely.
     fn groups(&self, query: &Query, own: &[Field], kind: Kind) -> Result<Vec<Vec<Arc<Row>>>, String> {
         let mut dice = Dice::new(self.seed, &query.text, 0);
         let nothing = || vec![vec![Arc::new(Row::default())]];
@@ -245,7 +245,7 @@ fn some(mut groups: Vec<Vec<Arc<Row>>>, why: impl Fn() -> String) -> Result<Vec<
     if groups.is_empty() { Err(why()) } else { Ok(groups) }
 }
 
-/// How far from a hundred thousand, by ratio.
+/// The distance from a hundred thousand, as a ratio.
 fn distance(rows: u64) -> u64 {
     let (rows, wanted) = (rows.max(1), HUNDRED_THOUSAND);
     rows.max(wanted) * 1_000 / rows.min(wanted)
@@ -268,7 +268,7 @@ fn of_codes(
     codes.into_iter().find_map(rows).into_iter().collect()
 }
 
-/// The rows of people. If each person is asked about once, there are more people.
+/// The rows of people. A mode with each person once has more people.
 fn people(people: &[PersonRows], own: &[Field], kind: Kind) -> Vec<Vec<Arc<Row>>> {
     let limit = if kind == Kind::Once { people.len() } else { HOT_PEOPLE };
     let rows = |wanted: &dyn Fn(u32) -> bool| -> Vec<Vec<Arc<Row>>> {
@@ -292,7 +292,7 @@ fn people(people: &[PersonRows], own: &[Field], kind: Kind) -> Vec<Vec<Arc<Row>>
     rows(&|_| true)
 }
 
-/// The types whose rows are asked for.
+/// The types whose rows the queries need.
 fn types_of(queries: &[&Query]) -> BTreeSet<TypeId> {
     let mut types = BTreeSet::new();
     for query in queries {
@@ -358,7 +358,7 @@ impl Plan {
         })
     }
 
-    /// The people who are asked about with tokens of their own.
+    /// The people whose queries have their own tokens.
     pub(in crate::bench) fn token_people(&self) -> BTreeSet<&str> {
         let by_patient = self.queries.iter().filter(|ready| ready.query.token == Who::Patient);
         by_patient
@@ -423,7 +423,7 @@ mod tests {
         Fixture { _folder: folder, lake }
     }
 
-    /// Requests for a query, drawn again and again: their first lines and bodies, each once.
+    /// Requests for a query, drawn repeatedly: their first lines and bodies, without duplicates.
     fn drawn(fixture: &Fixture, query: &str, seed: u64) -> Result<BTreeSet<String>, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mix.json");

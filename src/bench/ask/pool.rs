@@ -17,13 +17,13 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::scan::ScopedTable;
 use crate::views::View;
 
-/// Rows kept of a type.
+/// The maximum number of rows kept of a type.
 const ROWS: usize = 50_000;
-/// Rows kept of each code.
+/// The maximum number of rows kept of each code.
 const ROWS_OF_CODE: usize = 16;
 /// The maximum number of distinct codes. Rows with further codes count only as rows.
 const CODES: usize = 50_000;
-/// Rows kept of each person.
+/// The maximum number of rows kept of each person.
 const ROWS_OF_PERSON: usize = 64;
 
 type Map<K, V> = HashMap<K, V, BuildHasherDefault<FxHasher>>;
@@ -31,13 +31,13 @@ type Map<K, V> = HashMap<K, V, BuildHasherDefault<FxHasher>>;
 /// A type's rows.
 #[derive(Debug)]
 pub(in crate::bench) struct Pool {
-    /// How many the scope shows.
+    /// The number of rows that the scope shows.
     pub(in crate::bench) rows: u64,
-    /// Some of them.
+    /// A sample of the rows.
     pub(in crate::bench) sample: Vec<Arc<Row>>,
     /// The codes, by their text.
     pub(in crate::bench) codes: Vec<Code>,
-    /// The rows of the people that were chosen, in the order of the people.
+    /// The rows of the chosen people, in the order of the people.
     pub(in crate::bench) people: Vec<PersonRows>,
 }
 
@@ -46,20 +46,20 @@ pub(in crate::bench) struct Pool {
 pub(in crate::bench) struct Code {
     /// `system|code`.
     pub(in crate::bench) text: Box<str>,
-    /// How many there are.
+    /// The number of rows.
     pub(in crate::bench) rows: u64,
-    /// Some of them.
+    /// A sample of the rows.
     pub(in crate::bench) sample: Vec<Arc<Row>>,
 }
 
 /// The rows of a person.
 #[derive(Debug)]
 pub(in crate::bench) struct PersonRows {
-    /// Some of them, each with the number of the person's rows that have its code.
+    /// A sample of the rows, each with the number of the person's rows that have its code.
     pub(in crate::bench) sample: Vec<(Arc<Row>, u32)>,
 }
 
-/// A value of a row, with its FHIRPath expressions. The first one that the type has is used.
+/// A value of a row, with its FHIRPath expressions. The first one that the type supports is used.
 const PATHS: [(&str, &[&str]); 6] = [
     (
         "patient",
@@ -98,7 +98,7 @@ const DATES: &[&str] = &[
 ];
 
 impl Pool {
-    /// Reads a type's rows, with all that can be asked for.
+    /// Reads a type's rows with all usable values.
     pub(in crate::bench) fn read(table: &ScopedTable, people: &People, seed: u64) -> Result<Pool, BenchError> {
         let name = facts().get(table.ty()).name;
         let mut filling = Filling::new(Dice::new(seed, name, 0), people, name == "Patient");
@@ -130,7 +130,7 @@ fn columns(ty: TypeId) -> Vec<(String, String)> {
     columns
 }
 
-/// A pool in the making.
+/// A pool under construction.
 struct Filling<'a> {
     dice: Dice,
     /// Whether a row's id is its person's.

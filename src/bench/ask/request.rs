@@ -1,4 +1,4 @@
-//! A request as bytes: a query with the values of a row in its places.
+//! A request as bytes: a query with the values of a row in place of its placeholders.
 
 use super::super::connect::target::Target;
 use super::dice::Dice;
@@ -8,7 +8,7 @@ use super::row::{Field, Row};
 use super::template::Values;
 use crate::fhir::TypeId;
 
-/// A row and what else a template may name.
+/// A row and the other values that a template may name.
 struct RowValues<'a> {
     ready: &'a Ready,
     row: &'a Row,

@@ -1,18 +1,18 @@
-//! The values of one stored resource that queries can ask for.
+//! The values of one stored resource that queries can use.
 
 use chrono::{Days, NaiveDate};
 
-/// How many days lie between `{date}` and `{until}`.
+/// The number of days between `{date}` and `{until}`.
 const SPAN: Days = Days::new(90);
 
-/// A value that a query can ask for.
+/// A value that a query can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in crate::bench) enum Field {
     /// The resource's type.
     Type,
-    /// Its id.
+    /// The resource's id.
     Id,
-    /// The Patient that it is about.
+    /// The Patient of the resource.
     Patient,
     /// `system|code`.
     Code,
@@ -22,12 +22,12 @@ pub(in crate::bench) enum Field {
     Value,
     /// A day.
     Date,
-    /// A day 90 days after it.
+    /// The day 90 days after the date.
     Until,
 }
 
 impl Field {
-    /// All of them, in the order of a row's values.
+    /// All fields, in the order of a row's values.
     pub(in crate::bench) const ALL: [Field; 8] = [
         Field::Type,
         Field::Id,
@@ -39,7 +39,7 @@ impl Field {
         Field::Until,
     ];
 
-    /// What a placeholder calls it.
+    /// The field's name in placeholders.
     pub(in crate::bench) fn name(self) -> &'static str {
         match self {
             Field::Type => "type",
@@ -74,7 +74,7 @@ impl Row {
         self.0[field as usize] = Some(value.into());
     }
 
-    /// Sets `date` and `until` from a FHIR date or dateTime; one that names no day is left out.
+    /// Sets `date` and `until` from a FHIR date or dateTime. A value without a day is left out.
     pub(in crate::bench) fn set_date(&mut self, text: &str) {
         let Some(day) = text.get(..10).and_then(|day| day.parse::<NaiveDate>().ok()) else {
             return;
@@ -91,7 +91,7 @@ impl Row {
     }
 }
 
-/// Appends a token's `system|code` as a search value: what separates values is escaped.
+/// Appends a token's `system|code` as a search value. Escapes the separators of values.
 pub(in crate::bench) fn token(system: Option<&str>, code: &str, out: &mut String) {
     if let Some(system) = system {
         escape(system, out);

@@ -1,4 +1,4 @@
-//! Queries with placeholders: `Observation?code={code}&date=ge{date}`, and what is put in their place.
+//! Queries with placeholders: `Observation?code={code}&date=ge{date}`, and the values for them.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -12,23 +12,23 @@ pub(in crate::bench) const MANY_PATIENTS: usize = 1_000;
 /// Characters that a query's value may contain unencoded.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A query's text, taken apart.
+/// The parsed text of a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::bench) struct Template(Vec<Part>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
-    /// Text as it is.
+    /// Unchanged text.
     Text(String),
     /// A value of the row that is drawn.
     Own(Field),
-    /// A value of a row of another type, drawn by itself.
+    /// A value of a row of another type, which is drawn separately.
     Of(TypeId, Field),
     /// The ids of many people, separated by commas.
     Patients,
 }
 
-/// Where values come from.
+/// The source of values.
 pub(in crate::bench) trait Values {
     /// The row that was drawn for this request.
     fn row(&self) -> &Row;
@@ -86,7 +86,7 @@ impl Template {
         self.0.contains(&Part::Patients)
     }
 
-    /// The text it begins with.
+    /// The text before the first placeholder.
     pub(in crate::bench) fn start(&self) -> &str {
         match self.0.first() {
             Some(Part::Text(text)) => text,
@@ -110,7 +110,7 @@ impl Template {
     }
 }
 
-/// What stands between braces.
+/// The placeholder between braces.
 fn placeholder(name: &str) -> Result<Part, String> {
     if name == "patients" {
         return Ok(Part::Patients);
@@ -134,7 +134,7 @@ fn placeholder(name: &str) -> Result<Part, String> {
     }
 }
 
-/// The R4 type of this name that resources can be of.
+/// The R4 type of this name that resources can have.
 pub(in crate::bench) fn resource_type(name: &str) -> Option<TypeId> {
     let of_resources = |ty: &TypeId| facts().get(*ty).kind == Kind::Resource && !facts().get(*ty).is_abstract;
     facts().lookup(name).filter(of_resources)
@@ -146,7 +146,7 @@ fn encode(value: Option<&str>, out: &mut Vec<u8>) {
     }
 }
 
-/// So many people from a random place on, in an order that was drawn beforehand.
+/// This many people from a random position on, in an order that was drawn before.
 fn patients(people: &[Box<str>], dice: &mut Dice, out: &mut Vec<u8>) {
     let start = dice.below(people.len());
     let many = people.iter().cycle().skip(start).take(people.len().min(MANY_PATIENTS));

@@ -13,10 +13,10 @@ use super::dice::Dice;
 use super::plan::Ready;
 use super::request::get;
 
-/// How many times the time of a run the first walk may take, since a walk that is not whole says little.
+/// The maximum time of the first walk, as a multiple of a run's time. A partial walk says little.
 const LONGEST: u32 = 20;
 
-/// A page, as far as a walk goes by it.
+/// The parts of a page that a walk needs.
 #[derive(Deserialize)]
 struct Page {
     #[serde(default)]
@@ -31,7 +31,7 @@ struct Link {
     url: String,
 }
 
-/// Walks again and again until the time is over; a walk that has begun is finished.
+/// Repeats the walk until the time is over. The last walk is finished.
 pub(in crate::bench) async fn walks(job: Arc<Job>, mut dice: Dice, time: Duration) -> Result<Tally, BenchError> {
     let mut tally = tally()?;
     let begun = Instant::now();
@@ -72,7 +72,7 @@ async fn walk(
         if let Err(sort) = judge(&answer, &line.kept, ready.expects) {
             return tally.bad(sort, || message(&line.kept));
         }
-        // Reading the page is the client's own time, which is not the server's.
+        // Reading the page is the client's own time, not the server's.
         let Ok(page) = serde_json::from_slice::<Page>(&line.kept) else {
             return tally.bad("no Bundle".to_owned(), String::new);
         };

@@ -1,5 +1,5 @@
-//! The server that a bench starts: a process of this same program, which ends with the bench however that ends, since
-//! it serves only as long as its standard input stays open.
+//! The server that a bench starts: a process of this same program. It serves only as long as its standard input stays
+//! open, so it ends with the bench in any case.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -12,25 +12,25 @@ use super::super::error::BenchError;
 
 /// How long a server may take to stop by itself.
 const GRACE: Duration = Duration::from_secs(10);
-/// Bytes kept of its standard error.
+/// How many bytes of its standard error are kept.
 const TAIL: usize = 4 * 1024;
 
 /// A running server.
 #[derive(Debug)]
 pub struct Child {
     process: Process,
-    /// Closed, it tells the server to stop.
+    /// Closing it tells the server to stop.
     input: Option<ChildStdin>,
     log: Option<JoinHandle<()>>,
     base_url: String,
 }
 
 impl Child {
-    /// Starts `program serve` over a lake, on a port of the system's choice, and waits until it listens.
+    /// Starts `program serve` over a lake, on a port that the system chooses, and waits until it listens.
     pub fn start(program: &Path, data: &Path) -> Result<Child, BenchError> {
         let mut process = Command::new(program)
             .args(["serve", "--listen", "127.0.0.1:0", "--until-stdin-ends"])
-            // What is measured is the server, not how it holds clients off.
+            // The bench measures the server, not its limits.
             .args(["--rate-limit", "0", "--address-rate-limit", "0", "--data"])
             .arg(data)
             .stdin(Stdio::piped())
@@ -39,7 +39,7 @@ impl Child {
             .spawn()?;
         let input = process.stdin.take();
         let output = process.stdout.take();
-        // A log line is written for every request, as in any server, and so has to be read.
+        // The server writes a log line for every request, so somebody must read them.
         let tail = Arc::new(Mutex::new(Vec::new()));
         let log = process.stderr.take().map(|mut errors| {
             let tail = tail.clone();
@@ -76,17 +76,17 @@ impl Child {
         Ok(child)
     }
 
-    /// The address that it is known by.
+    /// The server's public address.
     pub fn base_url(&self) -> &str {
         &self.base_url
     }
 
-    /// Its process id.
+    /// The server's process id.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Tells it to stop and waits. Kills it if it does not stop.
+    /// Tells the server to stop and waits. Kills it if it does not stop.
     fn end(&mut self) {
         self.input = None;
         let begun = Instant::now();

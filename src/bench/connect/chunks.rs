@@ -1,23 +1,23 @@
-//! The `chunked` transfer coding, undone as its bytes arrive.
+//! Decodes the transfer coding `chunked` as its bytes arrive.
 
-/// How far into a chunked body one is.
+/// The position in a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bench) enum Chunks {
     /// In a chunk's size.
     Size { size: u64, digits: u32 },
-    /// Behind the size, before the line's end.
+    /// After the size, before the end of the line.
     Extension { size: u64 },
     /// In a chunk's bytes.
     Data { left: u64 },
-    /// Before the line break after them.
+    /// Before the line break after a chunk.
     End,
     /// In the lines after the last chunk, with the length of the current line.
     Trailer { length: u32 },
-    /// Behind everything.
+    /// After the end.
     Done,
 }
 
-/// Bytes that are no chunk.
+/// The bytes are no chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bench) struct Malformed;
 
@@ -27,7 +27,7 @@ impl Chunks {
         Chunks::Size { size: 0, digits: 0 }
     }
 
-    /// Takes bytes and returns how many of them belonged to the body. The rest came after its end.
+    /// Reads bytes and returns how many of them belong to the body. The rest follows its end.
     pub(in crate::bench) fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> Result<usize, Malformed> {
         let mut at = 0;
         while at < bytes.len() {

@@ -1,4 +1,4 @@
-//! One client: a connection, a request at a time, each answer judged by its status and how it begins.
+//! One client: a connection with one request at a time. Each answer is judged by its status and its beginning.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use super::connection::{Answer, Connection, ExchangeError};
 use super::target::Target;
 use super::tls::Tls;
 
-/// Bytes of an answer in which its type of resource is looked for.
+/// The bytes of an answer in which its resource type is searched.
 const BEGINNING: usize = 256;
 /// How long a client waits after a connection that failed.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The longest message that is repeated.
+/// The maximum length of a repeated message.
 const MESSAGE: usize = 300;
 
-/// What all clients of a run share.
+/// The data that all clients of a run share.
 pub(in crate::bench) struct Job {
     pub(in crate::bench) target: Target,
     pub(in crate::bench) tls: Option<Tls>,
@@ -31,7 +31,7 @@ pub(in crate::bench) struct Job {
     pub(in crate::bench) tokens: Tokens,
 }
 
-/// The tokens that requests carry.
+/// The tokens of requests.
 #[derive(Clone, Default)]
 pub(in crate::bench) struct Tokens {
     /// The application's token. `None` for a server without authorization.
@@ -70,7 +70,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Sends a request. Returns the answer and how long it took. Connecting, where that is needed, is not counted.
+    /// Sends a request. Returns the answer and the time that it took. Connecting does not count.
     pub(in crate::bench) async fn send(
         &mut self,
         request: &[u8],
@@ -98,7 +98,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Asks until the time is over, once at least.
+/// Sends requests until the time is over, at least one.
 pub(in crate::bench) async fn timed(job: Arc<Job>, mut dice: Dice, until: Instant) -> Result<Tally, BenchError> {
     let mut tally = tally()?;
     let mut line = Line::new(&job.target, job.tls.as_ref());
@@ -116,7 +116,7 @@ pub(in crate::bench) async fn timed(job: Arc<Job>, mut dice: Dice, until: Instan
     }
 }
 
-/// Asks about each group of rows once, until the time is over.
+/// Sends one request for each group of rows, until the time is over.
 pub(in crate::bench) async fn once(job: Arc<Job>, mut dice: Dice, until: Instant) -> Result<Tally, BenchError> {
     let mut tally = tally()?;
     let mut line = Line::new(&job.target, job.tls.as_ref());
@@ -158,7 +158,7 @@ async fn ask(
     }
 }
 
-/// Notes that there was no answer.
+/// Counts a request without an answer.
 pub(in crate::bench) async fn failed(error: ExchangeError, tally: &mut Tally) {
     let sort = match &error {
         ExchangeError::Late => "timeout",
@@ -181,7 +181,7 @@ pub(in crate::bench) fn judge(answer: &Answer, kept: &[u8], expects: Option<&str
     }
 }
 
-/// The type of resource that a JSON text begins with, if it stands there.
+/// The resource type at the beginning of a JSON text, if it is there.
 fn resource_type(text: &[u8]) -> Option<&[u8]> {
     let text = &text[..text.len().min(BEGINNING)];
     let key = b"\"resourceType\"";
@@ -191,7 +191,7 @@ fn resource_type(text: &[u8]) -> Option<&[u8]> {
     Some(&rest[..memchr::memchr(b'"', rest)?])
 }
 
-/// The message of an OperationOutcome. Other bodies may be records, so nothing of them is used.
+/// The message of an OperationOutcome. Other bodies may be records, so none of their text is used.
 pub(in crate::bench) fn message(body: &[u8]) -> String {
     let Ok(outcome) = serde_json::from_slice::<Value>(body) else {
         return String::new();
@@ -203,7 +203,7 @@ pub(in crate::bench) fn message(body: &[u8]) -> String {
     let said = [&issue["details"]["text"], &issue["diagnostics"], &issue["code"]];
     let text = said.into_iter().find_map(Value::as_str).unwrap_or_default();
     let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    // It is printed on terminals.
+    // Terminals will show it.
     text.chars().filter(|char| !char.is_control()).take(MESSAGE).collect()
 }
 

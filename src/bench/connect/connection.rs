@@ -1,7 +1,7 @@
-//! One connection to a server, over which one request at a time is sent: HTTP/1.1, as little of it as a load needs.
+//! One connection to a server, for one request at a time: HTTP/1.1, as little of it as a load needs.
 //!
 //! A general client spends more on a request than this server does on a read of a resource, and both share the
-//! machine's processors. Hence no header is kept, a body is counted as it passes, and its beginning alone is looked at.
+//! machine's processors. So no header is kept, a body is counted as it passes, and only its beginning is read.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use super::tls::Tls;
 
 /// How long an answer may take.
 pub(in crate::bench) const PATIENCE: Duration = Duration::from_secs(120);
-/// Bytes that an answer's head may have.
+/// The maximum bytes of an answer's head.
 const HEAD: usize = 64 * 1024;
-/// Bytes read at once.
+/// The number of bytes read at once.
 const BUFFER: usize = 64 * 1024;
-/// Bytes kept of the body of an answer that is an error.
+/// The maximum number of bytes kept of an error's body.
 const OF_ERROR: usize = 64 * 1024;
 const HEADERS: usize = 100;
 
@@ -37,21 +37,21 @@ pub(in crate::bench) enum ExchangeError {
     /// The server closed the connection before the answer had begun.
     #[error("the connection was closed before an answer")]
     Stale,
-    /// What came is no HTTP/1.1.
+    /// The server's bytes are no HTTP/1.1.
     #[error("the answer is no HTTP/1.1")]
     Malformed,
-    /// It took too long.
+    /// The answer took too long.
     #[error("no answer within {} seconds", PATIENCE.as_secs())]
     Late,
 }
 
-/// What came back.
+/// The answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bench) struct Answer {
     pub(in crate::bench) status: u16,
     /// Bytes of the body.
     pub(in crate::bench) bytes: u64,
-    /// Whether the connection is to be used no more.
+    /// Whether the connection must not be used again.
     pub(in crate::bench) last: bool,
 }
 
@@ -63,7 +63,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 pub(in crate::bench) struct Connection {
     stream: Box<dyn Stream>,
     buffer: Vec<u8>,
-    /// Whether an answer has come over it.
+    /// Whether the connection has had an answer.
     used: bool,
 }
 
@@ -90,7 +90,7 @@ impl Connection {
         })
     }
 
-    /// Whether an answer has come over it: if so, a server may have closed it since.
+    /// Whether the connection has had an answer. If so, the server may have closed it since.
     pub(in crate::bench) fn used(&self) -> bool {
         self.used
     }
@@ -147,7 +147,7 @@ impl Connection {
         }
     }
 
-    /// Reads up to the end of the head. Returns it and how much of the buffer is filled.
+    /// Reads up to the end of the head. Returns it and the number of bytes in the buffer.
     async fn head(&mut self) -> Result<(Head, usize), ExchangeError> {
         let mut filled = 0;
         loop {
@@ -176,17 +176,17 @@ impl Connection {
     }
 }
 
-/// An answer's head, as far as it matters.
+/// The needed parts of an answer's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Head {
     status: u16,
-    /// Its own bytes.
+    /// The head's length in bytes.
     length: usize,
     framing: Framing,
     last: bool,
 }
 
-/// How a body's end is known.
+/// How the end of a body is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
     Length(u64),
@@ -244,7 +244,7 @@ impl Head {
     }
 }
 
-/// A body on its way.
+/// A body that is being read.
 struct Body<'a> {
     framing: Framing,
     bytes: u64,
@@ -253,7 +253,7 @@ struct Body<'a> {
 }
 
 impl Body<'_> {
-    /// Takes bytes and returns how many of them were the body's.
+    /// Reads bytes and returns how many of them belong to the body.
     fn feed(&mut self, bytes: &[u8]) -> Result<usize, ExchangeError> {
         let (kept, keep, count) = (&mut *self.kept, self.keep, &mut self.bytes);
         let mut take = |data: &[u8]| {

@@ -1,10 +1,10 @@
-//! The address of a FHIR server, taken apart for requests.
+//! The parsed address of a FHIR server.
 
 use axum::http::Uri;
 
 use super::super::error::BenchError;
 
-/// Where requests go.
+/// The server that gets the requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The FHIR base address without a trailing slash.
@@ -12,14 +12,14 @@ pub struct Target {
     pub(in crate::bench) secure: bool,
     pub(in crate::bench) host: String,
     pub(in crate::bench) port: u16,
-    /// What `Host` says.
+    /// The value of `Host`.
     pub(in crate::bench) authority: String,
-    /// What paths begin with, without a trailing slash.
+    /// The beginning of all paths, without a trailing slash.
     pub(in crate::bench) path: String,
 }
 
 impl Target {
-    /// Takes a FHIR base address apart.
+    /// Parses a FHIR base address.
     pub fn parse(text: &str) -> Result<Target, BenchError> {
         let bad = || BenchError::Url(text.to_owned());
         let uri: Uri = text.parse().map_err(|_| bad())?;
@@ -44,7 +44,7 @@ impl Target {
         })
     }
 
-    /// The path and query of a link that the server gave, absolute or not.
+    /// The path and query of a link that the server returned, absolute or relative.
     pub(in crate::bench) fn path_of(&self, link: &str) -> Option<String> {
         if link.contains(|character: char| character.is_ascii_control() || character == ' ') {
             return None;

@@ -1,4 +1,4 @@
-//! TLS for servers with an https address, by the certificates that the system trusts.
+//! TLS for servers with an https address, with the certificates that the system trusts.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
 use super::super::error::BenchError;
 
-/// Makes connections secure.
+/// Adds TLS to connections.
 #[derive(Clone)]
 pub(in crate::bench) struct Tls {
     connector: TlsConnector,

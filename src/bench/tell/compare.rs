@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::report::{Outcome, Report};
 
-/// The ratios of a report to another, as a table; over 1 is better in the first.
+/// The ratios of a report to another, as a table. Over 1 the first is better.
 pub fn comparison(report: &Report, other: &Report) -> String {
     let mut text = differences(report, other);
     text += &format!(
@@ -59,7 +59,7 @@ pub fn comparison(report: &Report, other: &Report) -> String {
     text
 }
 
-/// What makes the figures of the two hard to compare: other records, other draws, another length.
+/// Differences that make two reports hard to compare: other records, other draws, another duration.
 fn differences(report: &Report, other: &Report) -> String {
     let mut found = Vec::new();
     if report.lake.types != other.lake.types {
@@ -120,7 +120,7 @@ fn same<'a>(outcome: &Outcome, report: &'a Report) -> Option<&'a Outcome> {
     report.results.iter().find(same)
 }
 
-/// `None` if one of them is no figure.
+/// `None` if one of them is no number.
 fn ratio(one: f64, other: f64) -> Option<f64> {
     (one > 0.0 && other > 0.0).then(|| one / other)
 }

@@ -6,9 +6,9 @@ use askama::Template;
 use super::super::error::BenchError;
 use super::report::{ErrorCount, LeftOut, MemoryAt, Outcome, Report, mebibytes, milliseconds, rate};
 
-/// The length of the longest bar of a rate. The template has the place where bars begin.
+/// The length of the longest bar of a rate. The template has the position of the bars.
 const LONGEST_BAR: f64 = 210.0;
-/// Where the scale of latencies begins and how long it is.
+/// The start and length of the scale of latencies.
 const LATENCIES: (f64, f64) = (420.0, 330.0);
 /// The area of a soak's memory curve: left, width, top, height.
 const CURVE: (f64, f64, f64, f64) = (90.0, 660.0, 20.0, 120.0);
@@ -40,11 +40,11 @@ struct FamilyChart<'a> {
 /// A soak's memory over time.
 struct Curve {
     clients: usize,
-    /// Points of a line, as SVG has them.
+    /// The points of a line in SVG's form.
     line: String,
     most: String,
     minutes: String,
-    /// Minutes and memory, as the table has them.
+    /// Minutes and memory, in the table's form.
     rows: Vec<(String, String)>,
 }
 
@@ -63,9 +63,9 @@ struct Row<'a> {
     /// The middle of the row.
     y: f64,
     bar: f64,
-    /// The percentiles as the table has them.
+    /// The percentiles in the table's form.
     latencies: [String; 4],
-    /// The same on the scale. The median is last, so that it covers equal marks.
+    /// The percentiles on the scale. The median is last, so that it covers equal marks.
     marks: Vec<Mark>,
 }
 
@@ -145,7 +145,7 @@ fn family<'a>(report: &'a Report, name: &'a str, scale: &Scale, ticks: &'a [Tick
     }
 }
 
-/// A soak's memory as a line. `None` if none was seen.
+/// A soak's memory as a line. `None` if there are no samples.
 fn curve(outcome: &Outcome) -> Option<Curve> {
     let memory = &outcome.soak.as_ref()?.memory;
     let end = memory.last()?.seconds.max(1e-9);

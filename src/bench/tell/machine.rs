@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::report::{Machine, MemoryAt};
 
-/// How often a process's memory is looked at.
+/// The interval between two readings of a process's memory.
 const SAMPLE: Duration = Duration::from_millis(100);
 
 /// The machine that the bench runs on.
@@ -48,7 +48,7 @@ fn kibibytes(text: &str) -> Option<u64> {
     number.checked_mul(1024)
 }
 
-/// Looks at a process's memory until it is dropped.
+/// Reads a process's memory at intervals until it is dropped.
 pub(in crate::bench) struct Memory {
     seen: Arc<Mutex<Vec<MemoryAt>>>,
     task: Option<tokio::task::JoinHandle<()>>,
@@ -72,17 +72,17 @@ impl Memory {
         Memory { seen, task }
     }
 
-    /// All that was seen.
+    /// All samples.
     pub(in crate::bench) fn samples(&self) -> Vec<MemoryAt> {
         lock(&self.seen).clone()
     }
 
-    /// The highest value so far, if there is one.
+    /// The maximum so far, if there is one.
     pub(in crate::bench) fn peak(&self) -> Option<u64> {
         lock(&self.seen).iter().map(|sample| sample.bytes).max()
     }
 
-    /// What was seen last.
+    /// The last sample.
     pub(in crate::bench) fn last(&self) -> Option<u64> {
         lock(&self.seen).last().map(|sample| sample.bytes)
     }

@@ -1,4 +1,4 @@
-//! What was measured, for people and programs.
+//! The results, for people and programs.
 
 pub(super) mod compare;
 pub(super) mod html;

@@ -14,9 +14,9 @@ pub(in crate::bench) const FORMAT: u32 = 1;
 /// A bench's outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// The version of this form.
+    /// The version of this format.
     pub(in crate::bench) tabularium_bench: u32,
-    /// When it began.
+    /// When the bench began.
     pub(in crate::bench) at: String,
     pub(in crate::bench) program: Program,
     pub(in crate::bench) machine: Machine,
@@ -26,17 +26,17 @@ pub struct Report {
     pub(in crate::bench) seed: u64,
     pub(in crate::bench) seconds: f64,
     pub(in crate::bench) warm_up_seconds: f64,
-    /// Whether somebody pressed Ctrl-C before all was measured.
+    /// Whether the user pressed Ctrl-C before the end.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub(in crate::bench) interrupted: bool,
-    /// Whether the server was gone, or took no token any more, before all was measured.
+    /// Whether the server stopped or refused all tokens before the end.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub(in crate::bench) ended_early: bool,
     pub(in crate::bench) results: Vec<Outcome>,
     pub(in crate::bench) left_out: Vec<LeftOut>,
 }
 
-/// The program that asked.
+/// The program that sent the requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::bench) struct Program {
     pub(in crate::bench) version: String,
@@ -44,7 +44,7 @@ pub(in crate::bench) struct Program {
     pub(in crate::bench) build: String,
 }
 
-/// The machine that it ran on.
+/// The machine on which it ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::bench) struct Machine {
     pub(in crate::bench) system: String,
@@ -53,19 +53,19 @@ pub(in crate::bench) struct Machine {
     pub(in crate::bench) memory_bytes: Option<u64>,
 }
 
-/// The server that was asked.
+/// The measured server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::bench) struct Server {
-    /// Its address, if it was given; the bench started one otherwise.
+    /// The server's address, if one was given. Otherwise the bench started it.
     pub(in crate::bench) url: Option<String>,
-    /// What it calls itself.
+    /// The server's own name.
     pub(in crate::bench) software: Option<String>,
     pub(in crate::bench) version: Option<String>,
     /// Its peak memory, if the bench started it.
     pub(in crate::bench) peak_memory_bytes: Option<u64>,
 }
 
-/// What was drawn from.
+/// The lake from which values were drawn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::bench) struct LakeSize {
     pub(in crate::bench) snapshot: u64,
@@ -81,14 +81,14 @@ pub(in crate::bench) struct Outcome {
     pub(in crate::bench) clients: usize,
     /// How long it took.
     pub(in crate::bench) seconds: f64,
-    /// Good answers, and how many a second.
+    /// Good answers, and their number per second.
     pub(in crate::bench) answers: u64,
     pub(in crate::bench) per_second: f64,
     /// Of good answers.
     pub(in crate::bench) latency_ms: Latency,
     /// The bytes of good answers' bodies.
     pub(in crate::bench) bytes: u64,
-    /// Rows of the searched table that were gone through in a second.
+    /// Rows of the searched table that were read per second.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::bench) rows_per_second: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -99,7 +99,7 @@ pub(in crate::bench) struct Outcome {
     pub(in crate::bench) errors: Vec<ErrorCount>,
     /// The server's peak memory in this time, if the bench started it.
     pub(in crate::bench) server_memory_bytes: Option<u64>,
-    /// What was asked.
+    /// The queries.
     pub(in crate::bench) queries: Vec<String>,
 }
 
@@ -132,11 +132,11 @@ pub(in crate::bench) struct Pages {
 pub(in crate::bench) struct Soak {
     pub(in crate::bench) imports: u64,
     pub(in crate::bench) erasures: u64,
-    /// The highest of each of sixty stretches of time.
+    /// The maximum of each of sixty equal parts of the time.
     pub(in crate::bench) memory: Vec<MemoryAt>,
     /// How many times as much memory is in use at the end as at a sixth of the time, the tenth minute of an hour.
     pub(in crate::bench) growth: Option<f64>,
-    /// What is in use some time after the last request.
+    /// The memory in use some time after the last request.
     pub(in crate::bench) bytes_after: Option<u64>,
     /// How long after.
     pub(in crate::bench) seconds_after: f64,
@@ -149,17 +149,17 @@ pub(in crate::bench) struct MemoryAt {
     pub(in crate::bench) bytes: u64,
 }
 
-/// Errors of one sort.
+/// Errors of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::bench) struct ErrorCount {
-    /// A status, `connection`, `timeout` or what else was wrong.
+    /// A status, `connection`, `timeout` or another kind of error.
     pub(in crate::bench) status: String,
     pub(in crate::bench) count: u64,
-    /// What the first of them said.
+    /// The message of the first.
     pub(in crate::bench) message: String,
 }
 
-/// What was not asked.
+/// A part that was left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::bench) struct LeftOut {
     pub(in crate::bench) family: String,
@@ -194,17 +194,17 @@ impl Report {
         }
     }
 
-    /// Whether somebody pressed Ctrl-C before all was measured.
+    /// Whether the user pressed Ctrl-C before the end.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted
     }
 
-    /// Whether the server was gone, or took no token any more, before all was measured.
+    /// Whether the server stopped or refused all tokens before the end.
     pub fn ended_early(&self) -> bool {
         self.ended_early
     }
 
-    /// Requests that failed, and all.
+    /// The number of failed requests, and of all requests.
     pub fn failed(&self) -> (u64, u64) {
         let failed = self.results.iter().map(|outcome| outcome.failed).sum();
         let good: u64 = self.results.iter().map(|outcome| outcome.answers).sum();
@@ -290,7 +290,7 @@ impl Report {
 }
 
 impl Server {
-    /// What it calls itself, with its version.
+    /// The program's name with its version.
     pub(in crate::bench) fn make(&self) -> String {
         match (&self.software, &self.version) {
             (Some(software), Some(version)) => format!("{software} {version}"),
@@ -301,7 +301,7 @@ impl Server {
 }
 
 impl Outcome {
-    /// Its line of the table.
+    /// The family's line of the table.
     pub(in crate::bench) fn line(&self) -> String {
         let Latency {
             p50, p90, p99, p999, ..
@@ -331,7 +331,7 @@ impl Outcome {
         }
     }
 
-    /// Megabytes of bodies in a second.
+    /// Megabytes of bodies per second.
     pub(in crate::bench) fn megabytes_per_second(&self) -> f64 {
         if self.seconds > 0.0 {
             self.bytes as f64 / 1e6 / self.seconds
@@ -340,7 +340,7 @@ impl Outcome {
         }
     }
 
-    /// Figures that not every family has.
+    /// Figures that only some families have.
     pub(in crate::bench) fn besides(&self) -> Vec<String> {
         let mut besides = Vec::new();
         if let Some(rows) = self.rows_per_second {
@@ -374,7 +374,7 @@ impl Outcome {
     }
 }
 
-/// A number with three digits or so.
+/// A number with about three digits.
 pub(in crate::bench) fn rate(number: f64) -> String {
     match number {
         n if n >= 100.0 => format!("{n:.0}"),

@@ -21,26 +21,26 @@ pub(in crate::bench) struct Tally {
     pub(in crate::bench) walks: Walks,
 }
 
-/// Errors of one sort.
+/// Errors of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::bench) struct Failures {
     pub(in crate::bench) count: u64,
-    /// What the first of them said.
+    /// The message of the first.
     pub(in crate::bench) message: String,
 }
 
 /// The result of walks over pages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::bench) struct Walks {
-    /// Of each whole walk, how long its first and last page took.
+    /// For each complete walk, the time of its first and last page.
     pub(in crate::bench) ends: Vec<(Duration, Duration)>,
     pub(in crate::bench) resources: u64,
-    /// Resources in a second, over the time of the requests, of all clients together.
+    /// Resources per second, over the time of the requests, of all clients together.
     pub(in crate::bench) rate: f64,
 }
 
 impl Tally {
-    /// Nothing yet.
+    /// A tally without results.
     pub(in crate::bench) fn new() -> Result<Tally, hdrhistogram::CreationError> {
         Ok(Tally {
             latencies: Histogram::new_with_bounds(SHORTEST, LONGEST, DIGITS)?,
@@ -57,7 +57,7 @@ impl Tally {
         self.bytes += bytes;
     }
 
-    /// Anything else.
+    /// Counts any other error.
     pub(in crate::bench) fn bad(&mut self, sort: String, message: impl FnOnce() -> String) {
         let failures = self.errors.entry(sort).or_insert_with(|| Failures {
             count: 0,
@@ -87,7 +87,7 @@ impl Tally {
         self.latencies.len()
     }
 
-    /// Whether the server accepted none of the tokens. It will then answer no request.
+    /// Whether the server refused all tokens. It will then answer no request.
     pub(in crate::bench) fn is_shut_out(&self) -> bool {
         self.answers() == 0 && self.errors.contains_key("401")
     }
@@ -97,7 +97,7 @@ impl Tally {
         self.errors.values().map(|failures| failures.count).sum()
     }
 
-    /// The latency that this part of the answers did not exceed, in milliseconds; 0 without answers.
+    /// The latency that this part of the answers did not exceed, in milliseconds. 0 without answers.
     pub(in crate::bench) fn quantile(&self, part: f64) -> f64 {
         if self.latencies.is_empty() {
             return 0.0;

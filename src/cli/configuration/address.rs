@@ -1,4 +1,4 @@
-//! Addresses to listen on, as they are typed.
+//! Addresses to listen on, as the user types them.
 
 use std::net::{TcpListener, ToSocketAddrs};
 
@@ -34,7 +34,7 @@ pub(in crate::cli) fn listen(address: &str, option: &str) -> Result<(TcpListener
         };
         Failure::input(format!("cannot listen on {address}: {error}{hint}"))
     };
-    // A name that leads nowhere is told apart from an address that is taken.
+    // This distinguishes an unknown name from an address that is in use.
     address.to_socket_addrs().map_err(refused)?;
     let listener = TcpListener::bind(address).map_err(refused)?;
     listener.set_nonblocking(true).map_err(refused)?;

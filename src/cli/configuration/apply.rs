@@ -1,4 +1,4 @@
-//! Adds the values of the environment and of `tabularium.toml` to the command line, as if they had been typed.
+//! Adds the values of the environment and of `tabularium.toml` to the command line, as if the user had typed them.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -70,7 +70,7 @@ fn wants_data(given: &Given<'_>) -> bool {
         ["fhirpath"] => given.has("input") || !given.has("type"),
         ["normalize"] => !given.has("consent"),
         ["receipt", "verify"] => given.has("jwks"),
-        // With a folder they do more.
+        // With a folder these commands do more.
         ["backup"] => given.has("verify"),
         ["restore"] => given.has("list"),
         _ => false,

@@ -1,4 +1,4 @@
-//! `tabularium config`: what is set, and from where.
+//! `tabularium config`: the settings and where each comes from.
 
 use clap::Subcommand;
 use serde_json::{Value, json};

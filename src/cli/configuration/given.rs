@@ -1,4 +1,4 @@
-//! A command line as it was typed: which command it is for, and which options it has.
+//! A command line as the user typed it: its command and its options.
 
 use std::ffi::{OsStr, OsString};
 

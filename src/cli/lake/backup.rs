@@ -1,4 +1,4 @@
-//! `tabularium backup`: a copy of a data folder while it is served, and earlier copies checked.
+//! `tabularium backup`: copies a data folder while it is served, and checks earlier copies.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! `tabularium check`: whether a lake is as its catalog says.
+//! `tabularium check`: compares a lake with its catalog.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! `tabularium compact`: few large files instead of many small ones.
+//! `tabularium compact`: merges many small files into few large ones.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `tabularium erase`: one person's records out of the lake, for good.
+//! `tabularium erase`: removes one person's records from the lake, for good.
 
 use std::path::PathBuf;
 

@@ -32,7 +32,7 @@ pub(in crate::cli) struct Args {
 /// Writes the population and says how many resources of each type it holds.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let population = Population::new(arguments.seed, arguments.patients);
-    // Drawn on standard error, and only where that is a terminal.
+    // The bar is drawn on standard error, and only on a terminal.
     let bar = quietly(ProgressBar::new(arguments.patients)).with_style(style());
     let written = write_ndjson(&population, &arguments.out, || bar.inc(1)).map_err(|error| match error {
         FolderError::NotEmpty(_) | FolderError::NotAFolder(_) => Failure::input(error.to_string()),

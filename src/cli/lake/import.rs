@@ -160,7 +160,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     if nothing {
         return refused(&summary);
     }
-    // So that tokens can be made for an application that nothing else has named yet.
+    // Tokens can then be made for an application that nothing else has named yet.
     let store = Store::open(&data, Clock::System).map_err(Failure::other)?;
     store.applications().register(&application).map_err(Failure::other)?;
     refused(&summary)

@@ -1,4 +1,4 @@
-//! `tabularium info`: what a lake holds, in numbers.
+//! `tabularium info`: the content of a lake in numbers.
 
 use std::path::PathBuf;
 

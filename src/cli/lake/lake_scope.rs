@@ -1,4 +1,4 @@
-//! The options of commands that read a lake: where it is, and as whom to read it.
+//! The options of commands that read a lake: its place, and the scope.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl LakeScope {
 pub(in crate::cli) fn warn_of_nobody(lake: &Lake, mode: Mode, application: &str, patient: &str) {
     let Some(ty) = facts().lookup("Patient") else { return };
     let everybody = scope(lake, mode, application, None);
-    // A lake that cannot be read is told of where it is asked.
+    // An unreadable lake is reported where it is opened.
     if let Ok(None) = lake.table(&lake.snapshot(), ty, &everybody).read(patient) {
         let mode = mode.schema();
         warn(&format!(

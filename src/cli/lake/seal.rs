@@ -1,4 +1,4 @@
-//! `tabularium seal` and `unseal`: a sealed lake of an open one, and back.
+//! `tabularium seal` and `unseal`: convert an open lake to a sealed one, and back.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The right to write a lake, for commands: they wait a while for another process that has it.
+//! The right to write a lake, for commands. They wait a while for another process that has it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

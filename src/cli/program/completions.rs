@@ -1,4 +1,4 @@
-//! `tabularium completions`: what a shell needs to complete commands and options.
+//! `tabularium completions`: scripts with which shells complete commands and options.
 
 use clap_complete::Shell;
 

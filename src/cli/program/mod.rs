@@ -1,4 +1,4 @@
-//! Commands about the program itself: what shells complete, and pages for `man`.
+//! Commands about the program itself: shell completions, and pages for `man`.
 
 pub(super) mod completions;
 pub(super) mod man;

@@ -1,4 +1,4 @@
-//! Files that hold a ViewDefinition.
+//! Files with a ViewDefinition.
 
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -18,7 +18,7 @@ pub(in crate::cli) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
         let name = file.display();
         let is_type = file.to_str().is_some_and(|name| named(name).is_ok());
         Failure::input(match error.kind() {
-            // A resource type was given where a file is meant.
+            // A resource type was given instead of a file.
             ErrorKind::NotFound if is_type => format!(
                 "{name}: no such file; to tabulate the type name its columns: {name} --column id --column FHIRPATH"
             ),

@@ -1,5 +1,5 @@
-//! `tabularium everything`: all of a patient's records as one Bundle, as the server's `$everything` gives them out page
-//! by page.
+//! `tabularium everything`: all of a patient's records as one Bundle. The server's `$everything` returns them page by
+//! page.
 
 use std::path::PathBuf;
 

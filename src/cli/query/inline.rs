@@ -1,4 +1,4 @@
-//! Views that are typed: columns as FHIRPath expressions on the command line, without a file.
+//! Views on the command line: columns as FHIRPath expressions, without a file.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Commands that ask: searches, views, expressions, a patient's whole record.
+//! Commands that query: searches, views, expressions, a patient's whole record.
 
 pub(super) mod definition;
 pub(super) mod everything;

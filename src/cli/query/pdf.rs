@@ -1,4 +1,4 @@
-//! `tabularium pdf`: a patient's records as pages, as the server's `$pdf` gives them out.
+//! `tabularium pdf`: a patient's records as pages, like the server's `$pdf`.
 
 use std::io::Cursor;
 

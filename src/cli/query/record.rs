@@ -1,4 +1,4 @@
-//! What the commands on all of a patient's records share: options, opening of the lake, and output.
+//! The common parts of the commands on all of a patient's records: options, opening of the lake, and output.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Resource types as they are typed.
+//! Resource types as the user types them.
 
 use crate::fhir::nearest::did_you_mean;
 use crate::fhir::{Kind, TypeId, facts};

@@ -1,4 +1,4 @@
-//! `tabularium run-plan`: plans that a program over the same lake has written as bytes.
+//! `tabularium run-plan`: runs plans that a program over the same lake has written as bytes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

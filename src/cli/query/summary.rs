@@ -1,4 +1,4 @@
-//! `tabularium summary`: a patient's International Patient Summary, as the server's `$summary` gives it out.
+//! `tabularium summary`: a patient's International Patient Summary, like the server's `$summary`.
 
 use super::super::terminal::failure::Failure;
 use super::record::{Opened, RecordArgs, failure};

@@ -1,4 +1,4 @@
-//! `tabularium validate-view`: what there is to say about ViewDefinitions, without running them.
+//! `tabularium validate-view`: reports all findings about ViewDefinitions, without running them.
 
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
                 show(file, &checked);
             }
         }
-        // What is wrong stands above.
+        // The findings are printed above.
         faulty.extend(match checked.errors().count() {
             0 if checked.view().is_some() => None,
             1 => Some(Failure::input(format!("{}: 1 error", file.display()))),

@@ -1,4 +1,4 @@
-//! `tabularium bench`: how fast a server answers what is drawn from a lake.
+//! `tabularium bench`: measures how fast a server answers requests drawn from a lake.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

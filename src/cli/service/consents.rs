@@ -1,4 +1,4 @@
-//! `tabularium consents`: what patients have consented to.
+//! `tabularium consents`: lists patients' consents.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `tabularium console`: letting an operator into the console of a server.
+//! `tabularium console`: gives an operator access to the console of a server.
 
 use std::path::{Path, PathBuf};
 

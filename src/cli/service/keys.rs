@@ -155,7 +155,7 @@ fn rotate(data: &Path, of: Signed, discard: bool, as_json: bool) -> Result<(), F
         None
     };
     let store = open(data)?;
-    // Opening makes a key if none is left that signs. Such a key signed nothing yet and need not be replaced.
+    // Opening makes a key if no signing key is left. Such a key has signed nothing yet and need not be replaced.
     let signs = names(&key_set(&store, Signed::AccessToken)?).into_iter().next();
     let is_new = |keys: &DiscardedKeys| signs.is_some_and(|kid| !keys.kept.contains(&kid));
     match of.purpose() {

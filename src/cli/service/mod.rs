@@ -1,4 +1,4 @@
-//! The server, and commands about what it keeps: applications, sources, consents, keys, tokens.
+//! The server, and commands about its stored data: applications, sources, consents, keys, tokens.
 
 pub(super) mod app;
 pub(super) mod audit;

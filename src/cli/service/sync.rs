@@ -1,4 +1,4 @@
-//! `tabularium sync`: lists the syncs of patients' sources, their results, and what was missing.
+//! `tabularium sync`: lists the syncs of patients' sources, their results, and missing records.
 
 use std::path::PathBuf;
 
@@ -88,7 +88,7 @@ fn list(arguments: &ListArgs) -> Result<(), Failure> {
 fn show(arguments: &ShowArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let mut found = store.jobs().beginning(&arguments.job, 2).map_err(Failure::other)?;
-    // A whole id comes first, whatever else begins with it.
+    // A complete id comes first, even if others begin with it.
     let job = match found.len() {
         0 => None,
         1 => found.pop(),

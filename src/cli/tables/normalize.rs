@@ -1,4 +1,4 @@
-//! `tabularium normalize`: what the rules of normalization do to records, and doing it.
+//! `tabularium normalize`: shows what the rules of normalization would change, and applies them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

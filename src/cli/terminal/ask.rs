@@ -1,4 +1,4 @@
-//! Questions before what cannot be undone.
+//! Questions before actions that cannot be undone.
 
 use std::io::IsTerminal;
 

@@ -1,5 +1,4 @@
-//! Lists for people: columns that line up, times that can be read, and nothing that a terminal would take for a
-//! command.
+//! Lists for people: aligned columns, readable times, and no terminal control sequences.
 
 use chrono::{DateTime, SecondsFormat};
 

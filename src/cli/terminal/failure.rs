@@ -1,4 +1,4 @@
-//! How a command ends badly: a sentence on standard error for each thing that is wrong, and an exit code.
+//! How a command fails: a sentence on standard error for each fault, and an exit code.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use crate::maintenance::ForeignFolder;
 
 /// Says on standard error what is doubtful and changes nothing.
 pub(in crate::cli) fn warn(message: &str) {
-    // What was typed or read may stand in it.
+    // The message may contain user input or file contents.
     eprintln!("tabularium: {}: {}", on_error(WARNING, "warning"), plain(message));
 }
 
@@ -95,7 +95,7 @@ impl Failure {
     /// Says it on standard error and gives the exit code.
     pub(in crate::cli) fn report(self) -> ExitCode {
         for message in std::iter::once(&self.message).chain(&self.others) {
-            // What was typed or read may stand in it.
+            // The message may contain user input or file contents.
             let lines: Vec<String> = message.split('\n').map(plain).collect();
             eprintln!("{}: {}", on_error(ERROR, "tabularium"), lines.join("\n"));
         }

@@ -1,5 +1,5 @@
-//! How commands talk: whether notices are wanted, and which colours the terminal takes. `NO_COLOR` and `CLICOLOR` are
-//! respected as `anstream` has it.
+//! How commands print: whether notices are wanted, and which colours the terminal supports. `NO_COLOR` and `CLICOLOR`
+//! are respected as in `anstream`.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! What commands share: how they print, fail, and show how far they have come.
+//! The common parts of commands: how they print, fail, and show progress.
 
 pub(super) mod ask;
 pub(super) mod columns;

@@ -1,4 +1,4 @@
-//! Standard output that somebody may stop reading: `tabularium info | head -3` ends quietly.
+//! Standard output whose reader may stop: `tabularium info | head -3` ends quietly.
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};

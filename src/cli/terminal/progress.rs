@@ -1,5 +1,5 @@
-//! How far a command that writes rows has come, as a line on standard error: rows, megabytes read in a second, and,
-//! where it is known how much there is, a bar.
+//! The progress of a command that writes rows, as a line on standard error: rows, megabytes read per second and, if the
+//! total is known, a bar.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};

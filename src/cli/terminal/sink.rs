@@ -57,7 +57,7 @@ impl Sink {
             return Ok(Sink::Stdout(std::io::stdout().lock()));
         }
         match std::fs::metadata(path) {
-            // Where a link leads to a file, that is written and the link stays.
+            // If a link leads to a file, the file is written and the link stays.
             Ok(found) if found.is_file() => Part::new(path, &path.canonicalize().map_err(failed)?).map(Sink::File),
             Ok(_) => {
                 let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
@@ -198,7 +198,7 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         if self.writer.take().is_some() {
-            // That it stays is no reason for another message.
+            // If it stays, it needs no further message.
             let _ = std::fs::remove_file(&self.part);
         }
     }

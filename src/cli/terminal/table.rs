@@ -1,4 +1,4 @@
-//! Rows as a table for people: columns that line up, numbers at the right, no line wider than the terminal.
+//! Rows as a table for people: aligned columns, numbers at the right, no line wider than the terminal.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -90,7 +90,7 @@ impl Table {
             return columns;
         };
         let room = widest.saturating_sub(GAP.len() * columns.len().saturating_sub(1));
-        // The widest gives way first.
+        // The widest column is shortened first.
         while columns.iter().map(|column| column.width).sum::<usize>() > room {
             match columns.iter_mut().max_by_key(|column| column.width) {
                 Some(column) if column.width > NARROWEST => column.width -= 1,

@@ -1,6 +1,6 @@
 //! Sets of resource ids, compact enough for millions of them.
 //!
-//! Ids in the canonical form of a UUID, as most are, take 16 bytes each. Membership is exact: no id is stood for by a
+//! Ids in the canonical form of a UUID, as most are, take 16 bytes each. Membership is exact: no id is represented by a
 //! hash.
 
 use std::borrow::Cow;
@@ -13,12 +13,12 @@ use siphasher::sip::SipHasher13;
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
-/// Resource ids, all of one type as a rule; they compare exactly.
+/// Resource ids, usually all of one type. They compare exactly.
 #[derive(Clone, Default)]
 pub struct IdSet {
     uuids: FxHashSet<u128>,
     others: FxHashSet<Box<str>>,
-    /// The ids as indexes and bloom filters are asked for them, once they are.
+    /// The ids with the hashes for indexes and bloom filters, after the first request for them.
     hashed: OnceLock<Arc<[HashedId]>>,
 }
 
@@ -29,8 +29,7 @@ pub(crate) struct HashedId {
     pub(crate) hash: u64,
 }
 
-/// The hash of an id, the same for the life of the process. It is keyed per process, so nobody can make ids that
-/// collide.
+/// The hash of an id, constant in one process. It is keyed per process, so nobody can make ids that collide.
 pub(crate) fn hash_id(id: &str) -> u64 {
     static KEY: OnceLock<[u8; 16]> = OnceLock::new();
     let key = KEY.get_or_init(|| Uuid::new_v4().into_bytes());
@@ -40,17 +39,17 @@ pub(crate) fn hash_id(id: &str) -> u64 {
 }
 
 impl IdSet {
-    /// How many ids there are.
+    /// The number of ids.
     pub fn len(&self) -> usize {
         self.uuids.len() + self.others.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no ids.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds an id. `false` if it was there.
+    /// Adds an id. `false` if the set had it.
     pub fn insert(&mut self, id: &str) -> bool {
         self.hashed = OnceLock::new();
         match canonical(id.as_bytes()) {
@@ -59,12 +58,12 @@ impl IdSet {
         }
     }
 
-    /// Whether an id is among them.
+    /// Whether the set has an id.
     pub fn contains(&self, id: &str) -> bool {
         self.holds(id.as_bytes())
     }
 
-    /// The same of the bytes of a text.
+    /// The same for the bytes of a text.
     pub(crate) fn holds(&self, id: &[u8]) -> bool {
         match canonical(id) {
             Some(uuid) => self.uuids.contains(&uuid),
@@ -72,7 +71,7 @@ impl IdSet {
         }
     }
 
-    /// Adds all of another set.
+    /// Adds all ids of another set.
     pub fn merge(&mut self, mut other: IdSet) {
         if self.len() < other.len() {
             std::mem::swap(self, &mut other);
@@ -82,7 +81,7 @@ impl IdSet {
         self.others.extend(other.others);
     }
 
-    /// Takes away what another set has.
+    /// Removes the ids of another set.
     pub fn subtract(&mut self, other: &IdSet) {
         self.hashed = OnceLock::new();
         self.uuids.retain(|id| !other.uuids.contains(id));
@@ -127,7 +126,7 @@ impl PartialEq for IdSet {
 
 impl Eq for IdSet {}
 
-/// Ids are records' contents: only how many there are is shown.
+/// Ids are contents of records, so only their number is shown.
 impl fmt::Debug for IdSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "IdSet({})", self.len())

@@ -13,40 +13,40 @@ use crate::fhir::storage::LeafSet;
 /// An exact condition: some item has one of these combinations of values in these leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemMatch {
-    /// Dotted paths of text leaves of one and the same struct, or of the table's root.
+    /// Dotted paths of text leaves of one struct, or of the table's root.
     pub leaves: Vec<Arc<str>>,
     /// Combinations, each with one test for each leaf. At least one test of each is [`LeafTest::Is`],
     /// [`LeafTest::Like`] or [`LeafTest::In`].
     pub any_of: Vec<Vec<LeafTest>>,
-    /// How `explain` shows it.
+    /// The text that `explain` shows.
     pub label: Arc<str>,
 }
 
 /// The value that one leaf of an item must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeafTest {
-    /// Anything or nothing.
+    /// Any value, or none.
     Any,
     /// No value.
     Absent,
     /// This text.
     Is(Arc<str>),
-    /// This text, where letters differ in case at most.
+    /// This text, ignoring case.
     Like(Arc<str>),
     /// One of these ids.
     In(Arc<IdSet>),
 }
 
-/// Alternatives that are decided on codes: they are bits of a word.
+/// The maximum number of alternatives decided on dictionary codes. They are bits of a word.
 pub(crate) const MAX_ALTERNATIVES: usize = 64;
 
 impl ItemMatch {
-    /// The leaves it reads.
+    /// The leaves that it reads.
     pub fn leaf_set(&self) -> LeafSet {
         self.leaves.iter().map(|leaf| leaf.to_string()).collect()
     }
 
-    /// The ids that rows must have, where that is all that is asked.
+    /// The ids that rows must have, if this is the whole condition.
     pub(crate) fn ids(&self) -> Option<&IdSet> {
         match (self.leaves.as_slice(), self.any_of.as_slice()) {
             ([leaf], [tests]) if &**leaf == "id" => tests.iter().find_map(|test| match test {
@@ -141,7 +141,7 @@ struct Items {
 }
 
 impl Items {
-    /// The items at a dotted path. `None` if a column on the way is missing.
+    /// The items at a dotted path. `None` if a column on the path is missing.
     fn at(batch: &RecordBatch, path: &str) -> Option<Items> {
         let mut names = path.split('.');
         let mut array = batch.column_by_name(names.next()?)?.clone();
@@ -149,7 +149,7 @@ impl Items {
         loop {
             while let Some(list) = array.as_list_opt::<i32>() {
                 let (offsets, mut inner) = (list.offsets(), vec![0; list.values().len()]);
-                // Items of null lists, and items outside of the slice, belong to no row.
+                // Items of null lists, and items outside the slice, belong to no row.
                 let mut real = vec![false; inner.len()];
                 for at in (0..list.len()).filter(|at| list.is_valid(*at)) {
                     for item in offsets[at] as usize..offsets[at + 1] as usize {

@@ -1,7 +1,7 @@
-//! What must hold of a row for a condition to be true of it, as far as its columns tell without the condition being
-//! evaluated. FHIRPath and the criteria of a search say it, and a scan uses it to skip rows.
+//! Necessary conditions: what must hold of a row if a condition is true of it. Its columns show this without evaluating
+//! the condition. FHIRPath and the criteria of a search state them, and a scan uses them to skip rows.
 //!
-//! It reads no files: which row groups, pages and rows a condition refutes, the scan of the lake decides.
+//! This room reads no files. The scan of the lake decides which row groups, pages and rows a condition refutes.
 
 mod id_set;
 mod items;

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use super::items::ItemMatch;
 use super::prune::Prune;
 
-/// What must hold of a row for a condition to be true of it, as far as a scan can tell without evaluating the
-/// condition.
+/// What must hold of a row if a condition is true of it. A scan can check it without evaluating the condition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Necessary {
-    /// What statistics can refute.
+    /// The condition that statistics can refute.
     pub prune: Prune,
     /// Conditions that dictionary codes decide exactly. All of them must hold.
     pub items: Vec<ItemMatch>,
-    /// The same with a choice: of each of these lists one must hold.
+    /// Alternatives of exact conditions. From each list one must hold.
     pub either: Vec<Vec<Alternative>>,
-    /// Whether `items` and `either` together are the whole condition, so that rows that meet them need not be asked.
+    /// Whether `items` and `either` together are the whole condition. Then the condition need not be evaluated on rows
+    /// that meet them.
     pub exact: bool,
 }
 
@@ -24,6 +24,6 @@ pub struct Necessary {
 pub struct Alternative {
     /// The condition.
     pub condition: ItemMatch,
-    /// The owners under whom all rows are that meet it, where that is known: no other row is asked.
+    /// The owners of all rows that meet it, if known. Rows of other owners are not checked.
     pub owners: Option<Arc<[i64]>>,
 }

@@ -4,18 +4,18 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A necessary condition on a row. Leaves are dotted paths without list markers; where a leaf repeats, the condition is
+/// A necessary condition on a row. Leaves are dotted paths without list markers. If a leaf repeats, the condition is
 /// about any of its values. A leaf that a file lacks has no value there.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Prune {
-    /// Nothing can be told.
+    /// Nothing is known, so every row is kept.
     #[default]
     Keep,
     /// No row can match.
     Nothing,
     /// Each holds.
     And(Vec<Prune>),
-    /// One holds at least.
+    /// At least one must hold.
     Or(Vec<Prune>),
     /// Some value of a text leaf is one of these.
     Text {
@@ -36,7 +36,7 @@ pub enum Prune {
     Range {
         /// The leaf.
         leaf: Arc<str>,
-        /// The lowest value, if there is one.
+        /// The minimum value, if there is one.
         from: Option<i128>,
         /// The maximum value, if there is one.
         to: Option<i128>,
@@ -80,7 +80,7 @@ impl fmt::Display for Prune {
 }
 
 impl Prune {
-    /// The leaves that it speaks of.
+    /// The leaves that it names.
     pub fn leaves(&self) -> Vec<&str> {
         match self {
             Prune::Keep | Prune::Nothing => Vec::new(),
@@ -92,7 +92,7 @@ impl Prune {
         }
     }
 
-    /// The condition that all of these conditions hold.
+    /// The condition that all of these hold.
     pub fn all(parts: impl IntoIterator<Item = Prune>) -> Prune {
         let mut parts: Vec<Prune> = parts.into_iter().filter(|part| *part != Prune::Keep).collect();
         match parts.len() {
@@ -112,7 +112,7 @@ impl Prune {
         }
     }
 
-    /// Half-open intervals `[x__start, x__end)` that overlap `[from, until)`, in microseconds; `leaf` is the path of
+    /// Half-open intervals `[x__start, x__end)` that overlap `[from, until)`, in microseconds. `leaf` is the path of
     /// `x`.
     pub fn overlaps(leaf: &str, from: Option<i64>, until: Option<i64>) -> Prune {
         let bound = |suffix: &str, from: Option<i128>, to: Option<i128>| Prune::Range {

@@ -1,18 +1,18 @@
-//! The place in a text that is read, and the smallest things that stand there.
+//! The position in a text that is read, and the smallest parts of JSON.
 
 use super::error::{JsonError, Reason};
 use super::text::{check_escapes, string_end};
 use super::value::Kind;
 
-/// A text and a place in it.
+/// A text and a position in it.
 pub(super) struct Cursor<'t> {
     pub(super) text: &'t [u8],
     pub(super) at: usize,
-    /// White space met so far, in bytes.
+    /// The white space so far, in bytes.
     pub(super) spaces: u32,
 }
 
-/// A property's name, quotes included.
+/// A property's name with its quotes.
 #[derive(Clone, Copy)]
 pub(super) struct Name {
     pub(super) kind: Kind,
@@ -21,13 +21,13 @@ pub(super) struct Name {
 }
 
 impl<'t> Cursor<'t> {
-    /// At the start, behind a byte order mark.
+    /// At the start of the text, after a byte order mark.
     pub(super) fn new(text: &'t [u8]) -> Cursor<'t> {
         let at = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
         Cursor { text, at, spaces: 0 }
     }
 
-    /// Makes sure that nothing follows.
+    /// Checks that no text follows.
     pub(super) fn end(&mut self) -> Result<(), JsonError> {
         self.skip_space();
         if self.at < self.text.len() {
@@ -37,7 +37,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// The next byte that is no white space; the place stays on it.
+    /// The next byte that is no white space. The position stays on it.
     #[inline(always)]
     pub(super) fn token(&mut self) -> Result<u8, JsonError> {
         match self.text.get(self.at) {

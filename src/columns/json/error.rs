@@ -1,19 +1,19 @@
-//! What can be wrong with a JSON text, and where.
+//! The faults of a JSON text, and their positions.
 
-/// The deepest nesting of arrays and objects that is read.
+/// The maximum nesting of arrays and objects.
 pub const MAX_DEPTH: usize = 100;
 
-/// A text that is not JSON, or JSON beyond what is read.
+/// A text that is not JSON, or JSON that exceeds the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at byte {offset}")]
 pub struct JsonError {
-    /// Where in the text, in bytes from its start.
+    /// The position in the text, in bytes from its start.
     pub offset: usize,
-    /// What is wrong there.
+    /// The fault.
     pub reason: Reason,
 }
 
-/// What can be wrong with a JSON text.
+/// The faults of a JSON text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum Reason {

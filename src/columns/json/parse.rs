@@ -1,10 +1,10 @@
-//! The one pass from text to tape.
+//! Parses a text in one pass into a tape.
 
 use super::cursor::Cursor;
 use super::error::{JsonError, MAX_DEPTH, Reason};
 use super::value::{Kind, Node, Value};
 
-/// The nodes of one JSON text; kept from one text to the next for its memory.
+/// The nodes of one JSON text. The next text reuses the memory.
 #[derive(Debug, Default)]
 pub struct Tape {
     pub(super) nodes: Vec<Node>,
@@ -16,7 +16,7 @@ impl Tape {
         Tape::default()
     }
 
-    /// Checks the whole of `text` and returns its value. The nodes of the text before are dropped.
+    /// Checks all of `text` and returns its value. Drops the nodes of the previous text.
     pub fn parse<'t>(&'t mut self, text: &'t [u8]) -> Result<Value<'t>, JsonError> {
         self.nodes.clear();
         let checked = check_utf8(text)?;
@@ -31,7 +31,7 @@ impl Tape {
         self.nodes.clear();
     }
 
-    /// Checks the whole of `text` and appends its nodes. Returns its index, for [`value`](Self::value).
+    /// Checks all of `text` and appends its nodes. Returns its index, for [`value`](Self::value).
     pub fn append(&mut self, text: &str) -> Result<u32, JsonError> {
         let place = self.nodes.len();
         let mut read = || {
@@ -55,23 +55,23 @@ impl Tape {
         }
     }
 
-    /// The value of a text that was [appended](Self::append), by its place.
+    /// The value of a text that was [appended](Self::append), by its index.
     pub fn value<'t>(&'t self, place: u32, text: &'t str) -> Value<'t> {
         Value::new(text, &self.nodes, place)
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 }
 
-/// The text as UTF-8, if it is, and small enough for a tape's places.
+/// The text as UTF-8, if it is valid and small enough for the positions of a tape.
 pub(super) fn check_utf8(text: &[u8]) -> Result<&str, JsonError> {
     if text.len() >= u32::MAX as usize {
         return Err(JsonError {
@@ -85,17 +85,17 @@ pub(super) fn check_utf8(text: &[u8]) -> Result<&str, JsonError> {
     })
 }
 
-/// The receiver of parsed values.
+/// Receives the parsed values.
 pub(super) trait Sink {
     /// A scalar or a property's name.
     fn leaf(&mut self, kind: Kind, start: usize, end: usize);
-    /// An array or object begins at the cursor's place, `depth` others around it.
+    /// An array or object begins at the cursor. `depth` others are around it.
     fn open(&mut self, depth: usize, object: bool, cursor: &Cursor<'_>);
-    /// It ended before the cursor's place.
+    /// Ends the container before the cursor.
     fn close(&mut self, depth: usize, cursor: &Cursor<'_>);
 }
 
-/// Values that are only checked.
+/// A sink for values that are only checked.
 pub(super) struct Nothing;
 
 impl Sink for Nothing {
@@ -107,7 +107,7 @@ impl Sink for Nothing {
     fn close(&mut self, _: usize, _: &Cursor<'_>) {}
 }
 
-/// Values that go onto a tape.
+/// A sink that puts values on a tape.
 pub(super) struct Nodes<'n> {
     pub(super) nodes: &'n mut Vec<Node>,
     open: [Open; MAX_DEPTH],
@@ -117,7 +117,7 @@ pub(super) struct Nodes<'n> {
 #[derive(Clone, Copy, Default)]
 struct Open {
     node: u32,
-    /// The bytes of white space read before it. If the number is the same at the end, there is none inside.
+    /// The number of white space bytes before it. If it is the same at the end, there is no white space inside.
     spaces: u32,
 }
 
@@ -131,7 +131,7 @@ impl<'n> Nodes<'n> {
 }
 
 impl Nodes<'_> {
-    /// Closes an object; `clipped` says whether something of it was left out.
+    /// Closes an object. `clipped` says whether a part of it was left out.
     pub(super) fn close_clipped(&mut self, depth: usize, cursor: &Cursor<'_>, clipped: bool) {
         self.close(depth, cursor);
         if clipped {
@@ -165,13 +165,13 @@ impl Sink for Nodes<'_> {
     }
 }
 
-/// The value that must stand at the cursor's place, `base` arrays and objects around it.
+/// The required value at the cursor. `base` arrays and objects are around it.
 pub(super) fn value<S: Sink>(cursor: &mut Cursor<'_>, sink: &mut S, base: usize) -> Result<(), JsonError> {
     let mut depth = base;
-    // Which of the open ones are objects, the innermost in the lowest bit.
+    // Marks the open containers that are objects, the innermost in the lowest bit.
     let mut objects = 0u128;
     loop {
-        // At a place where a value must stand.
+        // Here a value must follow.
         let byte = cursor.token()?;
         if byte == b'{' || byte == b'[' {
             if depth == MAX_DEPTH {
@@ -197,7 +197,7 @@ pub(super) fn value<S: Sink>(cursor: &mut Cursor<'_>, sink: &mut S, base: usize)
             let kind = cursor.scalar(byte)?;
             sink.leaf(kind, start, cursor.at);
         }
-        // After a value: closes what ends here, until another value must follow.
+        // After a value: closes containers until another value must follow.
         loop {
             if depth == base {
                 return Ok(());

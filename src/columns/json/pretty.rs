@@ -1,4 +1,4 @@
-//! JSON indented by two spaces, from bytes to bytes: digits, escapes and order stay as they were.
+//! Indents JSON by two spaces, from bytes to bytes. Digits, escapes and order are unchanged.
 
 /// Indents valid JSON.
 pub fn pretty(json: &[u8]) -> Vec<u8> {
@@ -46,7 +46,7 @@ pub fn pretty(json: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The place behind the string that opens at `start`.
+/// The position after the string that opens at `start`.
 fn string_end(json: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(&byte) = json.get(at) {

@@ -1,6 +1,6 @@
-//! Reads from a text only what a selection wants. The rest is checked just as strictly and leaves no nodes.
+//! Reads only the selected parts of a text. The rest is checked equally strictly and leaves no nodes.
 //!
-//! Invariant: it refuses what [`Tape::parse`] refuses, at the same place for the same reason.
+//! Invariant: it refuses the same texts as [`Tape::parse`], at the same position for the same reason.
 
 use super::cursor::{Cursor, Name};
 use super::error::{JsonError, MAX_DEPTH, Reason};
@@ -15,18 +15,18 @@ const TOLD: usize = 512;
 /// The result of a [`Choice`] for a text.
 #[derive(Clone, Copy, Debug)]
 pub enum Chosen<'t> {
-    /// It is none of the objects that are wanted.
+    /// It is not a wanted object.
     Nothing,
-    /// It is the object of this selection, with what is wanted of it.
+    /// It is the object of this selection, with its wanted parts.
     Selected(usize, Value<'t>),
     /// A known and unwanted property occurs twice in one object. The meaning of that depends on the whole text.
     Twice,
 }
 
 impl Tape {
-    /// Checks the whole of `text` and gives of its value what is wanted. The nodes of the text before are dropped.
+    /// Checks all of `text` and returns the wanted parts of its value. Drops the nodes of the previous text.
     ///
-    /// Of an object that lacks known properties which are not wanted, [`Value::is_clipped`] says so.
+    /// [`Value::is_clipped`] is true of an object that lacks known, unwanted properties.
     pub fn choose<'t>(&'t mut self, text: &'t [u8], choice: &mut Choice) -> Result<Chosen<'t>, JsonError> {
         self.nodes.clear();
         let checked = check_utf8(text)?;
@@ -78,7 +78,7 @@ impl Tape {
     }
 }
 
-/// The values of one property of an object, the others skipped.
+/// The values of one property of an object. Others are skipped.
 struct Tags<'c, 't> {
     cursor: &'c mut Cursor<'t>,
     tag: &'static str,
@@ -87,7 +87,7 @@ struct Tags<'c, 't> {
 }
 
 impl Tags<'_, '_> {
-    /// Kind, start and end of the next value; `None` at the object's end.
+    /// Kind, start and end of the next value. `None` at the object's end.
     fn next(&mut self) -> Result<Option<(Kind, usize, usize)>, JsonError> {
         let cursor = &mut *self.cursor;
         loop {
@@ -133,12 +133,12 @@ struct Puller<'p> {
     cursor: Cursor<'p>,
     nodes: Nodes<'p>,
     selection: &'p mut Selection,
-    /// Whether a property that is skipped stood twice in an object.
+    /// Whether a skipped property occurred twice in an object.
     twice: bool,
 }
 
 impl Puller<'_> {
-    /// The object that begins at the cursor's place, `depth` others around it.
+    /// The object that begins at the cursor. `depth` others are around it.
     fn object(&mut self, number: u16, depth: usize) -> Result<(), JsonError> {
         if depth == MAX_DEPTH {
             return self.cursor.fail(Reason::TooDeep);
@@ -211,7 +211,7 @@ impl Puller<'_> {
         Ok(())
     }
 
-    /// The name at the cursor's place and its colon: which property it is, and where it stands.
+    /// The name at the cursor and its colon: which property it is, and its position.
     #[inline(always)]
     fn name(&mut self, object: u16, byte: u8, expected: u16, before: u16) -> Result<(u16, Name), JsonError> {
         let object = &mut self.selection.objects[usize::from(object)];
@@ -269,7 +269,7 @@ impl Puller<'_> {
         Ok(())
     }
 
-    /// A value that is not to be looked into, if it is an array.
+    /// A value that is not entered, if it is an array.
     fn item(&mut self, take: Take, depth: usize) -> Result<(), JsonError> {
         let byte = self.cursor.token()?;
         let start = self.cursor.at;
@@ -296,7 +296,7 @@ mod tests {
 
     use super::*;
 
-    /// `a` and what `b` holds in its `c` and `d` are wanted; `e` is known.
+    /// `a` is wanted, and `c` and `d` in `b`. `e` is known.
     fn choice() -> Choice {
         let mut selection = Selection::new();
         let inner = selection.object([("c", Take::Scalar), ("d", Take::Whole), ("e", Take::Skip)]);
@@ -382,7 +382,7 @@ mod tests {
         }
     }
 
-    /// Refused like the whole text, for the same reason at the same place, whatever was read before.
+    /// It is refused like the whole text, for the same reason at the same position, whatever was read before.
     fn agrees(text: &[u8]) {
         let whole = Tape::new().parse(text).err();
         let mut choice = choice();
@@ -422,7 +422,7 @@ mod tests {
             agrees(format!("{front}{}{back}", pieces.concat()).as_bytes());
         }
 
-        /// One byte of a text that is right is changed, left out or put in.
+        /// One byte of a valid text is changed, removed or inserted.
         #[test]
         fn refuses_a_damaged_text_like_the_whole_parse(at in any::<prop::sample::Index>(), byte in any::<u8>(), how in 0..3) {
             let mut text = br#"{"e":{"k":[1,-2.5e3,"\u00e9"]},"type":"x","b":[{"c":"u","e":"v","d":{"k":[true,null]}}],"a":[1,"2"]} "#.to_vec();

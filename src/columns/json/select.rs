@@ -1,18 +1,18 @@
-//! Which properties of a text are wanted, and the order in which they are expected.
+//! The wanted properties of a text, and their expected order.
 
 use rustc_hash::FxHashMap;
 
 /// No property.
 pub(super) const NONE: u16 = u16::MAX;
 
-/// The handling of a property's value.
+/// What happens to a property's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Take {
     /// It is checked and not kept.
     Skip,
-    /// A scalar is kept, or an array of scalars. Of an object only its presence and its position are kept.
+    /// A scalar is kept, or an array of scalars. For an object only its presence and its position are kept.
     Scalar,
-    /// It is kept with everything in it.
+    /// It is kept completely.
     Whole,
     /// For an object, or the objects of an array: the properties of this [`Selection::object`] are kept.
     Object(u16),
@@ -20,8 +20,8 @@ pub enum Take {
 
 /// The wanted properties of the objects in a text, from its root down.
 ///
-/// One reader uses a selection at a time. It remembers the order of properties, so that the names of the next object
-/// need no lookup, and the last skipped value, which often comes again.
+/// Only one reader uses a selection at a time. It remembers the order of properties, so that the names of the next
+/// object need no lookup. It also remembers the last skipped value, because it often repeats.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     pub(super) objects: Vec<Object>,
@@ -31,21 +31,21 @@ pub struct Selection {
 pub(super) struct Object {
     pub(super) properties: Vec<Property>,
     by_name: FxHashMap<&'static str, u16>,
-    /// The property that came first last time.
+    /// The property that came first the last time.
     pub(super) first: u16,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Property {
-    /// The name in quotes with its colon, as texts without white space have it.
+    /// The name in quotes with its colon, as in texts without white space.
     quoted: Box<str>,
     pub(super) take: Take,
-    /// The property that followed last time.
+    /// The property that followed the last time.
     pub(super) next: u16,
     pub(super) skipped: Skipped,
 }
 
-/// The array or object that was skipped last: the same bytes need not be checked again.
+/// The last skipped array or object. The same bytes need not be checked again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Skipped {
     bytes: Vec<u8>,
@@ -56,13 +56,13 @@ pub(super) struct Skipped {
 const REMEMBERED: usize = 1024;
 
 impl Skipped {
-    /// The length of the value at `rest`, `depth` others around it, if it is known to be right.
+    /// The length of the value at `rest`, with `depth` others around it, if it is known to be valid.
     #[inline(always)]
     pub(super) fn stands_at(&self, rest: &[u8], depth: usize) -> Option<usize> {
         (!self.bytes.is_empty() && rest.starts_with(&self.bytes) && depth <= self.depth).then_some(self.bytes.len())
     }
 
-    /// Remembers a value that was checked.
+    /// Remembers a checked value.
     #[inline(always)]
     pub(super) fn remember(&mut self, value: &[u8], depth: usize) {
         if value.len() <= REMEMBERED {
@@ -112,7 +112,7 @@ impl Object {
         }
     }
 
-    /// The property of this name, which is remembered as the successor of `before`. [`NONE`] for an unknown name.
+    /// The property with this name. It is remembered as the successor of `before`. [`NONE`] for an unknown name.
     #[cold]
     pub(super) fn find(&mut self, name: &str, before: u16) -> u16 {
         let Some(place) = self.by_name.get(name) else {
@@ -127,7 +127,7 @@ impl Object {
 }
 
 impl Property {
-    /// The length of the name with quotes and colon, if the text goes on with it.
+    /// The length of the name with quotes and colon, if the text continues with it.
     #[inline(always)]
     pub(super) fn stands_at(&self, rest: &[u8]) -> Option<usize> {
         rest.starts_with(self.quoted.as_bytes()).then_some(self.quoted.len())
@@ -142,7 +142,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Selections with the tags that they are for.
+    /// Selections, each with its tag.
     pub fn new(tag: &'static str, selections: impl IntoIterator<Item = (&'static str, Selection)>) -> Choice {
         let mut selections: Vec<_> = selections.into_iter().collect();
         for (_, selection) in &mut selections {

@@ -1,14 +1,14 @@
-//! Inside strings: where one ends, whether its escapes are allowed, and what it says without them.
+//! Inside strings: their end, the validity of escapes, and the text without escapes.
 
 use super::error::{JsonError, Reason};
 
 const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
 const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
 
-/// The first place from `at` on that holds a quote, a backslash or a control character; the text's end if none does.
+/// The first position from `at` on with a quote, a backslash or a control character. Without one, the text's end.
 ///
-/// Eight bytes at a time: a byte is zero, or below 32, where subtracting borrows into its high bit. A borrow can reach
-/// a higher byte only out of a lower one that counts itself, so the lowest mark is exact.
+/// Reads eight bytes at a time. A byte is zero, or below 32, if subtracting borrows into its high bit. A borrow can
+/// reach a higher byte only from a lower one that also matches, so the lowest mark is exact.
 #[inline(always)]
 pub(super) fn string_end(text: &[u8], mut at: usize) -> usize {
     while let Some(chunk) = text.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
@@ -47,7 +47,7 @@ pub(super) fn check_escapes(text: &[u8], start: usize, end: usize) -> Result<(),
     Ok(())
 }
 
-/// What a string between its quotes says. The escapes were checked when the text was parsed.
+/// The text of a string between its quotes. Its escapes were checked when the text was parsed.
 pub(super) fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -63,7 +63,7 @@ pub(super) fn unescape(text: &str) -> String {
     out
 }
 
-/// The character that the escape at the start of `bytes` stands for, and the escape's length.
+/// The character of the escape at the start of `bytes`, and the escape's length.
 fn unescape_one(bytes: &[u8]) -> Result<(char, usize), Reason> {
     let simple = match bytes.get(1) {
         Some(b'"') => '"',
@@ -99,7 +99,7 @@ fn unescape_unicode(bytes: &[u8]) -> Result<(char, usize), Reason> {
         .ok_or(Reason::Surrogate)
 }
 
-/// The four hexadecimal digits behind `\u`.
+/// The four hexadecimal digits after `\u`.
 fn hex(bytes: &[u8]) -> Result<u32, Reason> {
     let digits = bytes.get(2..6).ok_or(Reason::Escape)?;
     digits.iter().try_fold(0, |code, digit| {

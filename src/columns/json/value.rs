@@ -3,7 +3,7 @@
 use super::text::unescape;
 use std::borrow::Cow;
 
-/// What sort of JSON value a [`Value`] is.
+/// The kind of a JSON [`Value`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `null`
@@ -14,13 +14,13 @@ pub enum Kind {
     False,
     /// A number.
     Number,
-    /// A string without a backslash in it.
+    /// A string without a backslash.
     String,
     /// A string with escapes.
     Escaped,
     /// An array.
     Array,
-    /// An object; its keys and values follow each other on the tape.
+    /// An object. Its keys and values follow each other on the tape.
     Object,
 }
 
@@ -29,12 +29,12 @@ pub enum Kind {
 pub(super) struct Node {
     start: u32,
     end: u32,
-    /// The node behind this one and all it holds.
+    /// The node after this one and everything inside it.
     next: u32,
     kind: Kind,
-    /// No white space inside, strings aside.
+    /// Whether there is no white space inside, except in strings.
     compact: bool,
-    /// Something of it is not on the tape.
+    /// Whether a part of it is not on the tape.
     clipped: bool,
 }
 
@@ -71,7 +71,7 @@ impl Node {
         }
     }
 
-    /// Marks an object that has properties which are not on the tape.
+    /// Marks an object with properties that are not on the tape.
     pub(super) fn clip(&mut self) {
         self.clipped = true;
         self.compact = false;
@@ -107,13 +107,13 @@ impl<'t> Value<'t> {
         Value { at, ..*self }
     }
 
-    /// What sort of value this is.
+    /// The kind of the value.
     #[inline(always)]
     pub fn kind(&self) -> Kind {
         self.node().kind
     }
 
-    /// The number of this value's node, which names it in [`super::Edits`].
+    /// The number of this value's node, which identifies it in [`super::Edits`].
     pub fn index(&self) -> u32 {
         self.at
     }
@@ -131,7 +131,7 @@ impl<'t> Value<'t> {
         &self.text[node.start as usize..node.end as usize]
     }
 
-    /// Numbers of the nodes that this value consists of.
+    /// The numbers of the nodes of this value.
     pub(super) fn extent(&self) -> std::ops::Range<u32> {
         self.at..self.node().next
     }
@@ -141,7 +141,7 @@ impl<'t> Value<'t> {
         self.node().compact
     }
 
-    /// Whether unwanted parts of this array or object are missing here, and are only in [`raw`](Value::raw).
+    /// Whether unwanted parts of this array or object are missing here. They are only in [`raw`](Value::raw).
     pub fn is_clipped(&self) -> bool {
         self.node().clipped
     }
@@ -180,7 +180,7 @@ impl<'t> Value<'t> {
         matches!(self.kind(), Kind::String | Kind::Escaped)
     }
 
-    /// What a string says.
+    /// The text of a string.
     #[inline]
     pub fn as_str(&self) -> Option<Cow<'t, str>> {
         match self.kind() {
@@ -204,7 +204,7 @@ impl<'t> Value<'t> {
         &self.text[node.start as usize + 1..node.end as usize - 1]
     }
 
-    /// The properties of an object in their order; of anything else, none.
+    /// The properties of an object in order. Empty for other values.
     #[inline]
     pub fn entries(&self) -> Entries<'t> {
         let end = if self.is_object() {
@@ -218,7 +218,7 @@ impl<'t> Value<'t> {
         }
     }
 
-    /// The items of an array in their order; of anything else, none.
+    /// The items of an array in order. Empty for other values.
     #[inline]
     pub fn items(&self) -> Items<'t> {
         let end = if self.is_array() { self.node().next } else { self.at + 1 };
@@ -228,7 +228,7 @@ impl<'t> Value<'t> {
         }
     }
 
-    /// The value of an object's property; the last one, should there be several.
+    /// The value of an object's property. If there are several, the last one.
     pub fn get(&self, name: &str) -> Option<Value<'t>> {
         let mut found = None;
         for (key, value) in self.entries() {
@@ -284,7 +284,7 @@ impl<'t> Key<'t> {
             return self.name() == name;
         }
         let node = self.0.node();
-        // Most names differ in their length, which is known without a look at the text.
+        // Most names differ in length, which is known without reading the text.
         let length = (node.end - node.start) as usize - 2;
         length == name.len() && self.raw() == name
     }

@@ -1,17 +1,17 @@
-//! Writing a value again without its white space, token by token as it was, with some of it exchanged.
+//! Writes a value without white space. Each token stays as it was, except for edits.
 
 use super::value::{Kind, Value};
 use std::cell::OnceCell;
 use std::ops::Range;
 
-/// What a writer does differently from copying, by node number ([`Value::index`]).
+/// The edits of a writer, by node number ([`Value::index`]).
 #[derive(Debug, Default)]
 pub struct Edits {
     /// In the order in which they were made.
     edits: Vec<Edit>,
     /// The new texts, concatenated.
     text: Vec<u8>,
-    /// Nodes and the places of their edits, in order of nodes, once somebody asks.
+    /// Nodes and the indexes of their edits, sorted by node at the first use.
     sorted: OnceCell<Vec<(u32, u32)>>,
 }
 
@@ -80,7 +80,7 @@ impl Edits {
         self.sorted.take();
     }
 
-    /// Whether there are none.
+    /// Whether there are no edits.
     pub fn is_empty(&self) -> bool {
         self.edits.is_empty()
     }
@@ -114,7 +114,7 @@ impl Edits {
         self.add(value, Way::Instead, |_| ());
     }
 
-    /// Appends a property to the object `value` (after those appended before).
+    /// Appends a property to the object `value`, after earlier appended ones.
     pub fn append(&mut self, value: Value<'_>, name: &str, json: &str) {
         self.add(value, Way::Append, |text| {
             push_quoted(text, name);
@@ -132,17 +132,17 @@ impl Edits {
         });
     }
 
-    /// Appends the JSON text `json` as an item to the array `list` (after those pushed before).
+    /// Appends the JSON text `json` as an item to the array `list`, after earlier appended ones.
     pub fn push(&mut self, list: Value<'_>, json: &str) {
         self.add(list, Way::Append, |text| text.extend_from_slice(json.as_bytes()));
     }
 
-    /// Inserts the JSON text `json` as an item before `item` of an array (after those inserted there before).
+    /// Inserts the JSON text `json` as an item before `item` of an array, after earlier ones inserted there.
     pub fn insert_before(&mut self, item: Value<'_>, json: &str) {
         self.add(item, Way::Before, |text| text.extend_from_slice(json.as_bytes()));
     }
 
-    /// Whether some edit may write a property of this name, given in its quotes, or its value. It may say so of others,
+    /// Whether some edit may write a property of this name, given in quotes, or its value. May be true for other names,
     /// too.
     pub fn may_write(&self, root: Value<'_>, quoted: &str) -> bool {
         let is_value = |edit: &Edit| edit.way == Way::Instead && root.follows(edit.node, quoted);
@@ -153,8 +153,7 @@ impl Edits {
         &self.text[edit.start..edit.end]
     }
 
-    /// Nodes and the indices of their edits, in order of nodes. Edits of one node are in the order in which they were
-    /// made.
+    /// Nodes and the indexes of their edits, sorted by node. Edits of one node keep the order in which they were made.
     fn sorted(&self) -> &[(u32, u32)] {
         self.sorted.get_or_init(|| {
             let mut sorted: Vec<(u32, u32)> = self.edits.iter().map(|edit| edit.node).zip(0..).collect();
@@ -194,7 +193,7 @@ impl Edits {
     }
 }
 
-/// Writes `value` to `out`: its tokens in their order without the white space between them, with `edits` made.
+/// Writes `value` with `edits` to `out`: its tokens in order, without the white space between them.
 pub fn write_compact(value: Value<'_>, out: &mut Vec<u8>, edits: &Edits) {
     let edited = edits.touch(value.extent());
     if !edited && value.is_compact() {
@@ -245,8 +244,8 @@ pub fn write_compact(value: Value<'_>, out: &mut Vec<u8>, edits: &Edits) {
     }
 }
 
-/// Writes an object as [`write_compact`] does, and tells of each property that stays where its value stood and where it
-/// is in `out`.
+/// Writes an object as [`write_compact`] does. Reports for each kept property the position of its value before and in
+/// `out`.
 pub fn write_object(
     object: Value<'_>,
     out: &mut Vec<u8>,

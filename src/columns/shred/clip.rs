@@ -1,8 +1,8 @@
-//! Clips: the wanted columns of a type, and the JSON properties that they are made of.
+//! Clips: the wanted columns of a type, and the JSON properties from which they are made.
 //!
-//! Leaves name columns (`code.coding.system`, `effectiveDateTime__start`). A clip says for each property of each object
-//! whether a column is made of it. An object above a wanted column is present if R4 defines any value in it, even
-//! without a wanted one.
+//! Leaves name columns (`code.coding.system`, `effectiveDateTime__start`). For each property of each object, a clip
+//! says whether it is needed for a column. An object above a wanted column is present if R4 defines any value in it,
+//! even one that is not wanted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::columns::shape::{Shape, SlotKind};
 use crate::fhir::TypeId;
 use crate::fhir::storage::{EVERYTHING, LeafSet};
 
-/// The columns of one type that are wanted.
+/// The wanted columns of one type.
 #[derive(Clone, Debug)]
 pub struct Clip {
     ty: TypeId,
@@ -20,7 +20,7 @@ pub struct Clip {
     selection: Selection,
 }
 
-/// The slots of one struct that are wanted.
+/// The wanted slots of one struct.
 #[derive(Debug)]
 pub(super) struct Wanted {
     slots: Vec<Want>,
@@ -29,11 +29,11 @@ pub(super) struct Wanted {
 /// The wanted parts of a slot.
 #[derive(Clone, Debug)]
 pub(super) enum Want {
-    /// Nothing but whether there is a value.
+    /// Only whether there is a value.
     Nothing,
     /// The value as written.
     Value,
-    /// The value and all its companions, and all below it.
+    /// The value, all its companions, and everything below it.
     Whole,
     /// Some columns of a struct.
     Some(Arc<Wanted>),
@@ -61,7 +61,7 @@ impl Clip {
         self.ty
     }
 
-    /// The properties that the columns are made of, and `id`.
+    /// The properties from which the columns are made, and `id`.
     pub fn selection(&self) -> &Selection {
         &self.selection
     }

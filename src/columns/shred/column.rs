@@ -14,7 +14,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Decimal128Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 
-/// What must be known and noted while one row goes in.
+/// The data needed and collected while one row is added.
 #[derive(Debug)]
 pub(super) struct Context {
     /// How many more columns may be added.
@@ -26,7 +26,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// With room for this many columns.
+    /// A context with room for this many columns.
     pub(super) fn new(room: usize) -> Context {
         Context {
             room,
@@ -39,7 +39,7 @@ impl Context {
 /// A reason to refuse a row.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// A property stands twice in one object.
+    /// An object has a duplicate property.
     Duplicate(&'static str),
     /// There is no room for the column of this property.
     Columns(&'static str),
@@ -51,7 +51,7 @@ pub(super) enum Column {
     Text(Text),
     Boolean(Flags),
     Integer(Numbers<Int32Type>),
-    /// A decimal as written alone.
+    /// Only the written form of a decimal.
     Digits(Text),
     Decimal(Text, Numbers<Decimal128Type>),
     DateTime(
@@ -66,13 +66,13 @@ pub(super) enum Column {
     List(Box<List>),
 }
 
-/// How many columns, nested ones counted, a slot without children makes.
+/// The number of columns, including nested ones, of a slot without children.
 pub(super) fn size(slot: &Slot) -> usize {
     slot.part.columns().len() * if slot.many { 2 } else { 1 }
 }
 
 impl Column {
-    /// The column of a slot, as far as it is wanted.
+    /// The wanted part of a slot's column.
     pub(super) fn new(slot: &Slot, want: &Want) -> Column {
         let plain = matches!(want, Want::Value);
         let one = match slot.part {
@@ -178,7 +178,7 @@ impl Column {
         true
     }
 
-    /// About how many bytes `len` rows take in memory beside the values' own text: what nulls cost too.
+    /// The approximate memory of `len` rows without the values' own text. Nulls count, too.
     pub(super) fn width(&self, len: usize) -> usize {
         match self {
             _ if self.len() == 0 => 0,
@@ -191,7 +191,7 @@ impl Column {
         }
     }
 
-    /// Forgets all rows from `len` on.
+    /// Drops all rows from `len` on.
     pub(super) fn truncate(&mut self, len: usize) {
         match self {
             Column::Text(text) | Column::Digits(text) | Column::Json(text) => text.truncate(len),
@@ -221,7 +221,7 @@ impl Column {
         }
     }
 
-    /// The column and its companions, `len` rows each, in the order of [`SlotKind::columns`]; the column itself is
+    /// The column and its companions, with `len` rows each, in the order of [`SlotKind::columns`]. The column itself is
     /// empty again.
     pub(super) fn finish(&mut self, len: usize) -> Result<Vec<ArrayRef>, ArrowError> {
         Ok(match self {
@@ -253,7 +253,7 @@ impl Column {
     }
 }
 
-/// R4's integers: an optional minus and digits, no zero in front, within 32 bits.
+/// R4's integers: an optional minus and digits without a leading zero, within 32 bits.
 pub(super) fn integer(text: &str) -> Option<i32> {
     if text == "-0" { None } else { text.parse().ok() }
 }

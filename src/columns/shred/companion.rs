@@ -5,7 +5,7 @@ use crate::fhir::decimal::Decimal;
 use crate::fhir::reference::Target;
 use crate::fhir::temporal::{Temporal, TimeOfDay};
 
-/// The number at scale 18, where it has such a form.
+/// The number at scale 18, if that is exact.
 pub(super) fn number(text: &str) -> Option<i128> {
     Decimal::parse(text).ok()?.scaled()
 }

@@ -1,5 +1,5 @@
-//! Elements with children: which column a property belongs to. The properties are expected in the order of the value
-//! before; a hash table is asked where that fails.
+//! Elements with children: finds the column of a property. Properties are expected in the order of the previous value.
+//! A hash table finds the others.
 
 use super::clip::{Want, Wanted};
 use super::column::{Column, Context, Fault, size};
@@ -21,12 +21,12 @@ const NONE: u16 = u16::MAX;
 pub(super) struct Struct {
     shape: &'static Shape,
     root: bool,
-    /// The wanted parts. `None` for everything.
+    /// The wanted parts. `None` for all.
     clip: Option<Arc<Wanted>>,
     children: Vec<Child>,
     /// The child of each slot, or [`NONE`].
     by_slot: Vec<u16>,
-    /// The child that came first in the value before.
+    /// The child that came first in the previous value.
     first: u16,
     len: usize,
     nulls: NullBufferBuilder,
@@ -70,7 +70,7 @@ impl Struct {
         any
     }
 
-    /// Puts the properties of `object` into the columns at row `at`. Returns whether there were any.
+    /// Stores the properties of `object` at row `at`. Returns whether there were any.
     pub(super) fn append_children(&mut self, at: usize, object: Value<'_>, cx: &mut Context) -> bool {
         let mut any = false;
         let mut before = NONE;
@@ -113,8 +113,8 @@ impl Struct {
         slot.is_some_and(|slot| presence::of_slot(&self.shape.slots()[usize::from(slot)], value))
     }
 
-    /// The child of a property, which is remembered as the successor of `before`. `None` for a property that R4 does
-    /// not define.
+    /// The child of a property. It is remembered as the successor of `before`. `None` for a property that R4 does not
+    /// define.
     #[cold]
     fn find(&mut self, key: Key<'_>, before: u16, cx: &mut Context) -> Option<u16> {
         let name = key.name();
@@ -154,7 +154,7 @@ impl Struct {
         Some(place)
     }
 
-    /// Makes the lists of `x` and `_x` equally long at row `at`, where both have one.
+    /// Makes the lists of `x` and `_x` equally long at row `at`, if both have one.
     fn level(&mut self, place: u16, at: usize) {
         let partner = self.children[usize::from(place)].slot.partner;
         let Some(other) = partner
@@ -175,7 +175,7 @@ impl Struct {
         }
     }
 
-    /// Makes the columns of `fields` at once.
+    /// Makes the columns of `fields` in advance.
     pub(super) fn expect(&mut self, fields: &Fields, cx: &mut Context) {
         for field in fields {
             let Some(known) = self.shape.column(field.name(), self.root) else {
@@ -195,12 +195,12 @@ impl Struct {
         }
     }
 
-    /// About how many bytes the columns take, `len` rows each, beside the values' own text.
+    /// The approximate memory of the columns with `len` rows each, without the values' own text.
     pub(super) fn width(&self, len: usize) -> usize {
         self.children.iter().map(|child| child.column.width(len)).sum()
     }
 
-    /// Forgets all rows from `len` on.
+    /// Drops all rows from `len` on.
     pub(super) fn truncate(&mut self, len: usize) {
         if self.len > len {
             self.nulls.truncate(len);

@@ -1,5 +1,5 @@
-//! Columns of plain values. Each is as long as its last value: the rows without one in between, and at the end, are
-//! filled with nulls in one go when the next value or the end of the batch comes.
+//! Columns of plain values. Each is as long as its last value. Rows without a value are filled with nulls together, at
+//! the next value or at the end of the batch.
 
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, BooleanBufferBuilder, NullBufferBuilder,
@@ -14,7 +14,7 @@ fn validity() -> NullBufferBuilder {
     NullBufferBuilder::new(0)
 }
 
-/// Texts (or bytes) end to end.
+/// Texts (or bytes), concatenated.
 #[derive(Debug)]
 pub(super) struct Text {
     offsets: Vec<i32>,
@@ -51,7 +51,7 @@ impl Text {
         }
     }
 
-    /// Puts a value at the end. The shredder keeps all texts of a batch together under `i32::MAX` bytes.
+    /// Appends a value. The shredder keeps all texts of a batch together under `i32::MAX` bytes.
     #[inline]
     pub(super) fn push(&mut self, value: &[u8]) {
         self.bytes.extend_from_slice(value);
@@ -199,7 +199,7 @@ impl Flags {
     }
 }
 
-/// Whether an array holds nothing but nulls (or nothing).
+/// Whether an array holds only nulls, or nothing.
 pub(super) fn is_absent(array: &ArrayRef) -> bool {
     array.null_count() == array.len()
 }

@@ -9,7 +9,7 @@ use arrow::datatypes::Field;
 use arrow::error::ArrowError;
 use std::sync::Arc;
 
-/// The items of all rows end to end.
+/// The items of all rows, concatenated.
 #[derive(Debug)]
 pub(super) struct List {
     offsets: Vec<i32>,
@@ -59,7 +59,7 @@ impl List {
         }
     }
 
-    /// Makes the last row longer, by items without a value.
+    /// Makes the last row longer by items without a value.
     pub(super) fn extend(&mut self, items: usize) {
         if let Some(end) = self.offsets.last_mut() {
             *end += items as i32;

@@ -1,6 +1,6 @@
 //! JSON to Arrow: resources of one type become rows of nested columns, typed by R4.
 //!
-//! It decides the following (`LAYOUT.md` has an example). A column appears with its first value, and a batch has only
+//! It follows these rules (`LAYOUT.md` has an example). A column appears with its first value, and a batch has only
 //! columns with a value. Columns are in definition order. A value of another JSON kind than its R4 type is absent, and
 //! so are `null`, `[]`, and objects and arrays without any value that R4 defines. Values are not validated further. A
 //! row is accepted or refused as a whole.

@@ -1,4 +1,5 @@
-//! Whether a JSON value is one for the columns, without making them: it is if R4 defines any value in it.
+//! Whether a JSON value counts as a value in columns, without making the columns. It does if R4 defines any value in
+//! it.
 
 use super::column::integer;
 use crate::columns::json::{Tape, Value};
@@ -11,7 +12,7 @@ pub(super) fn of_text(shape: &'static Shape, text: &str, tape: &mut Tape) -> boo
     tape.parse(text.as_bytes()).is_ok_and(|value| of_object(shape, value))
 }
 
-/// Whether the value is one for a column of the slot.
+/// Whether the value counts as a value in a column of the slot.
 pub(super) fn of_slot(slot: &'static Slot, value: Value<'_>) -> bool {
     if slot.many {
         value.items().any(|item| of_item(slot, item))

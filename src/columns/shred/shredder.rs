@@ -1,4 +1,4 @@
-//! The door: rows in, a batch out.
+//! The interface of the room: rows in, a batch out.
 
 use super::clip::Clip;
 use super::column::{Context, Fault};
@@ -24,10 +24,10 @@ pub const MAX_BATCH_BYTES: usize = 1 << 30;
 /// values for hundreds of columns, is small as JSON and large as columns.
 pub const MAX_BATCH_WIDTH: usize = 256 << 20;
 
-/// How many bytes of JSON go in between two looks at [`MAX_BATCH_WIDTH`].
+/// The bytes of JSON between two checks of [`MAX_BATCH_WIDTH`].
 const MEASURE_EVERY: usize = 256 << 10;
 
-/// A row that does not go into the batch. The rows before it are not affected.
+/// A row that the batch does not accept. The rows before it are not affected.
 #[derive(Debug, thiserror::Error)]
 pub enum ShredError {
     /// The JSON value is no object.
@@ -36,13 +36,13 @@ pub enum ShredError {
         /// The resource type.
         resource: &'static str,
     },
-    /// One object has a property twice: readers would disagree on what the resource says.
+    /// An object has a duplicate property. Readers would disagree on the resource's meaning.
     #[error("the property `{property}` stands twice in one object")]
     Duplicate {
-        /// Its name.
+        /// The property's name.
         property: &'static str,
     },
-    /// The row would make the table wider than tables can be.
+    /// The row would make the table wider than allowed.
     #[error("`{property}` would need more than the {MAX_COLUMNS} columns that a table of {resource} can have")]
     TooManyColumns {
         /// The property for which there was no room.
@@ -50,12 +50,12 @@ pub enum ShredError {
         /// The resource type.
         resource: &'static str,
     },
-    /// The row alone is larger than a batch can be, as text or as columns.
+    /// The row alone is larger than a batch may be, as text or as columns.
     #[error("a {resource} of {bytes} bytes is too large to be stored in columns")]
     TooLarge {
         /// The resource type.
         resource: &'static str,
-        /// Its size.
+        /// The row's size in bytes.
         bytes: usize,
     },
     /// The batch is full: finish it and push the row again.
@@ -72,12 +72,12 @@ pub struct Shredder {
     context: Context,
     rows: usize,
     bytes: usize,
-    /// Bytes since the columns were measured last.
+    /// The bytes since the columns were last measured.
     unmeasured: usize,
 }
 
 impl Shredder {
-    /// A shredder for a table that has no columns yet.
+    /// A shredder for a table without columns.
     pub fn new(ty: TypeId) -> Shredder {
         Shredder::with_root(ty, Struct::new(Shape::of(ty), true, None))
     }
@@ -100,7 +100,7 @@ impl Shredder {
         }
     }
 
-    /// A shredder for a table that has these columns: only further ones count against [`MAX_COLUMNS`].
+    /// A shredder for a table with these columns. Only further ones count against [`MAX_COLUMNS`].
     pub fn for_layout(layout: &Layout) -> Shredder {
         let mut shredder = Shredder::new(layout.ty());
         shredder.context.room = usize::MAX;
@@ -125,18 +125,18 @@ impl Shredder {
         self.rows == 0
     }
 
-    /// How many bytes of text went into the batch: about what it holds in memory.
+    /// How many bytes of text are in the batch. This approximates its memory.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Puts one resource into the batch; `root` is the JSON that `system.resource` says.
+    /// Adds one resource to the batch. `root` is the JSON of `system.resource`.
     pub fn push(&mut self, system: &SystemValues<'_>, root: Value<'_>) -> Result<(), ShredError> {
         let resource = self.resource;
         if !root.is_object() {
             return Err(ShredError::NotAnObject { resource });
         }
-        // No column can hold more than this: unescaping makes text shorter.
+        // No column can hold more than this, because unescaping makes text shorter.
         let bytes = system.text_bytes() + system.resource.len().max(root.raw().len());
         let too_much = if self.rows == 0 {
             ShredError::TooLarge { resource, bytes }
@@ -168,13 +168,13 @@ impl Shredder {
         Ok(())
     }
 
-    /// The rows so far as a batch: system columns, then the elements that have a value in it. The shredder is ready for
-    /// the next batch.
+    /// The rows so far as a batch: system columns, then the elements with a value in it. The shredder is ready for the
+    /// next batch.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let len = std::mem::take(&mut self.rows);
         (self.bytes, self.unmeasured) = (0, 0);
         let mut arrays = self.system.finish(len)?;
-        // In a lake every resource has an id. Elsewhere it may have none.
+        // In a lake every resource has an id. Outside it may have none.
         let nullable = |(field, array): (&FieldRef, &ArrayRef)| match array.null_count() > 0 && !field.is_nullable() {
             true => Arc::new(field.as_ref().clone().with_nullable(true)),
             false => field.clone(),
@@ -225,7 +225,7 @@ mod tests {
         shredder.finish().unwrap()
     }
 
-    /// The element columns as one line of JSON a row.
+    /// The element columns, as one line of JSON per row.
     fn elements(batch: &RecordBatch) -> Vec<String> {
         let elements: Vec<usize> = (system_fields().len()..batch.num_columns()).collect();
         let batch = batch.project(&elements).unwrap();

@@ -14,15 +14,15 @@ use std::sync::Arc;
 pub struct SystemValues<'a> {
     /// The owner of the row. 0 for shared rows.
     pub owner: i64,
-    /// The resource's id; empty where it has none, which no row of a lake may be.
+    /// The resource's id. Empty if it has none, which no row of a lake may be.
     pub id: &'a str,
-    /// The id of the Patient whose compartment the row is in.
+    /// The id of the Patient in whose compartment the row is.
     pub patient: Option<&'a str>,
-    /// The application it belongs to.
+    /// The row's application.
     pub application: &'a str,
-    /// The authorization whose sync brought it. `None` for imported data.
+    /// The authorization whose sync stored it. `None` for imported data.
     pub authorization: Option<&'a str>,
-    /// The endpoint it came from.
+    /// The endpoint from which it came.
     pub endpoint: Option<&'a str>,
     /// `meta.versionId`.
     pub version: i64,
@@ -30,14 +30,14 @@ pub struct SystemValues<'a> {
     pub last_updated: i64,
     /// Hash of the content.
     pub digest: [u8; 16],
-    /// The shared resources it refers to, as `Type/id`.
+    /// The shared resources to which it refers, as `Type/id`.
     pub shared_refs: &'a [String],
-    /// The resource's JSON text as it will be served.
+    /// The resource's JSON text as answers copy it.
     pub resource: &'a str,
 }
 
 impl<'a> SystemValues<'a> {
-    /// For a resource outside of any lake that is shredded only to compute on it: without owner and application.
+    /// For a resource outside any lake that is shredded only for computations. It has no owner and no application.
     /// `resource` may be empty if nothing reads the text.
     pub fn outside(id: &'a str, resource: &'a str) -> SystemValues<'a> {
         SystemValues {
@@ -55,7 +55,7 @@ impl<'a> SystemValues<'a> {
         }
     }
 
-    /// Bytes of all texts but the resource's.
+    /// The bytes of all texts except the resource's.
     pub(super) fn text_bytes(&self) -> usize {
         let optional = [self.patient, self.authorization, self.endpoint];
         let refs: usize = self.shared_refs.iter().map(String::len).sum();

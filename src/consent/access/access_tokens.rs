@@ -1,4 +1,4 @@
-//! The tables of access tokens: which were issued for consents, and which were revoked.
+//! The tables of access tokens of consents: the issued ones and the revoked ones.
 
 use std::sync::PoisonError;
 
@@ -14,7 +14,7 @@ pub struct AccessTokens<'a> {
 }
 
 impl AccessTokens<'_> {
-    /// Whether an access token of a consent was issued, and neither revoked nor removed since.
+    /// Whether an access token was issued for a consent and has been neither revoked nor removed.
     pub(in crate::consent) fn knows(&self, jti: &str, consent: &str) -> Result<bool, Error> {
         self.store.read(|connection| {
             let sql = "SELECT EXISTS (SELECT 1 FROM access_token WHERE jti = ?1 AND consent = ?2)";
@@ -23,7 +23,7 @@ impl AccessTokens<'_> {
         })
     }
 
-    /// Ends a token before its time. It is forgotten once it would have expired anyway.
+    /// Revokes a token. The entry is removed when the token would have expired.
     pub fn revoke(&self, jti: &str, expires_at: i64) -> Result<(), Error> {
         let connection = self.store.connection();
         connection.execute(

@@ -1,7 +1,7 @@
-//! Health cards: which were issued, and which are revoked. Nothing of a card's content is kept.
+//! Health cards: the issued ones and the revoked ones. The store keeps none of a card's content.
 //!
-//! A card is registered before its records are read, so anything that later ends its records revokes it. It is signed
-//! only if it is not revoked by then. Cards that were never signed are removed after an hour.
+//! A card is registered before its records are read, so any later end of its records revokes it. It is signed only if
+//! it is not revoked by then. Cards that were never signed are removed after an hour.
 
 use aws_lc_rs::rand;
 use base64::Engine;
@@ -16,15 +16,15 @@ use super::super::states::ConsentState;
 use super::super::store::Store;
 use super::es256::{KeyPurpose, PublicKey, signer};
 
-/// Random bytes of a card's name: 16 letters, of 24 that the framework admits.
+/// The random bytes of a card's name: 16 characters, of at most 24 in the framework.
 const NAME: usize = 12;
-/// How long a card may be in the making, in seconds.
+/// The maximum time for making a card, in seconds.
 const UNSIGNED: i64 = 3_600;
 
-/// A card in the making.
+/// A card that is being made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
-    /// The id for revoking it. It reveals nothing about anybody.
+    /// The id for revoking it. It reveals nothing about a person.
     pub rid: String,
     /// When it is issued, in seconds since the Unix epoch.
     pub issued_at: i64,
@@ -35,36 +35,36 @@ pub struct Card {
 pub enum NoCard {
     /// The consent has ended, or its records were erased.
     Ended,
-    /// Some of its records are about to leave the lake. It can have a card of the others once they are gone.
+    /// Some of its records are being removed from the lake. After that it can have a card of the others.
     Leaving,
 }
 
-/// A key that cards were signed with.
+/// A key that signed cards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CardKey {
-    /// What verifies.
+    /// The public key.
     pub key: PublicKey,
-    /// How often its revocation list was changed, from 1.
+    /// How many times its revocation list was changed, starting at 1.
     pub version: u64,
 }
 
-/// The cards of a key that are revoked.
+/// The revoked cards of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RevocationList {
-    /// How often the list was changed, from 1. The names may be newer, never older.
+    /// How often the list was changed, starting at 1. The names may be newer than this count, but never older.
     pub version: u64,
     /// The names of the cards, in the order of their revocation.
     pub rids: Vec<String>,
 }
 
-/// Health cards: which were issued, and which are revoked.
+/// Health cards: the issued ones and the revoked ones.
 #[derive(Clone, Copy, Debug)]
 pub struct HealthCards<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl HealthCards<'_> {
-    /// Notes a card for a consent, before its records are read.
+    /// Registers a card for a consent, before its records are read.
     pub fn begin(&self, consent: &str) -> Result<Result<Card, NoCard>, Error> {
         let issued_at = self.store.clock().now();
         let mut bytes = [0; NAME];
@@ -75,7 +75,7 @@ impl HealthCards<'_> {
             if found.is_none_or(|consent| consent.state != ConsentState::Exchanged) {
                 return Ok(Err(NoCard::Ended));
             }
-            // Such rows may still be seen for a moment.
+            // Such rows may still be visible for a moment.
             let sql =
                 "SELECT EXISTS (SELECT 1 FROM erasure WHERE consent = ?1 AND done_at IS NULL AND gone_at IS NULL)";
             if transaction.query_row(sql, [consent], |row| row.get(0))? {
@@ -114,7 +114,7 @@ impl HealthCards<'_> {
         signer.sign(header, payload).map(Ok)
     }
 
-    /// Revokes all cards of a consent, and returns how many there were that are not revoked already.
+    /// Revokes all cards of a consent. Returns how many were not revoked before.
     pub fn revoke_all(&self, consent: &str) -> Result<usize, Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| revoke_cards(transaction, now, consent))
@@ -142,7 +142,7 @@ impl HealthCards<'_> {
     /// The revocation list of a key of cards. `None` if there is no such key.
     pub fn revoked(&self, kid: &str) -> Result<Option<RevocationList>, Error> {
         self.store.read(|connection| {
-            // The version first: verifiers that know it already do not look at the list again.
+            // Read the version first. Verifiers that know this version do not read the list again.
             let Some(version) = version(connection, kid)? else {
                 return Ok(None);
             };
@@ -156,7 +156,7 @@ impl HealthCards<'_> {
     }
 }
 
-/// Revokes all cards of a consent within the caller's transaction, because some of their records will be erased.
+/// Revokes all cards of a consent in the caller's transaction, because some of their records will be erased.
 pub(in crate::consent) fn revoke_cards(connection: &Connection, now: i64, consent: &str) -> Result<usize, Error> {
     let sql = "UPDATE es256_key SET crl_version = crl_version + 1
                WHERE kid IN (SELECT kid FROM health_card WHERE consent = ?1 AND revoked_at IS NULL)";
@@ -180,7 +180,7 @@ pub(in crate::consent) fn revoke_cards(connection: &Connection, now: i64, consen
     Ok(revoked)
 }
 
-/// Forgets cards that were never signed.
+/// Deletes cards that were never signed.
 pub(in crate::consent) fn forget_unsigned(connection: &Connection, now: i64) -> Result<(), Error> {
     let sql = "DELETE FROM health_card WHERE kid IS NULL AND issued_at < ?1";
     connection.execute(sql, [now - UNSIGNED])?;

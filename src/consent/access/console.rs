@@ -1,7 +1,7 @@
 //! The operator's access to the console: a token from the command line, valid for minutes and one use, and the session
 //! that it opens in one browser. The store keeps digests of both.
 //!
-//! Neither is a token of the API: they have their own tables, in which no bearer token is looked up.
+//! Neither is a token of the API. They have their own tables, and no bearer token is looked up there.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -11,16 +11,16 @@ use super::super::store::Store;
 use super::secret;
 use crate::lake::Mode;
 
-/// How long a token for the console is good.
+/// How long a token for the console is valid.
 pub const CONSOLE_TOKEN_SECONDS: i64 = 600;
 /// How long an unused session lasts.
 pub const CONSOLE_IDLE_SECONDS: i64 = 1_800;
-/// How long a session lasts at most.
+/// The maximum duration of a session.
 pub const CONSOLE_SESSION_SECONDS: i64 = 43_200;
 
-/// The last use of a session is written down so often at most.
+/// The minimum time between two records of a session's use.
 const TOUCHED_EVERY: i64 = 30;
-/// Characters of an operator's name.
+/// The maximum number of characters of an operator's name.
 const LONGEST_NAME: usize = 60;
 const TOKEN_PREFIX: &str = "console_";
 
@@ -42,9 +42,9 @@ pub struct ConsoleLook<'a> {
     pub page: &'a str,
     /// Live or test records.
     pub mode: Mode,
-    /// The patient whose records they are.
+    /// The application of the records.
     pub application: &'a str,
-    /// The consent that the records belong to, where the page is about one person's.
+    /// The consent of the records, if the page is about one person.
     pub consent: Option<&'a str>,
     /// Further details, without contents and ids of records.
     pub detail: &'a str,
@@ -82,11 +82,12 @@ impl ConsoleSessions<'_> {
         Ok(token)
     }
 
-    /// Uses a token up and begins a session; the value of its cookie. `None` if the token is unknown, used or too old.
+    /// Uses a token and begins a session. Returns the value of its cookie. `None` if the token is unknown, used or too
+    /// old.
     pub fn begin(&self, token: &str) -> Result<Option<String>, Error> {
         let digest = secret::digest(token);
         let now = self.store.clock().now();
-        // Guesses take no lock for writing.
+        // A guessed token must not take the lock for writing.
         let is_known = self.store.read(|connection| {
             let sql = "SELECT 1 FROM console_token WHERE digest = ?1 AND until > ?2";
             let mut statement = connection.prepare_cached(sql)?;
@@ -119,7 +120,7 @@ impl ConsoleSessions<'_> {
         Ok(begun.then_some(cookie))
     }
 
-    /// The session of a cookie, used now. `None` if it is over or never was.
+    /// The session of a cookie. Records the use. `None` if it has ended or never existed.
     pub fn get(&self, cookie: &str) -> Result<Option<ConsoleSession>, Error> {
         let digest = secret::digest(cookie);
         let now = self.store.clock().now();
@@ -201,7 +202,7 @@ impl ConsoleSessions<'_> {
     }
 }
 
-/// An operator's name: some characters on one line.
+/// Checks an operator's name: some characters on one line.
 fn checked(name: &str) -> Result<&str, Error> {
     let name = name.trim();
     let problem = match name.chars().count() {
@@ -216,7 +217,7 @@ fn checked(name: &str) -> Result<&str, Error> {
     })
 }
 
-/// Forgets tokens and sessions that are over.
+/// Deletes expired tokens and sessions.
 fn forget_over(connection: &Connection, now: i64) -> Result<(), Error> {
     connection.execute("DELETE FROM console_token WHERE until <= ?1", [now])?;
     let sql = "DELETE FROM console_session WHERE began_at <= ?1 OR touched_at <= ?2";

@@ -13,10 +13,10 @@ use super::super::store::Store;
 pub struct Credential {
     /// The access token.
     pub access_token: String,
-    /// When it ends, where the source said so.
+    /// When it expires, if the source said so.
     #[serde(default)]
     pub expires_at: Option<i64>,
-    /// What renews it.
+    /// The refresh token that renews it.
     #[serde(default)]
     pub refresh_token: Option<String>,
     /// An identity provider's statement of who the patient is. It replaces a sign-in at the source.
@@ -34,14 +34,15 @@ impl std::fmt::Debug for Credential {
 }
 
 impl Credential {
-    /// Whether it opens the source at a time, or can be renewed; `located` if the source takes the service's own word.
+    /// Whether it can be used at the source at a time, or can be renewed. `located` if the source accepts the service's
+    /// own statement.
     fn is_good(&self, now: i64, located: bool) -> bool {
         let holds = self.expires_at.is_none_or(|ends| ends > now);
         holds || located || self.refresh_token.is_some() || self.assertion.is_some()
     }
 }
 
-/// What the service presents to sources, sealed.
+/// The sealed credentials that the service presents to sources.
 #[derive(Clone, Copy, Debug)]
 pub struct Credentials<'a> {
     pub(in crate::consent) store: &'a Store,
@@ -53,7 +54,7 @@ impl Credentials<'_> {
         self.store.read(|connection| self.opened(connection, authorization))
     }
 
-    /// Whether the source of an authorization can be asked, within a transaction.
+    /// Whether the source of an authorization can be queried, within a transaction.
     pub(in crate::consent) fn has_access(
         &self,
         connection: &Connection,
@@ -76,7 +77,7 @@ impl Credentials<'_> {
             .map_err(|_| Error::Lost("credential"))
     }
 
-    /// Stores renewed tokens. `false` if the authorization has ended in the meantime, so that they are of no use.
+    /// Stores renewed tokens. `false` if the authorization has ended in the meantime. The tokens are then useless.
     pub fn renew(&self, authorization: &str, credential: &Credential) -> Result<bool, Error> {
         let (now, sealed) = (self.store.clock().now(), self.seal(authorization, credential)?);
         self.store.write(|transaction| {
@@ -98,7 +99,7 @@ impl Credentials<'_> {
     }
 }
 
-/// Keeps sealed credentials, within the transaction in which the source granted access.
+/// Stores sealed credentials in the transaction that records the source's grant.
 pub(in crate::consent) fn keep(
     connection: &Connection,
     now: i64,

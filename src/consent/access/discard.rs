@@ -1,4 +1,4 @@
-//! Gives up the keys whose sealing key is lost.
+//! Discards keys whose sealing key is lost.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 //! Things issued from a consent's records that outlive a request: health cards, health links, codes. They end when the
-//! records go, whatever removes them.
+//! records are removed, for any reason.
 
 use rusqlite::{Connection, params};
 
@@ -9,8 +9,8 @@ use super::cards::revoke_cards;
 use super::health_link::end_links;
 
 /// Ends everything except tokens that lets its holder get a consent's records later: unexchanged codes and public
-/// tokens, health cards, health links. Call it in the transaction that has the records erased or revokes the consent.
-/// The audit log says who did it and why.
+/// tokens, health cards, health links. Call it in the transaction that requests the erasure or revokes the consent. The
+/// audit log says who did it and why.
 pub(in crate::consent) fn end_what_was_given_out(
     connection: &Connection,
     now: i64,

@@ -1,5 +1,5 @@
-//! The signing keys in the store: sealed, as every other secret. A clear key of an earlier release is sealed when the
-//! store is opened, and its bytes leave the files.
+//! The signing keys in the store. They are sealed, like every other secret. A clear key of an earlier release is sealed
+//! when the store is opened, and its bytes are removed from the files.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ const CLEAR_KEYS: &str = "clear_keys";
 /// The first byte of a clear PKCS #8 key: a DER sequence. Sealed keys begin with a version.
 const DER_SEQUENCE: u8 = 0x30;
 
-/// Makes the first key where there is none.
+/// Makes the first key if there is none.
 pub(in crate::consent) fn first_key(connection: &mut Connection, sealer: &Sealer, now: i64) -> Result<(), Error> {
     let any = |connection: &Connection| {
         let sql = "SELECT EXISTS (SELECT 1 FROM signing_key WHERE retired_at IS NULL)";
@@ -41,7 +41,7 @@ pub(in crate::consent) fn insert_new(connection: &Connection, sealer: &Sealer, n
     Ok(kid)
 }
 
-/// The keys that were not retired before a time, the one that signs first.
+/// The keys that were not retired before a time. The signing key comes first.
 pub(in crate::consent) fn load(
     connection: &Connection,
     sealer: &Sealer,
@@ -67,18 +67,17 @@ pub(in crate::consent) fn load(
     Ok(keys)
 }
 
-/// The names of signing keys after those that do not open were given up.
+/// The names of signing keys after a discard of unreadable ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiscardedKeys {
-    /// The keys that are gone.
+    /// The discarded keys.
     pub discarded: Vec<String>,
-    /// The keys that open.
+    /// The remaining keys.
     pub kept: Vec<String>,
 }
 
-/// Seals the keys that an earlier release left in the clear, and takes their bytes out of the store's file and its log.
-/// What cannot be taken out now, because another process reads the store or the disk is full, is taken out at a later
-/// opening.
+/// Seals the clear keys of an earlier release, and removes their bytes from the store's file and its log. If another
+/// process reads the store or the disk is full, a later opening removes them.
 pub(in crate::consent) fn seal_clear_keys(connection: &mut Connection, sealer: &Sealer) -> Result<(), Error> {
     if !is_set(connection)? {
         return Ok(());
@@ -145,7 +144,7 @@ mod tests {
     use crate::consent::migrations;
     use crate::consent::store::Store;
 
-    /// A store as an earlier release left it, with a clear key in its file and another one in its log.
+    /// A store of an earlier release, with a clear key in its file and another one in its log.
     fn earlier_store(folder: &Path) -> (Connection, [Vec<u8>; 2]) {
         let path = folder.join("service.sqlite");
         let connection = Connection::open(&path).unwrap();
@@ -166,14 +165,14 @@ mod tests {
         (connection, keys)
     }
 
-    /// Whether a file of the folder has any part of a key.
+    /// Whether a file of the folder contains any part of a key.
     fn is_in_files(folder: &Path, key: &[u8]) -> bool {
         let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         let contents: Vec<Vec<u8>> = files
             .filter(|path| path.is_file())
             .map(|path| std::fs::read(path).unwrap())
             .collect();
-        // The first bytes of a PKCS #8 key are the same in all of them.
+        // The first bytes of all PKCS #8 keys are the same.
         let mut parts = key[64..].chunks_exact(32);
         parts.any(|part| contents.iter().any(|file| memchr::memmem::find(file, part).is_some()))
     }
@@ -185,7 +184,7 @@ mod tests {
         assert!(keys.iter().all(|key| is_in_files(folder.path(), key)));
         drop(connection);
         let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
-        // They are gone while the store is open, not only after its log was folded in at the end.
+        // They are gone while the store is open, and not only after the log was moved into the file at the end.
         assert!(!keys.iter().any(|key| is_in_files(folder.path(), key)));
         let names = keys.map(|key| SigningKey::from_pkcs8(&key).unwrap().kid);
         let kept: Vec<_> = store

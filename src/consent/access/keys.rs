@@ -1,4 +1,4 @@
-//! The RSA keys that sign access tokens: how they are made, named and read back.
+//! The RSA keys that sign access tokens: generates, names and loads them.
 
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use aws_lc_rs::rsa::{KeyPair, KeySize};
@@ -15,13 +15,13 @@ pub(in crate::consent) struct SigningKey {
     pub(in crate::consent) kid: String,
     pub(in crate::consent) private: EncodingKey,
     pub(in crate::consent) public: DecodingKey,
-    /// When another one took its place.
+    /// When another key replaced it.
     pub(in crate::consent) retired_at: Option<i64>,
-    /// The public half, as a JSON Web Key Set shows it.
+    /// The public half, in the form of a JSON Web Key Set.
     pub(in crate::consent) jwk: Jwk,
 }
 
-/// How long after it was replaced a key may still be seen to sign by a process that has not heard of it, in seconds.
+/// How long a replaced key may still sign, in seconds, because another process has not noticed the replacement.
 const LATE: i64 = 60;
 
 /// Makes a 2,048 bit RSA key as PKCS #8.
@@ -32,7 +32,8 @@ pub(in crate::consent) fn generate() -> Result<Vec<u8>, Error> {
 }
 
 impl SigningKey {
-    /// Whether tokens that it signed may be alive: the last one lives for `seconds` after another key took its place.
+    /// Whether tokens that it signed may still be valid. The last one lives for `seconds` after another key replaced
+    /// it.
     pub(in crate::consent) fn is_kept(&self, now: i64, seconds: i64) -> bool {
         self.retired_at.is_none_or(|retired| now <= retired + seconds)
     }
@@ -42,7 +43,7 @@ impl SigningKey {
         self.retired_at.is_none_or(|retired| issued_at <= retired + LATE)
     }
 
-    /// Reads a PKCS #8 key back.
+    /// Reads a PKCS #8 key.
     pub(in crate::consent) fn from_pkcs8(pkcs8: &[u8]) -> Result<SigningKey, Error> {
         let pem = format!(
             "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
@@ -66,7 +67,7 @@ impl SigningKey {
     }
 }
 
-/// Base64 in lines of 64, as PEM wants it.
+/// Base64 in lines of 64 characters, as PEM requires.
 fn wrapped(bytes: &[u8]) -> String {
     let text = STANDARD.encode(bytes);
     let mut out = String::with_capacity(text.len() + text.len() / 64);

@@ -1,4 +1,4 @@
-//! Encrypts values that the store needs in plain later (tokens of sources, verifiers, client secrets): AES-256-GCM
+//! Encrypts values that the store needs in clear later (tokens of sources, verifiers, client secrets): AES-256-GCM
 //! under a key that is not in the store. The key comes from the environment variable `TABULARIUM_KEY`, or from the file
 //! `service.key` beside the store.
 
@@ -16,15 +16,15 @@ use crate::private;
 pub const KEY_FILE: &str = "service.key";
 const FILE: &str = KEY_FILE;
 const VARIABLE: &str = "TABULARIUM_KEY";
-/// The first byte of everything sealed: how the rest is to be read.
+/// The first byte of every sealed value: the version of the rest.
 const VERSION: u8 = 1;
 const KEY_LEN: usize = 32;
 
-/// The key that seals.
+/// The key that seals values.
 pub(in crate::consent) struct Sealer(RandomizedNonceKey);
 
 impl Sealer {
-    /// The key of the environment, otherwise that of the key file in `folder`, which is made if there is none.
+    /// The key of the environment, otherwise the key file in `folder`. Makes that file if it is missing.
     pub(in crate::consent) fn open(folder: &Path) -> Result<Sealer, Error> {
         let key = match std::env::var(VARIABLE) {
             Ok(text) => parsed(&text)?,
@@ -66,7 +66,7 @@ pub fn has_key_variable() -> bool {
     std::env::var_os(VARIABLE).is_some()
 }
 
-/// 32 bytes in base64, with or without padding, of either alphabet.
+/// Parses 32 bytes in base64 of either alphabet, with or without padding.
 fn parsed(text: &str) -> Result<[u8; KEY_LEN], Error> {
     let text = text.trim().trim_end_matches('=');
     let standard = || STANDARD.decode(format!("{text}={}", if text.len() % 4 == 2 { "=" } else { "" }));
@@ -76,8 +76,8 @@ fn parsed(text: &str) -> Result<[u8; KEY_LEN], Error> {
         .ok_or(Error::Key("TABULARIUM_KEY or service.key is not 32 bytes in base64"))
 }
 
-/// The text of the key file, made when it is missing. Several processes that open the store at once end with the same
-/// key.
+/// The text of the key file. Makes the file if it is missing. Several processes that open the store at once get the
+/// same key.
 fn key_file(path: &Path) -> Result<String, Error> {
     let open = |source| Error::Open {
         path: path.to_owned(),
@@ -86,7 +86,8 @@ fn key_file(path: &Path) -> Result<String, Error> {
     if !path.exists() {
         let mut bytes = [0u8; KEY_LEN];
         aws_lc_rs::rand::fill(&mut bytes).map_err(|_| Error::Key("the system gave no random numbers"))?;
-        // Written whole under a name of its own, then linked: a reader never sees half of it, and the first one wins.
+        // Write the whole file under a unique name, then link it. So a reader never sees a part of it, and the first
+        // writer wins.
         let mut name = [0u8; 8];
         aws_lc_rs::rand::fill(&mut name).map_err(|_| Error::Key("the system gave no random numbers"))?;
         let draft = path.with_extension(format!("key.{:016x}", u64::from_le_bytes(name)));

@@ -8,7 +8,7 @@ use super::super::error::Error;
 /// The stored form of a secret.
 pub(crate) type Digest = [u8; 32];
 
-/// A new secret: `prefix` and 43 letters.
+/// A new secret: `prefix` and 43 characters.
 pub(crate) fn random(prefix: &str) -> Result<String, Error> {
     let mut bytes = [0u8; 32];
     aws_lc_rs::rand::fill(&mut bytes).map_err(|_| Error::Key("the system gave no random numbers"))?;
@@ -22,7 +22,7 @@ pub(crate) fn digest(secret: &str) -> Digest {
     digest
 }
 
-/// Whether `secret` is the one of this digest, in a time that does not tell how much of it was right.
+/// Whether the digest is that of `secret`, compared in constant time.
 pub(crate) fn matches(secret: &str, kept: &[u8]) -> bool {
     aws_lc_rs::constant_time::verify_slices_are_equal(&digest(secret), kept).is_ok()
 }

@@ -1,4 +1,4 @@
-//! The table of RSA keys that sign access tokens. The store holds those in memory that may have signed a valid token.
+//! The table of RSA keys that sign access tokens. The store caches the keys that may have signed a valid token.
 
 use std::sync::{Arc, PoisonError};
 
@@ -18,7 +18,7 @@ pub struct SigningKeys<'a> {
 }
 
 impl SigningKeys<'_> {
-    /// Makes a new signing key. Earlier ones go on verifying until the last token that they signed has expired.
+    /// Makes a new signing key. Earlier keys still verify until the last token that they signed has expired.
     pub fn rotate(&self) -> Result<(), Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -31,7 +31,7 @@ impl SigningKeys<'_> {
         self.store.reload()
     }
 
-    /// The public halves of all keys whose tokens may still be alive.
+    /// The public halves of all keys whose tokens may still be valid.
     pub fn jwks(&self) -> JwkSet {
         let (held, now) = (
             self.store.held().read().unwrap_or_else(PoisonError::into_inner),
@@ -43,13 +43,13 @@ impl SigningKeys<'_> {
         }
     }
 
-    /// The key that signs now.
+    /// The current signing key.
     pub(in crate::consent) fn current(&self) -> Result<Arc<SigningKey>, Error> {
         let held = self.store.held().read().unwrap_or_else(PoisonError::into_inner);
         held.keys.first().cloned().ok_or(Error::Key("there is none"))
     }
 
-    /// The key of this name if tokens by it may be valid. It finds keys that another process has just made.
+    /// The key of this name, if its tokens may be valid. It finds keys that another process has just made.
     pub(in crate::consent) fn get(&self, kid: &str) -> Result<Option<Arc<SigningKey>>, Error> {
         let find = || {
             let held = self.store.held().read().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! Access tokens: RS256 JWTs of the JOSE type `at+jwt`, made and verified here.
 //!
-//! A verified token is remembered by the SHA-256 of its text until it expires, since checking a signature costs more
-//! than answering a read does; revocation is asked for at every use. The token's text itself is kept nowhere.
+//! A verified token is cached by the SHA-256 of its text until it expires, because checking a signature costs more than
+//! answering a read. Revocation is checked at every use. The token's text itself is not stored.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::lake::{Lake, Mode, PatientScope, Scope};
 
 /// How long an application token lives.
 const APPLICATION_SECONDS: i64 = 1_800;
-/// How many verified tokens are remembered.
+/// The maximum number of cached tokens.
 const REMEMBERED: usize = 16_384;
 /// Our tokens have under 1,200 characters. Much longer ones are refused unread.
 const LONGEST: usize = 8_192;
@@ -38,11 +38,11 @@ pub fn issuer(base_url: &str) -> String {
 pub struct Issued {
     /// The text to send as `Authorization: Bearer ...`.
     pub token: String,
-    /// Its identifier.
+    /// The token's identifier.
     pub jti: String,
     /// When it was made, in seconds since the Unix epoch.
     pub issued_at: i64,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: i64,
 }
 
@@ -51,7 +51,7 @@ pub struct Issued {
 pub struct Claims {
     /// The token's own identifier.
     pub jti: String,
-    /// The consent, of an application token the client.
+    /// The consent. For an application token, the client.
     pub sub: String,
     /// `Patient/` and the id of the consent's primary Patient.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,18 +60,18 @@ pub struct Claims {
     pub client_id: String,
     /// When it was made, in seconds since the Unix epoch.
     pub iat: i64,
-    /// When it ends.
+    /// When it expires.
     pub exp: i64,
     /// The service's base address with a trailing slash.
     pub iss: String,
-    /// The same.
+    /// The same address as `iss`.
     pub aud: String,
 }
 
 /// A token that this service signed, valid or not.
 #[derive(Clone, Debug)]
 pub struct Inspected {
-    /// Its claims.
+    /// The token's claims.
     pub claims: Claims,
     /// Whether it is accepted: neither expired nor revoked.
     pub active: bool,
@@ -103,7 +103,7 @@ impl Tokens {
         self.issue(client.id.to_string(), None, &client, APPLICATION_SECONDS)
     }
 
-    /// A token for one person's imported records. Whether there is such a person is the caller's to know.
+    /// A token for one person's imported records. The caller must know that the person exists.
     pub fn for_patient(&self, application: &str, mode: Mode, patient: &str) -> Result<Issued, Error> {
         let client = self.store.clients().of(application, mode)?;
         let consent = self.store.consents().of_imported(application, mode, patient)?;
@@ -135,7 +135,7 @@ impl Tokens {
         Ok(access)
     }
 
-    /// Ends a token before its time.
+    /// Revokes a token before it expires.
     pub fn revoke(&self, access: &Access) -> Result<(), Error> {
         self.store.access_tokens().revoke(&access.jti, access.expires_at)
     }
@@ -145,7 +145,7 @@ impl Tokens {
         self.issue(client.id.to_string(), None, client, APPLICATION_SECONDS)
     }
 
-    /// The claims of a patient token, to be signed once the store knows of it.
+    /// The claims of a patient token. Sign them after the store has recorded the token.
     pub(in crate::consent) fn draft(&self, consent: &Consent, client: &Client) -> Result<Claims, Error> {
         let primary = consent.patients.first().ok_or(Error::Lost("consent's Patient"))?;
         let patient = Some(format!("Patient/{primary}"));
@@ -167,7 +167,7 @@ impl Tokens {
         })
     }
 
-    /// The claims of one of our tokens, also of an expired one. Refuses only tokens that we never signed.
+    /// The claims of one of our tokens, even if it has expired. Refuses only tokens that we never signed.
     pub fn inspect(&self, token: &str) -> Result<Inspected, Refusal> {
         let active = match self.verify(token) {
             Ok(_) => true,
@@ -202,7 +202,7 @@ impl Tokens {
         }
     }
 
-    /// The whole check, from the text on.
+    /// The complete check of a token's text.
     fn check(&self, token: &str) -> Result<Access, Refusal> {
         let claims = self.signed(token)?;
         if claims.exp <= self.store.clock().now() {
@@ -234,7 +234,7 @@ impl Tokens {
             .ok_or(Refusal::Signature)?;
         let signed = jsonwebtoken::decode::<Claims>(token, &key.public, &validation(&self.issuer)).map_err(refusal)?;
         let claims = signed.claims;
-        // No token of ours lives longer, so a stolen key is of no use once the last token of its time is over.
+        // No token of ours lives longer. So a stolen key is useless after the last token of its time has expired.
         let longest = claims.iat.saturating_add(PATIENT_SECONDS);
         match key.may_have_signed(claims.iat) && claims.exp <= longest {
             true => Ok(claims),
@@ -284,7 +284,7 @@ impl Tokens {
             return Err(Refusal::Revoked);
         }
         if let Some(owner) = consent.owner {
-            // Every token of a consent that the flow made is on record until it is over or revoked.
+            // Every token of a consent from the flow is recorded until it expires or is revoked.
             let known = self.store.access_tokens().knows(&claims.jti, &consent.id);
             if !known.map_err(|_| Refusal::Unavailable)? {
                 return Err(Refusal::Revoked);
@@ -303,7 +303,7 @@ impl Tokens {
         })
     }
 
-    /// The person of a consent that the flow made: the rows that its own syncs brought.
+    /// The person of a consent from the flow: the rows that its own syncs stored.
     fn connected(&self, consent: Consent, owner: i64) -> Result<PatientScope, Refusal> {
         let authorizations = self
             .store
@@ -318,7 +318,7 @@ impl Tokens {
     }
 }
 
-/// The time is checked apart, by the store's own clock.
+/// The expiry is checked separately, by the store's own clock.
 fn validation(issuer: &str) -> Validation {
     let mut validation = Validation::new(Algorithm::RS256);
     validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);

@@ -9,13 +9,13 @@ use crate::lake::{PatientScope, Scope};
 pub struct Access {
     /// The token's own id, for revoking it.
     pub jti: Box<str>,
-    /// The consent's identifier for a patient token, the client's for an application token.
+    /// The consent's identifier for a patient token, or the client's for an application token.
     pub subject: Box<str>,
     /// The publishable key of the application.
     pub client: Arc<str>,
     /// When it ends, in seconds since the Unix epoch.
     pub expires_at: i64,
-    /// The rows it may see.
+    /// The rows that it may see.
     pub scope: Arc<Scope>,
 }
 
@@ -25,8 +25,8 @@ impl Access {
         self.scope.patient.as_ref().map(|patient| patient.patients.as_slice())
     }
 
-    /// The same for only some of its consent's Patients. The first of them is the primary one. An application token is
-    /// not restricted.
+    /// The same access for only some of its consent's Patients. The first of them is the primary one. An application
+    /// token is not restricted.
     pub fn narrowed_to(&self, patients: &[String]) -> Access {
         let narrowed = |person: &Arc<PatientScope>| {
             Arc::new(PatientScope {

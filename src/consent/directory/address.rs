@@ -1,13 +1,13 @@
-//! Which addresses an application may register: redirect URIs as RFC 6749, RFC 8252 and RFC 9700 have them, and the
-//! origins of pages that hold the link component. Whether a request names a registered one is not decided here.
+//! The addresses that an application may register: redirect URIs under the rules of RFC 6749, RFC 8252 and RFC 9700,
+//! and the origins of pages with the link component. Other files decide whether a request names a registered one.
 
 use std::net::IpAddr;
 
 use url::{Host, Url};
 
-/// The longest address that is kept, in bytes.
+/// The maximum length of an address, in bytes.
 const LONGEST: usize = 2_048;
-/// Schemes that lead into a browser itself, into a file or nowhere, and never to an application.
+/// Schemes that open a part of the browser, a file or nothing, and never an application.
 const NO_APPLICATION: [&str; 12] = [
     "about",
     "blob",
@@ -23,7 +23,7 @@ const NO_APPLICATION: [&str; 12] = [
     "wss",
 ];
 
-/// Checks a redirect URI. An error is the end of a sentence about it.
+/// Checks a redirect URI. The error is the end of a sentence about it.
 pub(in crate::consent) fn check_redirect_uri(uri: &str) -> Result<(), &'static str> {
     check_letters(uri)?;
     let url = Url::parse(uri).map_err(|_| "is no absolute URI")?;
@@ -39,7 +39,8 @@ pub(in crate::consent) fn check_redirect_uri(uri: &str) -> Result<(), &'static s
         "http" if written_out(&url, uri) => Ok(()),
         "http" | "https" => Err("is not written as browsers write it, in lower case and without . or .. in its path"),
         scheme if NO_APPLICATION.contains(&scheme) => Err("has a scheme that leads to no application"),
-        // A name that the application's maker owns, turned around, keeps others from taking it (RFC 8252, section 7.1).
+        // A reversed domain name of the application's maker prevents others from using the scheme (RFC 8252, section
+        // 7.1).
         scheme if scheme.contains('.') => Ok(()),
         _ => Err("has a scheme without a dot; one looks like com.example.app:/callback"),
     }
@@ -71,12 +72,12 @@ pub(in crate::consent) fn check_origin(origin: &str) -> Result<String, &'static 
     Ok(url.origin().ascii_serialization())
 }
 
-/// Whether a browser would send the very letters: two spellings of an address would not match each other.
+/// Whether a browser would send exactly this text. Two spellings of an address would not match each other.
 fn written_out(url: &Url, text: &str) -> bool {
     url.as_str() == text || url.as_str().strip_suffix('/') == Some(text)
 }
 
-/// The machine that the browser runs on.
+/// The machine on which the browser runs.
 fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::super::error::Error;
 use super::super::store::Store;
 
-/// Who applied for access.
+/// Applications for access.
 #[derive(Clone, Copy, Debug)]
 pub struct Applicants<'a> {
     pub(in crate::consent) store: &'a Store,
@@ -25,7 +25,7 @@ impl Applicants<'_> {
         Ok(id)
     }
 
-    /// The requests for access, newest first, at most `limit`: id, time and the JSON.
+    /// At most `limit` requests for access, newest first: id, time and the JSON.
     pub fn newest(&self, limit: u32) -> Result<Vec<(String, i64, String)>, Error> {
         self.store.read(|connection| {
             let sql = "SELECT id, received_at, body FROM applicant ORDER BY received_at DESC, id LIMIT ?1";

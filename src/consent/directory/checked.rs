@@ -7,7 +7,7 @@ use super::super::error::Error;
 /// The maximum length of a name or label in characters, and the message for a longer one.
 pub(super) const LONGEST: (usize, &str) = (200, "is longer than 200 letters");
 
-/// A text that people and programs are shown.
+/// A text that people and programs see.
 pub(super) fn checked(what: &str, text: &str) -> Result<(), Error> {
     if text.trim().is_empty() {
         return Err(Error::Invalid {
@@ -31,7 +31,7 @@ pub(super) fn checked_line(what: &str, text: &str, (longest, long): (usize, &'st
     })
 }
 
-/// An `http` or `https` address without query and fragment, its trailing slash taken off.
+/// An `http` or `https` address without query and fragment. Removes its trailing slash.
 pub(super) fn checked_base(text: &str) -> Result<&str, Error> {
     let sound = Url::parse(text).is_ok_and(|url| {
         let plain = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();

@@ -1,4 +1,4 @@
-//! The dialect of an endpoint: what earlier requests found out about it, so that no job has to find it out again.
+//! The dialect of an endpoint: facts that earlier requests learned about it, so that no job must learn them again.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -8,43 +8,43 @@ use super::super::record::Authorization;
 use super::super::states::named;
 use super::super::store::Store;
 
-/// Letters of an OAuth error that are kept.
+/// The maximum number of characters kept of an OAuth error.
 const LONGEST: usize = 64;
 
 named! {
-    /// How the service proves itself at a token endpoint.
+    /// How the service authenticates at a token endpoint.
     ClientAuth {
-        /// HTTP Basic, both halves encoded as RFC 6749 says.
+        /// HTTP Basic, with both halves encoded as RFC 6749 requires.
         Basic = "basic",
-        /// HTTP Basic, both halves as they are.
+        /// HTTP Basic, with both halves unencoded.
         PlainBasic = "plain-basic",
         /// In the body.
         Post = "post",
     }
 }
 
-/// The remembered dialect of an endpoint.
+/// The stored dialect of an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dialect {
-    /// The `_count` that it takes; 0 where it takes none.
+    /// The `_count` that it accepts. 0 if it accepts none.
     pub page_size: Option<u32>,
-    /// How it takes the service's secret.
+    /// How it accepts the service's secret.
     pub client_auth: Option<ClientAuth>,
-    /// Its CapabilityStatement's facts, as JSON. `sync` decides what is in it.
+    /// The facts of its CapabilityStatement, as JSON. `sync` decides which facts.
     pub statement: Option<String>,
-    /// When that was read.
+    /// When the statement was read.
     pub statement_at: Option<i64>,
-    /// The scheme, host and port of a next page that was not followed, since it is not under an address of the
-    /// endpoint's.
+    /// The scheme, host and port of a next page that was not followed, because it is under none of the endpoint's
+    /// addresses.
     pub elsewhere: Option<String>,
-    /// The address to which the service's secret may be sent besides the origin of the FHIR base, according to the
-    /// operator.
+    /// An address to which the service's secret may be sent besides the origin of the FHIR base, as the operator
+    /// allowed.
     pub token_endpoint: Option<String>,
-    /// The error that it last sent a patient back with, and when.
+    /// The error with which it last sent a patient back, and the time.
     pub last_error: Option<(String, i64)>,
 }
 
-/// What the service has learned about each endpoint.
+/// The facts that the service has learned about each endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialects<'a> {
     pub(in crate::consent) store: &'a Store,
@@ -73,7 +73,7 @@ impl Dialects<'_> {
         Ok(found.unwrap_or_default())
     }
 
-    /// Remembers which `_count` an endpoint takes; 0 where it takes none.
+    /// Records which `_count` an endpoint accepts. 0 if it accepts none.
     pub fn set_page_size(&self, endpoint: &str, size: u32) -> Result<(), Error> {
         self.remember(
             "UPDATE endpoint SET page_size = ?2 WHERE id = ?1 AND page_size IS NOT ?2",
@@ -81,7 +81,7 @@ impl Dialects<'_> {
         )
     }
 
-    /// Remembers how an endpoint takes the service's secret.
+    /// Records how an endpoint accepts the service's secret.
     pub fn set_client_auth(&self, endpoint: &str, how: ClientAuth) -> Result<(), Error> {
         self.remember(
             "UPDATE endpoint SET client_auth = ?2 WHERE id = ?1 AND client_auth IS NOT ?2",
@@ -98,7 +98,7 @@ impl Dialects<'_> {
         )
     }
 
-    /// Remembers where a next page was that was not followed.
+    /// Records the address of a next page that was not followed.
     pub fn set_elsewhere(&self, endpoint: &str, origin: &str) -> Result<(), Error> {
         self.remember(
             "UPDATE endpoint SET elsewhere = ?2 WHERE id = ?1 AND elsewhere IS NOT ?2",
@@ -106,7 +106,7 @@ impl Dialects<'_> {
         )
     }
 
-    /// Remembers with which OAuth error an endpoint sent a patient back, and notes it in the audit log.
+    /// Records the OAuth error with which an endpoint sent a patient back, and writes it to the audit log.
     pub fn note_error(&self, authorization: &Authorization, code: &str) -> Result<(), Error> {
         let now = self.store.clock().now();
         let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');

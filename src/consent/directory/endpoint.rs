@@ -16,11 +16,11 @@ use super::checked::{checked, checked_base, checked_line};
 use super::organization::{Organization, checked_organization, put_organization};
 use crate::lake::Mode;
 
-/// The same of a list of scopes.
+/// The maximum length of a list of scopes, and the message for a longer one.
 const LONGEST_SCOPE: (usize, &str) = (4_000, "is longer than 4000 letters");
 
 named! {
-    /// How far an endpoint is known to work.
+    /// How well an endpoint is known to work.
     EndpointStatus {
         /// Available, not yet validated by user testing.
         Available = "AVAILABLE",
@@ -36,11 +36,11 @@ named! {
 /// A source of records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Its id.
+    /// The endpoint's id.
     pub id: String,
-    /// Who runs it.
+    /// The organization that runs it.
     pub organization: Organization,
-    /// Unique among endpoints; may change.
+    /// Unique among endpoints. May change.
     pub name: String,
     /// Live or test.
     pub mode: Mode,
@@ -48,25 +48,25 @@ pub struct Endpoint {
     pub label: Vec<String>,
     /// How its patients authorize.
     pub ty: AuthorizationType,
-    /// Whether it can be refreshed without the user.
+    /// Whether access can be refreshed without the user.
     pub refreshable: bool,
-    /// For how many seconds access can be refreshed; 0 without end, `None` unknown.
+    /// For how many seconds access can be refreshed. 0 means without end, `None` unknown.
     pub refresh_valid_for: Option<i64>,
     /// The maximum number of seconds that a user stays authorized. 0 means no end, `None` unknown.
     pub max_auth_period: Option<i64>,
-    /// How far it is known to work.
+    /// How well it is known to work.
     pub status: EndpointStatus,
     /// The FHIR resource types it supports.
     pub resources: Vec<String>,
     /// Its FHIR base, without a trailing slash.
     pub fhir_base: String,
-    /// Its SMART configuration as it was last read, JSON.
+    /// Its SMART configuration at the last reading, as JSON.
     pub configuration: Option<String>,
     /// The service's client id there.
     pub client_id: String,
-    /// Whether the service has a secret there; see [`Endpoints::secret`].
+    /// Whether the service has a secret there. See [`Endpoints::secret`].
     pub confidential: bool,
-    /// The scopes it is asked for, separated by spaces.
+    /// The requested scopes, separated by spaces.
     pub scope: String,
     /// The `system` of the identifiers that its resources get.
     pub identifier_system: String,
@@ -76,18 +76,18 @@ pub struct Endpoint {
     pub checked_at: Option<i64>,
 }
 
-/// An endpoint to be added, or changed where its id is known.
+/// An endpoint to be added. If the id is known, a change of that endpoint.
 #[derive(Clone, Debug)]
 pub struct NewEndpoint<'a> {
-    /// Its id; a random one where it is `None`.
+    /// The id. `None` makes a random one.
     pub id: Option<&'a str>,
     /// The organization's id.
     pub organization: &'a str,
-    /// As the fields of [`Endpoint`] of the same names.
+    /// Like the fields of [`Endpoint`] with the same names.
     pub name: &'a str,
     /// See above.
     pub mode: Mode,
-    /// See above; the name where it is empty.
+    /// Like [`Endpoint`]'s. If it is empty, the name.
     pub label: &'a [String],
     /// See above.
     pub ty: AuthorizationType,
@@ -121,8 +121,7 @@ const ENDPOINT: &str = "SELECT endpoint.id, organization.id, organization.name, 
         endpoint.created_at, checked_at
     FROM endpoint JOIN organization ON organization.id = endpoint.organization";
 
-/// A patient's records came through an endpoint: from then on it is one that a user has validated, where nothing else
-/// is known of it.
+/// Records that a patient's records came through an endpoint. An AVAILABLE endpoint becomes USER_VALIDATED.
 pub(in crate::consent) fn validated_by_user(
     connection: &Connection,
     now: i64,
@@ -139,7 +138,7 @@ pub(in crate::consent) fn validated_by_user(
 }
 
 impl Endpoint {
-    /// The scopes that the source is asked for: lasting access only for MULTIPLE usage, and never of a portal.
+    /// The scopes to request at the source: lasting access only for MULTIPLE usage, and never at a portal.
     pub fn scope_for(&self, usage: Usage) -> String {
         let words = self.scope.split_ascii_whitespace();
         let may_last = usage == Usage::Multiple && self.ty != AuthorizationType::Credentials;
@@ -211,7 +210,7 @@ impl Endpoints<'_> {
         self.put(new, None, actor)
     }
 
-    /// The same together with the organization that runs it: both, or neither.
+    /// The same together with its organization. Saves both or neither.
     pub fn save_source(
         &self,
         organization: &Organization,
@@ -247,7 +246,7 @@ impl Endpoints<'_> {
         })
     }
 
-    /// The endpoint of this id.
+    /// The endpoint with this id.
     pub fn get(&self, id: &str) -> Result<Option<Endpoint>, Error> {
         self.store.read(|connection| one(connection, id))
     }
@@ -261,7 +260,7 @@ impl Endpoints<'_> {
         })
     }
 
-    /// All endpoints, or those of a mode, by name.
+    /// All endpoints by name. With a mode, only those of that mode.
     pub fn all(&self, mode: Option<Mode>) -> Result<Vec<Endpoint>, Error> {
         self.store.read(|connection| {
             let condition = "WHERE ?1 IS NULL OR endpoint.mode = ?1 ORDER BY endpoint.name";
@@ -278,7 +277,7 @@ impl Endpoints<'_> {
         self.store.opened(sealed.flatten(), &purpose(id))
     }
 
-    /// The addresses beside its FHIR base under which an endpoint has its further pages.
+    /// The addresses outside its FHIR base that an endpoint may use for further pages.
     pub fn pages(&self, id: &str) -> Result<Vec<String>, Error> {
         self.store.read(|connection| {
             let sql = "SELECT address FROM endpoint_page WHERE endpoint = ?1 ORDER BY address";
@@ -288,8 +287,8 @@ impl Endpoints<'_> {
         })
     }
 
-    /// Says again under which addresses beside its FHIR base an endpoint has its further pages. Access is shown there,
-    /// too.
+    /// Sets the addresses outside its FHIR base that an endpoint may use for further pages. Access tokens are sent
+    /// there, too.
     pub fn set_pages(&self, id: &str, addresses: &[String], actor: Actor) -> Result<(), Error> {
         let now = self.store.clock().now();
         let addresses = addresses.iter().map(|address| checked_base(address));
@@ -305,8 +304,8 @@ impl Endpoints<'_> {
         })
     }
 
-    /// Says that an endpoint's secret may be sent to the origin of this address, too: its token endpoint is not where
-    /// its FHIR base is.
+    /// Allows sending an endpoint's secret to the origin of this address, because its token endpoint is not at its FHIR
+    /// base.
     pub fn set_token_endpoint(&self, id: &str, address: &str, actor: Actor) -> Result<(), Error> {
         let now = self.store.clock().now();
         let address = checked_base(address)?;
@@ -324,7 +323,7 @@ impl Endpoints<'_> {
         })
     }
 
-    /// Records an endpoint's SMART configuration as it was just read.
+    /// Stores an endpoint's SMART configuration after reading it.
     pub fn checked(&self, id: &str, configuration: &str) -> Result<(), Error> {
         let now = self.store.clock().now();
         let sql = "UPDATE endpoint SET configuration = ?2, checked_at = ?3 WHERE id = ?1";
@@ -336,7 +335,7 @@ impl Endpoints<'_> {
         )
     }
 
-    /// Returns how far an endpoint is known to work.
+    /// Sets how well an endpoint is known to work.
     pub fn set_status(&self, id: &str, status: EndpointStatus, actor: Actor) -> Result<(), Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -421,7 +420,7 @@ fn list(texts: &[String]) -> String {
     serde_json::Value::from(texts).to_string()
 }
 
-/// What the schema refused, in the directory's terms.
+/// The error for a value that the schema refused, in the directory's terms.
 fn conflict(error: rusqlite::Error, new: &NewEndpoint<'_>) -> Error {
     let text = error.to_string();
     if text.contains("endpoint.name") {

@@ -1,4 +1,4 @@
-//! Finds endpoints by what a patient types: a brand, an organization, a part of a name.
+//! Finds endpoints by a patient's text: a brand, an organization, a part of a name.
 
 use super::super::error::Error;
 use super::super::record::AuthorizationType;

@@ -18,7 +18,7 @@ pub struct IdentityProvider {
     pub mode: Mode,
     /// The name that patients see.
     pub name: String,
-    /// Its issuer.
+    /// The provider's issuer.
     pub issuer: String,
     /// The service's client id there.
     pub client_id: String,
@@ -37,7 +37,7 @@ impl IdentityProviders<'_> {
         checked("the identity provider's code", &provider.code)?;
         checked("the identity provider's name", &provider.name)?;
         checked("the identity provider's client id", &provider.client_id)?;
-        // As it is, for the tokens of the provider have to name it by the same letters.
+        // Keep it unchanged: the tokens of the provider must name it letter by letter.
         checked_base(&provider.issuer)?;
         let purpose = provider_purpose(provider.mode, &provider.code);
         let secret = client_secret
@@ -115,7 +115,7 @@ impl RecordLocators<'_> {
         })
     }
 
-    /// Returns where the facilities that hold a person's records are looked up.
+    /// Sets the address of the record locator, which finds the facilities with a person's records.
     pub fn set(&self, mode: Mode, url: &str, actor: Actor) -> Result<(), Error> {
         let now = self.store.clock().now();
         let url = checked_base(url)?;

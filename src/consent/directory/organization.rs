@@ -7,14 +7,14 @@ use super::super::log::audit::{self, About, Actor};
 use super::super::store::Store;
 use super::checked::{LONGEST, checked, checked_line};
 
-/// Who runs endpoints.
+/// An organization that runs endpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Organization {
-    /// Its id.
+    /// The organization's id.
     pub id: String,
-    /// Its name.
+    /// The organization's name.
     pub name: String,
-    /// Which plans it supports.
+    /// The plans that it supports.
     pub note: String,
     /// `PAYER` or another type.
     pub ty: String,
@@ -27,7 +27,7 @@ pub struct Organizations<'a> {
 }
 
 impl Organizations<'_> {
-    /// Adds an organization, or changes the one of its id.
+    /// Adds an organization, or changes the one with its id.
     pub fn save(&self, organization: &Organization, actor: Actor) -> Result<(), Error> {
         let now = self.store.clock().now();
         checked_organization(organization)?;

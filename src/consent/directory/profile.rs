@@ -9,24 +9,24 @@ use super::super::error::Error;
 use super::super::log::audit::{About, Actor, note};
 use super::super::store::Store;
 
-/// The longest purpose or place, in letters.
+/// The maximum length of a purpose or place, in characters.
 const LONGEST: usize = 200;
 /// Bytes of a logo.
 const LARGEST: usize = 256 << 10;
-/// Bytes in which an SVG document says that it is one.
+/// How many bytes are searched for the sign that a file is an SVG document.
 const HEAD: usize = 1 << 10;
 
-/// A picture that a browser shows.
+/// A picture that a browser can show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logo {
-    /// Its media type.
+    /// The logo's media type.
     pub media: String,
     /// The file.
     pub bytes: Vec<u8>,
 }
 
 impl Logo {
-    /// A logo from a file. Its first bytes tell the format: PNG, JPEG, WebP or SVG.
+    /// Reads a logo from a file. Its first bytes show the format: PNG, JPEG, WebP or SVG.
     pub fn new(bytes: Vec<u8>) -> Result<Logo, Error> {
         let invalid = |problem| Error::Invalid {
             what: "the logo".to_owned(),
@@ -53,11 +53,11 @@ impl Logo {
 pub struct ApplicationProfile {
     /// The purpose for which it needs the records, in a sentence.
     pub purpose: Option<String>,
-    /// Its privacy policy.
+    /// The address of its privacy policy.
     pub privacy: Option<String>,
-    /// Its terms of use.
+    /// The address of its terms of use.
     pub terms: Option<String>,
-    /// A name for the logo, another one for each. `None` if it has none.
+    /// The name of the logo, different for each logo. `None` if there is no logo.
     pub logo: Option<String>,
 }
 
@@ -66,9 +66,9 @@ pub struct ApplicationProfile {
 pub struct OrganizationProfile {
     /// Its place, in patients' words.
     pub place: Option<String>,
-    /// Its place among those that patients are shown first. `None` comes after all ranks.
+    /// Its rank among the organizations that patients see first. `None` comes after all ranks.
     pub rank: Option<u32>,
-    /// A name for the logo, another one for each. `None` if it has none.
+    /// The name of the logo, different for each logo. `None` if there is no logo.
     pub logo: Option<String>,
 }
 
@@ -77,22 +77,22 @@ pub struct OrganizationProfile {
 pub struct ApplicationChange<'a> {
     /// The purpose for which it needs the records, in a sentence.
     pub purpose: Option<&'a str>,
-    /// Its privacy policy.
+    /// The address of its privacy policy.
     pub privacy: Option<&'a str>,
-    /// Its terms of use.
+    /// The address of its terms of use.
     pub terms: Option<&'a str>,
-    /// Its logo, or none any more.
+    /// The logo. The inner `None` removes it.
     pub logo: Option<Option<&'a Logo>>,
 }
 
 /// Changes to an organization's profile. `None` keeps a value, an empty text removes it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OrganizationChange<'a> {
-    /// Where it is.
+    /// Its place, in patients' words.
     pub place: Option<&'a str>,
-    /// Its place among those that patients are shown first, or none any more.
+    /// Its rank among the organizations that patients see first. The inner `None` removes it.
     pub rank: Option<Option<u32>>,
-    /// Its logo, or none any more.
+    /// The logo. The inner `None` removes it.
     pub logo: Option<Option<&'a Logo>>,
 }
 
@@ -105,7 +105,7 @@ pub enum LogoOf {
     Organization,
 }
 
-/// What patients see of applications and organizations.
+/// The profiles of applications and organizations that patients see.
 #[derive(Clone, Copy, Debug)]
 pub struct Profiles<'a> {
     pub(in crate::consent) store: &'a Store,
@@ -236,7 +236,7 @@ impl Profiles<'_> {
     }
 }
 
-/// A table, its key's column and the key.
+/// A table, its key column and the key.
 type Row<'a> = (&'static str, &'static str, &'a str);
 
 fn put(

@@ -1,8 +1,8 @@
-//! The digest by which the audit log knows a receipt.
+//! The digest that identifies a receipt in the audit log.
 
 use aws_lc_rs::digest::{SHA256, digest as hash};
 
-/// The digest by which the audit log knows a receipt.
+/// The digest that identifies a receipt in the audit log.
 pub fn receipt_digest(receipt: &str) -> String {
     format!(
         "sha256:{}",

@@ -23,14 +23,14 @@ use crate::lake::erase::ledger::Whose;
 
 /// The erasures since the copy was made.
 pub trait ErasedElsewhere {
-    /// Whether such rows of an owner were.
+    /// Whether these rows of an owner were erased.
     fn has(&self, mode: Mode, application: &str, owner: i64, whose: Whose<'_>) -> bool;
     /// Every owner that rows filed under a patient of an application may have.
     fn owners_of(&self, application: &str, patient: &str) -> Vec<i64>;
 }
 
-/// Applies erasures to the store in a folder. Returns how many consents and authorizations ended. A folder without a
-/// store has none.
+/// Applies erasures to the store in a folder. Returns how many consents and authorizations ended. Without a store,
+/// none.
 pub fn end_erased(folder: &Path, clock: &Clock, erased: &dyn ErasedElsewhere) -> Result<u64, Error> {
     let path = folder.join(FILE);
     if !path.exists() {
@@ -98,8 +98,8 @@ fn end_synced(
             true => AuthorizationEvent::WindowElapsed,
             false => AuthorizationEvent::Revoked,
         };
-        // One-time data of the OAuth API goes with its day, and the authorization stays until the refresh window is
-        // over.
+        // One-time data of the OAuth API is removed after its day, but the authorization stays until the refresh window
+        // ends.
         let stays = is_over && !has_elapsed && consent.made_by == Origin::Oauth;
         if !stays && authorization.state.after(event).is_ok() {
             end(transaction, now, Actor::Service, consent, authorization, event)?;

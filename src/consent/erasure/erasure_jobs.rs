@@ -1,6 +1,6 @@
 //! Erasure jobs: who requested an erasure, and its result. One job covers all rows of a consent that are erased
 //! together. A job ends when none of its rows is left and its receipt is signed. It is kept afterwards, because it
-//! names nobody.
+//! names no person.
 
 use rusqlite::{Connection, params};
 
@@ -16,19 +16,19 @@ use super::super::with_sources::ConsentWithSources;
 use super::digest::receipt_digest;
 use super::job::{ErasureCause, ErasureJob};
 
-/// How far a job is.
+/// The progress of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErasureProgress {
-    /// Parts whose rows are out of the lake.
+    /// Parts whose rows have left the lake.
     pub gone: u32,
-    /// All parts: the sources of a consent, or its Patients where their records were imported.
+    /// All parts: the sources of a consent. For imported records, its Patients.
     pub all: u32,
 }
 
 /// A patient's request to have all records erased.
 #[derive(Clone, Copy, Debug)]
 pub struct Expunge<'a> {
-    /// The consent of the token that asks.
+    /// The consent of the request's token.
     pub consent: &'a str,
     /// The request's id.
     pub request: &'a str,
@@ -41,18 +41,18 @@ pub struct Expunge<'a> {
 pub enum Expunged {
     /// The records will be erased. A repeated request gets the first job.
     Accepted(ErasureJob),
-    /// The records are not there, or not yet.
+    /// The records do not exist, or do not exist yet.
     NotNow(Readiness),
 }
 
 impl Store {
-    /// Has all records of a consent erased at the patient's request. Its syncs stop, and only a new consent brings
+    /// Requests the erasure of all records of a consent for the patient. Its syncs stop, and only a new consent brings
     /// records again. Its tokens stay valid and find nothing.
     pub fn expunge(&self, asked: &Expunge<'_>) -> Result<Expunged, Error> {
         let now = self.clock().now();
         let done = self.write(|transaction| expunge(transaction, now, asked))?;
         self.jobs_changed();
-        // The records must be erased all the same. The next sweep removes the rest.
+        // Continue: the records must be erased. The next sweep removes the rest.
         if let Err(error) = self.health_links().wipe_ended() {
             tracing::warn!(%error, "bytes of ended health links may still stand in the store's log");
         }
@@ -67,20 +67,20 @@ pub struct ErasureJobs<'a> {
 }
 
 impl ErasureJobs<'_> {
-    /// The job of this id.
+    /// The job with this id.
     pub fn get(&self, id: &str) -> Result<Option<ErasureJob>, Error> {
         self.store
             .read(|connection| Ok(ErasureJob::select(connection, "WHERE id = ?1", [id])?.pop()))
     }
 
-    /// The newest jobs, newest first; of one consent where it is named.
+    /// The newest jobs, newest first. With a consent, only its own.
     pub fn list(&self, consent: Option<&str>, limit: u32) -> Result<Vec<ErasureJob>, Error> {
         let condition = "WHERE ?1 IS NULL OR consent = ?1 ORDER BY asked_at DESC, rowid DESC LIMIT ?2";
         self.store
             .read(|connection| ErasureJob::select(connection, condition, params![consent, limit]))
     }
 
-    /// How far a job is.
+    /// The progress of a job.
     pub fn progress(&self, job: &str) -> Result<ErasureProgress, Error> {
         self.store.read(|connection| {
             let sql = "SELECT count(*) FILTER (WHERE gone_at IS NOT NULL OR done_at IS NOT NULL), count(*) FROM erasure
@@ -130,7 +130,7 @@ fn expunge(connection: &Connection, now: i64, asked: &Expunge<'_>) -> Result<Exp
     made.map(Expunged::Accepted).ok_or(Error::Lost("erasure"))
 }
 
-/// Asks that rows leave the lake that no sync has brought.
+/// Requests the erasure of imported rows.
 fn ask_to_erase_imported(
     connection: &Connection,
     now: i64,
@@ -166,7 +166,7 @@ impl ErasureJobs<'_> {
         Ok(!self.unreceipted()?.is_empty())
     }
 
-    /// Keeps the receipt of a job, which is over with it. The audit log has its digest.
+    /// Stores the receipt of a job and so ends the job. The audit log has the receipt's digest.
     pub fn keep_receipt(&self, job: &ErasureJob, receipt: &str) -> Result<(), Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -179,7 +179,7 @@ impl ErasureJobs<'_> {
         })
     }
 
-    /// Keeps the receipt of an erasure that no consent asked for: the operator's command.
+    /// Stores the receipt of an erasure by the operator's command, which has no consent.
     pub fn keep_receipt_of_command(&self, job: &ErasureJob, receipt: &str) -> Result<(), Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {

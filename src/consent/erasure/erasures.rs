@@ -1,6 +1,6 @@
-//! Rows that have been asked to leave the lake: asked for in the transaction that ends what they were there for,
-//! carried out by the worker, and asked for until no file of the lake has them and the rest of the person's records has
-//! nothing of them.
+//! Requested erasures of rows. The transaction that ends the reason for the rows requests the erasure, and the worker
+//! carries it out. The request stays until no file of the lake has the rows and the person's other records are
+//! normalized without them.
 
 use rusqlite::params;
 
@@ -12,18 +12,18 @@ use super::super::syncs::dangling::forget_dangling;
 use super::receipt::Proof;
 use crate::lake::Mode;
 
-/// Seconds before the rest of a person's records is normalized again after the first failure; twice as long after each
-/// further one.
+/// Seconds to wait after the first failure before the rest of a person's records is normalized again. Each further
+/// failure doubles the wait.
 const AGAIN: i64 = 60;
-/// The longest such wait.
+/// The maximum of these waits.
 const LONGEST_WAIT: i64 = 86_400;
 
-/// Rows that have to go.
+/// A requested erasure of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedErasure {
-    /// Counts up.
+    /// The request's number, which counts up.
     pub id: i64,
-    /// Whose rows.
+    /// The application of the rows.
     pub application: String,
     /// Live or test.
     pub mode: Mode,
@@ -33,17 +33,17 @@ pub struct AskedErasure {
     pub authorizations: Vec<String>,
     /// For imported rows: their Patient.
     pub patient: Option<String>,
-    /// The job that it is a part of.
+    /// The job to which it belongs.
     pub job: Option<String>,
     /// The consent.
     pub consent: String,
-    /// The lake has no such rows any more.
+    /// Whether the lake has no such rows any more.
     pub gone: bool,
-    /// How often the rest of the person's records could not be normalized.
+    /// How many times normalizing the rest of the person's records has failed.
     pub failures: u32,
 }
 
-/// Rows that were asked to leave the lake.
+/// Requested erasures.
 #[derive(Clone, Copy, Debug)]
 pub struct Erasures<'a> {
     pub(in crate::consent) store: &'a Store,
@@ -55,7 +55,7 @@ impl Erasures<'_> {
         self.until(after, max_rows, i64::MAX)
     }
 
-    /// The same without what is put off.
+    /// The same without postponed ones.
     pub fn due(&self, after: i64, max_rows: usize) -> Result<Vec<AskedErasure>, Error> {
         self.until(after, max_rows, self.store.clock().now())
     }
@@ -100,7 +100,7 @@ impl Erasures<'_> {
         })
     }
 
-    /// Keeps what is known of rows that are gone from the lake, for the receipt.
+    /// Stores the evidence for removed rows until the receipt is made.
     pub fn keep_proofs(&self, proofs: Vec<(AskedErasure, Proof)>) -> Result<(), Error> {
         self.store.write(|transaction| {
             for (asked, proof) in proofs.into_iter().filter(|(asked, _)| asked.job.is_some()) {
@@ -120,7 +120,7 @@ impl Erasures<'_> {
         })
     }
 
-    /// Notes that rows are gone from the lake.
+    /// Notes that rows have left the lake.
     pub fn done(&self, done: &[AskedErasure]) -> Result<(), Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -142,8 +142,8 @@ impl Erasures<'_> {
         })
     }
 
-    /// Notes that the rest of a person's records could not be normalized. If the rows are gone, that alone is left, and
-    /// is tried again after a while that grows.
+    /// Records that the rest of a person's records could not be normalized. If the rows are gone, only this is left to
+    /// do. It is tried again after increasing waits.
     pub fn not_normalized(&self, asked: &AskedErasure, gone: bool) -> Result<(), Error> {
         let now = self.store.clock().now();
         let wait = AGAIN.saturating_mul(1 << asked.failures.min(16)).min(LONGEST_WAIT);

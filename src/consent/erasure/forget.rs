@@ -1,6 +1,6 @@
-//! Removes a person with imported records from the store. The store knows them by the operator's consents. An erasure
-//! ends these consents with their tokens and leaves nothing that names the person. The audit log names consents and
-//! never people.
+//! Removes a person with imported records from the store. The store knows the person by the operator's consents. An
+//! erasure ends these consents with their tokens and leaves nothing that names the person. The audit log names consents
+//! and never people.
 
 use std::path::Path;
 
@@ -14,12 +14,12 @@ use super::super::log::audit::{About, Actor, note};
 use super::super::store::Store;
 use crate::lake::Mode;
 
-/// What was taken out of the store.
+/// What was removed from the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Forgotten {
     /// Consents, each with all of its tokens.
     pub consents: u64,
-    /// Whether older pages of the store may still lie in its log, because another process was reading.
+    /// Whether older pages of the store may remain in its log, because another process was reading.
     pub log_stays: bool,
 }
 
@@ -33,7 +33,7 @@ impl Store {
         }
     }
 
-    /// Ends the operator's consents for one person's imported records: their tokens are refused from now on, and the
+    /// Ends the operator's consents for one person's imported records. Their tokens are refused from now on, and the
     /// store no longer names the person.
     pub fn forget_imported(&self, application: &str, mode: Mode, patient: &str) -> Result<Forgotten, Error> {
         let now = self.clock().now();
@@ -49,7 +49,7 @@ impl Store {
     }
 }
 
-/// Takes the operator's consents for one person's imported records out of a store. Returns how many there were.
+/// Removes the operator's consents for one person's imported records from a store. Returns their number.
 pub(in crate::consent) fn forget_person(
     connection: &Connection,
     now: i64,
@@ -63,7 +63,7 @@ pub(in crate::consent) fn forget_person(
     let ids = statement.query_map(params![application, mode.schema(), patient], |row| row.get(0))?;
     let ids: Vec<String> = ids.collect::<Result<_, _>>()?;
     for id in &ids {
-        // Servers remember tokens that they have checked; all of a consent's are refused by its id.
+        // Servers cache verified tokens. The consent's id revokes all of them.
         let sql = "INSERT INTO revoked_token (jti, expires_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
         connection.execute(sql, params![id, now + PATIENT_SECONDS])?;
         end_what_was_given_out(connection, now, (Actor::Operator, "erased"), id)?;

@@ -1,4 +1,4 @@
-//! One erasure job as the store has it.
+//! One erasure job of the store.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use uuid::Uuid;
@@ -17,7 +17,7 @@ named! {
         Expunge = "$expunge",
         /// `/oauth/revoke` or `/link/revoke`, or the patient's own withdrawal.
         Revoke = "revoke",
-        /// The time for which the records were shared is over.
+        /// The period of sharing the records has ended.
         Expiry = "expiry",
         /// `tabularium erase`.
         Command = "tabularium erase",
@@ -26,22 +26,22 @@ named! {
     }
 }
 
-/// All rows of a consent that were asked for together.
+/// All rows of a consent whose erasure was requested together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErasureJob {
     /// Its id: the last part of the status address.
     pub id: String,
     /// The consent of the records. `None` for the operator's command.
     pub consent: Option<String>,
-    /// Whose records.
+    /// The application of the records.
     pub application: String,
     /// Live or test.
     pub mode: Mode,
-    /// The reason for it.
+    /// The reason for the erasure.
     pub cause: ErasureCause,
-    /// Who asked.
+    /// Who requested it.
     pub actor: Actor,
-    /// The request that asked, where it was one.
+    /// The id of the request, if it was a request.
     pub request: Option<String>,
     /// When.
     pub asked_at: i64,
@@ -55,7 +55,7 @@ const JOB: &str =
     "SELECT id, consent, application, mode, cause, actor, request, asked_at, done_at, receipt FROM erasure_job";
 
 impl ErasureJob {
-    /// The job of the operator's command, which is over when it is kept.
+    /// The job of the operator's command. It ends when it is stored.
     pub fn of_command(application: &str, mode: Mode, asked_at: i64) -> ErasureJob {
         ErasureJob {
             id: Uuid::new_v4().to_string(),
@@ -97,7 +97,8 @@ impl ErasureJob {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The job of a consent that is made at this moment for this cause: one transaction may end several authorizations.
+    /// The job that was made for a consent at the same time for the same cause. One transaction may end several
+    /// authorizations.
     pub(in crate::consent) fn of(
         connection: &Connection,
         now: i64,

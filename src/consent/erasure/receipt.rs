@@ -1,5 +1,5 @@
-//! Receipts of erasures: their content, their signature, and its verification. A receipt names nobody: it holds a
-//! salted hash of the person's id, which anyone who knows the id can compare.
+//! Receipts of erasures: their content, their signature, and its verification. A receipt names no person. It holds a
+//! salted hash of the person's id, which only someone who knows the id can compare.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,26 +23,26 @@ use crate::lake::{ErasedIds, Evidence, Lake, LakeState};
 /// The `typ` of a receipt.
 pub const RECEIPT_TYPE: &str = "erasure-receipt+jwt";
 
-/// What a search of the service's store has found.
+/// The result of a search of the service's store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreSearched {
-    /// Texts that were looked at.
+    /// The number of searched texts.
     pub values: u64,
-    /// How many of them have an id, by table and column.
+    /// How many of them contain an id, by table and column.
     pub found: BTreeMap<String, u64>,
 }
 
-/// The known facts about one part of an erasure, as the store keeps it until the receipt is signed.
+/// The evidence of one part of an erasure. The store keeps it until the receipt is signed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
-    /// What the lake did.
+    /// The evidence from the lake.
     pub lake: Evidence,
-    /// What is left in the service's store.
+    /// The remains in the service's store.
     pub store: StoreSearched,
 }
 
 impl Proof {
-    /// The known facts about one part once it was looked at again.
+    /// The evidence of one part after a second search.
     pub(in crate::consent) fn again(self, newer: Proof) -> Proof {
         Proof {
             lake: self.lake.again(newer.lake),
@@ -64,21 +64,21 @@ impl Proof {
     }
 }
 
-/// Why a text is no good receipt.
+/// Why a text is no valid receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiptFault {
-    /// It is no JWS.
+    /// The text is no JWS.
     #[error("this is no receipt: it is not three parts of base64url between dots, with a header that names a key")]
     Form,
-    /// It was signed for something else.
+    /// It was signed for another purpose.
     #[error("this is signed, but it is no receipt of an erasure")]
     Type,
-    /// None of the keys has the name that it says.
+    /// None of the keys has the name in it.
     #[error(
         "none of the keys is the one that the receipt names: it was signed elsewhere, or the keys are not those of its service"
     )]
     Key,
-    /// The signature is not that of the text.
+    /// The signature does not match the text.
     #[error("the signature is not good: the receipt was changed after it was signed")]
     Signature,
 }
@@ -127,7 +127,7 @@ impl ErasureJobs<'_> {
             .sign(KeyPurpose::Receipt, header, claims.to_string().as_bytes())
     }
 
-    /// Signs the receipts of jobs that are otherwise done. Returns their number.
+    /// Signs the receipts of jobs with no other work left. Returns their number.
     pub fn sign_receipts(&self, lake: &Lake) -> Result<usize, Error> {
         let jobs = self.unreceipted()?;
         for job in &jobs {
@@ -154,7 +154,7 @@ impl ErasureJobs<'_> {
         Ok(jobs.len())
     }
 
-    /// The known facts about all parts of a job.
+    /// The evidence of all parts of a job.
     fn proof(&self, job: &ErasureJob) -> Result<Proof, Error> {
         self.store.read(|connection| {
             let sql = "SELECT evidence FROM erasure WHERE job = ?1 AND evidence IS NOT NULL ORDER BY id";
@@ -171,11 +171,11 @@ impl ErasureJobs<'_> {
 }
 
 impl Store {
-    /// Looks for ids in every text of the store, by their numbers. The record of who asked is left out: it goes with
-    /// the receipt.
+    /// Searches every text of the store for ids, by their numbers. It skips the record of the request, which is removed
+    /// with the receipt.
     pub fn search_ids(&self, ids: &ErasedIds, numbers: &[u32]) -> Result<Vec<StoreSearched>, Error> {
         let path = self.folder().join(super::super::store::FILE);
-        // A connection of its own: a large store keeps nobody else waiting.
+        // Use a separate connection: the search of a large store must not block other users.
         search(&path, ids, numbers).map_err(|error| error.at(&path))
     }
 }
@@ -210,7 +210,7 @@ fn search(path: &Path, ids: &ErasedIds, numbers: &[u32]) -> Result<Vec<StoreSear
     Ok(found.into_iter().map(|found| StoreSearched { values, found }).collect())
 }
 
-/// What a receipt says.
+/// The claims of a receipt.
 fn claims(job: &ErasureJob, patients: &[String], proof: &Proof, issuer: Option<&str>, now: i64) -> Value {
     let salt = Uuid::new_v4().simple().to_string();
     let hashes: Vec<String> = patients.iter().map(|id| salted(&salt, id)).collect();

@@ -1,5 +1,5 @@
-//! A redirect to a source or identity provider, known by the digest of its `state`. It is good for one return, into the
-//! session that left, from where that session was sent.
+//! A redirect to a source or identity provider, identified by the digest of its `state`. The patient may return with it
+//! once, from that source, into the session that left.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
@@ -11,7 +11,7 @@ use crate::consent::access::secret;
 use crate::consent::error::Error;
 use crate::consent::store::Store;
 
-/// Where a patient was sent, or comes back from.
+/// Where a patient was sent, or returns from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returned<'a> {
     /// A source, by its endpoint.
@@ -20,12 +20,12 @@ pub enum Returned<'a> {
     Provider(&'a str),
 }
 
-/// What was kept for the return.
+/// The data kept for the return.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// The authorization that it is for. `None` for an identity.
+    /// The authorization of this redirect. `None` for an identity.
     pub authorization: Option<String>,
-    /// What the exchange of the code needs.
+    /// The verifier for the exchange of the code.
     pub verifier: Vec<u8>,
 }
 
@@ -42,7 +42,8 @@ pub struct Attempts<'a> {
 }
 
 impl Attempts<'_> {
-    /// The session that sent the patient away with this `state`. This does not yet permit them to continue there.
+    /// The session that sent the patient away with this `state`. Knowing it does not yet permit the caller to continue
+    /// there.
     pub fn session(&self, state: &str) -> Result<Option<SessionKey>, Error> {
         self.store.read(|connection| {
             let sql = "SELECT session FROM attempt WHERE digest = ?1";
@@ -54,8 +55,8 @@ impl Attempts<'_> {
     }
 
     /// Claims an attempt for the session of `key`, which then waits for its result. An attempt can be claimed once, and
-    /// only for the source to which the patient was sent: an answer of one source is never taken for another's (RFC
-    /// 9700, section 4.4).
+    /// only for the source to which the patient was sent: one source's answer never counts as another's (RFC 9700,
+    /// section 4.4).
     pub fn take(&self, key: SessionKey, state: &str, from: Returned<'_>) -> Result<(Flow, Attempt), FlowError> {
         let digest = secret::digest(state);
         let (flow, authorization, sealed) = self.store.flows().step(key, |transaction, now, flow| {
@@ -76,7 +77,7 @@ impl Attempts<'_> {
         ))
     }
 
-    /// Whether an attempt of this session was taken up before.
+    /// Whether an attempt of this session was claimed before.
     pub fn is_spent(&self, key: SessionKey, state: &str, from: Returned<'_>) -> Result<bool, Error> {
         let (endpoint, provider) = parts(from);
         self.store.read(|connection| {
@@ -88,7 +89,7 @@ impl Attempts<'_> {
         })
     }
 
-    /// Seals what the exchange of a code will need.
+    /// Seals the verifier for the exchange of a code.
     pub(super) fn seal_verifier(&self, state: &str, verifier: &[u8]) -> Result<Vec<u8>, Error> {
         self.store.seal(&purpose(state), verifier)
     }
@@ -119,7 +120,7 @@ pub(super) fn keep(
     Ok(())
 }
 
-/// What the session waits for after claiming an attempt. `None` if the patient has moved on to another page.
+/// The session's wait after an attempt was claimed. `None` if the patient has moved on to another page.
 fn awaited(
     transaction: &Transaction<'_>,
     flow: &Flow,
@@ -144,7 +145,7 @@ fn awaited(
     })
 }
 
-/// The authorization that an attempt was for, and what was kept, sealed.
+/// The authorization of an attempt, and its sealed verifier.
 type Spent = (Option<String>, Vec<u8>);
 
 fn spent(

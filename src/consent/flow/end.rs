@@ -1,4 +1,4 @@
-//! How a flow ends: with something for the application to exchange, or without.
+//! The end of a flow: with a code or token that the application exchanges, or without.
 
 use rusqlite::Transaction;
 
@@ -21,7 +21,7 @@ pub enum Ended {
     Code(String),
     /// A public token, for the link component.
     PublicToken(String),
-    /// Nothing: no source granted access.
+    /// No source granted access.
     NoSource,
 }
 
@@ -65,7 +65,7 @@ impl Flows<'_> {
         })
     }
 
-    /// The patient leaves without sharing anything. The grants of sources are given back.
+    /// The patient leaves without sharing anything. The sources' grants are revoked.
     pub fn cancel(&self, key: SessionKey) -> Result<Flow, FlowError> {
         self.step(key, |transaction, now, flow| {
             leave_open(transaction, now, flow)?;
@@ -74,7 +74,7 @@ impl Flows<'_> {
         })
     }
 
-    /// The patient removes one source before they finish. Its grant is given back.
+    /// The patient removes one source before finishing. Its grant is revoked.
     pub fn remove_source(&self, key: SessionKey, endpoint: &str) -> Result<(), FlowError> {
         self.step(key, |transaction, now, flow| {
             if flow.progress.step != Step::Hub {
@@ -90,7 +90,7 @@ impl Flows<'_> {
         })
     }
 
-    /// Whether the application has still to be told how this flow ended; from now on it has been.
+    /// Whether the application must still be told how this flow ended. From now on it counts as told.
     pub fn tell(&self, key: SessionKey) -> Result<bool, Error> {
         self.store.write(|transaction| {
             let Some(mut flow) = Flow::load(transaction, key)? else {
@@ -130,7 +130,7 @@ fn close(now: i64, flow: &mut Flow) {
     flow.ended_at = Some(now);
     flow.progress.told = true;
     flow.progress.window = None;
-    // The person's details and the places found for them are no longer needed.
+    // The person's details and the found places are no longer needed.
     flow.progress.verified = None;
     flow.progress.places = Vec::new();
     flow.progress.details = Default::default();

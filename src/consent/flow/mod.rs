@@ -1,4 +1,4 @@
-//! A patient's way through the consent flow: the application's request, the current step, and what each step changes.
+//! A patient's way through the consent flow: the application's request, the current step, and the changes of each step.
 //!
 //! A step is one transaction over the session, the consent and its authorizations. Only `moves` changes their states.
 //! Other rooms decide what the patient sees and how sources are called.

@@ -1,4 +1,4 @@
-//! The state of a session. It is kept as JSON in the session's row and read by every page.
+//! The state of a session. The session's row holds it as JSON, and every page reads it.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,19 +10,19 @@ use super::request::{FlowRequest, Way};
 pub enum Step {
     /// To choose an organization.
     Choose,
-    /// To agree that records of an endpoint are shared.
+    /// The patient is asked to agree to share the records of an endpoint.
     Share {
         /// The endpoint.
         endpoint: String,
     },
-    /// To open the source in a window beside the frame that the pages are in.
+    /// The patient must open the source in a window beside the frame with the pages.
     Window {
-        /// The endpoint; `None` to open an identity provider.
+        /// The endpoint. `None` opens an identity provider.
         endpoint: Option<String>,
         /// The identity provider.
         provider: Option<String>,
     },
-    /// To come back from a source.
+    /// The patient is at a source and will return.
     Away {
         /// The endpoint.
         endpoint: String,
@@ -31,16 +31,16 @@ pub enum Step {
     Trouble {
         /// The endpoint.
         endpoint: String,
-        /// What went wrong.
+        /// The error.
         trouble: Trouble,
     },
-    /// To add another source, or to finish.
+    /// The patient adds another source, or finishes.
     Hub,
     /// The patient proves their identity at an identity provider.
     Identity {
         /// The fault of an earlier attempt.
         trouble: Option<Trouble>,
-        /// With which provider, by its code.
+        /// The code of the provider.
         #[serde(default)]
         provider: Option<String>,
     },
@@ -49,29 +49,29 @@ pub enum Step {
         /// Whether the search did not work.
         down: bool,
     },
-    /// To choose among the places that were found.
+    /// The patient chooses among the found places.
     Places,
-    /// The step after nothing was found.
+    /// A search found nothing.
     Nothing,
-    /// To wait while others are asked.
+    /// The patient waits while other services answer.
     Waiting {
-        /// Who is asked.
+        /// The services that were asked.
         on: Asked,
-        /// From when on no answer is expected any more.
+        /// The time after which no answer is expected.
         until: i64,
     },
 }
 
-/// The request for whose answer a patient waits.
+/// The request whose answer the patient waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Asked {
-    /// The source that the patient came back from.
+    /// The source from which the patient came back.
     Source {
         /// The endpoint.
         endpoint: String,
     },
-    /// The identity provider that the patient came back from, and then the record locator.
+    /// The identity provider from which the patient came back, and then the record locator.
     Provider {
         /// The provider's code.
         code: String,
@@ -83,7 +83,7 @@ pub enum Asked {
 }
 
 impl Asked {
-    /// The next step if no answer comes.
+    /// The next step if there is no answer.
     fn in_vain(&self) -> Step {
         let trouble = Trouble::Down;
         match self {
@@ -105,7 +105,7 @@ impl Asked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trouble {
-    /// The source refused, or the patient refused there.
+    /// The source or the patient refused.
     Refused,
     /// The source knows no records of the patient.
     NoPatient,
@@ -113,7 +113,7 @@ pub enum Trouble {
     Down,
     /// The source rejected the service's registration or request.
     Rejected,
-    /// The source's records are in a form that the service does not read.
+    /// The service cannot read the form of the source's records.
     Unreadable,
 }
 
@@ -122,9 +122,9 @@ pub enum Trouble {
 pub struct RecordLocation {
     /// The endpoint of the directory.
     pub endpoint: String,
-    /// Its name.
+    /// The facility's name.
     pub name: String,
-    /// The person's Patient there.
+    /// The id of the person's Patient there.
     pub patient: String,
 }
 
@@ -155,23 +155,23 @@ pub struct Details {
 /// The state of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// What comes next.
+    /// The next step.
     pub step: Step,
-    /// Counts the changes, so that a page can tell whether it is still the newest.
+    /// Counts the changes. A page compares it to see whether it is still the newest.
     pub turn: u64,
     /// The results of a record locator.
     #[serde(default)]
     pub places: Vec<RecordLocation>,
-    /// Whether a record locator was asked and its results were shown.
+    /// Whether a record locator was queried and its results were shown.
     #[serde(default)]
     pub verified: Option<Verified>,
     /// The patient's own details.
     #[serde(default)]
     pub details: Details,
-    /// The endpoint of the facility that the patient chose by its name, to be found by their details.
+    /// The endpoint of the facility that the patient chose by name. It will be found by the patient's details.
     #[serde(default)]
     pub sought: Option<String>,
-    /// The digest of the cookie of the window that was opened beside the frame, in base64.
+    /// The digest of the cookie of the window beside the frame, in base64.
     #[serde(default)]
     pub window: Option<String>,
     /// A step ended the flow, and the application was told.
@@ -228,7 +228,7 @@ impl Progress {
         self.turn += 1;
     }
 
-    /// Stops waiting after this time: the server that sent the request may have been stopped.
+    /// Stop waiting after this time, because the server that sent the request may have been stopped.
     pub(super) fn settle(&mut self, now: i64) {
         if let Step::Waiting { on, until } = &self.step
             && *until <= now

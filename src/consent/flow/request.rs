@@ -1,19 +1,19 @@
-//! The application's checked request that sent a patient into the flow. It is kept with the session and applies to
-//! every later step.
+//! The application's checked request that sent a patient into the flow. The session keeps it, and it applies to every
+//! later step.
 
 use serde::{Deserialize, Serialize};
 
 use crate::consent::record::Usage;
 
-/// The way that the flow was entered, and so the way that it ends.
+/// How the flow was entered, and so how it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Door {
     /// `/oauth/authorize`: an authorization code for `/oauth/token`.
     Oauth,
-    /// `/link/auth`: an authorization code for `/link/token`, as SMART clients find it by discovery.
+    /// `/link/auth`: an authorization code for `/link/token`. SMART clients find it by discovery.
     Smart,
-    /// `/link/start`: a public token for `/link/exchange`, handed to the page that holds the link component.
+    /// `/link/start`: a public token for `/link/exchange`. The page with the link component gets it.
     Link,
 }
 
@@ -21,7 +21,7 @@ pub enum Door {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
-    /// One organization, chosen from the directory.
+    /// The patient chooses one organization from the directory.
     Choose,
     /// Several, found in the directory or by the patient's details.
     Search,
@@ -33,7 +33,7 @@ pub enum Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Display {
-    /// In a separate window, to which the application sent the browser.
+    /// A separate window. The application sent its browser to it.
     Page,
     /// In a window that the link component opened.
     Popup,
@@ -52,19 +52,19 @@ pub struct Hints {
     pub birth_date: Option<String>,
 }
 
-/// The page that holds the link component, and how it knows an answer as its own.
+/// The page with the link component, and how it recognizes its own answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// The page's origin, one of those registered with the application.
+    /// The page's origin, which is registered with the application.
     pub origin: String,
-    /// Made up by the component for this one opening.
+    /// A name that the component makes up for each opening.
     pub channel: String,
 }
 
 /// A request that may begin a flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowRequest {
-    /// How it came in.
+    /// How the request came in.
     pub door: Door,
     /// The publishable key.
     pub client: String,
@@ -74,7 +74,7 @@ pub struct FlowRequest {
     pub state: Option<String>,
     /// The PKCE challenge. `None` for the link component.
     pub challenge: Option<String>,
-    /// Whether `offline_access`, or the link component's like, was asked for.
+    /// Whether the request has `offline_access`, or the link component's equivalent.
     pub offline: bool,
     /// The application's identifier for the user.
     pub external_id: Option<String>,
@@ -82,18 +82,18 @@ pub struct FlowRequest {
     pub endpoint: Option<String>,
     /// How the patient finds sources.
     pub way: Way,
-    /// The known facts about the patient.
+    /// The application's hints about the patient.
     pub hints: Hints,
     /// The place of the pages.
     pub display: Display,
-    /// The page to answer to, for the link component.
+    /// The page that gets the answer, for the link component.
     pub holder: Option<Holder>,
-    /// A digest of all parameters but `svc_resume`: a flow is resumed by the same ones only.
+    /// A digest of all parameters but `svc_resume`. A flow is resumed only with the same parameters.
     pub fingerprint: String,
 }
 
 impl FlowRequest {
-    /// The scopes granted to the application. Other requested scopes are left out.
+    /// The scopes that the application gets. Other requested scopes are ignored.
     pub fn scope(&self) -> &'static str {
         match self.offline {
             true => "launch/patient offline_access",

@@ -14,25 +14,25 @@ use crate::consent::states::{AuthorizationState, ConsentState};
 use crate::consent::store::Store;
 use crate::consent::unbegun;
 
-/// How long an ended session's rows stay, so that a patient who comes back late gets an explanation.
+/// How long an ended session's rows stay. A patient who returns late gets an explanation.
 pub(in crate::consent) const KEPT: i64 = 86_400;
 
-/// A session as it stands.
+/// The current state of a session.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// The store's key of it.
+    /// The store's key of the session.
     pub key: SessionKey,
     /// The application's request.
     pub request: FlowRequest,
-    /// Where it stands.
+    /// The session's progress.
     pub progress: Progress,
-    /// The consent that it is about.
+    /// The consent of the session.
     pub consent: Consent,
     /// The sources so far, in the order in which they were chosen.
     pub authorizations: Vec<Authorization>,
     /// When it ended.
     pub ended_at: Option<i64>,
-    /// When the patient was last here.
+    /// When the patient was last active.
     pub(super) touched_at: i64,
 }
 
@@ -41,7 +41,7 @@ pub struct Flow {
 pub struct Begun {
     /// The cookie's secret.
     pub cookie: String,
-    /// Where it stands.
+    /// The session's state.
     pub flow: Flow,
 }
 
@@ -51,7 +51,7 @@ pub enum FlowError {
     /// There is no such session, or it has ended.
     #[error("the session is over")]
     Over,
-    /// The session has moved on: a form of an older page was sent.
+    /// The session has moved on: the form came from an older page.
     #[error("the session stands at another step")]
     Stale,
     /// The store failed.
@@ -119,7 +119,7 @@ impl Flow {
         }))
     }
 
-    /// The session as it stands at a time.
+    /// The session's state at a time.
     fn current(connection: &Connection, key: SessionKey, now: i64) -> Result<Option<Flow>, Error> {
         let mut flow = Flow::load(connection, key)?;
         if let Some(flow) = &mut flow {
@@ -152,8 +152,8 @@ pub struct Flows<'a> {
 }
 
 impl Flows<'_> {
-    /// Begins a flow: a consent in the state CREATED, and the session of the browser that came. Both are forgotten if
-    /// it shows no page.
+    /// Begins a flow: a consent in the state CREATED, and the session of the browser. Both are deleted if the browser
+    /// opens no page.
     pub fn begin(
         &self,
         client: &Client,
@@ -196,13 +196,13 @@ impl Flows<'_> {
         Ok(Begun { cookie, flow })
     }
 
-    /// The session of a key, looked at without anybody being here.
+    /// Reads the session of a key without counting as activity.
     pub fn peek(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
         let now = self.store.clock().now();
         self.store.read(|connection| Flow::current(connection, key, now))
     }
 
-    /// The session of a key, whose patient is active now. A session that was idle for too long ends.
+    /// The session of a key. Counts as activity of the patient. A session that was idle for too long ends.
     pub fn visit(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
         let now = self.store.clock().now();
         let found = self.store.read(|connection| Flow::current(connection, key, now))?;
@@ -219,8 +219,8 @@ impl Flows<'_> {
         }
     }
 
-    /// Takes a step in one transaction. The changes of `work` in the session and around it are written together, or not
-    /// at all.
+    /// Takes a step in one transaction. Writes all changes that `work` makes to the session and related rows, or none
+    /// of them.
     pub(super) fn step<T>(
         &self,
         key: SessionKey,

@@ -1,5 +1,5 @@
-//! The steps between the beginning of a flow and its end. Each is one transaction; a form that belongs to an older page
-//! changes nothing.
+//! The steps between the beginning of a flow and its end. Each is one transaction. A form from an older page changes
+//! nothing.
 
 use rusqlite::Transaction;
 
@@ -18,10 +18,10 @@ use crate::consent::moves::{Grant, NewAuthorization, end};
 use crate::consent::record::{Authorization, AuthorizationType, Usage};
 use crate::consent::states::{AuthorizationEvent, AuthorizationState};
 
-/// Up to this many places the session waits no longer than for one.
+/// For up to this many places the session waits no longer than for one.
 const PLACES: i64 = 8;
 
-/// A source that the patient is sent to, or that is connected for them.
+/// A source to which the patient is sent, or that is connected for them.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure<'a> {
     /// The endpoint.
@@ -33,9 +33,9 @@ pub struct Departure<'a> {
 }
 
 impl Departure<'_> {
-    /// The usage to expect of the source, for an application that asked for this one. The source's grant decides.
+    /// The usage to expect of the source, for an application that requested this one. The source's grant decides.
     pub fn usage(&self, asked: Usage) -> Usage {
-        // A verified identity would have to be verified again, and at a portal the patient signs in each time.
+        // A verified identity would have to be verified again. At a portal the patient signs in each time.
         let renewable = matches!(self.ty, AuthorizationType::Oauth | AuthorizationType::Ial1);
         if self.refreshable && renewable {
             asked
@@ -45,10 +45,10 @@ impl Departure<'_> {
     }
 }
 
-/// A source's grant, with the credential to fetch from it.
+/// A source's grant, with the credential for fetching.
 #[derive(Clone, Debug)]
 pub struct SourceGrant<'a> {
-    /// The grant for the record.
+    /// The grant's values for the record.
     pub grant: Grant<'a>,
     /// The source's tokens.
     pub credential: &'a Credential,
@@ -71,7 +71,7 @@ impl Flows<'_> {
         })
     }
 
-    /// The patient chooses a facility without a page to sign in at: it is to be found by their details.
+    /// The patient chooses a facility without a sign-in page. It will be found by their details.
     pub fn seek_place(&self, key: SessionKey, endpoint: &str) -> Result<(), FlowError> {
         self.step(key, |transaction, now, flow| {
             if flow.has(endpoint) {
@@ -84,7 +84,7 @@ impl Flows<'_> {
         })
     }
 
-    /// Goes to another page of the flow. A chosen source that is not connected is left.
+    /// Goes to another page of the flow. A chosen source that is not connected is abandoned.
     pub fn go_to(&self, key: SessionKey, step: Step) -> Result<(), FlowError> {
         self.step(key, |transaction, now, flow| {
             leave_open(transaction, now, flow)?;
@@ -97,8 +97,8 @@ impl Flows<'_> {
         })
     }
 
-    /// Records what the patient says of themselves, and waits for a search by it. Gives the turn that the answer is
-    /// for.
+    /// Records the details that the patient entered, and waits for a search with them. Returns the turn to which the
+    /// answer belongs.
     pub fn take_details(&self, key: SessionKey, details: Details) -> Result<u64, FlowError> {
         self.step(key, |_, now, flow| {
             if !matches!(flow.progress.step, Step::Details { .. }) {
@@ -111,7 +111,7 @@ impl Flows<'_> {
         })
     }
 
-    /// A request of this turn brought no usable answer. If the patient has moved on, their place does not change.
+    /// A request of this turn brought no usable answer. If the patient has moved on, their step does not change.
     pub fn asked_in_vain(&self, key: SessionKey, turn: u64, step: Step) -> Result<(), FlowError> {
         self.step(key, |_, _, flow| {
             still_at(flow, turn)?;
@@ -147,7 +147,7 @@ impl Flows<'_> {
         Ok((cookie, flow))
     }
 
-    /// The patient is sent to a source. Only the browser and the source know `state`; nobody outside knows `verifier`.
+    /// Sends the patient to a source. Only the browser and the source know `state`. Only this service knows `verifier`.
     pub fn depart(&self, key: SessionKey, to: &Departure<'_>, state: &str, verifier: &[u8]) -> Result<(), FlowError> {
         let sealed = self.store.attempts().seal_verifier(state, verifier)?;
         self.step(key, |transaction, now, flow| {
@@ -169,7 +169,7 @@ impl Flows<'_> {
                 Returned::Endpoint(to.endpoint),
                 Some(&authorization.id),
             )?;
-            // A frame continues to show how to open the window, and polls for the turn to change.
+            // The frame continues to show how to open the window, and polls for a change of the turn.
             if flow.request.display != Display::Frame {
                 flow.progress.go(Step::Away {
                     endpoint: to.endpoint.to_owned(),
@@ -179,12 +179,12 @@ impl Flows<'_> {
         })
     }
 
-    /// The patient cannot be sent to a source, which does not answer as it should.
+    /// The patient cannot be sent to a source, because the source does not answer correctly.
     pub fn depart_failed(&self, key: SessionKey, to: &Departure<'_>) -> Result<(), FlowError> {
         self.not_departed(key, to, Trouble::Down)
     }
 
-    /// The patient is not sent to a source, for a reason that is known.
+    /// The patient is not sent to a source, for a known reason.
     pub fn not_departed(&self, key: SessionKey, to: &Departure<'_>, trouble: Trouble) -> Result<(), FlowError> {
         self.step(key, |transaction, now, flow| {
             let mut authorization = sent(transaction, now, flow, to, None)?;
@@ -224,7 +224,7 @@ impl Flows<'_> {
         })
     }
 
-    /// An identity is verified, and these places hold the person's records. This answers the request of a turn.
+    /// An identity was verified, and these places hold the person's records. This answers the request of a turn.
     pub fn identified(
         &self,
         key: SessionKey,
@@ -241,7 +241,7 @@ impl Flows<'_> {
         })
     }
 
-    /// These places hold records of a person with the details that the patient gave at a turn.
+    /// These places hold records of a person with the details that the patient entered at a turn.
     pub fn located(&self, key: SessionKey, turn: u64, places: Vec<RecordLocation>) -> Result<(), FlowError> {
         self.step(key, |_, _, flow| {
             still_at(flow, turn)?;
@@ -250,8 +250,8 @@ impl Flows<'_> {
         })
     }
 
-    /// The patient agrees that places are connected, and waits for it. Gives the authorizations, which are AUTHORIZING
-    /// from now on, for each of `chosen` that was found and is not connected yet.
+    /// The patient agrees that places are connected, and waits for it. Returns an authorization for each of `chosen`
+    /// that was found and is not connected yet. They are now AUTHORIZING.
     pub fn connect_places(
         &self,
         key: SessionKey,
@@ -279,7 +279,7 @@ impl Flows<'_> {
         })
     }
 
-    /// Every place that was to be connected has answered or failed.
+    /// Every place to be connected has answered or failed.
     pub fn places_answered(&self, key: SessionKey) -> Result<(), FlowError> {
         self.step(key, |_, _, flow| {
             if flow.progress.connects_places() {
@@ -298,7 +298,7 @@ impl Flows<'_> {
             credential::keep(transaction, now, id, &sealed)?;
             flow.authorizations = Authorization::of(transaction, &flow.consent.id)?;
             flow.progress.window = None;
-            // If several are asked at once, wait for the others.
+            // If several requests run, wait for the others.
             let next = match flow.progress.connects_places() {
                 true => flow.progress.step.clone(),
                 false => Step::Hub,
@@ -340,7 +340,7 @@ fn still_at(flow: &Flow, turn: u64) -> Result<(), FlowError> {
     }
 }
 
-/// Goes on with the places that were found, the one that the patient named first, or without any.
+/// Continues with the found places, first the one that the patient named, or without any.
 fn found(flow: &mut Flow, mut places: Vec<RecordLocation>) {
     let sought = flow.progress.sought.as_deref();
     places.sort_by_key(|place| Some(place.endpoint.as_str()) != sought);
@@ -349,7 +349,7 @@ fn found(flow: &mut Flow, mut places: Vec<RecordLocation>) {
     flow.progress.go(step);
 }
 
-/// The authorization for a source, made when the patient chose it or now, and sent to it.
+/// The authorization for a source, made earlier or now, in the state of being sent there.
 fn sent(
     transaction: &Transaction<'_>,
     now: i64,
@@ -397,7 +397,7 @@ fn create(
     Authorization::create(transaction, now, &new)
 }
 
-/// Leaves every source that was chosen and has not granted access.
+/// Abandons every chosen source that has not granted access.
 pub(super) fn leave_open(transaction: &Transaction<'_>, now: i64, flow: &mut Flow) -> Result<(), Error> {
     leave(transaction, now, flow, |_| true)
 }

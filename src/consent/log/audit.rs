@@ -8,11 +8,11 @@ use super::super::states::named;
 use super::super::store::Store;
 
 named! {
-    /// Who did something.
+    /// The one who did something.
     Actor {
         /// A patient, in the consent flow.
         Patient = "patient",
-        /// An application, by its keys or a token of its.
+        /// An application, by its keys or one of its tokens.
         Application = "application",
         /// The operator, on the command line.
         Operator = "operator",
@@ -21,10 +21,10 @@ named! {
     }
 }
 
-/// Something that happened.
+/// An entry of the log.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct AuditEntry {
-    /// Counts up.
+    /// The entry's number, which counts up.
     pub id: i64,
     /// Seconds since the Unix epoch.
     pub at: i64,
@@ -98,7 +98,7 @@ pub struct Audit<'a> {
 }
 
 impl Audit<'_> {
-    /// The newest entries, newest first, archived ones included: at most `limit`, of one consent where it is named.
+    /// The newest entries, newest first, including archived ones: at most `limit`. With a consent, only its own.
     pub fn newest(&self, consent: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, Error> {
         let found = self.store.read(|connection| {
             let sql = format!("SELECT {COLUMNS} FROM audit WHERE ?1 IS NULL OR consent = ?1 ORDER BY id DESC LIMIT ?2");

@@ -1,8 +1,8 @@
-//! The archive of the audit log: lines older than [`ARCHIVED_AFTER`] of consents that have ended move to one file per
-//! month, `audit/2026-11.ndjson` beside the store. Lines about applications, endpoints and keys stay in the store.
+//! The archive of the audit log: lines older than [`ARCHIVED_AFTER`] of ended consents move to one file per month,
+//! `audit/2026-11.ndjson` beside the store. Lines about applications, endpoints and keys stay in the store.
 //!
-//! Invariant: a line leaves the store in the transaction that begins after the line is durable in its file. After a
-//! crash in between it is in both, and told once.
+//! Invariant: a line is durable in its file before the transaction begins that removes it from the store. After a crash
+//! in between, both have the line, and readers see it once.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,15 +16,15 @@ use super::super::error::Error;
 use super::audit::{Audit, AuditEntry, COLUMNS};
 use crate::private;
 
-/// How old lines are, in seconds, before they move.
+/// The minimum age of lines that move, in seconds.
 pub const ARCHIVED_AFTER: i64 = 90 * 86_400;
 
 const FOLDER: &str = "audit";
-/// Lines that one transaction looks at, so that others need not wait long.
+/// The maximum number of lines in one transaction, so that other writers need not wait long.
 const AT_ONCE: u32 = 1_000;
 
-/// A line's consent that may still go on: it is in the flow, or the application may use or try one of its sources.
-/// Consents of the operator have no sources and never end.
+/// Matches lines whose consent may still be active: it is in the flow, or the application may use or retry one of its
+/// sources. The operator's consents have no sources and never end.
 const GOES_ON: &str = "EXISTS (SELECT 1 FROM consent WHERE consent.id = audit.consent AND (
         consent.state IN ('CREATED', 'AUTHORIZED') OR consent.state = 'EXCHANGED' AND (
             NOT EXISTS (SELECT 1 FROM patient_authorization WHERE consent = consent.id)
@@ -32,7 +32,7 @@ const GOES_ON: &str = "EXISTS (SELECT 1 FROM consent WHERE consent.id = audit.co
                        AND state IN ('CREATED', 'AUTHORIZING', 'AUTHORIZED', 'EXCHANGED', 'ERRORED')))))";
 
 impl Audit<'_> {
-    /// Moves the lines that are old enough. Returns how many.
+    /// Moves the old lines. Returns their number.
     pub(in crate::consent) fn archive(&self, now: i64) -> Result<usize, Error> {
         let before = now - ARCHIVED_AFTER;
         let folder = self.store.folder().join(FOLDER);
@@ -51,7 +51,7 @@ impl Audit<'_> {
         }
     }
 
-    /// The archived entries that belong among the newest `limit` beside `found`, which come from the store.
+    /// The archived entries that belong among the newest `limit` together with `found`, the entries of the store.
     pub(in crate::consent) fn with_archived(
         &self,
         mut found: Vec<AuditEntry>,
@@ -82,11 +82,11 @@ impl Audit<'_> {
 struct LookedAt {
     /// The lines of consents that have ended.
     ended: Vec<i64>,
-    /// The line after which to continue. `None` once a line is too young.
+    /// The line after which to continue. `None` when a line is too young.
     next: Option<i64>,
 }
 
-/// Looks at lines in their order, which is that of time but where a clock went back.
+/// Reads lines by their numbers. This is the order of time, unless a clock was set back.
 fn look(connection: &Connection, after: i64, before: i64) -> Result<LookedAt, Error> {
     let sql = format!(
         "SELECT id, at, consent IS NOT NULL AND NOT {GOES_ON} FROM audit WHERE id > ?1 ORDER BY id LIMIT {AT_ONCE}"
@@ -111,7 +111,7 @@ fn look(connection: &Connection, after: i64, before: i64) -> Result<LookedAt, Er
     Ok(looked_at)
 }
 
-/// Writes lines to the files of their months and takes them out of the store. Another process may have moved some in
+/// Writes lines to the files of their months and removes them from the store. Another process may have moved some in
 /// the meantime.
 fn move_lines(transaction: &Transaction<'_>, folder: &Path, ids: &[i64]) -> Result<usize, Error> {
     let mut months: BTreeMap<String, (i64, Vec<u8>)> = BTreeMap::new();
@@ -143,7 +143,8 @@ fn move_lines(transaction: &Transaction<'_>, folder: &Path, ids: &[i64]) -> Resu
     Ok(moved)
 }
 
-/// Adds lines to a month's file and waits until they are durable. Half a line that a crash left is closed first.
+/// Appends lines to a month's file and waits until they are durable. First it completes a partial line that a crash
+/// left.
 fn append(folder: &Path, month: &str, text: &[u8]) -> Result<(), Error> {
     let path = file_of(folder, month);
     let appended = || {
@@ -167,8 +168,8 @@ fn append(folder: &Path, month: &str, text: &[u8]) -> Result<(), Error> {
     })
 }
 
-/// The entries of a month's file, of one consent where it is named. A file that was taken away has none, and half a
-/// line that a crash left is in the store still.
+/// The entries of a month's file. With a consent, only its own. A missing file has none. The store still has a partial
+/// line that a crash left.
 fn entries(folder: &Path, month: &str, consent: Option<&str>) -> Result<Vec<AuditEntry>, Error> {
     let path = file_of(folder, month);
     let unreadable = |source| Error::Archive {
@@ -216,7 +217,7 @@ mod tests {
     /// 2026-01-15.
     const START: i64 = 1_768_435_200;
 
-    /// A store with one consent of the operator, and lines of it, of nobody, and of a consent that is gone.
+    /// A store with one consent of the operator, with lines of this consent, of no consent, and of a deleted consent.
     fn store(folder: &Path) -> (Store, String) {
         let store = Store::open(folder, Clock::at(START)).unwrap();
         let kept = store.consents().of_imported("local", Mode::Live, "p1").unwrap();
@@ -281,7 +282,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (store, _) = store(folder.path());
         let all = store.audit().newest(None, 1_000).unwrap();
-        // The remains of a crash: a line in the file that the store still has, and half of another.
+        // The remains of a crash: a line in the file that the store still has, and a part of another.
         let oldest = all.iter().rev().find(|entry| entry.action == "of.gone").unwrap();
         let whole = serde_json::to_string(oldest).unwrap();
         std::fs::create_dir(folder.path().join("audit")).unwrap();

@@ -1,6 +1,6 @@
 //! The first release: applications, their clients, the operator's consents, keys of access tokens.
 
-/// What every later step builds on.
+/// The schema on which all later steps build.
 pub(super) const BASE: &str = "
     CREATE TABLE setting (
         name TEXT PRIMARY KEY,

@@ -1,7 +1,7 @@
 //! Patients' consents: the flow, its sources, tokens, jobs, erasures and the audit log.
 
-/// Patients' consents, their purposes and their results. Times are seconds since the Unix epoch, secrets are SHA-256
-/// digests, and values that the service must send to a source are encrypted.
+/// Patients' consents, their purposes and their results. Times are seconds since the Unix epoch. Secrets are SHA-256
+/// digests. Values that the service must send to a source are encrypted.
 pub(super) const CONSENT_FLOW: &str = "
     ALTER TABLE application ADD COLUMN sync_frequency TEXT NOT NULL DEFAULT 'off'
         CHECK (sync_frequency IN ('off', 'daily', 'weekly', 'monthly'));

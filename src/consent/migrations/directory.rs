@@ -1,6 +1,6 @@
-//! The directory: what endpoints are like, and what patients see and search.
+//! The directory: the facts about endpoints, and what patients see and search.
 
-/// The addresses of sources that page outside of their FHIR base.
+/// The addresses of sources whose further pages are outside their FHIR base.
 pub(super) const ENDPOINT_PAGES: &str = "
     CREATE TABLE endpoint_page (
         endpoint TEXT NOT NULL REFERENCES endpoint (id) ON DELETE CASCADE,
@@ -78,8 +78,8 @@ pub(super) const PROFILES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// What the search of the directory goes by: the operator's rank, lately granted consents, and a count of changes, so
-/// that every process sees when its index is out of date.
+/// The data for the search of the directory: the operator's rank, recent grants, and a count of changes, so that every
+/// process notices an outdated index.
 pub(super) const DIRECTORY_SEARCH: &str = "
     ALTER TABLE organization_profile ADD COLUMN rank INTEGER CHECK (rank > 0);
     CREATE INDEX patient_authorization_by_grant ON patient_authorization (authorized_at, endpoint, consent)

@@ -1,6 +1,6 @@
 //! Erasures and their receipts.
 
-/// References that lead nowhere are counted for each source by itself, and an erasure has two steps.
+/// References without a target are counted for each source by itself, and an erasure has two steps.
 pub(super) const ERASURE_STEPS: &str = "
     DROP TABLE dangling_reference;
     CREATE TABLE dangling (

@@ -1,6 +1,6 @@
-//! What flows and grants were taught later.
+//! Later changes of flows and grants.
 
-/// Flows that nobody begins are counted, not kept.
+/// Flows that nobody begins are counted and not stored.
 pub(super) const UNBEGUN_FLOWS: &str = "
     -- When a browser first showed a page of the flow. Whether it did in sessions of earlier releases is not known.
     ALTER TABLE flow_session ADD COLUMN begun_at INTEGER;
@@ -27,7 +27,7 @@ pub(super) const USAGE_BY_GRANT: &str = "
           AND state IN ('AUTHORIZED', 'EXCHANGED', 'ERRORED');
 ";
 
-/// Refresh tokens of public clients, which may come back without naming their client.
+/// Refresh tokens of public clients, which may be sent again without the client's name.
 pub(super) const PUBLIC_REFRESH: &str = "
     -- The publishable key of a client that got the token without its secret key; NULL if it showed the secret, and for older tokens.
     ALTER TABLE refresh_token ADD COLUMN public_client TEXT REFERENCES client (id);

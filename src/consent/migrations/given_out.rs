@@ -1,4 +1,4 @@
-//! What is given out beside tokens: health cards, health links, access to the console.
+//! Other things that are issued besides tokens: health cards, health links, access to the console.
 
 /// Issued health cards, without their content.
 pub(super) const HEALTH_CARDS: &str = "

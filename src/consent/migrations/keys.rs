@@ -1,4 +1,4 @@
-//! Keys that sign.
+//! Signing keys.
 
 /// Signing keys are encrypted. `key_rows` encrypts clear ones after this step.
 pub(super) const SEALED_KEYS: &str = "

@@ -1,4 +1,4 @@
-//! The store's schema, as numbered steps that only ever grow. `PRAGMA user_version` says how many were taken.
+//! The store's schema, as numbered steps that only ever grow. `PRAGMA user_version` is the number of steps taken.
 //!
 //! Each file has the steps of one subject. The table below has their order.
 
@@ -17,7 +17,7 @@ pub(super) use run::migrate;
 #[cfg(test)]
 pub(super) use run::migrate_before_sealed_keys;
 
-/// One script per version; a released script never changes.
+/// One script per version. A released script never changes.
 const STEPS: &[&str] = &[
     base::BASE,
     consent_flow::CONSENT_FLOW,

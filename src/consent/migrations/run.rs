@@ -7,7 +7,7 @@ use super::STEPS;
 #[cfg(test)]
 use super::keys::SEALED_KEYS;
 
-/// Brings the store to the newest version, in one transaction that a second process waits for.
+/// Brings the store to the newest version in one transaction. A second process waits for it.
 pub(in crate::consent) fn migrate(connection: &mut Connection) -> Result<(), Error> {
     let known = STEPS.len() as i64;
     let found = version(connection)?;
@@ -27,7 +27,7 @@ pub(in crate::consent) fn migrate(connection: &mut Connection) -> Result<(), Err
     Ok(())
 }
 
-/// Takes the steps of an earlier release only, whose signing keys lay in the clear.
+/// Takes only the steps of an earlier release, whose signing keys were unencrypted.
 #[cfg(test)]
 pub(in crate::consent) fn migrate_before_sealed_keys(connection: &Connection) {
     migrate_before(connection, SEALED_KEYS);

@@ -1,6 +1,6 @@
 //! The results of sync jobs.
 
-/// References that lead nowhere, from sync to sync.
+/// References without a target, from sync to sync.
 pub(super) const DANGLING: &str = "
     CREATE TABLE dangling_reference (
         consent TEXT NOT NULL REFERENCES consent (id) ON DELETE CASCADE,

@@ -1,5 +1,5 @@
 //! Dangling references of an authorization's records: for each missing target, by a hash, the number of consecutive
-//! syncs that met it. Normalization marks references whose target was missing in three.
+//! syncs that saw it. Normalization marks references whose target was missing in three.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use super::super::store::Store;
 
 /// The maximum number of hashes for one authorization. The most frequent ones stay.
 const MAX_KEPT: usize = 1_000_000;
-/// A hash and a count.
+/// The size of a hash and a count.
 const BYTES: usize = 9;
 
-/// References of an authorization's records that lead nowhere.
+/// References of an authorization's records without a target.
 #[derive(Clone, Copy, Debug)]
 pub struct Dangling<'a> {
     pub(in crate::consent) store: &'a Store,
@@ -64,7 +64,7 @@ fn read(counts: &[u8]) -> BTreeMap<u64, u32> {
     entries.collect()
 }
 
-/// In order of hashes. The most frequent ones stay, so that a count can reach its end.
+/// In the order of hashes. The most frequent ones stay, so that a count can reach its maximum.
 fn written(dangling: &BTreeMap<u64, u32>, max_bytes: usize) -> Vec<u8> {
     let mut kept: Vec<(u64, u32)> = dangling.iter().map(|(hash, count)| (*hash, *count)).collect();
     if kept.len() > max_bytes {

@@ -1,4 +1,4 @@
-//! What earlier jobs brought, for later jobs and for the operator.
+//! The results of earlier jobs, for later jobs and for the operator.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -12,7 +12,7 @@ use crate::normalize::Counts;
 /// Facts from earlier syncs of an authorization that a later one uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastSync {
-    /// When the newest completed one was begun.
+    /// When the newest completed job was begun.
     pub started_at: i64,
     /// Types with missing records.
     pub missing: Vec<String>,
@@ -27,7 +27,7 @@ pub struct ListedJob {
     pub job: Job,
     /// The consent of its authorization.
     pub consent: String,
-    /// The endpoint that it asks.
+    /// The endpoint that it queries.
     pub endpoint: String,
     /// The result.
     pub report: JobReport,
@@ -35,7 +35,7 @@ pub struct ListedJob {
 
 impl Jobs<'_> {
     /// Whether a sync stored the source's own Patient, for this authorization or for another one of the same consent,
-    /// person and endpoint: their rows are the same. Assumed for syncs of earlier releases.
+    /// person and endpoint, because their rows are the same. Assumed for syncs of earlier releases.
     pub fn had_patient(&self, authorization: &str) -> Result<bool, Error> {
         let sql = "SELECT EXISTS (
                        SELECT 1 FROM patient_authorization AS this
@@ -75,7 +75,7 @@ impl Jobs<'_> {
         })
     }
 
-    /// The newest jobs, newest first: at most `limit`, of one consent where it is named.
+    /// The newest jobs, newest first: at most `limit`. With a consent, only its own.
     pub fn list(&self, consent: Option<&str>, limit: u32) -> Result<Vec<ListedJob>, Error> {
         self.store.read(|connection| {
             let condition =
@@ -86,7 +86,7 @@ impl Jobs<'_> {
         })
     }
 
-    /// The jobs whose id begins with this text, at most `limit`.
+    /// At most `limit` jobs whose id has this beginning.
     pub fn beginning(&self, beginning: &str, limit: u32) -> Result<Vec<ListedJob>, Error> {
         self.store.read(|connection| {
             let condition = "WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id = ?1 DESC, rowid DESC LIMIT ?2";

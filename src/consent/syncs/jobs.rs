@@ -15,7 +15,7 @@ use super::super::store::Store;
 use super::dangling::keep_dangling;
 use super::report::{JobReport, keep_report};
 
-/// Letters of a reason that are kept.
+/// The maximum number of characters kept of a reason.
 const LONGEST: usize = 500;
 /// The maximum number of audit lines about one job's missing records of one type.
 const NOTED: usize = 4;
@@ -25,35 +25,35 @@ const NOTED: usize = 4;
 pub struct BegunJob {
     /// The job.
     pub job: Job,
-    /// The patient whose records it fetches.
+    /// The authorization whose records it fetches.
     pub authorization: Authorization,
-    /// The consent of that.
+    /// The consent of the authorization.
     pub consent: Consent,
 }
 
-/// Why a job cannot be done.
+/// Why a job failed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JobFailure<'a> {
-    /// In words that tell neither secrets nor contents.
+    /// The reason, without secrets or record contents.
     pub why: &'a str,
-    /// Whether access to the source has ended. If not, the application may ask for first records once more.
+    /// Whether access to the source has ended. If not, the application may request the first records again.
     pub access_ended: bool,
-    /// The issues of the source's OperationOutcome, as a JSON array. They are kept sealed, for the application alone.
+    /// The issues of the source's OperationOutcome, as a JSON array. They are stored sealed, for the application alone.
     pub outcome: Option<&'a str>,
-    /// The missing records, if it came that far.
+    /// The missing records, if the job got that far.
     pub report: Option<&'a JobReport>,
 }
 
-/// How a job was done.
+/// The result of a completed job.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JobSuccess<'a> {
-    /// For the audit log, in words that tell neither secrets nor contents.
+    /// A text for the audit log, without secrets or record contents.
     pub detail: &'a str,
     /// The counts of normalization's rules. Empty if nothing changed.
     pub normalized: &'a str,
     /// Missing targets of references, and in how many consecutive syncs each was missing.
     pub dangling: Option<&'a BTreeMap<u64, u32>>,
-    /// The records that it stored, and those that it could not get.
+    /// The stored records, and those that it could not get.
     pub report: Option<&'a JobReport>,
 }
 
@@ -82,7 +82,7 @@ impl<'a> From<&'a str> for JobFailure<'a> {
 pub struct Due {
     /// The job.
     pub job: String,
-    /// The endpoint that it asks.
+    /// The endpoint that it queries.
     pub endpoint: String,
 }
 
@@ -93,7 +93,7 @@ pub struct Jobs<'a> {
 }
 
 impl Jobs<'_> {
-    /// Makes a sync job for an authorization and wakes the worker; `cause` is `exchange`, `refresh` or `schedule`.
+    /// Makes a sync job for an authorization and notifies the worker. `cause` is `exchange`, `refresh` or `schedule`.
     pub fn create(&self, authorization: &str, cause: &str) -> Result<String, Error> {
         let now = self.store.clock().now();
         let id = self
@@ -111,7 +111,7 @@ impl Jobs<'_> {
         })
     }
 
-    /// Puts jobs that an ended worker left behind back into the queue, and returns how many.
+    /// Puts the jobs of an ended worker back into the queue. Returns their number.
     pub fn take_up(&self) -> Result<usize, Error> {
         let now = self.store.clock().now();
         let jobs = self.store.write(|transaction| {
@@ -126,8 +126,8 @@ impl Jobs<'_> {
     }
 
     /// Puts new jobs into the queue and returns those that may start, oldest first. An authorization has one job at a
-    /// time: a second one waits for the first. At most `each` jobs ask one endpoint, so that a slow or hostile endpoint
-    /// leaves room for others.
+    /// time: a second one waits for the first. At most `each` jobs query one endpoint, so that a slow or hostile
+    /// endpoint leaves room for others.
     pub fn due(&self, max_jobs: usize, each: usize) -> Result<Vec<Due>, Error> {
         let now = self.store.clock().now();
         let any = self.store.read(|connection| {
@@ -172,7 +172,7 @@ impl Jobs<'_> {
         })
     }
 
-    /// Starts a job. `None` if it may not start: somebody else started or stopped it, or another job is fetching the
+    /// Starts a job. `None` if it may not start: another worker started or stopped it, or another job is fetching the
     /// authorization's records.
     pub fn begin(&self, id: &str) -> Result<Option<BegunJob>, Error> {
         let now = self.store.clock().now();
@@ -187,7 +187,7 @@ impl Jobs<'_> {
                 set_failure(transaction, id, "the authorization has ended")?;
                 return Ok(None);
             }
-            // It may have been due together with another one of the same authorization.
+            // Another job of the same authorization may have been due at the same time.
             let sql = "SELECT EXISTS (SELECT 1 FROM sync_job WHERE authorization = ?1 AND state = 'ACTIVE')";
             if transaction.query_row(sql, [&job.authorization], |row| row.get(0))? {
                 return Ok(None);
@@ -203,7 +203,7 @@ impl Jobs<'_> {
         })
     }
 
-    /// Whether a job that was begun still is to be done.
+    /// Whether a started job must still be done.
     pub fn stands(&self, id: &str) -> Result<bool, Error> {
         self.store.read(|connection| {
             let sql = "SELECT EXISTS (SELECT 1 FROM sync_job AS job
@@ -221,8 +221,8 @@ impl Jobs<'_> {
             .read(|connection| Ok(find(connection, id)?.is_none_or(|job| job.state == JobState::Failed)))
     }
 
-    /// Ends a job whose records are all stored, and keeps with it what was missing. An endpoint with the status
-    /// AVAILABLE becomes USER_VALIDATED. Access by a verified identity is given up. `false` if the job was stopped in
+    /// Ends a job whose records are all stored, and stores the list of missing records. An endpoint with the status
+    /// AVAILABLE becomes USER_VALIDATED. Access by a verified identity is deleted. `false` if the job was stopped in
     /// the meantime.
     pub fn complete<'a>(&self, id: &str, success: impl Into<JobSuccess<'a>>) -> Result<bool, Error> {
         let success: JobSuccess<'_> = success.into();
@@ -252,7 +252,7 @@ impl Jobs<'_> {
         })
     }
 
-    /// Puts a job back into the queue until `not_before`, for a failure that may pass.
+    /// Puts a job back into the queue until `not_before`, after a temporary failure.
     pub fn put_back(&self, id: &str, not_before: i64, why: &str) -> Result<bool, Error> {
         self.end(id, |transaction, now, job| {
             job.step(transaction, now, JobEvent::Returned)?;
@@ -263,8 +263,8 @@ impl Jobs<'_> {
         })
     }
 
-    /// Ends a job that cannot be done. If it was an authorization's first job, the authorization becomes ERRORED, and
-    /// the source's message is kept.
+    /// Ends a job that cannot succeed. If it was an authorization's first job, the authorization becomes ERRORED, and
+    /// the source's message is stored.
     pub fn fail<'a>(&self, id: &str, failure: impl Into<JobFailure<'a>>) -> Result<bool, Error> {
         let failure: JobFailure<'_> = failure.into();
         let sealed = failure
@@ -327,8 +327,8 @@ impl Jobs<'_> {
         opened.collect()
     }
 
-    /// Makes the jobs that applications' sync frequencies ask for: of authorizations of MULTIPLE usage, whose last job
-    /// began a period ago. Returns how many.
+    /// Makes the jobs that applications' sync frequencies require: for authorizations of MULTIPLE usage whose last job
+    /// began at least one period ago. Returns their number.
     pub fn schedule(&self) -> Result<usize, Error> {
         let now = self.store.clock().now();
         let sql = "SELECT auth.id FROM patient_authorization AS auth

@@ -1,4 +1,4 @@
-//! Something that a sync job could not have, and why.
+//! Records that a sync job could not get, and the reason.
 
 use rusqlite::Connection;
 
@@ -8,40 +8,40 @@ use super::super::states::named;
 named! {
     /// Why records are missing.
     MissingReason {
-        /// The source does not serve the type, or not in a way that the service can ask for.
+        /// The source does not serve the type, or not in a way that the service can request.
         NotServed = "not-served",
         /// The source forbids it.
         Forbidden = "forbidden",
-        /// The source failed, or gave something else than records.
+        /// The source failed, or returned something other than records.
         Failed = "failed",
         /// Records refer to it, and the source does not have it.
         NotFound = "not-found",
-        /// The source takes narrower questions only, and they do not reach all records.
+        /// The source accepts only narrower queries, and these do not reach all records.
         NotAsked = "not-asked",
-        /// It came, and the service did not take it.
+        /// The source returned it, and the service refused it.
         NotTaken = "not-taken",
     }
 }
 
-/// Something that a job could not have.
+/// Records that a job could not get.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// The resource type.
     pub ty: String,
-    /// The part of the type, as `category=laboratory`; all of it without.
+    /// The part of the type, such as `category=laboratory`. `None` for the whole type.
     pub part: Option<String>,
     /// Why.
     pub reason: MissingReason,
     /// HTTP's status, if the source answered.
     pub status: Option<u16>,
-    /// How many records, if that is known.
+    /// The number of records, if known.
     pub records: Option<u64>,
     /// The reason in words.
     pub detail: String,
 }
 
 impl Missing {
-    /// In one line: the type, its part and the reason.
+    /// One line: the type, its part and the reason.
     pub fn line(&self) -> String {
         match &self.part {
             Some(part) => format!("{} ({part}) {}", self.ty, self.detail),

@@ -1,4 +1,4 @@
-//! Sync jobs, their results, and what was missing.
+//! Sync jobs, their results, and missing records.
 
 pub(super) mod dangling;
 pub(super) mod history;

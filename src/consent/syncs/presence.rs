@@ -1,20 +1,20 @@
-//! Whether a consent's records can be read, as it is cached.
+//! Whether a consent's records can be read, in the form of the cache.
 
 use std::sync::Arc;
 
 /// Whether a consent's records can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// They can.
+    /// The records can be read.
     Ready,
-    /// A source's first records are on their way.
+    /// A source's first records are being fetched.
     Syncing {
-        /// When the source is asked next, if it wants to be left alone until then.
+        /// When the source is queried next, if it requested a pause.
         again_at: Option<i64>,
     },
-    /// No source gave any, and none is being asked.
+    /// No source returned any, and none is being queried.
     Nothing,
-    /// The records of every source are over. The patient has to authorize again.
+    /// The records of every source have expired. The patient must authorize again.
     Expired,
     /// The patient had all records erased.
     Expunged,
@@ -27,6 +27,6 @@ pub struct Presence {
     pub readiness: Readiness,
     /// The Patients whose records are stored or expected, the primary one first.
     pub patients: Arc<[String]>,
-    /// Until when this holds, if nothing about jobs changes.
+    /// How long this holds if no job changes.
     pub(super) until: i64,
 }

@@ -10,9 +10,9 @@ use super::super::with_sources::{ConsentWithSources, Source};
 use super::presence::{Presence, Readiness};
 
 impl Consents<'_> {
-    /// The readiness of a consent's records. Those of the operator's consents are always ready.
+    /// The readiness of a consent's records. For the operator's consents they are always ready.
     pub fn presence(&self, consent: &str) -> Result<Presence, Error> {
-        // Read first, so that a change during the answer makes the next request ask again.
+        // Read this first. A change during the answer then makes the next request read again.
         let (moment, now) = (self.store.jobs_moment(), self.store.clock().now());
         if let Some((known, presence)) = self.store.known_presence().get(consent)
             && known == moment
@@ -42,7 +42,7 @@ impl ConsentWithSources {
         }
         let first: Vec<&Source> = self.sources.iter().filter(|source| source.is_first(now)).collect();
         if !first.is_empty() {
-            // While one source is being asked, a short retry pays off, whatever the others need.
+            // While a job is fetching from one source, a short retry pays, whatever the other sources need.
             let again = first.iter().map(|source| source.put_off_until(now));
             let again_at = again.min().flatten();
             return Readiness::Syncing { again_at };
@@ -80,7 +80,7 @@ impl ConsentWithSources {
 }
 
 impl Source {
-    /// Whether its first records are on their way.
+    /// Whether its first records are being fetched.
     fn is_first(&self, now: i64) -> bool {
         let open = self.sync.is_some_and(JobState::is_open);
         self.authorization.is_active(now) && self.synced_at.is_none() && open

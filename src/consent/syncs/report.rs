@@ -1,4 +1,4 @@
-//! The results of sync jobs by type: what was stored and what was missing. Kept with the job, for the operator and the
+//! The results of sync jobs by type: stored and missing records. Stored with the job, for the operator and the
 //! application.
 //!
 //! Invariant: no result contains record contents, tokens, paths or queries. A reason names types, categories, hosts and
@@ -12,10 +12,10 @@ use super::super::error::Error;
 use super::missing::Missing;
 use crate::normalize::Counts;
 
-/// Entries of one type that are kept of a job.
+/// The maximum number of entries of one type kept of a job.
 const OF_TYPE: usize = 12;
 
-/// Letters of a detail that are kept.
+/// The maximum number of characters kept of a detail.
 const LONGEST: usize = 300;
 
 /// The result of a job.
@@ -23,7 +23,7 @@ const LONGEST: usize = 300;
 pub struct JobReport {
     /// The missing records.
     pub missing: Vec<Missing>,
-    /// Records that it brought by type, whether they were new or not.
+    /// Records that it fetched, by type, new or not.
     pub counts: Vec<(String, u64)>,
     /// The counts of normalization, by rule.
     pub rules: Vec<(String, Counts)>,
@@ -36,16 +36,16 @@ pub struct JobReport {
 pub struct AttachmentCounts {
     /// Fetched by this job.
     pub fetched: u64,
-    /// Not fetched again, because the record's description of them has not changed.
+    /// Not fetched again, because their description in the record is unchanged.
     pub kept: u64,
-    /// Left at the source: too large, or too many.
+    /// Not fetched, because they are too large or too many.
     pub at_source: u64,
     /// Not to be had.
     pub missing: u64,
 }
 
 impl AttachmentCounts {
-    /// The counts in words. `None` without attachments.
+    /// The counts as a text. `None` without attachments.
     pub fn told(self) -> Option<String> {
         let counts = [
             (self.fetched, "fetched"),
@@ -64,7 +64,7 @@ impl AttachmentCounts {
 
 impl JobReport {
     /// The missing records in at most this many entries per type. The last entry counts the rest. So many entries of
-    /// one type do not push out another type.
+    /// one type do not displace another type.
     pub(in crate::consent) fn shortened(&self, of_type: usize) -> Vec<Missing> {
         let mut by_type: Vec<(&str, Vec<&Missing>)> = Vec::new();
         for one in &self.missing {
@@ -87,7 +87,7 @@ impl JobReport {
     }
 }
 
-/// One entry in the place of several of a type.
+/// One entry in place of several of a type.
 fn counted(rest: &[&Missing]) -> Option<Missing> {
     let first = rest.first()?;
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn late_types_are_kept_however_much_is_missing_of_early_ones() {
-        // 200 entries were kept in the order of types: after 300 entries of Observation, the missing Procedures were
+        // 200 entries were kept in the order of types. After 300 entries of Observation, the missing Procedures were
         // not listed.
         let mut missing: Vec<Missing> = (0..300)
             .map(|number| part("Observation", number, MissingReason::NotServed))

@@ -1,5 +1,5 @@
-//! The Patient compartment: which search parameters put a resource into it. Whether a given resource is in it, the
-//! rooms above decide by evaluating these parameters.
+//! The Patient compartment: the search parameters that put a resource into it. The rooms above evaluate these
+//! parameters to decide whether a resource is in it.
 
 use std::sync::OnceLock;
 
@@ -7,8 +7,8 @@ use super::super::facts::{TypeId, facts};
 
 static PATIENT: &str = include_str!("../../../schemas/patient-compartment.tsv");
 
-/// The codes of the search parameters of `ty` that refer to the Patient whose compartment a resource is in. Empty for a
-/// type that is never in it. A Patient is also in its own compartment.
+/// The codes of the search parameters of `ty` that refer to the Patient in whose compartment a resource is. Empty for a
+/// type that is in no compartment. A Patient is also in its own compartment.
 pub fn patient_params(ty: TypeId) -> &'static [&'static str] {
     static PARAMS: OnceLock<Vec<Vec<&'static str>>> = OnceLock::new();
     &PARAMS.get_or_init(read)[ty.index()]

@@ -1,4 +1,4 @@
-//! Search parameters, and the Patient compartment that some of them make.
+//! Search parameters, and the Patient compartment that some of them define.
 
 pub mod compartment;
 mod definition;

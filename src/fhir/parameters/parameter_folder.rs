@@ -1,5 +1,5 @@
-//! Reads SearchParameter resources from a folder of JSON files, and refuses those that could not be searched by, naming
-//! the file and the reason.
+//! Reads SearchParameter resources from a folder of JSON files. Refuses unusable ones, and names the file and the
+//! reason.
 
 use std::borrow::Cow;
 use std::io;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::super::facts::{Kind, TypeId, facts};
 use super::definition::{Comparator, Component, Modifier, SearchParameter, SearchType, Usage};
 
-/// Why a folder's search parameters are not taken.
+/// Why a folder's search parameters are refused.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchParameterError {
     /// The folder or a file in it cannot be read.
@@ -20,7 +20,7 @@ pub enum SearchParameterError {
     Unreadable {
         /// The folder or file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A file is not JSON, or a resource does not have the shape of a SearchParameter.
@@ -28,7 +28,7 @@ pub enum SearchParameterError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with line and column.
+        /// The fault, with line and column.
         source: serde_json::Error,
     },
     /// A file is JSON but no FHIR resource.
@@ -37,17 +37,17 @@ pub enum SearchParameterError {
         /// The file.
         path: PathBuf,
     },
-    /// A SearchParameter cannot be searched by.
+    /// A SearchParameter is unusable for searches.
     #[error("{}: SearchParameter {url}: {reason}", path.display())]
     Unusable {
         /// The file.
         path: PathBuf,
         /// The parameter.
         url: String,
-        /// What is wrong with it.
+        /// The fault.
         reason: Unusable,
     },
-    /// Nothing in the folder adds a parameter.
+    /// No file of the folder adds a parameter.
     #[error("{}: holds no SearchParameter", path.display())]
     Empty {
         /// The folder.
@@ -69,7 +69,7 @@ pub enum Unusable {
     Component(String),
 }
 
-/// A parameter and the file it is from.
+/// A parameter and its file.
 pub(in crate::fhir) struct Added {
     pub(in crate::fhir) parameter: Arc<SearchParameter>,
     path: PathBuf,
@@ -85,7 +85,7 @@ impl Added {
     }
 }
 
-/// The parameters of all JSON files in `folder`, in the order of the files' names. Where a URL recurs, the last one
+/// The parameters of all JSON files in `folder`, in the order of the files' names. If a URL repeats, the last one
 /// counts.
 pub(in crate::fhir) fn read(folder: &Path) -> Result<Vec<Added>, SearchParameterError> {
     let unreadable = |source| SearchParameterError::Unreadable {
@@ -118,7 +118,7 @@ pub(in crate::fhir) fn read(folder: &Path) -> Result<Vec<Added>, SearchParameter
     Ok(added)
 }
 
-/// Whether a file should hold a resource. A package's own description (`package.json`) and hidden files (`.index.json`)
+/// Whether a file should have a resource. A package's own description (`package.json`) and hidden files (`.index.json`)
 /// do not.
 fn is_resource_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -176,7 +176,7 @@ fn bundle(mut json: Value) -> Vec<Value> {
         .collect()
 }
 
-/// A SearchParameter as it is written.
+/// A SearchParameter as written.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Raw {
@@ -228,7 +228,7 @@ impl Raw {
             return Err(Unusable::Lacks("component"));
         }
         let mut targets = many("target", self.target, resource)?;
-        // `Resource` as a target says no more than no target.
+        // `Resource` as a target means the same as no target.
         if targets.iter().any(|target| facts().get(*target).is_abstract) {
             targets.clear();
         }
@@ -258,7 +258,7 @@ impl Raw {
 impl RawComponent {
     fn resolve(self) -> Result<Component, Unusable> {
         let definition = present("component.definition", self.definition)?;
-        // A canonical may name a version, which is not part of the URL that it is known by.
+        // A canonical may name a version. The version is not part of the URL that identifies it.
         let url = definition.split('|').next().unwrap_or_default().to_owned();
         Ok(Component {
             definition: url.into(),
@@ -369,10 +369,10 @@ mod tests {
                 .get(facts().lookup(ty).unwrap(), code)
                 .map(|found| found.url.to_string())
         };
-        // Same URL: the built-in one is gone, for its other bases too.
+        // The same URL: the built-in one is removed, for its other bases too.
         assert_eq!(get("Patient", "birthdate").unwrap(), BIRTHDATE);
         assert_eq!(get("Person", "birthdate"), None);
-        // Same code: only for the type that the added one names.
+        // The same code: only for the type that the added one names.
         assert_eq!(get("Patient", "name").unwrap(), "urn:name");
         assert_eq!(
             get("RelatedPerson", "name").unwrap(),
@@ -383,7 +383,7 @@ mod tests {
             get("Person", "_id").unwrap(),
             "http://hl7.org/fhir/SearchParameter/Resource-id"
         );
-        // The nearer definition goes first, wherever it is from.
+        // The nearer definition comes first, wherever it is from.
         assert_eq!(
             get("Patient", "family").unwrap(),
             "http://hl7.org/fhir/SearchParameter/individual-family"

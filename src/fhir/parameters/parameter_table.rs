@@ -8,7 +8,7 @@ use super::super::facts::{TypeId, facts};
 use super::definition::{Comparator, Component, Modifier, SearchParameter, SearchType, Usage};
 
 static TABLE: &str = include_str!("../../../schemas/search-parameters.tsv");
-/// What the table leaves out at the head of each URL.
+/// The beginning of each URL, which the table leaves out.
 const URLS: &str = "http://hl7.org/fhir/SearchParameter/";
 
 pub(in crate::fhir) fn read() -> Vec<Arc<SearchParameter>> {

@@ -1,8 +1,8 @@
-//! The search parameters: HL7's 1,375 and those of a folder of SearchParameter resources, and which of them a code
+//! The search parameters: HL7's 1,375 and those of a folder of SearchParameter resources. Decides which of them a code
 //! means for a resource type.
 //!
-//! A parameter defined for a type comes before one inherited from `DomainResource` or `Resource`. Among those of one
-//! type the last added comes first. This file does not parse expressions or compare values.
+//! A parameter defined for a type precedes one inherited from `DomainResource` or `Resource`. Among those of one type
+//! the last added comes first. This file does not parse expressions or compare values.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -19,7 +19,7 @@ use super::parameter_table;
 /// The search parameters of a running engine. Cheap to share; never changed once made.
 #[derive(Clone, Debug)]
 pub struct SearchParameters {
-    /// All, in the order they were added; one per URL.
+    /// All parameters, in the order in which they were added. One per URL.
     all: Vec<Arc<SearchParameter>>,
     urls: FxHashMap<Cow<'static, str>, usize>,
     /// By [`TypeId::index`], sorted by code, one per code.
@@ -41,7 +41,7 @@ impl SearchParameters {
         self.with(parameter_folder::read(folder)?)
     }
 
-    /// The parameter that `code` means for resources of type `ty`, inherited ones included.
+    /// The parameter of `code` for resources of type `ty`, including inherited ones.
     pub fn get(&self, ty: TypeId, code: &str) -> Option<&Arc<SearchParameter>> {
         let of_type = &self.types[ty.index()];
         of_type
@@ -50,17 +50,17 @@ impl SearchParameters {
             .map(|at| &of_type[at])
     }
 
-    /// The parameter of this URL, whether or not another has taken its code.
+    /// The parameter with this URL, even if another one has its code.
     pub fn by_url(&self, url: &str) -> Option<&Arc<SearchParameter>> {
         self.urls.get(url).map(|at| &self.all[*at])
     }
 
-    /// The parameters of resources of type `ty`, inherited ones included, sorted by code.
+    /// The parameters of resources of type `ty`, including inherited ones, sorted by code.
     pub fn of(&self, ty: TypeId) -> impl ExactSizeIterator<Item = &Arc<SearchParameter>> {
         self.types[ty.index()].iter()
     }
 
-    /// All parameters, including those whose code another has taken.
+    /// All parameters, including those whose code another one has.
     pub fn all(&self) -> impl ExactSizeIterator<Item = &Arc<SearchParameter>> {
         self.all.iter()
     }

@@ -14,7 +14,7 @@ use super::type_table;
 pub struct Child<'a> {
     /// The element.
     pub element: &'a Element,
-    /// Its type here: for a choice the one the property name ends in.
+    /// The type here. For a choice, the type in the property's suffix.
     pub ty: TypeId,
 }
 
@@ -71,7 +71,7 @@ impl Facts {
         })
     }
 
-    /// The element whose FHIRPath name is `name` (`value` for `value[x]`).
+    /// The element with the FHIRPath name `name` (`value` for `value[x]`).
     pub fn element(&self, ty: TypeId, name: &str) -> Option<&Element> {
         self.get(ty).elements.iter().find(|element| element.name == name)
     }
@@ -96,7 +96,7 @@ impl Facts {
         (index < self.len()).then(|| TypeId::new(index))
     }
 
-    /// How many types there are: one more than the greatest [`TypeId::index`].
+    /// The number of types: one more than the greatest [`TypeId::index`].
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.types.len()
@@ -148,8 +148,8 @@ mod tests {
             Some("http://hl7.org/fhir/observation-status")
         );
         assert_eq!(system("Attachment", "contentType"), Some("urn:ietf:bcp:13"));
-        // These have no system: the binding is only preferred, the element is no code, or its value set draws on
-        // several systems.
+        // These have no system: the binding is only preferred, the element is no code, or its value set uses several
+        // systems.
         assert_eq!(system("Patient", "language"), None);
         assert_eq!(system("Patient", "maritalStatus"), None);
         assert_eq!(system("Timing.repeat", "when"), None);

@@ -1,11 +1,11 @@
-//! A table of short names that never changes, such as the properties of a type. Rules look at every property of every
-//! record, several times, so a lookup costs a few machine instructions: four bytes of a name tell its place, and it is
-//! compared eight bytes at a time.
+//! A constant table of short names, such as the properties of a type. Rules look up every property of every record
+//! several times, so a lookup must cost few machine instructions. Four bytes of a name determine its slot, and names
+//! are compared eight bytes at a time.
 
 /// Values by name.
 #[derive(Debug)]
 pub(crate) struct NameTable<V> {
-    /// Twice as many as names at least, a power of two.
+    /// At least twice as many as names, a power of two.
     slots: Vec<Option<(&'static str, V)>>,
 }
 
@@ -16,7 +16,7 @@ impl<V> Default for NameTable<V> {
 }
 
 impl<V> FromIterator<(&'static str, V)> for NameTable<V> {
-    /// Of several values with one name the last counts.
+    /// If several values have the same name, the last one counts.
     fn from_iter<I: IntoIterator<Item = (&'static str, V)>>(names: I) -> NameTable<V> {
         let names: Vec<(&'static str, V)> = names.into_iter().collect();
         let mut table = NameTable::default();
@@ -36,7 +36,7 @@ impl<V> FromIterator<(&'static str, V)> for NameTable<V> {
 }
 
 impl<V> NameTable<V> {
-    /// The value with a name.
+    /// The value of a name.
     #[inline]
     pub(crate) fn get(&self, name: &str) -> Option<&V> {
         if self.slots.is_empty() {
@@ -57,7 +57,7 @@ impl<V> NameTable<V> {
         self.slots.iter().flatten().map(|(name, value)| (*name, value))
     }
 
-    /// Where a name is looked for first.
+    /// The first slot to try for a name.
     #[inline]
     fn first(&self, name: &str) -> usize {
         let bytes = name.as_bytes();
@@ -72,7 +72,7 @@ impl<V> NameTable<V> {
     }
 }
 
-/// Whether two names are the same, without a call for the short ones.
+/// Whether two names are equal. Short names need no call.
 #[inline]
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {

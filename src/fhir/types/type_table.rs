@@ -1,5 +1,5 @@
 //! Reads `schemas/types.tsv` into [`TypeDef`]s: resolves names to [`TypeId`]s, adds inherited elements, and indexes the
-//! JSON properties of each type. It decides nothing about R4; what the table says is taken as it is.
+//! JSON properties of each type. It decides nothing about R4 and follows the table.
 //!
 //! The table is part of the program, so a fault in it is a fault of the build: reading it panics, and a test reads it.
 
@@ -10,7 +10,7 @@ use super::type_def::{Element, Kind, Primitive, TypeDef, TypeId};
 
 static TABLE: &str = include_str!("../../../schemas/types.tsv");
 
-/// Where a JSON property leads: the element's place in its type, and the type it has under this name.
+/// The target of a JSON property: the element's index in its type, and the type that it has under this name.
 pub(in crate::fhir) type Properties = NameTable<(u16, TypeId)>;
 
 /// The table, read.
@@ -20,7 +20,7 @@ pub(in crate::fhir) struct Types {
     pub(in crate::fhir) properties: Vec<Properties>,
 }
 
-/// One type as in the table, before names are resolved.
+/// One type of the table, before names are resolved.
 struct RawType {
     name: &'static str,
     kind: &'static str,
@@ -93,7 +93,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The elements of a type: its parent's, replaced in place where it defines them again, then its own.
+    /// The elements of a type: its parent's, replaced in place if it defines them again, then its own.
     fn elements(&mut self, at: usize) -> &[Element] {
         if self.done[at].is_none() {
             let raw = &self.raw[at];
@@ -108,7 +108,7 @@ impl Reader<'_> {
                     None => elements.push(element),
                 }
             }
-            // An element of no types is one that the type prohibits (`xhtml.extension`).
+            // An element without types is prohibited in this type (`xhtml.extension`).
             elements.retain(|element| !element.types.is_empty());
             for (at, element) in elements.iter_mut().enumerate() {
                 element.ordinal = at as u16 + 1;
@@ -197,8 +197,8 @@ fn primitive(name: &str) -> Primitive {
     }
 }
 
-/// The JSON names of choice elements (`valueQuantity`), which no table holds. They live as long as the program, each
-/// once.
+/// The JSON names of choice elements (`valueQuantity`), which no table has. They live as long as the program, without
+/// duplicates.
 #[derive(Default)]
 struct Choices(FxHashMap<(&'static str, TypeId), &'static str>);
 

@@ -1,14 +1,14 @@
 //! Decimals as written: exact, with the precision of their digits.
 //!
-//! A decimal is stored as its text. If it is exactly a decimal(38,18), [`Decimal::scaled`] is that number; otherwise
+//! A decimal is stored as its text. If it is exactly a decimal(38,18), [`Decimal::scaled`] is that number. Otherwise
 //! the text still compares exactly. A search value without a comparator means the [`Range`] of values that would be
-//! written like it (R4, section 3.1.1.5.3). The rooms above do arithmetic.
+//! written in the same way (R4, section 3.1.1.5.3). The rooms above do arithmetic.
 
 use std::cmp::Ordering;
 
 use super::super::storage::NUMBER_SCALE;
 
-/// A decimal, taken apart: `±(whole ++ fraction) * 10^(exponent - len(fraction))`.
+/// A parsed decimal: `±(whole ++ fraction) * 10^(exponent - len(fraction))`.
 #[derive(Clone, Copy, Debug)]
 pub struct Decimal<'a> {
     negative: bool,
@@ -29,13 +29,13 @@ pub enum DecimalError {
     Exponent,
 }
 
-/// How many digits an exponent may have, leading zeros not counted.
+/// The maximum number of digits of an exponent, without leading zeros.
 pub const LONGEST_EXPONENT: usize = 9;
 /// The lowest scaled number beyond decimal(38,18).
 const BEYOND: i128 = 10i128.pow(38);
 
 impl<'a> Decimal<'a> {
-    /// Takes a JSON number apart.
+    /// Parses a JSON number.
     pub fn parse(text: &'a str) -> Result<Decimal<'a>, DecimalError> {
         let (negative, rest) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -67,7 +67,7 @@ impl<'a> Decimal<'a> {
         })
     }
 
-    /// The value times 10^18, where that is a whole number of at most 38 digits.
+    /// The value times 10^18, if that is an integer of at most 38 digits.
     pub fn scaled(&self) -> Option<i128> {
         let (digits, last) = self.significant();
         let shift = last + i64::from(NUMBER_SCALE);
@@ -85,9 +85,9 @@ impl<'a> Decimal<'a> {
         Some(if self.negative { -number } else { number })
     }
 
-    /// The values that would be written as this one is, with as many digits: `100` means [99.5, 100.5), `100.00` means
-    /// [99.995, 100.005), `1.0e2` means [95, 105). A single digit with an exponent counts as if a zero followed it: R4
-    /// has `1e2` mean [95, 105) too.
+    /// The values that would be written like this one with equally many digits: `100` means [99.5, 100.5), `100.00`
+    /// means [99.995, 100.005), `1.0e2` means [95, 105). A single digit with an exponent counts as if a zero followed
+    /// it: in R4 `1e2` means [95, 105) too.
     pub fn implicit_range(&self) -> Range {
         let zero = if self.has_exponent && self.whole.len() + self.fraction.len() == 1 {
             "0"
@@ -113,7 +113,7 @@ impl<'a> Decimal<'a> {
         }
     }
 
-    /// The values within a tenth of this one, the bounds included: what the comparator `ap` means.
+    /// The values within a tenth of this one, including the bounds: the meaning of the comparator `ap`.
     pub fn approximate_range(&self) -> Range {
         let digits = format!("{}{}", self.whole, self.fraction);
         let last = self.exponent - self.fraction.len() as i64;
@@ -140,7 +140,7 @@ impl<'a> Decimal<'a> {
             .copied()
     }
 
-    /// How many digits there are from the first to the last that is not zero, and the power of ten of the last.
+    /// The number of digits from the first to the last nonzero one, and the power of ten of the last.
     fn significant(&self) -> (usize, i64) {
         let all = self.digits();
         let trailing = all.clone().rev().take_while(|digit| *digit == b'0').count();
@@ -191,7 +191,7 @@ impl Ord for Decimal<'_> {
     }
 }
 
-/// A range of values. The lower bound belongs to it; the upper one where it is closed.
+/// A range of values. It includes the lower bound, and the upper one if it is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
     lower: String,
@@ -210,7 +210,7 @@ impl Range {
         &self.upper
     }
 
-    /// Whether `value` is in it, however many digits it has.
+    /// Whether `value` is in the range, however many digits it has.
     pub fn contains(&self, value: &Decimal<'_>) -> bool {
         let (Ok(lower), Ok(upper)) = (Decimal::parse(&self.lower), Decimal::parse(&self.upper)) else {
             return false;
@@ -218,7 +218,7 @@ impl Range {
         lower <= *value && (*value < upper || self.closed && *value == upper)
     }
 
-    /// The range among numbers times 10^18, half open: a decimal(38,18) `n` is in it where `start <= n < end`. Bounds
+    /// The range among numbers times 10^18, half open: a decimal(38,18) `n` is in it if `start <= n < end`. Bounds
     /// beyond all such numbers are -10^38 and 10^38.
     pub fn scaled(&self) -> (i128, i128) {
         let bound = |text: &str, closed| Decimal::parse(text).map_or(BEYOND, |bound| bound.scaled_up(closed));
@@ -227,7 +227,7 @@ impl Range {
 }
 
 impl Decimal<'_> {
-    /// The lowest scaled number that is not below the value, or that is above it. Within -10^38 to 10^38.
+    /// The lowest scaled number that is at least the value, or that is above it. Within -10^38 to 10^38.
     fn scaled_up(&self, above: bool) -> i128 {
         let (digits, last) = self.significant();
         let shift = last + i64::from(NUMBER_SCALE);
@@ -240,7 +240,7 @@ impl Decimal<'_> {
         if shift >= 0 {
             return self.scaled().map_or(BEYOND, |scaled| scaled + i128::from(above));
         }
-        // Some digits are finer than the scale: the value is between two scaled numbers.
+        // Some digits are finer than the scale, so the value is between two scaled numbers.
         let kept = (digits as i64 + shift).max(0) as usize;
         let toward_zero = self
             .digits()
@@ -277,7 +277,7 @@ fn parse_exponent(text: &str) -> Result<i64, DecimalError> {
             .fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
 }
 
-/// The text of a number whose digits end at the power of ten `last`.
+/// The text of a number whose last digit has the power of ten `last`.
 fn number(negative: bool, digits: &str, last: i64) -> String {
     let digits = match digits.trim_start_matches('0') {
         "" => "0",
@@ -296,7 +296,7 @@ fn number(negative: bool, digits: &str, last: i64) -> String {
     }
 }
 
-/// The digits of the whole number one less. `None` for zero.
+/// The digits of the integer minus one. `None` for zero.
 fn predecessor(digits: &str) -> Option<String> {
     let at = digits.rfind(|digit| digit != '0')?;
     let mut less = digits.as_bytes()[..at].to_vec();
@@ -305,7 +305,7 @@ fn predecessor(digits: &str) -> Option<String> {
     String::from_utf8(less).ok()
 }
 
-/// The digits of the whole number times a small factor.
+/// The digits of an integer times a small factor.
 fn times(digits: &str, factor: u32) -> String {
     let mut carry = 0;
     let mut reversed: Vec<char> = Vec::with_capacity(digits.len() + 2);
@@ -465,7 +465,7 @@ mod tests {
         assert_eq!(scaled("100"), (ONE * 199 / 2, ONE * 201 / 2));
         assert_eq!(scaled("1e30"), (BEYOND, BEYOND));
         assert_eq!(scaled("-1e30"), (-BEYOND, -BEYOND));
-        // Half a step of the eighteenth decimal is between two numbers.
+        // Half a step of the eighteenth decimal lies between two scaled numbers.
         assert_eq!(scaled("0.000000000000000002"), (2, 3));
         assert_eq!(scaled("-0.000000000000000002"), (-2, -1));
         assert_eq!(scaled("0.000000000000000000"), (0, 1));
@@ -478,7 +478,7 @@ mod tests {
         assert_eq!(decimal("-1e-30").approximate_range().scaled(), (0, 0));
     }
 
-    /// A decimal's text, and its value times 10^18 as `i128` arithmetic has it.
+    /// A decimal's text, and its value times 10^18 by `i128` arithmetic.
     fn written() -> impl Strategy<Value = (String, i128)> {
         (-1_000_000_000i128..1_000_000_000, 0..12u32, -6..=6i32).prop_map(|(number, decimals, exponent)| {
             let digits = format!("{:0>width$}", number.abs(), width = decimals as usize + 1);

@@ -1,4 +1,4 @@
-//! Values as R4 writes them: decimals, dates, references, narratives.
+//! Values in R4's form: decimals, dates, references, narratives.
 
 pub mod decimal;
 pub mod narrative;

@@ -1,6 +1,6 @@
-//! R4's rules for the XHTML of a narrative (invariants txt-1 and txt-2): well-formed, the basic formatting elements and
-//! attributes of HTML 4.0 alone, nothing that acts or is fetched as a style, and something to read in it. It does not
-//! mend anything.
+//! R4's rules for the XHTML of a narrative (invariants txt-1 and txt-2). It must be well-formed and readable. It may
+//! have only the basic formatting elements and attributes of HTML 4.0, no active content, and no styles from elsewhere.
+//! This file corrects nothing.
 
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
@@ -9,7 +9,7 @@ use quick_xml::reader::Reader;
 /// The namespace of the root's `div`.
 const XHTML: &str = "http://www.w3.org/1999/xhtml";
 
-/// Chapters 7 to 11 (but 9.4) and 15 of HTML 4.0 without what is deprecated there, `a`, images and their maps.
+/// Chapters 7 to 11 (except 9.4) and 15 of HTML 4.0 without deprecated elements, `a`, images and their maps.
 const ELEMENTS: [&str; 53] = [
     "a",
     "abbr",
@@ -121,9 +121,9 @@ const CELL: &[&str] = &[
     "abbr", "align", "axis", "char", "charoff", "colspan", "headers", "nowrap", "rowspan", "scope", "valign", "width",
 ];
 
-/// Attributes that hold a URI.
+/// Attributes with a URI.
 const LINKS: [&str; 5] = ["cite", "href", "longdesc", "src", "usemap"];
-/// XML's own entities. HTML's are unknown in it.
+/// XML's own entities. XML does not define HTML's.
 const ENTITIES: [&str; 5] = ["amp", "apos", "gt", "lt", "quot"];
 
 /// Why a text is no narrative.
@@ -132,7 +132,7 @@ pub enum NarrativeError {
     /// It is no well-formed XML.
     #[error("it is no well-formed XML (byte {0})")]
     Malformed(u64),
-    /// Its root is not one `div` of XHTML.
+    /// The root is not a single `div` of XHTML.
     #[error("its root is not a div in the namespace of XHTML")]
     Root,
     /// An element that a narrative may not have.
@@ -146,10 +146,10 @@ pub enum NarrativeError {
         /// The attribute.
         attribute: String,
     },
-    /// An entity that XML does not know, a document type or a processing instruction.
+    /// An entity that XML does not define, a document type or a processing instruction.
     #[error("it has an entity, a document type or an instruction that XHTML in JSON cannot have")]
     Declaration,
-    /// There is nothing in it to read.
+    /// It has no readable content.
     #[error("it has no content but white space")]
     Empty,
 }
@@ -205,7 +205,7 @@ fn readable(text: &str, depth: usize, content: &mut bool, malformed: NarrativeEr
     Ok(())
 }
 
-/// Checks an opening element. Returns whether it is content by itself, as an image is.
+/// Checks an opening element. Returns whether it is content by itself, such as an image.
 fn open(start: &BytesStart<'_>, depth: usize, roots: &mut usize) -> Result<bool, NarrativeError> {
     let name = start.name().as_ref().to_string();
     if depth == 0 {
@@ -248,7 +248,7 @@ fn is_allowed(element: &str, attribute: &str) -> bool {
     COMMON.contains(&attribute) || particular.any(|(_, attributes)| attributes.contains(&attribute))
 }
 
-/// Whether an attribute's value would run something or fetch a style.
+/// Whether an attribute's value would run code or fetch a style.
 fn acts(attribute: &str, value: &str) -> bool {
     let plain: String = value
         .chars()

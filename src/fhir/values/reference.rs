@@ -1,53 +1,53 @@
-//! Parses references: which resource the text points to, and how. Does not check whether that resource exists.
+//! Parses references: to which resource the text points, and how. Does not check whether that resource exists.
 
 use super::super::facts::{Kind, TypeId, facts};
 
-/// The text of a `Reference.reference`, taken apart.
+/// The parsed text of a `Reference.reference`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reference<'a> {
     /// `Patient/1`, `Patient/1/_history/2`: a resource of the same server.
     Relative(Target<'a>),
-    /// `https://example.org/fhir/Patient/1`: a resource of the server at `base`, which ends without a slash.
+    /// `https://example.org/fhir/Patient/1`: a resource of the server at `base`, which has no trailing slash.
     Absolute {
         /// The server's base URL.
         base: &'a str,
         /// The resource.
         target: Target<'a>,
     },
-    /// `#1`: a contained resource. `#` alone, with an empty id, is the resource that contains.
+    /// `#1`: a contained resource. `#` alone, with an empty id, is the container.
     Fragment(&'a str),
-    /// `urn:uuid:…` or another URN, whole.
+    /// `urn:uuid:…` or another URN, complete.
     Urn(&'a str),
     /// `Practitioner?identifier=…`: the one resource that a query finds.
     Conditional {
         /// The type queried.
         ty: TypeId,
-        /// What follows the question mark.
+        /// The text after the question mark.
         query: &'a str,
     },
     /// Another text.
     Other(&'a str),
 }
 
-/// A resource by type and id, and maybe its version.
+/// A resource by type and id, with or without its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Target<'a> {
     /// A concrete resource type.
     pub ty: TypeId,
-    /// Its id.
+    /// The target's id.
     pub id: &'a str,
     /// The version, after `/_history/`.
     pub version: Option<&'a str>,
 }
 
-/// The text of a canonical, taken apart.
+/// The parsed text of a canonical.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Canonical<'a> {
     /// The URL without version and fragment.
     pub url: &'a str,
-    /// What follows `|`.
+    /// The text after `|`.
     pub version: Option<&'a str>,
-    /// What follows `#`.
+    /// The text after `#`.
     pub fragment: Option<&'a str>,
 }
 
@@ -78,7 +78,7 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// The resource of the same server that it points to.
+    /// Its target, if that is on the same server.
     pub fn relative(self) -> Option<Target<'a>> {
         match self {
             Reference::Relative(target) => Some(target),
@@ -88,7 +88,7 @@ impl<'a> Reference<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// `Type/id` or `Type/id/_history/version`, nothing else.
+    /// Parses `Type/id` or `Type/id/_history/version`, nothing else.
     pub fn parse(text: &'a str) -> Option<Target<'a>> {
         Target::parse_with(text, is_id)
     }
@@ -110,14 +110,14 @@ impl<'a> Target<'a> {
         })
     }
 
-    /// The name of its type.
+    /// The name of the target's type.
     pub fn type_name(&self) -> &'static str {
         facts().get(self.ty).name
     }
 }
 
 impl<'a> Canonical<'a> {
-    /// Takes a canonical apart.
+    /// Splits a canonical.
     pub fn parse(text: &'a str) -> Canonical<'a> {
         let (text, fragment) = match text.split_once('#') {
             Some((text, fragment)) => (text, Some(fragment)),
@@ -145,7 +145,7 @@ fn concrete(name: &str) -> Option<TypeId> {
     (def.kind == Kind::Resource && !def.is_abstract).then_some(ty)
 }
 
-/// The target is what the last two segments say, or the last four where the last but one is `_history`.
+/// The target is in the last two segments, or in the last four if the second last is `_history`.
 fn absolute(url: &str) -> Option<Reference<'_>> {
     let mut slashes = url.rmatch_indices('/').map(|(at, _)| at);
     let (last, second) = (slashes.next()?, slashes.next()?);

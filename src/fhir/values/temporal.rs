@@ -1,12 +1,12 @@
-//! Dates and times as R4 writes them: the precision of a text, whether it has a zone, and its interval.
+//! Dates and times in R4's form: the precision of a text, whether it has a zone, and its interval.
 //!
 //! A text means a half-open interval: `2024-02` is all of that February. Bounds are UTC microseconds, and a text
-//! without a zone counts as UTC. Digits beyond microseconds are cut off. Nothing is guessed: a text of another form, or
-//! no day of the calendar, is an error. The rooms above compare values.
+//! without a zone counts as UTC. Digits beyond microseconds are truncated. A text of another form, or a day that does
+//! not exist, is an error. The rooms above compare values.
 
 use std::fmt::Write;
 
-/// How much of a date or time a text gives.
+/// The precision of a date or time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum Precision {
@@ -23,9 +23,9 @@ pub enum Precision {
 /// A date, or a date with a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Temporal {
-    /// How much of it is given.
+    /// The precision of the text.
     pub precision: Precision,
-    /// Minutes east of UTC, where a zone is given.
+    /// Minutes east of UTC, if there is a zone.
     pub zone: Option<i16>,
     /// Its first moment, in microseconds since 1970-01-01T00:00:00Z.
     pub start: i64,
@@ -36,7 +36,7 @@ pub struct Temporal {
 /// A time of day, from 00:00:00.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeOfDay {
-    /// How much of it is given: an hour at least.
+    /// The precision of the text, at least an hour.
     pub precision: Precision,
     /// Its first moment, in microseconds since midnight.
     pub start: i64,
@@ -82,8 +82,8 @@ impl Temporal {
         Ok(date)
     }
 
-    /// A date, or a date with a time to the hour, minute, second or less, with a zone or without. This admits more than
-    /// R4's dateTime, which has seconds and a zone whenever it has a time: records and queries come without.
+    /// A date, or a date with a time to the hour, minute, second or less, with or without a zone. This admits more than
+    /// R4's dateTime, which requires seconds and a zone with every time, because records and queries may lack them.
     pub fn date_time(text: &str) -> Result<Temporal, TemporalError> {
         let mut cursor = Cursor(text.as_bytes());
         let date = cursor.date()?;
@@ -114,14 +114,14 @@ impl Temporal {
         Ok(instant)
     }
 
-    /// Whether a zone is given.
+    /// Whether there is a zone.
     pub fn has_zone(&self) -> bool {
         self.zone.is_some()
     }
 }
 
 impl TimeOfDay {
-    /// A time: `14`, `14:30`, `14:30:00` or `14:30:00.25`. R4's own times have seconds; FHIRPath's need not.
+    /// A time: `14`, `14:30`, `14:30:00` or `14:30:00.25`. R4's own times have seconds. FHIRPath's may lack them.
     pub fn parse(text: &str) -> Result<TimeOfDay, TemporalError> {
         let mut cursor = Cursor(text.as_bytes());
         let time = cursor.time()?;
@@ -130,8 +130,8 @@ impl TimeOfDay {
     }
 }
 
-/// The text of a moment as an R4 instant in UTC: with milliseconds, or microseconds where it needs them.
-/// `None` outside the years 0001 to 9999.
+/// A moment as an R4 instant in UTC, with milliseconds, or with microseconds if necessary. `None` outside the years
+/// 0001 to 9999.
 pub fn instant_text(micros: i64) -> Option<String> {
     let (year, month, day) = civil_of_days(micros.div_euclid(DAY));
     if !(1..=9999).contains(&year) {
@@ -148,7 +148,7 @@ pub fn instant_text(micros: i64) -> Option<String> {
     head.and(tail).ok().map(|()| text)
 }
 
-/// What is left of a text.
+/// The rest of a text.
 struct Cursor<'a>(&'a [u8]);
 
 impl Cursor<'_> {
@@ -221,7 +221,7 @@ impl Cursor<'_> {
         Ok(time(Precision::Fraction, start + fraction, width))
     }
 
-    /// Decimals of a second, and the microseconds that one step of the last of them is: one at least.
+    /// The decimals of a second, and the microseconds of one step of the last digit, at least one.
     fn fraction(&mut self) -> Result<(i64, i64), TemporalError> {
         let count = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         if count == 0 {
@@ -302,13 +302,13 @@ fn days_of_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days of 400 years, after which the calendar repeats.
+/// The days of 400 years, after which the calendar repeats.
 const CYCLE: i64 = 146_097;
 /// Days from 0000-03-01 to 1970-01-01.
 const TO_EPOCH: i64 = 719_468;
 
-/// Days from 1970-01-01 to a day of the proleptic Gregorian calendar. Years are counted from March, so that a leap day
-/// is the last day of a year.
+/// Days from 1970-01-01 to a day of the proleptic Gregorian calendar. Years begin in March, so a leap day is the last
+/// day of a year.
 fn days_of_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month > 2 { year } else { year - 1 };
     let (cycle, year) = (year.div_euclid(400), year.rem_euclid(400));
@@ -318,11 +318,11 @@ fn days_of_civil(year: i64, month: i64, day: i64) -> i64 {
     cycle * CYCLE + days - TO_EPOCH
 }
 
-/// The year, month and day that lie `days` after 1970-01-01.
+/// The year, month and day of the day `days` after 1970-01-01.
 fn civil_of_days(days: i64) -> (i64, i64, i64) {
     let days = days + TO_EPOCH;
     let (cycle, days) = (days.div_euclid(CYCLE), days.rem_euclid(CYCLE));
-    // Leap days that have passed are taken out, so that every year has 365 days.
+    // Subtract the earlier leap days, so that every year has 365 days.
     let year = (days - days / 1460 + days / 36_524 - days / (CYCLE - 1)) / 365;
     let days = days - (year * 365 + year / 4 - year / 100);
     let month = (days * 5 + 2) / 153;

@@ -1,5 +1,5 @@
-//! Function calls: resolves their input, their arguments and their result types. Also resolves forms that look like
-//! functions.
+//! Function calls: resolves their input, their arguments and their result types. Also resolves forms with the syntax of
+//! a function.
 
 use super::steps::{children, of_type};
 use super::{Compiler, Resolved, Scope, json_names, root_shape};
@@ -10,7 +10,7 @@ use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::functions::{self, Function, Need, Parameter, Signature};
 use crate::fhirpath::syntax::ast::{Expr, ExprKind, Operator};
 
-/// How high the tree of `extension()`'s argument may be.
+/// The maximum height of the tree of `extension()`'s argument.
 const MAX_URL_HEIGHT: usize = 20;
 
 impl Compiler<'_> {
@@ -46,7 +46,7 @@ impl Compiler<'_> {
         }
         let mut shapes = Vec::with_capacity(arguments.len());
         let mut resolved = Vec::with_capacity(arguments.len());
-        // The start value of `aggregate` is what `$total` is first.
+        // The start value of `aggregate` is the first `$total`.
         let start = match (function.parameters, arguments) {
             ([Parameter::Folded, ..], [_, start]) => Some(self.apart(start, &scope.strict())?.1),
             _ => scope.total.clone(),
@@ -150,9 +150,9 @@ impl Compiler<'_> {
         })
     }
 
-    /// The projection of `repeat`: resolved for the input's types, then for its own result types, until no new types
-    /// come. The data's depth is unknown, so everything below its results is read. A step need not exist for all types
-    /// (`repeat(item | answer)`): a name is an error only if no type has it.
+    /// The projection of `repeat`: resolved for the input's types, then for its own result types, until there are no
+    /// new types. The data's depth is unknown, so it reads everything below its results. A step need not exist for all
+    /// types (`repeat(item | answer)`): a name is an error only if no type has it.
     fn repeated(&mut self, argument: &Expr, input: &Shape, scope: &Scope) -> Result<(Argument, Shape), FhirPathError> {
         let mut over = input.clone();
         let lenient = std::mem::replace(&mut self.lenient, true);
@@ -178,7 +178,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The expression of `aggregate`: `$total` is nothing, then whatever the expression itself yields.
+    /// The expression of `aggregate`. `$total` is empty at first, then the result of the expression itself.
     fn folded(&mut self, argument: &Expr, input: &Shape, scope: &Scope) -> Result<(Argument, Shape), FhirPathError> {
         let mut total = Shape::default();
         if let Some(start) = &scope.total {
@@ -209,7 +209,7 @@ impl Compiler<'_> {
         Ok((Argument::Key { node, descending }, shape))
     }
 
-    /// Forms with a function's syntax that are resolved otherwise: type tests and `extension(url)`.
+    /// Forms with a function's syntax that are resolved differently: type tests and `extension(url)`.
     fn special_form(
         &mut self,
         on: Option<&Expr>,
@@ -288,7 +288,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Children, their children, and so on; like `repeat(children())`, but equal items stay.
+    /// Children, their children, and so on. Like `repeat(children())`, but equal items stay.
     fn descendants(&mut self, on: Option<&Expr>, at: Position, scope: &Scope) -> Resolved {
         let (on, input) = match on {
             Some(on) => self.resolve(on, scope)?,

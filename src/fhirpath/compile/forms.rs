@@ -1,5 +1,5 @@
-//! Functions that resolution binds to more than their input and arguments: to value sets and types given by name, to a
-//! name of their own, or to several expressions, one of which is chosen.
+//! Functions that need more than their input and arguments: value sets and types given by name, a name of their own, or
+//! several expressions of which one is chosen.
 
 use super::{Compiler, Resolved, Scope, Variable};
 use crate::fhirpath::compile::node::{Argument, Call, Node, Shape};
@@ -8,7 +8,7 @@ use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::functions::{self, Function, Need};
 use crate::fhirpath::syntax::ast::{Expr, ExprKind, Literal};
 
-/// Names that are not for variables.
+/// Names that variables may not have.
 const ENVIRONMENT: [&str; 7] = [
     "context",
     "loinc",
@@ -93,7 +93,7 @@ impl Compiler<'_> {
         Ok(called(function, on, arguments, at, boolean()))
     }
 
-    /// An expression that yields a text, and what to look it up in.
+    /// An expression that yields a text, and the code system or value set to look it up in.
     fn with_terminology(&mut self, text: &Expr, scope: &Scope) -> Result<Vec<Argument>, FhirPathError> {
         let (node, shape) = self.apart(text, &scope.strict())?;
         self.leaves.need(&shape, Need::Value);
@@ -121,7 +121,7 @@ impl Compiler<'_> {
         Ok(called(&functions::CONFORMS_TO, on, vec![argument], at, boolean()))
     }
 
-    /// The input, if its items have no modifier extensions but those named.
+    /// The input, if its items have only the named modifier extensions.
     fn check_modifiers(&mut self, on: Option<&Expr>, urls: &[Expr], at: Position, scope: &Scope) -> Resolved {
         let (on, input) = self.input(on, scope)?;
         let member = |on: Option<Expr>, name: &str| Expr {
@@ -159,7 +159,7 @@ impl Compiler<'_> {
         Ok(called(&functions::COALESCE, on, arguments, at, shape))
     }
 
-    /// A name for the value, or for the input, in what follows in the chain of steps.
+    /// Names the value, or the input, for the following steps of the chain.
     fn define(
         &mut self,
         on: Option<&Expr>,
@@ -209,7 +209,7 @@ impl Compiler<'_> {
         Ok(called(&functions::DEFINE_VARIABLE, on, arguments, at, input))
     }
 
-    /// Resolves a part of the expression whose variables are not seen outside it.
+    /// Resolves a part of the expression whose variables are not visible outside it.
     pub(super) fn apart(&mut self, expr: &Expr, scope: &Scope) -> Resolved {
         let known = self.variables.len();
         let resolved = self.resolve(expr, scope);
@@ -246,7 +246,7 @@ fn wrong_arguments(at: Position, function: &str, problem: &str) -> FhirPathError
     }
 }
 
-/// Items that are never of a kind that the function is for are a mistake.
+/// It is a mistake if the items never have a kind that the function accepts.
 fn require(shape: &Shape, fits: fn(ItemType) -> bool, operation: &str, at: Position) -> Result<(), FhirPathError> {
     match shape.sources.is_empty() || shape.sources.iter().any(|source| fits(source.ty)) {
         true => Ok(()),
@@ -258,7 +258,7 @@ fn require(shape: &Shape, fits: fn(ItemType) -> bool, operation: &str, at: Posit
     }
 }
 
-/// The text of a string as it is written in the expression.
+/// The text of a string literal.
 fn text_of(expr: &Expr) -> Option<&str> {
     match &expr.kind {
         ExprKind::Literal(Literal::String(text)) => Some(text),

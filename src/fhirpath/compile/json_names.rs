@@ -1,5 +1,6 @@
 //! JSON names that FHIRPath spells differently: `valueCoding` for `value.ofType(Coding)`, `resourceType` for the type
-//! of a resource. Decides what they mean, what FHIRPath's form is, and which type a criterion on `resourceType` leaves.
+//! of a resource. Decides what they mean, what FHIRPath's form is, and which type a criterion on `resourceType`
+//! implies.
 
 use super::Compiler;
 use crate::fhir::{Kind, TypeId, facts};
@@ -14,7 +15,8 @@ use crate::fhirpath::syntax::ast::{Expr, ExprKind, Literal, Operator};
 pub(super) const RESOURCE_TYPE: &str = "resourceType";
 
 impl Compiler<'_> {
-    /// Notes a name, once for each place. Search parameters are published with such names, so nothing is said there.
+    /// Notes a name, once for each place. Notes nothing for search parameters, because they are published with such
+    /// names.
     pub(super) fn note_json_name(&mut self, name: &str, standard: String, at: Position) {
         let met = JsonName {
             at,
@@ -46,8 +48,8 @@ impl Compiler<'_> {
     }
 }
 
-/// FHIRPath's form of a name that is JSON's for items of this shape. `None` if it is a name of FHIRPath's for any of
-/// them, or of neither.
+/// FHIRPath's form of a JSON name for items of this shape. `None` if FHIRPath has the name for some of them, or if
+/// neither has it.
 pub(super) fn standard(shape: &Shape, name: &str) -> Option<String> {
     let types = || shape.sources.iter().flat_map(of_source);
     if types().any(|ty| facts().element(ty, name).is_some()) {
@@ -71,7 +73,7 @@ fn of_source(source: &Source) -> Vec<TypeId> {
     }
 }
 
-/// Whether items of a source are resources, or known by a reference.
+/// Whether items of a source are resources, or targets of references.
 fn is_resource(source: &Source) -> bool {
     match source.ty {
         ItemType::Fhir(ty) => facts().get(ty).kind == Kind::Resource,
@@ -79,7 +81,8 @@ fn is_resource(source: &Source) -> bool {
     }
 }
 
-/// The type of the items that a criterion keeps, if all items are resources and it asks for `resourceType = '...'`.
+/// The type of the items that a criterion keeps, if all items are resources and the criterion is `resourceType =
+/// '...'`.
 pub(super) fn type_kept(criterion: &Expr, input: &Shape) -> Option<TypeTest> {
     if input.sources.is_empty() || !input.sources.iter().all(is_resource) {
         return None;

@@ -1,4 +1,4 @@
-//! Which columns an expression reads, gathered while it is resolved.
+//! Collects the columns that an expression reads while it is resolved.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(in crate::fhirpath) struct Leaves {
     set: LeafSet,
 }
 
-/// The path of a column below a source. The root's path is empty; a primitive's children are beside it.
+/// The path of a column below a source. The root's path is empty. A primitive's children are columns beside it.
 pub(in crate::fhirpath) fn below(source: &Source, column: &str) -> Option<Arc<str>> {
     let path = source.path.as_deref()?;
     if source.ty.is_primitive() {
@@ -32,7 +32,7 @@ impl Leaves {
         self.set
     }
 
-    /// Notes that items of this shape are read.
+    /// Adds the columns of items of this shape.
     pub(in crate::fhirpath) fn need(&mut self, shape: &Shape, need: Need) {
         for source in &shape.sources {
             self.read(source, need);
@@ -95,12 +95,12 @@ impl Leaves {
         }
     }
 
-    /// Notes that a column is read.
+    /// Adds a column.
     pub(in crate::fhirpath) fn require(&mut self, path: &str) {
         self.set.insert(path.to_string());
     }
 
-    /// Notes that items of this shape are the result.
+    /// Adds the columns of the result's items.
     pub(in crate::fhirpath) fn output(&mut self, shape: &Shape, extra: Option<ExtraLeaves<'_>>) {
         for source in &shape.sources {
             let (Some(path), ItemType::Fhir(ty)) = (source.path.as_deref(), source.ty) else {

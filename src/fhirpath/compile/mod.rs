@@ -32,7 +32,7 @@ type Resolved = Result<(Node, Shape), FhirPathError>;
 /// The maximum number of resolved parts of an expression. `repeat` and `aggregate` resolve their arguments more than
 /// once, so nesting them multiplies the work.
 const MAX_WORK: usize = 20_000;
-/// A step from as many kinds of items counts as one more part.
+/// This many kinds of items in a step count as one more part.
 const SOURCES_PER_WORK: usize = 8;
 
 pub(super) fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Inner, FhirPathError> {
@@ -56,7 +56,7 @@ impl Shapes {
     }
 }
 
-/// Compiles a tree, and notes what is known of its parts.
+/// Compiles a tree, and records the static facts about its parts.
 pub(super) fn shapes(
     tree: &Expr,
     text: &str,
@@ -128,11 +128,11 @@ fn root_shape(root: TypeId) -> Shape {
 /// The position of a part in the expression.
 #[derive(Clone)]
 struct Scope {
-    /// What `$this` and bare names refer to.
+    /// The shape of `$this` and bare names.
     this: Shape,
-    /// What `$total` is.
+    /// The shape of `$total`.
     total: Option<Shape>,
-    /// Whether it makes no difference here that equal items appear more than once.
+    /// Whether duplicates of items make no difference here.
     bag: bool,
 }
 
@@ -158,23 +158,23 @@ struct Compiler<'a> {
     root: TypeId,
     options: &'a CompileOptions<'a>,
     leaves: Leaves,
-    /// What `%context` is.
+    /// The shape of `%context`.
     context: Shape,
     /// How many parts have been resolved.
     work: usize,
-    /// Whether a name that no type at hand has is an empty collection rather than an error.
+    /// Whether a name that no possible type has is an empty collection instead of an error.
     lenient: bool,
-    /// JSON's names that were met in place of FHIRPath's.
+    /// The JSON names that occurred in place of FHIRPath's.
     json_names: Vec<JsonName>,
-    /// The variables that can be seen.
+    /// The visible variables.
     variables: Vec<Variable>,
-    /// How many have been defined.
+    /// How many variables have been defined.
     defined: usize,
     /// Collects the results for each part, if wanted.
     shapes: Option<&'a mut Shapes>,
 }
 
-/// A name that `defineVariable` gave.
+/// A name from `defineVariable`.
 struct Variable {
     name: String,
     place: usize,
@@ -287,7 +287,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Notes the work of a step from items that may be many things: below resources of any type there are hundreds.
+    /// Counts the work of a step from items of many kinds. Below resources of any type there are hundreds.
     fn weigh(&mut self, shape: &Shape, at: Position) -> Result<(), FhirPathError> {
         self.spend(shape.sources.len() / SOURCES_PER_WORK, at)
     }

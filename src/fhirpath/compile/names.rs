@@ -1,4 +1,4 @@
-//! Names that stand for something outside the data: `%constants`, literals, types.
+//! Names that mean something outside the data: `%constants`, literals, types.
 
 use super::{Compiler, Resolved, root_shape};
 use crate::fhir::{Kind, facts};
@@ -74,7 +74,7 @@ impl Compiler<'_> {
         Ok((Node::Constant(items), shape))
     }
 
-    /// A type where the grammar has an expression: `ofType(Quantity)`, `is(FHIR.Patient)`.
+    /// Reads a type where the grammar has an expression: `ofType(Quantity)`, `is(FHIR.Patient)`.
     pub(super) fn type_argument(&self, argument: &Expr) -> Result<TypeTest, FhirPathError> {
         let at = argument.at;
         match &argument.kind {

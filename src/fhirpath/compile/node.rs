@@ -1,5 +1,5 @@
-//! The resolved program: every name is a column, a constant or a function. It includes what is known of a result before
-//! any data is read.
+//! The resolved program: every name is a column, a constant or a function. It also has the facts about a result that
+//! are known before any data is read.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::types::{ItemType, TypeTest};
 use crate::fhir::TypeId;
 use crate::terminology::{Terminology, ValueSet};
 
-/// In place of a step's name: every element.
+/// The name of a step to every element.
 pub(in crate::fhirpath) const ALL_CHILDREN: &str = "*";
 
 /// A part of a resolved program.
@@ -32,7 +32,7 @@ pub(in crate::fhirpath) enum Node {
     Index,
     /// `$total`.
     Total,
-    /// What `defineVariable` gave a name.
+    /// The value that `defineVariable` gave to a name.
     Variable(usize),
     /// `%rowIndex`.
     RowIndex,
@@ -40,20 +40,20 @@ pub(in crate::fhirpath) enum Node {
     Constant(Items),
     /// The items of a constant expression, the same for every row.
     Fixed(Box<Node>),
-    /// An element; all of them where the name is [`ALL_CHILDREN`].
+    /// An element. All elements if the name is [`ALL_CHILDREN`].
     Step {
         on: Box<Node>,
         name: Box<str>,
         by: Vec<(TypeId, Vec<Branch>)>,
-        /// Whether it leads into resources whose types only the data tell.
+        /// Whether it leads into resources whose types only the data show.
         open: bool,
-        /// Whether the name may be JSON's of a choice and its type.
+        /// Whether the name may be the JSON name of a choice with its type.
         json: bool,
         at: Position,
     },
-    /// Items of a type only.
+    /// Only the items of a type.
     OfType { on: Box<Node>, test: TypeTest },
-    /// Whether the single item is of a type.
+    /// Whether the single item has a type.
     Is {
         on: Box<Node>,
         test: TypeTest,
@@ -74,7 +74,7 @@ pub(in crate::fhirpath) enum Node {
         right: Box<Node>,
         at: Position,
     },
-    /// `|`, with equal items kept.
+    /// `|` without removing equal items.
     Concatenation(Box<Node>, Box<Node>),
 }
 
@@ -84,7 +84,7 @@ impl Node {
         matches!(self, Node::Empty | Node::Constant(_) | Node::Fixed(_))
     }
 
-    /// What is to be evaluated for one row.
+    /// The node that is evaluated for one row.
     pub(in crate::fhirpath) fn unfixed(self) -> Node {
         match self {
             Node::Fixed(node) => *node,
@@ -109,39 +109,39 @@ pub(in crate::fhirpath) enum Argument {
     Value(Node),
     /// Evaluated with the input's items as rows.
     Each(Node),
-    /// Evaluated with the input's items as rows, to order them.
+    /// Evaluated with the input's items as rows, to sort them.
     Key { node: Node, descending: bool },
     /// A type.
     Type(TypeTest),
     /// A value set that the argument named.
     ValueSet(Arc<ValueSet>),
-    /// What to look value sets and code systems up in.
+    /// The value sets and code systems to look things up in.
     Terminology(Arc<Terminology>),
-    /// Which variable is defined.
+    /// The index of the defined variable.
     Variable(usize),
 }
 
-/// The known facts about a collection statically.
+/// The static facts about a collection.
 #[derive(Clone, Debug, Default)]
 pub(in crate::fhirpath) struct Shape {
-    /// The possible sources of its items. Without any, the result is always empty.
+    /// The possible sources of its items. Without sources the result is always empty.
     pub(in crate::fhirpath) sources: Vec<Source>,
-    /// Whether a row may have more than one.
+    /// Whether a row may have several items.
     pub(in crate::fhirpath) many: bool,
 }
 
-/// One thing that items may be.
+/// A possible source of items.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::fhirpath) struct Source {
     pub(in crate::fhirpath) ty: ItemType,
-    /// The items' column, from the table's root (`""` for the root itself). `None` for computed values.
+    /// The items' column, as a path from the table's root (`""` for the root itself). `None` for computed values.
     pub(in crate::fhirpath) path: Option<Arc<str>>,
-    /// Whether the column is of JSON text, in which they are (or which they are).
+    /// Whether the column is JSON text that contains the items, or is the item.
     pub(in crate::fhirpath) inside: bool,
 }
 
 impl Source {
-    /// Whether it means resources whose types only the data tell.
+    /// Whether it stands for resources whose types only the data show.
     pub(in crate::fhirpath) fn is_open(&self) -> bool {
         self.inside && self.ty.is_any_resource()
     }

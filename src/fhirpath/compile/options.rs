@@ -1,4 +1,4 @@
-//! What a caller says when compiling: constants, leniency, which leaves it will read below the result.
+//! The options of a compilation: constants, leniency, and the leaves that the caller will read below the result.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,26 +13,27 @@ use crate::terminology::Terminology;
 /// `Constant::Date("2024-01".into())`.
 pub type Constant = Literal;
 
-/// Says for an output type which columns below it the caller will read: see [`CompileOptions::extra`].
+/// Returns the columns below an output type that the caller will read: see [`CompileOptions::extra`].
 pub type ExtraLeaves<'a> = &'a dyn Fn(TypeId) -> Option<Vec<&'static str>>;
 
 /// How to compile an expression. `CompileOptions::default()` is a strict compilation without constants.
 #[derive(Clone, Default)]
 pub struct CompileOptions<'a> {
-    /// A step to an element that its type does not have is an error; with this it is an empty collection.
+    /// A step to an element that its type does not have is an empty collection instead of an error.
     pub lenient: bool,
     /// The expression belongs to a search parameter: a union of paths over the parameter's types. Paths of other types
     /// are empty instead of errors, and `as` selects among several items. A choice may have its JSON name with a type
     /// (`valueDateTime`), as in published packages.
     pub search: bool,
-    /// `resolve()` goes by the reference alone: it looks for no target among contained resources, and so does not read
-    /// their column.
+    /// `resolve()` uses only the reference. It looks for no target among contained resources, so it does not read their
+    /// column.
     pub references_alone: bool,
-    /// JSON's names are taken where FHIRPath has others: a choice's property (`valueCoding`) means the choice as that
-    /// type, and `resourceType` the type of a resource. [`Program::json_names`] says which were met. Without it they
-    /// are errors.
+    /// JSON names are accepted where FHIRPath has others: a choice's property (`valueCoding`) means the choice as that
+    /// type, and `resourceType` the type of a resource. [`Program::json_names`] lists those that occurred. Without this
+    /// option they are errors.
     pub json_names: bool,
-    /// Functions that depend on the order of items are errors after those that leave it open: `children().first()`.
+    /// Functions that depend on the order of items are errors after functions that leave the order undefined:
+    /// `children().first()`.
     pub ordered: bool,
     /// Code systems and value sets for `memberOf`, `subsumes` and `subsumedBy`.
     pub terminology: Option<Arc<Terminology>>,
@@ -43,11 +44,11 @@ pub struct CompileOptions<'a> {
     /// (`coding.system`, `value__number`, or `*` for everything); for a primitive type it lists the suffixes of its
     /// columns (`""` for the value, `__start`, `__end`, `__number`), and replaces the default.
     pub extra: Option<ExtraLeaves<'a>>,
-    /// The program whose output items are the context: this one is evaluated with
-    /// [`Program::evaluate_on`]. Its leaves are still named from the root.
+    /// The program whose output items are the context. This program is then evaluated with [`Program::evaluate_on`].
+    /// Its leaves are still named from the root.
     pub context: Option<&'a Program>,
-    /// The caller does not mind whether equal items appear once or several times in the result, so that `|` need not
-    /// compare complex items as a whole (and read all their columns) where its result goes straight to the output.
+    /// Duplicates in the result do not matter to the caller. Then `|` need not compare complex items as a whole (and
+    /// read all their columns) if its result is the output.
     pub duplicates: bool,
 }
 

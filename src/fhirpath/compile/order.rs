@@ -1,15 +1,15 @@
-//! Whether items are taken by their place where nothing says in which order they come: `children().skip(1)`. Decided on
-//! the syntax tree alone, for callers that ask for it.
+//! Checks whether items are selected by position after a function that leaves their order undefined:
+//! `children().skip(1)`. Decided on the syntax tree alone, for callers that request it.
 
 use crate::fhirpath::error::{FhirPathError, Places};
 use crate::fhirpath::syntax::ast::{Expr, ExprKind, Operator};
 
-/// Refuses an expression that takes items by their place after a function that leaves their order open.
+/// Refuses an expression that selects items by position after a function that leaves their order undefined.
 pub(super) fn check(expr: &Expr, places: &Places) -> Result<(), FhirPathError> {
     open_order(expr, places).map(|_| ())
 }
 
-/// The part of the expression that left the order of items open, if any.
+/// The part of the expression that left the order of items undefined, if any.
 type Open = Option<String>;
 
 fn open_order(expr: &Expr, places: &Places) -> Result<Open, FhirPathError> {

@@ -1,4 +1,4 @@
-//! Paths: which columns a name means for the types it may be asked of, and which of them a type test leaves.
+//! Paths: which columns a name means for each possible type, and which of them remain after a type test.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ use crate::fhirpath::evaluate::navigate::{Branch, branches, named};
 use crate::fhirpath::functions::{self, Need};
 use crate::fhirpath::syntax::ast::{Expr, ExprKind};
 
-/// The maximum number of columns that a step may begin at and that are distinguished.
+/// The maximum number of columns of a step's items that are distinguished.
 const MAX_COLUMNS: usize = 500;
 
 impl Compiler<'_> {
@@ -42,8 +42,8 @@ impl Compiler<'_> {
         self.step(on, &shape, name, at)
     }
 
-    /// The shape, if it has few columns. Types that contain themselves multiply their columns with each step. With too
-    /// many, everything below them is read, and only their types are distinguished.
+    /// The shape, if it has few columns. Types that contain themselves multiply their columns with each step. If there
+    /// are too many, everything below them is read, and only their types are distinguished.
     pub(super) fn bounded<'s>(&mut self, shape: &'s Shape) -> Cow<'s, Shape> {
         if shape.sources.len() <= MAX_COLUMNS {
             return Cow::Borrowed(shape);
@@ -143,7 +143,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// `Patient` in `Patient.name`: the context if it is one. Whether it is, is known statically except abstract
+    /// `Patient` in `Patient.name`: the context, if it is a Patient. This is known statically, except for abstract
     /// contexts.
     fn type_prefix(&self, this: &Shape, ty: TypeId, at: Position) -> Resolved {
         let test = TypeTest {
@@ -162,7 +162,7 @@ impl Compiler<'_> {
         Ok((node, shape))
     }
 
-    /// `as`: the single item if it is of the type. Search parameters select with it among several.
+    /// `as`: the single item if it has the type. In search parameters it selects among several items.
     pub(super) fn cast(&self, on: Node, shape: Shape, test: TypeTest, at: Position) -> (Node, Shape) {
         if !shape.many || self.options.search {
             return of_type(on, shape, test);
@@ -192,7 +192,7 @@ impl Compiler<'_> {
     }
 }
 
-/// What a source's column of this name holds.
+/// The source of a column of this name below a source.
 fn child(source: &Source, branch: &Branch) -> Source {
     Source {
         ty: ItemType::Fhir(branch.ty),
@@ -261,7 +261,7 @@ fn has_element(source: &Source, name: &str) -> bool {
     })
 }
 
-/// The resource or complex type that a path may begin with.
+/// The resource or complex type with which a path may begin.
 fn type_prefix(name: &str) -> Option<TypeId> {
     let ty = facts().lookup(name)?;
     let def = facts().get(ty);
@@ -300,7 +300,7 @@ pub(super) fn of_type(on: Node, shape: Shape, test: TypeTest) -> (Node, Shape) {
     )
 }
 
-/// If only one type of a choice is wanted, the columns of the others are not read.
+/// If only one type of a choice is requested, the columns of the others are not read.
 fn narrow(on: Node, test: &TypeTest) -> Node {
     match on {
         Node::Step {

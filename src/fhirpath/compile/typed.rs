@@ -1,4 +1,4 @@
-//! An expression with the static results of each part: the possible types of its items, whether there may be several,
+//! An expression with the static facts about each part: the possible types of its items, whether there may be several,
 //! and their columns.
 
 use std::fmt;
@@ -20,15 +20,15 @@ pub struct Part {
     pub name: String,
     /// The possible types of its items. `None` if it is no expression, such as the name of a type.
     pub types: Option<Vec<ItemType>>,
-    /// Whether there may be several.
+    /// Whether there may be several items.
     pub many: bool,
-    /// The columns that its items are in, from the root of the table.
+    /// The columns of its items, from the root of the table.
     pub columns: Vec<String>,
     /// Its parts: the input before the dot, then arguments or operands.
     pub parts: Vec<Part>,
 }
 
-/// Compiles an expression and says what is known of its parts.
+/// Compiles an expression and returns the static facts about its parts.
 pub fn typed(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<(Program, Part), FhirPathError> {
     let tree = parse(text)?;
     let (inner, shapes) = shapes(&tree, text, root, options)?;
@@ -98,7 +98,7 @@ fn written(literal: &Literal) -> String {
     }
 }
 
-/// Names of types and columns beyond this many are counted.
+/// The maximum number of listed types and columns. Further ones are only counted.
 const MAX_NAMES: usize = 4;
 
 fn listed(names: &[String], between: &str) -> String {
@@ -127,7 +127,7 @@ impl Part {
     }
 }
 
-/// As a tree, a line for each part.
+/// A tree, with one line for each part.
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! The types of items: FHIR's, and FHIRPath's own System types that literals and computations have.
+//! The types of items: FHIR's types, and FHIRPath's own System types of literals and computed values.
 
 use std::fmt;
 
@@ -35,9 +35,9 @@ pub enum System {
     Time,
     /// `Quantity`.
     Quantity,
-    /// What `type()` yields: `namespace` and `name`.
+    /// The result of `type()`: `namespace` and `name`.
     TypeInfo,
-    /// What `resolve()` yields: the resource that a reference points to. Only its type is known, from the reference.
+    /// The result of `resolve()`: the target of a reference. The reference reveals only its type.
     Target,
 }
 
@@ -76,7 +76,7 @@ impl System {
 }
 
 impl ItemType {
-    /// The FHIR type, where it is one.
+    /// The FHIR type, if it is one.
     pub fn fhir(self) -> Option<TypeId> {
         match self {
             ItemType::Fhir(ty) => Some(ty),
@@ -100,8 +100,7 @@ impl ItemType {
         }
     }
 
-    /// The System type that its values convert to where an operation needs one: `code` counts as a String, `Age` as a
-    /// Quantity.
+    /// The System type to which operations convert its values: `code` counts as a String, `Age` as a Quantity.
     pub fn system(self) -> Option<System> {
         match self {
             ItemType::System(system) => Some(system),
@@ -124,7 +123,7 @@ impl ItemType {
         }
     }
 
-    /// Whether it is a primitive of FHIR, or a System type that has a single value.
+    /// Whether it is a FHIR primitive, or a System type with a single value.
     pub fn is_primitive(self) -> bool {
         match self {
             ItemType::Fhir(ty) => matches!(facts().get(ty).kind, Kind::Primitive(_)),
@@ -132,7 +131,7 @@ impl ItemType {
         }
     }
 
-    /// Whether items of it are whole resources of a type known only from their JSON.
+    /// Whether its items are whole resources of a type that only their JSON shows.
     pub(in crate::fhirpath) fn is_any_resource(self) -> bool {
         self.fhir()
             .is_some_and(|ty| facts().get(ty).kind == Kind::Resource && facts().get(ty).is_abstract)
@@ -145,7 +144,7 @@ impl fmt::Display for ItemType {
     }
 }
 
-/// A type asked for by `is`, `as` and `ofType`. An unqualified name may mean a FHIR type, a System type or both
+/// A type named in `is`, `as` and `ofType`. An unqualified name may mean a FHIR type, a System type or both
 /// (`Quantity`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fhirpath) struct TypeTest {
@@ -165,21 +164,20 @@ impl TypeTest {
         } else {
             None
         };
-        // R4's composite parameters write `DateTime` where they mean the FHIR type `dateTime`.
+        // R4's composite parameters write `DateTime` for the FHIR type `dateTime`.
         let fhir = fhir.or_else(|| match (namespace, name) {
             (None, "DateTime") => facts().lookup("dateTime"),
             _ => None,
         });
         match namespace {
-            // The namespace System has no resources, so no item is of the type `System.Patient`.
+            // The namespace System has no resources, so no item has the type `System.Patient`.
             Some("System") if facts().lookup(name).is_some() => Some(TypeTest { fhir, system }),
             None | Some("FHIR" | "System") if fhir.is_some() || system.is_some() => Some(TypeTest { fhir, system }),
             _ => None,
         }
     }
 
-    /// The same test as `as` and `ofType` make it: a primitive must be of the very type (a `code` is no `string`
-    /// there).
+    /// The same test for `as` and `ofType`: a primitive must have exactly this type (a `code` is no `string` there).
     pub(in crate::fhirpath) fn selects(&self, ty: ItemType) -> bool {
         match ty {
             ItemType::Fhir(_) if ty.is_primitive() => self.fhir == ty.fhir(),
@@ -195,7 +193,7 @@ impl TypeTest {
         }
     }
 
-    /// Whether items that are statically of this type may turn out to pass `as` and `ofType`.
+    /// Whether items of this static type may pass `as` and `ofType`.
     pub(in crate::fhirpath) fn may_select(&self, ty: ItemType) -> bool {
         let narrower = match (ty, self.fhir) {
             (ItemType::Fhir(_), Some(_)) if ty.is_primitive() => false,
@@ -207,7 +205,7 @@ impl TypeTest {
     }
 }
 
-/// The resource types that an abstract one stands for.
+/// The resource types of an abstract type.
 pub(super) fn concrete(ancestor: TypeId) -> impl Iterator<Item = TypeId> {
     facts().resources().filter(move |ty| facts().is_a(*ty, ancestor))
 }

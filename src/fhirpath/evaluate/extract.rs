@@ -9,8 +9,8 @@ use super::super::values::items::{Index, Items};
 use super::super::values::scalar::Scalar;
 
 impl Collection {
-    /// The first item of each row as text: strings and codes, dates, decimals as written; booleans, integers and
-    /// quantities as `toString()` gives them. Complex items are null.
+    /// The first item of each row as text: strings, codes, dates and decimals as written, and booleans, integers and
+    /// quantities as `toString()` returns them. Complex items are null.
     pub fn first_texts(&self) -> StringArray {
         if let (Body::One(items), Some(indices)) = (&self.body, self.first_slots())
             && let Some(texts) = items.values().text()
@@ -60,8 +60,8 @@ impl Collection {
         }
     }
 
-    /// The slot of the first item of each row in the column of the items, null where a row has none. `None` if the
-    /// items are of several columns.
+    /// For each row, the slot of its first item in the items' column. Null for a row without items. `None` if the items
+    /// are in several columns.
     pub fn first_slots(&self) -> Option<UInt32Array> {
         let items = self.single()?;
         Some(
@@ -89,7 +89,7 @@ impl Items {
         }
     }
 
-    /// The items' column with one slot per item, nothing else. `None` for whole resources.
+    /// The items' column with exactly one slot per item. `None` for whole resources.
     pub fn to_array(&self) -> Option<ArrayRef> {
         use std::sync::Arc;
         let array: ArrayRef = match self.values() {

@@ -1,4 +1,4 @@
-//! What a program is evaluated on: the rows of a batch, or items found in it, each as a context of its own.
+//! The contexts of a program's evaluation: the rows of a batch, or items found in it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,20 +15,20 @@ use super::lineage::{ColumnSlot, resources};
 use super::work::Work;
 use crate::fhir::TypeId;
 
-/// The contexts that a program is evaluated on, one result row each.
+/// The contexts on which a program is evaluated. Each yields one result row.
 #[derive(Clone, Debug)]
 pub struct Focus {
     /// The resources of the batch.
     pub(in crate::fhirpath) root: Items,
-    /// The contexts, each a row.
+    /// The contexts, one per row.
     pub(in crate::fhirpath) items: Collection,
     /// The batch row of each context. `None` if context `i` is row `i`.
     pub(in crate::fhirpath) rows: Option<Arc<[u32]>>,
-    /// The place of each context in the run of items it was entered by, for `%rowIndex`; `None` means 0.
+    /// The index of each context in its iteration, for `%rowIndex`. `None` means 0 for all.
     pub(in crate::fhirpath) places: Option<Arc<[u32]>>,
-    /// What `now()` is, from the first time that it is asked for: the same for all that is evaluated from here on.
+    /// The value of `now()` from its first use on. It is the same for all evaluations from here.
     pub(in crate::fhirpath) clock: Arc<OnceLock<DateTime<Utc>>>,
-    /// The work of all that is evaluated from here on.
+    /// The work of all evaluations from here on.
     pub(in crate::fhirpath) work: Arc<Work>,
 }
 
@@ -56,7 +56,7 @@ impl Focus {
         })
     }
 
-    /// The same contexts, with what is evaluated from here on counted as work of a run over the batch.
+    /// The same contexts. Evaluations count as work of a run over the batch.
     pub fn within(self, work: &Arc<Work>) -> Focus {
         Focus {
             work: work.clone(),
@@ -72,8 +72,8 @@ impl Focus {
         }
     }
 
-    /// The items of a collection as contexts, where the collection's rows are the contexts of `self`: what a program
-    /// yielded when evaluated on `self`.
+    /// The items of a collection as contexts. The rows of the collection are the contexts of `self`, because a program
+    /// yielded it on `self`.
     pub fn enter(&self, collection: &Collection) -> Focus {
         let parents = collection.offsets().parents();
         let mut places = Vec::with_capacity(parents.len());
@@ -94,8 +94,8 @@ impl Focus {
         }
     }
 
-    /// Contexts of several foci over this one's batch in an order of the caller's: for each the focus, the context
-    /// there, and its place for `%rowIndex`.
+    /// Contexts of several foci over this one's batch, in the caller's order. Each is given by its focus, its index
+    /// there, and its index for `%rowIndex`.
     pub fn merge(&self, foci: &[Focus], order: &[(usize, usize)], places: Vec<u32>) -> Focus {
         let mut parts: Vec<Items> = Vec::new();
         let mut bases = Vec::with_capacity(foci.len());
@@ -128,8 +128,7 @@ impl Focus {
         }
     }
 
-    /// The resource of each context, or with `root` the container of that resource. `None` if all are rows of the
-    /// batch.
+    /// The resource of each context. With `root`, the container of that resource. `None` if all are rows of the batch.
     pub(in crate::fhirpath) fn inner_resources(&self, root: bool) -> Option<Collection> {
         if !self.items.columns().iter().any(Items::is_inside) {
             return None;
@@ -165,17 +164,17 @@ impl Focus {
         }
     }
 
-    /// How many contexts there are.
+    /// The number of contexts.
     pub fn len(&self) -> usize {
         self.items.rows()
     }
 
-    /// Whether there are none.
+    /// Whether there are no contexts.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The row of the batch that a context is in.
+    /// The batch row of a context.
     pub fn row(&self, context: usize) -> usize {
         self.rows.as_ref().map_or(context, |rows| rows[context] as usize)
     }

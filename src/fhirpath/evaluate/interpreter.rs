@@ -28,22 +28,22 @@ use super::opening;
 use super::work::Work;
 use crate::fhir::{TypeId, facts};
 
-/// The maximum number of items that a single step of an evaluation may yield, and how many more each row may add;
-/// beyond it the rows are evaluated in halves.
+/// The maximum number of items that a single step of an evaluation may yield, and how many more each row may add. If a
+/// step exceeds it, the rows are evaluated in halves.
 pub(in crate::fhirpath) const MAX_ITEMS: usize = 1 << 20;
 const MAX_ITEMS_PER_ROW: usize = 256;
-/// If the caller limits the result: how many times that limit an intermediate step may yield.
+/// If the caller limits the result: the factor by which an intermediate step may exceed that limit.
 const STEPS_PER_RESULT: usize = 4;
-/// The maximum number of nodes that an evaluation runs, each over all rows. Folds within folds multiply them.
+/// The maximum number of nodes that an evaluation runs, each over all rows. Nested folds multiply them.
 const MAX_STEPS: usize = 1 << 18;
-/// The work that each run of a node costs, whatever its input.
+/// The work of each run of a node, whatever its input.
 const WORK_OF_NODE: usize = 64;
-/// The work that each further column with items costs.
+/// The work of each further column with items.
 const WORK_OF_COLUMN: usize = 32;
-/// A limit of items at which offsets, which are `i32`, cannot overflow.
+/// The maximum number of items at which offsets, which are `i32`, cannot overflow.
 const MAX_OFFSET: usize = (i32::MAX / 4) as usize;
 
-/// The result of a node. Booleans stay bit masks until something needs them as items.
+/// The result of a node. Booleans stay bit masks until they are needed as items.
 pub(in crate::fhirpath) enum Output {
     Items(Collection),
     Truth(Truth),
@@ -86,7 +86,7 @@ pub(in crate::fhirpath) fn run(program: &Inner, focus: &Focus, max_items: usize)
     })
 }
 
-/// The collection with the rows at fault emptied.
+/// The collection, with the failed rows emptied.
 fn without(collection: &Collection, faults: &[Fault]) -> Collection {
     let mut faults = faults.iter().map(|fault| fault.row as usize).peekable();
     let mut offsets = vec![0i32];
@@ -100,30 +100,30 @@ fn without(collection: &Collection, faults: &[Fault]) -> Collection {
     collection.take(Offsets::list(offsets), places)
 }
 
-/// What `$index` is.
+/// The values of `$index`.
 #[derive(Clone)]
 enum Places {
-    /// Each row is an item of a collection of these offsets.
+    /// Each row is an item of a collection with these offsets.
     Within(Offsets),
-    /// Every row is the item at this place of a collection of its own.
+    /// Every row is the item at this index of its own collection.
     At(usize),
 }
 
-/// How far the fold of a collection has come: each row's result so far, and the place of the items that are next.
+/// The state of a fold over a collection: each row's result so far, and the index of the next items.
 pub(in crate::fhirpath) struct Fold {
     pub(in crate::fhirpath) total: Collection,
     pub(in crate::fhirpath) place: usize,
 }
 
-/// The rows that a node is evaluated on.
+/// The rows on which a node is evaluated.
 pub(in crate::fhirpath) struct Frame<'a> {
     /// `$this`: one item per row.
     pub(in crate::fhirpath) this: Collection,
     focus: &'a Focus,
-    /// The frame around this one, and which of this one's rows belong to which of its rows.
+    /// The enclosing frame, and for each of this frame's rows its row there.
     outer: Option<(&'a Frame<'a>, &'a Offsets)>,
     total: Option<Collection>,
-    /// `$index`, where the frame was entered for the items of a collection.
+    /// `$index`, if the frame was entered for the items of a collection.
     index: Option<Places>,
     /// How many items a node may yield.
     limit: usize,
@@ -158,7 +158,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Evaluates the node that the result comes from.
+    /// Evaluates the node of the final result.
     fn items_at_most(&self, node: &Node, max_items: usize) -> Result<Collection, FhirPathError> {
         if let Node::Fixed(node) = node {
             let found = self.once(node)?;
@@ -174,7 +174,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Evaluates a node that does not depend on the row: for one row. Every row gets its errors.
+    /// Evaluates a node that does not depend on the row, once for all rows. Every row gets its errors.
     fn once(&self, node: &Node) -> Result<Collection, FhirPathError> {
         let inner = Frame {
             this: Collection::empty(1),
@@ -194,7 +194,7 @@ impl<'a> Frame<'a> {
         Ok(found)
     }
 
-    /// The items of a single row for each row.
+    /// Repeats the items of a single row for each row.
     fn each_row(&self, found: &Collection) -> Result<Collection, FhirPathError> {
         match found.len().saturating_mul(self.rows()) > self.limit {
             true => Err(FhirPathError::TooLarge),
@@ -294,12 +294,12 @@ impl<'a> Frame<'a> {
         Ok(output)
     }
 
-    /// Notes work; an error where it is more than there is room for.
+    /// Counts work. An error if it exceeds the budget.
     pub(in crate::fhirpath) fn spend(&self, work: usize) -> Result<(), FhirPathError> {
         self.focus.work.spend(work)
     }
 
-    /// The work that is being done.
+    /// The work of this evaluation.
     pub(in crate::fhirpath) fn work(&self) -> &Work {
         &self.focus.work
     }
@@ -337,7 +337,7 @@ impl<'a> Frame<'a> {
         Ok(result)
     }
 
-    /// Runs `run` in a frame with the same rows but another `$this`, which may have no item in a row.
+    /// Runs `run` in a frame with the same rows but another `$this`, which may have no item in some rows.
     pub(in crate::fhirpath) fn with_this<T>(
         &self,
         this: &Collection,
@@ -360,7 +360,7 @@ impl<'a> Frame<'a> {
         Ok(result)
     }
 
-    /// Runs `run` and keeps the errors only of those rows that `counts` holds for.
+    /// Runs `run` and keeps only the errors of rows for which `counts` is true.
     pub(in crate::fhirpath) fn guarded<T>(
         &self,
         run: impl FnOnce() -> Result<T, FhirPathError>,
@@ -376,17 +376,17 @@ impl<'a> Frame<'a> {
         Ok(result)
     }
 
-    /// Notes that a row is in error.
+    /// Notes that a row fails.
     pub(in crate::fhirpath) fn fault(&self, row: usize, error: FhirPathError) {
         self.faults.borrow_mut().push(Fault { row: row as u32, error });
     }
 
-    /// Notes that a row has several items where one is allowed.
+    /// Notes that a row has several items where only one is allowed.
     pub(in crate::fhirpath) fn not_single(&self, row: usize, count: usize, operation: &'static str, at: Position) {
         self.fault(row, FhirPathError::NotSingle { at, operation, count });
     }
 
-    /// Singleton evaluation (N1, section 4.5): a boolean is itself, any other single item is true.
+    /// Singleton evaluation (N1, section 4.5): a boolean keeps its value, and any other single item is true.
     pub(in crate::fhirpath) fn as_truth(
         &self,
         collection: &Collection,
@@ -417,7 +417,7 @@ impl<'a> Frame<'a> {
         *self.focus.clock.get_or_init(Utc::now)
     }
 
-    /// The row of the focus for each row. `None` if they are the same.
+    /// The focus's row for each row. `None` if they are the same.
     fn focus_rows(&self) -> Option<Vec<u32>> {
         let (outer, offsets) = self.outer?;
         let parents = offsets.parents();
@@ -427,7 +427,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Notes rows from which a step would lead to the target of a reference that is elsewhere.
+    /// Notes rows in which a step would enter the target of a reference outside the data.
     fn refuse_targets(&self, on: &Collection, at: Position) {
         let is_target = |items: &Items| items.ty() == ItemType::System(System::Target);
         if !on.columns().iter().any(is_target) {
@@ -465,7 +465,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The place of each row among its siblings.
+    /// The index of each row among its siblings.
     fn places(&self) -> Collection {
         let offsets = match &self.index {
             None => return Collection::empty(self.rows()),
@@ -516,7 +516,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Rows of an inner frame are items of outer rows: repeats the outer row's collection for each of its items.
+/// Rows of an inner frame are items of outer rows, so this repeats the outer row's collection for each of its items.
 fn spread(of: &Collection, offsets: &Offsets) -> Collection {
     if let Offsets::Each(_) = offsets {
         return of.clone();
@@ -548,8 +548,8 @@ pub(in crate::fhirpath) fn repeated(collection: &Collection, rows: &[u32]) -> Co
     collection.take(Offsets::list(offsets), places)
 }
 
-/// The children of this name. `by` says which columns they are for the types that are known. An open step (`open` is
-/// not `None`) asks the facts for the others, JSON's names among them where it says so.
+/// The children of this name. `by` has the columns for the known types. An open step (`open` is `Some`) looks up the
+/// columns of other types in the facts, JSON names included if it says so.
 pub(in crate::fhirpath) fn step(
     on: &Collection,
     name: &str,

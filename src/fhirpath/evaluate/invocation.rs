@@ -1,5 +1,5 @@
-//! A function being run, and what its family needs again and again: arguments by row, the single item of a row,
-//! problems with the data.
+//! A running function, and the helpers of its family: arguments by row, the single item of a row, problems with the
+//! data.
 
 use super::super::compile::node::{Argument, Call, Node};
 use super::super::error::{FhirPathError, Position};
@@ -10,7 +10,7 @@ use super::super::values::scalar::Scalar;
 use super::super::values::truth::Truth;
 use super::interpreter::{Frame, Output};
 
-/// A function being run: its input and the means to evaluate its arguments.
+/// A running function: its input and the means to evaluate its arguments.
 pub(in crate::fhirpath) struct Invocation<'a> {
     pub(in crate::fhirpath) frame: &'a Frame<'a>,
     pub(in crate::fhirpath) call: &'a Call,
@@ -30,7 +30,7 @@ impl Invocation<'_> {
         self.call.arguments.len() > argument
     }
 
-    /// The argument's node. `Node::Empty` for one that was not given or is a type.
+    /// The argument's node. `Node::Empty` for a missing argument or a type.
     pub(in crate::fhirpath) fn node(&self, argument: usize) -> &Node {
         match self.call.arguments.get(argument) {
             Some(Argument::Value(node) | Argument::Each(node)) => node,
@@ -45,7 +45,7 @@ impl Invocation<'_> {
         Ok(value)
     }
 
-    /// The argument's truth for each item of the input.
+    /// The argument as a boolean for each item of the input.
     pub(in crate::fhirpath) fn criterion(&self, argument: usize) -> Result<Truth, FhirPathError> {
         let node = self.node(argument);
         self.frame
@@ -68,7 +68,7 @@ impl Invocation<'_> {
         Ok((0..value.rows()).map(of).collect())
     }
 
-    /// The only item of a row; an error is noted where there are several.
+    /// The only item of a row. Notes an error if there are several.
     pub(in crate::fhirpath) fn single<'c>(&self, collection: &'c Collection, row: usize) -> Option<(&'c Items, usize)> {
         let range = collection.range(row);
         match range.len() {
@@ -81,7 +81,7 @@ impl Invocation<'_> {
         }
     }
 
-    /// Notes that a row's data do not suit the function.
+    /// Notes that a row's data do not fit the function.
     pub(in crate::fhirpath) fn problem(&self, row: usize, problem: String) {
         self.frame.fault(
             row,
@@ -94,11 +94,11 @@ impl Invocation<'_> {
     }
 }
 
-/// The result of a function for one row: a value, nothing, or a problem with the data.
+/// The result of a function for one row: a value, none, or a problem with the data.
 pub(in crate::fhirpath) type RowResult<T> = Result<Option<T>, String>;
 
 impl Invocation<'_> {
-    /// For functions of a single item: applies `of` to the item of each row.
+    /// Applies `of` to the single item of each row.
     pub(in crate::fhirpath) fn map(
         &self,
         mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<Computed>,
@@ -117,7 +117,7 @@ impl Invocation<'_> {
         Ok(Output::Items(builder.finish()?))
     }
 
-    /// The same for functions that answer yes or no.
+    /// The same for functions with a boolean result.
     pub(in crate::fhirpath) fn judge(
         &self,
         mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<bool>,
@@ -131,7 +131,7 @@ impl Invocation<'_> {
         Ok(Output::Truth(truth))
     }
 
-    /// Notes the work of a row in the midst of `map` or `judge`; where there is too much, they end in an error.
+    /// Counts the work of a row during `map` or `judge`. If it exceeds the budget, they end in an error.
     pub(in crate::fhirpath) fn charge(&self, work: usize) -> Result<(), String> {
         self.frame.spend(work).map_err(|error| error.to_string())
     }
@@ -142,7 +142,7 @@ impl Invocation<'_> {
         items.scalar(item)
     }
 
-    /// The single text of a row of an argument. A fault is noted if it is something else.
+    /// The single text of an argument in a row. Notes an error if it is no text.
     pub(in crate::fhirpath) fn text<'c>(&self, argument: &'c Collection, row: usize) -> Option<&'c str> {
         match self.scalar(argument, row)? {
             Scalar::Text(text) => Some(text),

@@ -52,7 +52,7 @@ impl Items {
         }
     }
 
-    /// The name of the items' type as FHIR has it: `string` for FHIRPath's own String too.
+    /// The name of the items' type as FHIR has it: `string` also for FHIRPath's own String.
     pub fn type_name(&self) -> &'static str {
         match self.ty {
             ItemType::Fhir(ty) => facts().get(ty).name,
@@ -72,7 +72,7 @@ impl Items {
 }
 
 fn quote(text: &str, out: &mut String) {
-    // Text cannot fail to be written as JSON.
+    // Writing text as JSON cannot fail.
     out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }
 

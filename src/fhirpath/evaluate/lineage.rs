@@ -1,5 +1,5 @@
-//! The lineage of items: for each column the column that it was entered from, up to the batch. It finds the resource of
-//! an item, for `%resource`, `%rootResource` and references to neighbouring resources.
+//! The lineage of items: for each column the column above it, up to the batch. It finds the resource of an item, for
+//! `%resource`, `%rootResource` and references to neighbouring resources.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use super::super::values::columns::Values;
 use super::super::values::items::{Column, Index, Items};
 use crate::fhir::facts;
 
-/// The column that a column was entered from.
+/// The column above a column.
 #[derive(Debug)]
 pub(in crate::fhirpath) struct Above {
     pub(in crate::fhirpath) column: Arc<Column>,
     way: Way,
-    /// The offset between a slot's number and the indices in `way`: the column may have been sliced.
+    /// The difference between a slot's number and the index in `way`. The column may have been sliced.
     shift: usize,
 }
 
-/// Which slot of the column above a slot is in.
+/// Finds the slot of the column above that contains a slot.
 #[derive(Clone, Debug)]
 pub(in crate::fhirpath) enum Way {
-    /// The one of the same number.
+    /// The slot with the same number.
     Same,
-    /// The list that spans it.
+    /// The list that contains it.
     List(OffsetBuffer<i32>),
-    /// The resource's JSON text that the row was made of.
+    /// The resource's JSON text from which the row was made.
     Opened(Arc<[u32]>),
 }
 
@@ -84,7 +84,7 @@ impl ColumnSlot {
         }
     }
 
-    /// For a resource in `contained` the one that contains it.
+    /// The container of a resource in `contained`.
     pub(in crate::fhirpath) fn container(&self) -> Option<ColumnSlot> {
         let above = self.up()?;
         match above.column.values {
@@ -93,7 +93,7 @@ impl ColumnSlot {
         }
     }
 
-    /// For a resource in an element of another (an entry of a Bundle) that element and the resource around it.
+    /// For a resource in an element of another (an entry of a Bundle): that element and the resource around it.
     pub(in crate::fhirpath) fn entry(&self) -> Option<(ColumnSlot, ColumnSlot)> {
         let above = self.up()?;
         match above.column.values {
@@ -108,7 +108,7 @@ impl ColumnSlot {
 }
 
 impl Items {
-    /// Whether the items are in resources that are JSON text in the batch.
+    /// Whether the items are inside resources that the batch holds as JSON text.
     pub(in crate::fhirpath) fn is_inside(&self) -> bool {
         let mut column = &self.column;
         loop {
@@ -130,7 +130,7 @@ impl Items {
     }
 }
 
-/// Resources as items, one row each; a row without a resource is empty. Rows of the batch have the type `root`.
+/// Resources as items, one row each. A row without a resource is empty. Rows of the batch have the type `root`.
 pub(in crate::fhirpath) fn resources(places: &[Option<ColumnSlot>], root: ItemType) -> Collection {
     let any = facts().lookup("Resource").map_or(root, ItemType::Fhir);
     let mut known: FxHashMap<usize, usize> = FxHashMap::default();

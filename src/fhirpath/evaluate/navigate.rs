@@ -19,17 +19,17 @@ use super::opening::Openings;
 use crate::fhir::storage::{self, END, LIST_ITEM, NUMBER, REFERENCE_ID, REFERENCE_TYPE, START, Storage};
 use crate::fhir::{Element, Kind, TypeId, facts};
 
-/// A column that an element's values of one type lie in.
+/// A column with an element's values of one type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::fhirpath) struct Branch {
-    /// Its name below its parent: `valueQuantity` for `value` as a Quantity.
+    /// The column's name below its parent: `valueQuantity` for `value` as a Quantity.
     pub(in crate::fhirpath) column: String,
     pub(in crate::fhirpath) ty: TypeId,
     pub(in crate::fhirpath) storage: Storage,
     pub(in crate::fhirpath) many: bool,
 }
 
-/// The columns of an element: more than one for a choice.
+/// The columns of an element. A choice has several.
 pub(in crate::fhirpath) fn branches(element: &Element) -> Vec<Branch> {
     let branch = |ty: &TypeId| {
         let def = facts().get(*ty);
@@ -71,7 +71,7 @@ fn column_name(element: &Element, ty: &str) -> String {
 }
 
 impl Items {
-    /// The children of this name of each item, with the items as rows. The name is FHIRPath's (`value` gives a choice
+    /// The children of this name of each item, with the items as rows. The name is FHIRPath's (`value` means a choice
     /// of any type), JSON's (`valueQuantity`) or one of the reference's companions (`reference__type`,
     /// `reference__id`).
     pub fn child(&self, name: &str) -> Collection {
@@ -105,8 +105,8 @@ impl Items {
         }
     }
 
-    /// The children in any of these columns. An item has children of one type of a choice. If it has more, they follow
-    /// each other in the order of the branches.
+    /// The children in any of these columns. An item has children of one type of a choice. If it has several types,
+    /// they follow the order of the branches.
     pub(in crate::fhirpath) fn step(&self, branches: &[Branch]) -> Collection {
         if let (Some(element), Some(ty)) = (&self.column.element, facts().lookup("Element")) {
             // The children of a primitive are its id and extensions.
@@ -121,8 +121,8 @@ impl Items {
         }
     }
 
-    /// No less than the number of children that [`Items::step`] would find. Where no slot is an item twice, that is
-    /// bounded by the data and not worth counting.
+    /// An upper bound for the number of children that [`Items::step`] would find. If no slot is an item twice, the data
+    /// bounds the number, and it is not counted.
     pub(in crate::fhirpath) fn child_count(&self, branches: &[Branch]) -> usize {
         let Some(parent) = Parent::of(&self.column.values) else {
             return 0;
@@ -161,7 +161,7 @@ impl Items {
         Parent::of(&self.column.values)?.column(name)
     }
 
-    /// A column that is entered from this one.
+    /// A column below this one.
     fn below(&self, values: Values, element: Option<StructArray>, way: Way) -> Arc<Column> {
         Arc::new(Column {
             values,
@@ -171,7 +171,7 @@ impl Items {
         })
     }
 
-    /// Children of a column that holds at most one per slot of its parent.
+    /// Children in a column with at most one per slot of its parent.
     fn singular(&self, ty: ItemType, values: Values, element: Option<StructArray>) -> Collection {
         let present = present(&values, element.as_ref());
         let items = Items {
@@ -257,7 +257,7 @@ impl Items {
     }
 }
 
-/// Whether the lists' offsets alone tell their items.
+/// Whether the lists' offsets alone determine their items.
 fn nulls_span_nothing(list: &ListArray) -> bool {
     let bounds = list.value_offsets();
     match list.nulls() {
@@ -268,7 +268,7 @@ fn nulls_span_nothing(list: &ListArray) -> bool {
     }
 }
 
-/// Which slots hold an element: a value, or an id or extensions in its stead. `None` means all.
+/// The slots that hold an element: a value, or an id or extensions without a value. `None` means all.
 fn present(values: &Values, element: Option<&StructArray>) -> Option<NullBuffer> {
     if values.null_count() == 0 {
         return None;
@@ -299,7 +299,7 @@ fn present(values: &Values, element: Option<&StructArray>) -> Option<NullBuffer>
     }
 }
 
-/// The struct or batch in which children are looked up.
+/// The struct or batch that holds the children.
 enum Parent<'a> {
     Struct(&'a StructArray),
     Record(&'a RecordBatch),
@@ -321,7 +321,7 @@ impl<'a> Parent<'a> {
         }
     }
 
-    /// A companion at the root goes by the element's own name: `version__element` has no companions, `_version` its
+    /// A companion at the root is named after the element: `version__element` has no companions, and `_version` is its
     /// name.
     fn companion(&self, name: &str) -> Option<ArrayRef> {
         match self {
@@ -338,7 +338,7 @@ impl<'a> Parent<'a> {
     }
 }
 
-/// The columns that make up an element, lists unwrapped.
+/// The columns of an element, without their lists.
 struct Columns {
     list: Option<ListArray>,
     values: Values,
@@ -392,8 +392,8 @@ impl Columns {
     }
 }
 
-/// Offsets of the `_x` lists for rows where these exist and the values do not: a repeating primitive in which no item
-/// has a value. `None` if there is no such row.
+/// Offsets of the `_x` lists for rows in which these exist and the values do not: a repeating primitive without any
+/// value. `None` if there is no such row.
 fn widened(list: &ListArray, elements: &ListArray) -> Option<ListArray> {
     let (Some(absent), rows) = (list.nulls(), list.len()) else {
         return None;
@@ -413,8 +413,8 @@ fn widened(list: &ListArray, elements: &ListArray) -> Option<ListArray> {
     ListArray::try_new(field.into(), offsets, Arc::new(NullArray::new(slots)), None).ok()
 }
 
-/// The values of a companion list, as far as they go with the values of the list it accompanies. The lists of an
-/// element are parallel, but each array may have been sliced or gathered on its own.
+/// The values of a companion list that match the values of the accompanied list. The lists of an element are parallel,
+/// but each array may have been sliced or gathered on its own.
 fn aligned(array: &ListArray, with: &ListArray) -> ArrayRef {
     let (own, wanted) = (array.value_offsets(), with.value_offsets());
     if own.first() == wanted.first() && own.last() == wanted.last() && array.values().len() == with.values().len() {
@@ -449,7 +449,7 @@ fn values_of(
         Storage::Struct | Storage::Reference => Values::Struct(main?.as_struct_opt()?.clone()),
         Storage::Decimal => {
             let number = number.as_ref().and_then(number_array);
-            // Every number has a text, so texts that are all missing beside numbers were not read, and say nothing of
+            // Every number has a text. If all texts beside numbers are missing, the texts were not read and do not show
             // presence.
             let unread = |text: &ArrayRef| {
                 let numbers = number.as_ref().map_or(0, |number| number.len() - number.null_count());

@@ -1,5 +1,5 @@
 //! Resources that are JSON text in the batch (`contained`, `Bundle.entry.resource`): their types, and their columns
-//! once a step enters them.
+//! when a step enters them.
 //!
 //! A text is parsed when its type is first needed. It is shredded when a step that its type defines first enters it.
 //! The results are kept with the batch, for further steps and further programs on the same
@@ -28,7 +28,7 @@ pub(in crate::fhirpath) struct Openings {
     columns: Mutex<Vec<(Key, Arc<Mutex<Opening>>)>>,
 }
 
-/// A text column is identified by the address of its texts, which does not change while it is held.
+/// The address of its texts identifies a text column. It does not change while the column is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
     offsets: usize,
@@ -57,7 +57,7 @@ struct Opening {
 #[derive(Clone, Debug)]
 enum Slot {
     Unread,
-    /// The type that the text says it is of, if R4 has it, and its id.
+    /// The type that the text states, if R4 has it, and its id.
     Read(Option<TypeId>, Option<Box<str>>),
     /// Shredded: a row of a part.
     Open(TypeId, Option<Box<str>>, u32, u32),
@@ -65,7 +65,7 @@ enum Slot {
     Shut(TypeId, Option<Box<str>>),
 }
 
-/// Resources of one type in columns, and the slots that their texts are in.
+/// Resources of one type in columns, and the slots of their texts.
 #[derive(Clone, Debug)]
 struct Part {
     batch: RecordBatch,
@@ -83,7 +83,7 @@ impl Slot {
 }
 
 impl Items {
-    /// Whether they are whole resources as JSON text.
+    /// Whether the items are whole resources as JSON text.
     pub(in crate::fhirpath) fn is_json(&self) -> bool {
         matches!(self.column.values, Values::Json(_))
     }
@@ -107,7 +107,7 @@ impl Items {
         opening
     }
 
-    /// The same items, one row each, by the type in their JSON. A type that R4 does not define stays a Resource.
+    /// The same items, one row each, split by the type in their JSON. A type that R4 does not define stays a Resource.
     pub(in crate::fhirpath) fn told_apart(&self) -> Collection {
         let (Values::Json(texts), true) = (&self.column.values, self.ty.is_any_resource()) else {
             return Collection::each(self.clone());
@@ -121,7 +121,8 @@ impl Items {
         Collection::mixed(Offsets::Each(self.len), kinds.parts, places)
     }
 
-    /// The same items, each a row: in columns where their type is wanted and can be had, else distinguished.
+    /// The same items, one row each. Items of a wanted type become columns if possible. The others are only split by
+    /// type.
     pub(in crate::fhirpath) fn opened(&self, wanted: &dyn Fn(TypeId) -> bool) -> Collection {
         let Values::Json(texts) = &self.column.values else {
             return Collection::each(self.clone());
@@ -167,7 +168,7 @@ impl Items {
     }
 }
 
-/// The items of `collection` with those that are JSON text opened where their type is wanted.
+/// The items of `collection`. Items of a wanted type that are JSON text become columns.
 pub(in crate::fhirpath) fn opened(collection: &Collection, wanted: &dyn Fn(TypeId) -> bool) -> Collection {
     match collection.columns().iter().any(Items::is_json) {
         true => flat_map(collection, |items| items.opened(wanted)),
@@ -175,7 +176,7 @@ pub(in crate::fhirpath) fn opened(collection: &Collection, wanted: &dyn Fn(TypeI
     }
 }
 
-/// The items of `collection` with those that are JSON text distinguished.
+/// The items of `collection`. Items that are JSON text are split by type.
 pub(in crate::fhirpath) fn told_apart(collection: &Collection) -> Collection {
     match collection.columns().iter().any(Items::is_json) {
         true => flat_map(collection, Items::told_apart),
@@ -183,7 +184,7 @@ pub(in crate::fhirpath) fn told_apart(collection: &Collection) -> Collection {
     }
 }
 
-/// Items that stay text, one part per type.
+/// Items that stay text, with one part per type.
 #[derive(Default)]
 struct Kinds {
     parts: Vec<Items>,
@@ -219,7 +220,7 @@ impl Part {
 }
 
 impl Opening {
-    /// Reads the types of these items and shreds those of wanted types, unless that was done before.
+    /// Reads the types of these items and shreds those of wanted types, unless it was done before.
     fn read(&mut self, items: &Items, wanted: &dyn Fn(TypeId) -> bool) {
         let mut tape = Tape::new();
         let mut making: FxHashMap<TypeId, Making> = FxHashMap::default();
@@ -267,7 +268,7 @@ fn resource_type(root: Value<'_>) -> Option<TypeId> {
     (def.kind == Kind::Resource && !def.is_abstract).then_some(ty)
 }
 
-/// A part being made.
+/// A part under construction.
 struct Making {
     ty: TypeId,
     shredder: Shredder,
@@ -314,7 +315,7 @@ impl Making {
     }
 }
 
-/// The columns of elements alone. Of the table's own only the id is one.
+/// The columns of elements, without the table's own columns except the id.
 fn elements(batch: &RecordBatch) -> Option<RecordBatch> {
     let schema = batch.schema();
     let is_element = |name: &str| name == "id" || !SYSTEM_COLUMNS.contains(&name);

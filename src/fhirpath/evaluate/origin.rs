@@ -1,12 +1,12 @@
-//! The origins of a program's items, for callers that can answer a question about them without an evaluation: from
-//! statistics or dictionary codes of the items' columns.
+//! The origins of a program's items. They let callers answer a question without an evaluation, from statistics or
+//! dictionary codes of the items' columns.
 
 use super::super::compile::node::{Argument, Call, Node};
 use super::super::compile::types::ItemType;
 use super::super::program::Program;
 use crate::fhir::TypeId;
 
-/// A column that items of the result lie in.
+/// A column with items of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin<'p> {
     /// The type of the items.
@@ -18,16 +18,16 @@ pub struct Origin<'p> {
 /// Which of the items at its origins a program yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// All of them.
+    /// All items.
     All,
     /// References to resources of a type: `where(resolve() is Patient)`.
     PointingTo(TypeId),
-    /// Some; which, only evaluation tells.
+    /// Some items. Only evaluation shows which.
     Some,
 }
 
 impl Program {
-    /// Every place that an item of the result can come from.
+    /// Every place from which an item of the result can come.
     pub fn origins(&self) -> impl ExactSizeIterator<Item = Origin<'_>> {
         self.inner.shape.sources.iter().map(|source| Origin {
             ty: source.ty,
@@ -45,7 +45,7 @@ impl Program {
     }
 }
 
-/// Steps and choices of a type lead to all items at the columns they name.
+/// Steps and choices of a type lead to all items of the columns that they name.
 fn is_plain(node: &Node) -> bool {
     match node {
         Node::This | Node::Resource | Node::RootResource | Node::Context => true,

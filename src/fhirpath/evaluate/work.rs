@@ -1,9 +1,9 @@
 //! Bounds the work of an evaluation. Work counts handled items, searched bytes of text and evaluated nodes, never time.
 //! So an expression over the same data ends the same way on every machine.
 //!
-//! The data allow a certain amount of work: so much per row and per value of the batch. Work beyond that comes out of a
-//! budget that all batches of a run share. Honest expressions need little of the budget. An expression that multiplies
-//! its items exhausts it and fails.
+//! The data allow an amount of work for each row and each value of the batch. Work beyond that comes out of a budget
+//! that all batches of a run share. Ordinary expressions need little of the budget. An expression that multiplies its
+//! items exhausts it and fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,21 +16,21 @@ use super::super::values::collection::Collection;
 use super::super::values::columns::Values;
 use super::super::values::items::{Index, Items};
 
-/// Work beyond what the data account for that a run may cost: about a second on a slow machine.
+/// The budget of a run, beyond the work that its data allow: about a second on a slow machine.
 const BUDGET: u64 = 48 << 20;
-/// Work that each row accounts for, whatever the expressions.
+/// The work that each row allows, whatever the expressions.
 const PER_ROW: u64 = 1000;
-/// Work that each row accounts for by each part of the expressions.
+/// The work that each row allows for each part of the expressions.
 const PER_PART: u64 = 16;
-/// Parts beyond this many account for nothing.
+/// Parts beyond this many allow no more work.
 const MAX_PARTS: u64 = 2048;
-/// Parts of an expression that nobody has counted.
+/// The assumed number of parts of an expression, if the caller has not counted them.
 const SOME_PARTS: usize = 128;
-/// Work that each value of a batch accounts for.
+/// The work that each value of a batch allows.
 const PER_VALUE: u64 = 64;
-/// Bytes of text that account for as much as a value.
+/// This many bytes of text allow as much work as a value.
 const BYTES_PER_VALUE: u64 = 8;
-/// The maximum number of columns of a complex item that are counted when it is compared.
+/// The maximum number of columns that count when a complex item is compared.
 const MAX_WEIGHT: usize = 256;
 
 /// The shared budget of all batches of a run, beyond the work that their data allow. Clones share it.
@@ -59,18 +59,18 @@ impl WorkBudget {
     }
 }
 
-/// The work done over one batch, and what it may be.
+/// The work done over one batch, and its limit.
 #[derive(Debug)]
 pub struct Work {
-    /// The work that the batch permits.
+    /// The work that the batch allows.
     accounted: u64,
-    /// Only the thread that evaluates changes it.
+    /// Only the evaluating thread changes it.
     done: AtomicU64,
     budget: WorkBudget,
 }
 
 impl Work {
-    /// Over this batch, by expressions of this many parts together.
+    /// The work over this batch, for expressions with this many parts together.
     pub fn over(batch: &RecordBatch, parts: usize, budget: &WorkBudget) -> Arc<Work> {
         let rows = batch.num_rows() as u64;
         let per_row = PER_ROW + PER_PART * (parts as u64).min(MAX_PARTS);
@@ -88,12 +88,12 @@ impl Work {
         })
     }
 
-    /// Over a batch by itself.
+    /// The work over a batch without a run.
     pub(in crate::fhirpath) fn alone(batch: &RecordBatch) -> Arc<Work> {
         Work::over(batch, SOME_PARTS, &WorkBudget::default())
     }
 
-    /// Notes work; an error where it is more than there is room for.
+    /// Counts work. An error if it exceeds the budget.
     pub(in crate::fhirpath) fn spend(&self, work: usize) -> Result<(), FhirPathError> {
         let work = work as u64;
         let done = self.done.load(Ordering::Relaxed).saturating_add(work);
@@ -104,7 +104,7 @@ impl Work {
         }
     }
 
-    /// An error where all work has been spent.
+    /// An error if all work has been spent.
     pub(in crate::fhirpath) fn check(&self) -> Result<(), FhirPathError> {
         match self.budget.is_spent() {
             true => Err(FhirPathError::TooCostly),
@@ -113,7 +113,7 @@ impl Work {
     }
 }
 
-/// How many values a part of a column holds, those of lists and structs in it included.
+/// The number of values in a part of a column, including those of nested lists and structs.
 fn values(array: &dyn Array, start: usize, len: usize) -> u64 {
     let own = len as u64;
     own + match array.data_type() {
@@ -136,7 +136,7 @@ fn values(array: &dyn Array, start: usize, len: usize) -> u64 {
 }
 
 impl Collection {
-    /// Bytes of text that its items have.
+    /// The bytes of text in its items.
     pub(in crate::fhirpath) fn text_bytes(&self) -> usize {
         if let Some(items) = self.single() {
             return items.text_bytes();
@@ -154,7 +154,7 @@ impl Collection {
         (0..self.len()).map(of).sum()
     }
 
-    /// What comparing each of its items once costs.
+    /// The work of comparing each of its items once.
     pub(in crate::fhirpath) fn comparing(&self) -> usize {
         let heaviest = self.columns().iter().map(Items::weight).max().unwrap_or(1);
         self.len()
@@ -180,7 +180,7 @@ impl Items {
         }
     }
 
-    /// What comparing one of the items costs: of complex ones the columns that are looked at.
+    /// The work of comparing one of the items. For complex items, the number of their columns.
     pub(in crate::fhirpath) fn weight(&self) -> usize {
         match self.values() {
             Values::Struct(array) => 8 + columns(array),
@@ -192,7 +192,7 @@ impl Items {
     }
 }
 
-/// The columns below a struct, as far as they are counted.
+/// The columns below a struct, up to the maximum that counts.
 fn columns(array: &dyn Array) -> usize {
     let mut count = 0;
     match array.data_type() {

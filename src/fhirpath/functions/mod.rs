@@ -31,10 +31,10 @@ const FAMILIES: &[&[Function]] = &[
     values::clock::FUNCTIONS,
 ];
 
-/// The name that `[...]` goes by in the table.
+/// The name of `[...]` in the table.
 pub(super) const INDEXER: &str = "[]";
 
-/// The function of this name.
+/// The function with this name.
 pub(super) fn lookup(name: &str) -> Option<&'static Function> {
     FAMILIES
         .iter()

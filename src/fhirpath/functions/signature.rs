@@ -13,7 +13,7 @@ use crate::fhirpath::evaluate::invocation::Invocation;
 pub(in crate::fhirpath) struct Function {
     pub(in crate::fhirpath) name: &'static str,
     pub(in crate::fhirpath) parameters: &'static [Parameter],
-    /// How many of the parameters must be given.
+    /// The number of required parameters.
     pub(in crate::fhirpath) required: usize,
     /// The parts that it reads of its input's items.
     pub(in crate::fhirpath) reads: Need,
@@ -28,39 +28,40 @@ impl fmt::Debug for Function {
     }
 }
 
-/// How an argument is treated.
+/// How an argument is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fhirpath) enum Parameter {
-    /// A value, evaluated once per row and read.
+    /// A value, evaluated and read once per row.
     Value,
     /// A collection whose items may be part of the result. Evaluated once per row.
     Items,
-    /// An expression over each item of the input, with its result read as a truth value or not at all.
+    /// An expression over each item of the input. Its result is read as a boolean or not at all.
     Each,
-    /// An expression over each item of the input whose items may end in the result.
+    /// An expression over each item of the input. Its items may be part of the result.
     EachItems,
     /// An expression over each item of the input, and then over each item of its own results.
     Repeated,
-    /// An expression over each item of the input that also sees `$total`, its own result for the item before.
+    /// An expression over each item of the input. It also sees `$total`, its own result for the previous item.
     Folded,
-    /// An expression over each item of the input that orders them; a minus before it turns the order.
+    /// An expression over each item of the input that sorts the items. A leading minus reverses the order.
     Key,
     /// A type's name.
     Type,
 }
 
-/// The parts that are read of items.
+/// The parts of items that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fhirpath) enum Need {
     /// Nothing. The use of the result decides what is read.
     Nothing,
-    /// How many there are.
+    /// The number of items.
     Presence,
-    /// The value of primitives and quantities, all of other complex items.
+    /// The value of primitives and quantities, and everything of other complex items.
     Value,
-    /// All that distinguishes an item from others: everything below it, and the id and extensions of primitives.
+    /// Everything that distinguishes an item from others: all columns below it, and the id and extensions of
+    /// primitives.
     Content,
-    /// Everything below.
+    /// All columns below.
     Whole,
     /// Codes with their systems.
     Codes,
@@ -70,10 +71,10 @@ pub(in crate::fhirpath) enum Need {
     Key,
 }
 
-/// The known facts when a call is resolved.
+/// The facts that are known when a call is resolved.
 pub(in crate::fhirpath) struct Signature<'a> {
     pub(in crate::fhirpath) input: &'a Shape,
-    /// One per argument; empty for types.
+    /// One shape per argument. Empty for types.
     pub(in crate::fhirpath) arguments: &'a [Shape],
 }
 

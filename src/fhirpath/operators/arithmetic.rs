@@ -1,5 +1,5 @@
 //! `+ - * / div mod &` and signs. Numbers are exact. An overflow or a division by zero is empty. This file also adds
-//! quantities of time to dates.
+//! time quantities to dates.
 
 use crate::fhirpath::compile::node::Shape;
 use crate::fhirpath::compile::types::{ItemType, System};
@@ -118,7 +118,7 @@ fn joined(left: &str, right: &str) -> Computation {
 fn compute(operator: Operator, left: Scalar<'_>, right: Scalar<'_>) -> Computation {
     let wrong = || format!("is not defined for {} and {}", left.kind(), right.kind());
     match (left, right) {
-        // A number that is too large to compute with has no result, like an overflow.
+        // A number that is too large for computations has no result, like an overflow.
         (Scalar::Beyond(..), _) | (_, Scalar::Beyond(..)) => match (left.system(), right.system()) {
             (Some(one), Some(other)) if result_type(operator, one, other).is_some() => Ok(None),
             _ => Err(wrong()),
@@ -189,7 +189,7 @@ fn numbers(operator: Operator, left: Number, right: Number) -> Option<Computed> 
     number.map(Computed::Decimal)
 }
 
-/// The outer `None` means that the operation is not defined, the inner one that it has no result.
+/// The outer `None` means that the operation is undefined, the inner one that it has no result.
 fn quantities<'q>(operator: Operator, left: &Quantity<'q>, right: &Quantity<'q>) -> Option<Option<Computed>> {
     let of = |value: Option<Number>, unit: Option<String>| value.map(|value| Computed::Quantity { value, unit });
     let sum = |of: Option<Quantity<'_>>| of.map(|sum| Computed::quantity(&sum));

@@ -11,7 +11,7 @@ use crate::fhirpath::values::collection::Collection;
 use crate::fhirpath::values::scalar::Scalar;
 use crate::fhirpath::values::truth::Truth;
 
-/// Unknown where either side is empty or their order cannot be told; an error where they are of different kinds.
+/// Unknown if either side is empty or their order is unknown. An error if they are of different kinds.
 pub(super) fn compare(
     frame: &Frame<'_>,
     operator: Operator,
@@ -50,7 +50,7 @@ fn holds(operator: Operator, order: Ordering) -> bool {
     }
 }
 
-/// The value of the only item of a row; several are an error.
+/// The value of a row's only item. Several items are an error.
 pub(super) fn single<'c>(
     frame: &Frame<'_>,
     collection: &'c Collection,
@@ -72,7 +72,7 @@ pub(super) fn single<'c>(
     }
 }
 
-/// The order of two values; `Err` where they are not comparable at all.
+/// The order of two values. `Err` if they cannot be compared at all.
 pub(in crate::fhirpath) fn order(left: Scalar<'_>, right: Scalar<'_>) -> Result<Option<Ordering>, ()> {
     match (left, right) {
         (Scalar::Text(left), Scalar::Text(right)) => Ok(Some(left.cmp(right))),
@@ -92,8 +92,8 @@ pub(in crate::fhirpath) fn order(left: Scalar<'_>, right: Scalar<'_>) -> Result<
     }
 }
 
-/// The order of numbers when one of them is too large for computations. Their texts decide it. Quantities have no known
-/// order then.
+/// The order of numbers if one of them is too large for computations. Their texts decide it. Quantities then have no
+/// known order.
 fn order_beyond(left: Scalar<'_>, right: Scalar<'_>) -> Result<Option<Ordering>, ()> {
     let kinds = [left.system(), right.system()];
     let numeric = |kind| {

@@ -19,7 +19,7 @@ use crate::fhirpath::values::quantity::equivalent_numbers;
 use crate::fhirpath::values::scalar::Scalar;
 use crate::fhirpath::values::truth::Truth;
 
-/// `=`: unknown where either side is empty, else whether both have equal items in the same order.
+/// `=`: unknown if either side is empty. Otherwise whether both have equal items in the same order.
 pub(in crate::fhirpath) fn equal(left: &Collection, right: &Collection) -> Truth {
     if let Some(truth) = text_to_constant(left, right).or_else(|| text_to_constant(right, left)) {
         return truth;
@@ -77,7 +77,7 @@ fn text_to_constant(left: &Collection, right: &Collection) -> Option<Truth> {
     }
 }
 
-/// Which items are this text.
+/// For each item, whether it is this text.
 fn matches(texts: &StringArray, index: &Index, len: usize, wanted: &[u8]) -> BooleanBuffer {
     let (bounds, bytes) = (texts.value_offsets(), texts.value_data());
     let is = |slot: usize| {
@@ -97,7 +97,7 @@ fn matches(texts: &StringArray, index: &Index, len: usize, wanted: &[u8]) -> Boo
     }
 }
 
-/// Whether two items are equal. `None` if it cannot be told.
+/// Whether two items are equal. `None` if unknown.
 pub(in crate::fhirpath) fn items_equal(left: &Items, at: usize, right: &Items, other: usize) -> Option<bool> {
     match (left.scalar(at)?, right.scalar(other)?) {
         (Scalar::Other, Scalar::Other) | (Scalar::Beyond(System::Quantity, _), Scalar::Beyond(System::Quantity, _)) => {
@@ -133,8 +133,7 @@ pub(in crate::fhirpath) fn scalars_equal(left: Scalar<'_>, right: Scalar<'_>) ->
     }
 }
 
-/// `~`: order counts for nothing, case and the amount of white space neither, numbers are rounded; two empty ones are
-/// equivalent.
+/// `~` ignores order, case and the amount of white space, and rounds numbers. Two empty collections are equivalent.
 pub(in crate::fhirpath) fn equivalent(
     left: &Collection,
     right: &Collection,
@@ -163,7 +162,7 @@ fn paired(
     paired_one_by_one(left, of_left, right, of_right, work)
 }
 
-/// Whether each item on the left finds an equivalent one on the right that no other has taken.
+/// Whether each item on the left has its own equivalent item on the right.
 pub(super) fn paired_one_by_one(
     left: &Collection,
     of_left: Range<usize>,
@@ -245,8 +244,8 @@ pub(super) fn id(batch: &RecordBatch, slot: usize) -> Option<&str> {
     ids.is_valid(slot).then(|| ids.value(slot))
 }
 
-/// Whether two elements without a value have the same id and extensions. Which slots they are in says nothing: that
-/// depends on the other rows of the batch.
+/// Whether two elements without a value have the same id and extensions. Their slots do not decide, because these
+/// depend on the other rows of the batch.
 pub(super) fn elements_equal(left: &Items, at: usize, right: &Items, other: usize) -> bool {
     let element = |items: &Items, item| {
         let (element, slot) = (items.column.element.clone()?, items.slot(item));
@@ -258,7 +257,8 @@ pub(super) fn elements_equal(left: &Items, at: usize, right: &Items, other: usiz
     }
 }
 
-/// Columns that one of them lacks are null in it. The engine's companions follow from the text they accompany.
+/// A column that one of them lacks counts as null in it. The engine's companions are ignored, because they follow from
+/// their text.
 fn structs_equal(left: &StructArray, at: usize, right: &StructArray, other: usize) -> bool {
     let own = |name: &str| !name.contains("__");
     let same = left

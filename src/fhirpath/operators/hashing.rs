@@ -1,5 +1,5 @@
-//! Finds items by hash, so that set operations take linear time. Identical items have the same digest, equivalent items
-//! the same class. `equality` makes the decisions; hashes only avoid comparisons.
+//! Finds items by hash, so that set operations take linear time. Identical items have the same digest, and equivalent
+//! items have the same class. `equality` makes the decisions. Hashes only avoid comparisons.
 
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::ops::Range;
@@ -19,11 +19,11 @@ use crate::fhirpath::values::columns::Values;
 use crate::fhirpath::values::items::Items;
 use crate::fhirpath::values::scalar::Scalar;
 
-/// Items of one row of a collection, each once.
+/// Items of one row of a collection, without duplicates.
 pub(super) struct Table<'c> {
     collection: &'c Collection,
     buckets: FxHashMap<u64, Vec<usize>>,
-    /// Those that may be the same as items of any digest.
+    /// Items that may be identical to items of any digest.
     elusive: Vec<usize>,
     items: usize,
     work: &'c Work,
@@ -54,7 +54,7 @@ impl<'c> Table<'c> {
         Ok(true)
     }
 
-    /// Whether an item of another collection is there.
+    /// Whether the table has an item of another collection.
     pub(super) fn holds(&self, of: &Collection, item: usize) -> Result<bool, FhirPathError> {
         self.has(of, item, digest_of(of, item))
     }
@@ -84,14 +84,14 @@ fn digest_of(collection: &Collection, item: usize) -> Option<u64> {
     digest(items, item)
 }
 
-/// Keyed again in each process: no data can be made to fall into one bucket.
+/// Each process has another key, so no data can be made to fall into one bucket.
 fn hasher() -> impl Hasher {
     static STATE: OnceLock<RandomState> = OnceLock::new();
     STATE.get_or_init(RandomState::new).build_hasher()
 }
 
-/// Items that are the same have the same digest. `None` for quantities and for numbers that cannot be computed with,
-/// which are compared by more than one notion.
+/// Identical items have the same digest. `None` for quantities and for numbers that are too large for computations,
+/// because these have several notions of equality.
 fn digest(items: &Items, item: usize) -> Option<u64> {
     let mut hasher = hasher();
     let Some(scalar) = items.scalar(item) else {
@@ -135,8 +135,8 @@ fn hash_complex(items: &Items, item: usize, hasher: &mut impl Hasher) {
     }
 }
 
-/// The texts and numbers in a struct and in the structs and lists in it. Absent columns and null ones count alike, and
-/// the engine's own for nothing, as in equality.
+/// The texts and numbers in a struct, including nested structs and lists. As in equality, missing columns count like
+/// null ones, and the engine's own columns do not count.
 fn hash_struct(array: &StructArray, slot: usize, hasher: &mut impl Hasher) {
     for (field, column) in array.fields().iter().zip(array.columns()) {
         if !field.name().contains("__") && column.is_valid(slot) {
@@ -165,23 +165,23 @@ fn hash_slot(column: &ArrayRef, slot: usize, hasher: &mut impl Hasher) {
     }
 }
 
-/// What items must share to be equivalent.
+/// The value that equivalent items have in common.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Class {
     Valueless,
     Text(String),
     Boolean(bool),
     Moment((Precision, i64, Option<bool>)),
-    /// No value of its type, and equivalent to nothing.
+    /// An item without a value of its type. It is equivalent to no item.
     Never(usize),
-    /// Numbers with as many decimals.
+    /// Numbers, if all of them have equally many decimals.
     Number(i128),
     Complex(u64),
 }
 
-/// Whether the items of both rows, equal in number, can be paired with equivalent ones. `None` if classes cannot tell
-/// and each item must be compared with each: quantities, and numbers of different precision, whose equivalence is not
-/// transitive.
+/// Whether the items of both rows, equal in number, can be paired with equivalent ones. `None` if classes cannot
+/// decide, and each item must be compared with each: for quantities, and for numbers of different precision, whose
+/// equivalence is not transitive.
 pub(super) fn paired(
     left: &Collection,
     of_left: Range<usize>,
@@ -219,7 +219,7 @@ pub(super) fn paired(
     Ok(Some(true))
 }
 
-/// The class of an item; `scale` is that of the numbers met.
+/// The class of an item. `scale` is the scale of the numbers so far.
 fn class(collection: &Collection, item: usize, scale: &mut Option<u32>) -> Option<Class> {
     let (items, at) = collection.item(item);
     let Some(scalar) = items.scalar(at) else {
@@ -334,7 +334,7 @@ mod tests {
                 let ((items, at), (others, other)) = (found.item(place), of_left.item(*kept));
                 prop_assert_eq!((items.text(at), items.ty()), (others.text(other), others.ty()));
             }
-            // The same values in another order, then one of them another.
+            // Rows of any values, and rows with values of few kinds.
             let mut turned = left.clone();
             if !turned.is_empty() {
                 let middle = order as usize % turned.len();

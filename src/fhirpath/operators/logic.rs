@@ -1,5 +1,5 @@
-//! `and`, `or`, `xor`, `implies` in three-valued logic. An error in the right operand counts only where the left one
-//! leaves the answer open.
+//! `and`, `or`, `xor`, `implies` in three-valued logic. An error in the right operand counts only if the left one does
+//! not decide the result.
 
 use crate::fhirpath::compile::node::Node;
 use crate::fhirpath::error::{FhirPathError, Position};

@@ -1,4 +1,4 @@
-//! The operators, one file per family: which there are, what they yield, and which runs.
+//! The operators, one file per family: their list, their result types, and their evaluation.
 
 pub(super) mod arithmetic;
 pub(super) mod comparison;

@@ -1,5 +1,5 @@
-//! Whole resources as JSON text compared: equal if they say the same, whatever the order of properties and the white
-//! space.
+//! Compares whole resources as JSON text. They are equal if they have the same content, whatever the order of
+//! properties and the white space.
 
 use crate::columns::json::{Tape, Value, push_quoted};
 
@@ -17,14 +17,14 @@ pub(super) fn plain(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// How deep it goes is bounded by the tape.
+/// The tape bounds the depth of the recursion.
 fn write(value: Value<'_>, out: &mut Vec<u8>) {
     if value.is_object() {
         let mut entries: Vec<_> = value.entries().map(|(key, value)| (key.name(), value)).collect();
         entries.sort_by(|one, another| one.0.cmp(&another.0));
         out.push(b'{');
         for (place, (key, value)) in entries.iter().enumerate() {
-            // Of properties with one name the last counts.
+            // If several properties have the same name, the last one counts.
             if entries.get(place + 1).is_some_and(|next| next.0 == *key) {
                 continue;
             }

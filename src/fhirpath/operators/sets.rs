@@ -1,5 +1,5 @@
-//! `|`, `in`, `contains`, and what rests on the same notion of sameness: two items are the same if `=` says so for
-//! sure, or if neither has a value and both have the same id and extensions.
+//! `|`, `in`, `contains`, and the functions with the same notion of identical items: two items are identical if `=` is
+//! certainly true, or if neither has a value and both have the same id and extensions.
 
 use std::ops::Range;
 
@@ -16,10 +16,10 @@ use crate::fhirpath::values::collection::{Collection, Offsets};
 use crate::fhirpath::values::items::Items;
 use crate::fhirpath::values::truth::Truth;
 
-/// Runs up to this length are searched item by item; longer ones by hash.
+/// Runs up to this length are searched item by item, longer ones by hash.
 pub(super) const SHORT: usize = 16;
 
-/// `left | right`: the items of both, each once.
+/// `left | right`: the items of both, without duplicates.
 pub(in crate::fhirpath) fn union(
     left: &Collection,
     right: &Collection,
@@ -28,7 +28,7 @@ pub(in crate::fhirpath) fn union(
     distinct(&side_by_side(&[left.clone(), right.clone()]), work)
 }
 
-/// Each item once, at its first place.
+/// The items without duplicates. The first of identical items stays.
 pub(in crate::fhirpath) fn distinct(input: &Collection, work: &Work) -> Result<Collection, FhirPathError> {
     if matches!(input.offsets(), Offsets::Each(_)) {
         return Ok(input.clone());
@@ -63,7 +63,7 @@ pub(in crate::fhirpath) fn distinct(input: &Collection, work: &Work) -> Result<C
     })
 }
 
-/// The work of comparing items of a row with as many others each.
+/// The work of comparing each item of a row with this many others.
 fn comparisons(of: &Collection, items: &Range<usize>, others: usize) -> usize {
     match items.len() {
         0 | 1 => 0,
@@ -76,7 +76,7 @@ fn comparisons(of: &Collection, items: &Range<usize>, others: usize) -> usize {
     }
 }
 
-/// For each item of `of` whether it is among the items of its row in `collection`.
+/// For each item of `of`, whether the same row of `collection` has it.
 pub(in crate::fhirpath) fn held(
     collection: &Collection,
     of: &Collection,
@@ -113,7 +113,7 @@ fn same(input: &Collection, one: usize, other: usize) -> bool {
     items_same(left, at, right, other)
 }
 
-/// Whether two items count as one.
+/// Whether two items are identical.
 pub(in crate::fhirpath) fn items_same(left: &Items, at: usize, right: &Items, other: usize) -> bool {
     match items_equal(left, at, right, other) {
         Some(equal) => equal,

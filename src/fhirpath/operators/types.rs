@@ -1,4 +1,4 @@
-//! `is`, `as` and `ofType` where what is asked for is not known statically.
+//! `is`, `as` and `ofType` if the result is not known statically.
 
 use arrow::array::{Array, AsArray};
 
@@ -81,7 +81,7 @@ fn passes(on: &Collection, item: usize, test: &TypeTest) -> bool {
     test.accepts(items.ty())
 }
 
-/// The type that a reference says its target has: in its text, or failing that in `type`.
+/// The type of a reference's target: from its text, otherwise from its `type`.
 pub(in crate::fhirpath) fn target_type(items: &Items, item: usize) -> Option<&str> {
     let Values::Struct(array) = items.values() else {
         return None;

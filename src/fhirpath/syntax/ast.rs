@@ -1,12 +1,12 @@
-//! The syntax tree of an expression, with the byte offset each part starts at. It says what was written and decides
+//! The syntax tree of an expression, with the byte offset at which each part starts. It represents the text and decides
 //! nothing.
 
 /// An expression and where it starts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// What it is.
+    /// Its kind.
     pub kind: ExprKind,
-    /// Byte offset in the text of the part that distinguishes it: the operator, the step's name, the literal.
+    /// The byte offset of its distinguishing part: the operator, the step's name, the literal.
     pub at: usize,
     /// The height of the tree below it. It is bounded, so that recursion over the tree is safe.
     pub(in crate::fhirpath) height: usize,
@@ -29,14 +29,14 @@ pub enum ExprKind {
     Total,
     /// `name` or `on.name`.
     Member {
-        /// What precedes the dot.
+        /// The expression before the dot.
         on: Option<Box<Expr>>,
         /// The name, without delimiters.
         name: String,
     },
     /// `name(...)` or `on.name(...)`.
     Call {
-        /// What precedes the dot.
+        /// The expression before the dot.
         on: Option<Box<Expr>>,
         /// The function.
         name: String,
@@ -68,7 +68,7 @@ pub enum ExprKind {
     },
     /// `operand is ty` or `operand as ty`.
     TypeTest {
-        /// `true` for `as`.
+        /// `true` for `as`, `false` for `is`.
         cast: bool,
         /// The operand.
         operand: Box<Expr>,
@@ -80,7 +80,7 @@ pub enum ExprKind {
 /// A type's name, qualified or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeName {
-    /// `FHIR` or `System`, where given.
+    /// `FHIR` or `System`, if the name has one.
     pub namespace: Option<String>,
     /// The name.
     pub name: String,
@@ -88,14 +88,14 @@ pub struct TypeName {
     pub at: usize,
 }
 
-/// A literal as written; dates and numbers keep their text.
+/// A literal as written. Dates and numbers keep their text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Literal {
     Boolean(bool),
     String(String),
     Integer(String),
-    /// A whole number of 64 bits, without the `L` that it is written with.
+    /// A 64-bit integer, without its suffix `L`.
     Long(String),
     Decimal(String),
     Date(String),
@@ -138,7 +138,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// As written.
+    /// The operator's symbol.
     pub fn symbol(self) -> &'static str {
         match self {
             Operator::Multiply => "*",
@@ -192,7 +192,7 @@ impl Operator {
         Operator::Implies,
     ];
 
-    /// The operator written so.
+    /// The operator with this symbol.
     pub(in crate::fhirpath) fn parse(symbol: &str) -> Option<Operator> {
         Operator::ALL.into_iter().find(|operator| operator.symbol() == symbol)
     }
@@ -213,5 +213,5 @@ impl Operator {
     }
 }
 
-/// Precedence of `is` and `as`, between addition and `|`.
+/// The precedence of `is` and `as`, between addition and `|`.
 pub(in crate::fhirpath) const TYPE_TEST_PRECEDENCE: u8 = 8;

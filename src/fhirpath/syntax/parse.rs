@@ -34,7 +34,7 @@ pub fn parse(text: &str) -> Result<Expr, FhirPathError> {
     }
 }
 
-/// The grammar recurses once per bracket, before there is a tree whose height could be measured.
+/// The grammar recurses once per bracket, before there is a tree with a height.
 fn refuse_deep_brackets(text: &str) -> Result<(), FhirPathError> {
     let bytes = text.as_bytes();
     let (mut depth, mut at) = (0usize, 0usize);
@@ -113,8 +113,8 @@ impl<'a> Builder<'a> {
         self.climb(&mut tokens.into_iter().peekable(), 0)
     }
 
-    /// Precedence climbing: takes operators that bind at least as tightly as `min_precedence`. All operators associate
-    /// to the left.
+    /// Precedence climbing: takes operators that bind at least as tightly as `min_precedence`. All operators are
+    /// left-associative.
     fn climb(&self, tokens: &mut Tokens, min_precedence: u8) -> Result<Expr, FhirPathError> {
         let mut left = match tokens.next() {
             Some(Token::Operand(operand)) => operand,
@@ -144,8 +144,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// `left op x op y ...` for one operator. Associative operators become a balanced tree, the others lean to the
-    /// left.
+    /// `left op x op y ...` for one operator. Associative operators become a balanced tree, the others a left-leaning
+    /// one.
     fn chain(&self, tokens: &mut Tokens, left: Expr, operator: Operator) -> Result<Expr, FhirPathError> {
         let associative = matches!(operator, Operator::And | Operator::Or | Operator::Union);
         let mut operands = vec![(0, left)];
@@ -315,7 +315,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The contents of a string or delimited identifier, escapes undone.
+    /// The contents of a string or delimited identifier, without escapes.
     fn quoted(&self, pair: Pair<'a, Rule>) -> Result<String, FhirPathError> {
         let inner = self.only(pair)?;
         let at = inner.as_span().start();
@@ -367,7 +367,7 @@ fn number(text: &str) -> Literal {
     }
 }
 
-/// Undoes escapes. A backslash before any other character stands for that character.
+/// Removes escapes. A backslash before any other character stands for that character.
 fn unescape(text: &str) -> Option<String> {
     if !text.contains('\\') {
         return Some(text.to_string());

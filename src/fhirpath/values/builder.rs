@@ -1,4 +1,4 @@
-//! Computed values gathered into columns, one per type met.
+//! Collects computed values into columns, one per type.
 
 use arrow::array::{BooleanArray, Int32Array, StringArray};
 
@@ -43,11 +43,11 @@ impl Computed {
     }
 }
 
-/// The maximum number of bytes of text that one computation may yield, and most items.
+/// The maximum number of bytes of text, and of items, that one computation may yield.
 const MAX_BYTES: usize = 1 << 28;
 const MAX_ITEMS: usize = 1 << 25;
 
-/// A collection being computed row by row.
+/// A collection that is built row by row.
 #[derive(Debug)]
 pub(in crate::fhirpath) struct Builder {
     offsets: Vec<i32>,
@@ -84,7 +84,7 @@ impl Builder {
         }
     }
 
-    /// Gives the row being built another item.
+    /// Adds an item to the current row.
     pub(in crate::fhirpath) fn push(&mut self, value: Computed) {
         self.bytes += value.bytes();
         if self.is_full() {
@@ -122,7 +122,7 @@ impl Builder {
         self.bytes > MAX_BYTES || self.places.len() >= MAX_ITEMS
     }
 
-    /// Ends the row being built.
+    /// Ends the current row.
     pub(in crate::fhirpath) fn end_row(&mut self) {
         self.offsets.push(self.places.len() as i32);
     }
@@ -152,7 +152,7 @@ impl Builder {
     }
 }
 
-/// Texts as items of a System type that is kept as text.
+/// Texts as items of a System type that is stored as text.
 fn texts_of(system: System, texts: Vec<String>) -> Items {
     let text = StringArray::from(texts);
     let values = match system {

@@ -1,5 +1,5 @@
-//! Dates and times with a stretch of time added to them. The result is as precise as the date: what is finer than its
-//! precision is cut to whole units of it.
+//! Adds time quantities to dates and times. The result is as precise as the date. A finer quantity is truncated to
+//! whole units of that precision.
 
 use chrono::{Datelike, Months, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Timelike};
 
@@ -7,7 +7,7 @@ use super::super::compile::types::System;
 use super::builder::Computed;
 use super::quantity::Quantity;
 
-/// The parts of a text, as written.
+/// The parts of a written date or time.
 struct Parts {
     date: NaiveDate,
     time: NaiveTime,
@@ -45,7 +45,7 @@ pub(in crate::fhirpath) fn add(kind: System, text: &str, by: &Quantity<'_>) -> R
             let count = i64::try_from(by.value.truncated())
                 .ok()
                 .and_then(|count| count.checked_mul(months));
-            // To a year only whole years are added.
+            // A year accepts only whole years.
             let whole = if parts.length == 4 { 12 } else { 1 };
             count.and_then(|count| move_months(&parts, count / whole * whole))
         }
@@ -103,7 +103,7 @@ fn move_months(parts: &Parts, months: i64) -> Option<(NaiveDate, NaiveTime)> {
 }
 
 fn move_millis(kind: System, parts: &Parts, by: &Quantity<'_>, millis: i64) -> Option<(NaiveDate, NaiveTime)> {
-    // A year and a month are taken as 365 and 30 days where days are added to a date that has none.
+    // If days are added to a date without a day, a year counts as 365 days and a month as 30.
     let coarse = match (kind, parts.length) {
         (System::Time, _) => None,
         (_, 4) => Some((12, 365 * 86_400_000)),
@@ -111,7 +111,7 @@ fn move_millis(kind: System, parts: &Parts, by: &Quantity<'_>, millis: i64) -> O
         _ => None,
     };
     let unit = super::number::Number::whole(millis);
-    // Above seconds only whole units count (N1, section 6.7).
+    // Of units above seconds only whole ones count (N1, section 6.7).
     let count = if millis > 1000 {
         super::number::Number {
             mantissa: by.value.truncated(),

@@ -1,5 +1,5 @@
 //! The result of an expression over a batch: a run of items for each row. Offsets assign items to rows. The items are
-//! slots of typed columns. Nothing is copied out of the batch.
+//! slots of typed columns. No value of the batch is copied.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 
 use super::items::Items;
 
-/// Which items belong to which row.
+/// The items of each row.
 #[derive(Clone, Debug)]
 pub enum Offsets {
     /// Every row has exactly one item: row `i` has item `i`.
     Each(usize),
-    /// Row `i` has the items from `offsets[i]` to `offsets[i + 1]`; the first offset is 0.
+    /// Row `i` has the items from `offsets[i]` to `offsets[i + 1]`. The first offset is 0.
     List(OffsetBuffer<i32>),
 }
 
@@ -27,7 +27,7 @@ impl Offsets {
         Offsets::List(OffsetBuffer::new(ScalarBuffer::from(offsets)))
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     #[inline]
     pub fn rows(&self) -> usize {
         match self {
@@ -36,7 +36,7 @@ impl Offsets {
         }
     }
 
-    /// How many items there are in all rows.
+    /// The number of items in all rows.
     #[inline]
     pub fn items(&self) -> usize {
         match self {
@@ -45,7 +45,7 @@ impl Offsets {
         }
     }
 
-    /// The first item of a row, or the end of the last row's.
+    /// The first item of a row. For the row after the last, the number of items.
     #[inline]
     pub fn at(&self, row: usize) -> usize {
         match self {
@@ -60,7 +60,7 @@ impl Offsets {
         self.at(row)..self.at(row + 1)
     }
 
-    /// The row that each item belongs to.
+    /// The row of each item.
     pub fn parents(&self) -> Vec<u32> {
         match self {
             Offsets::Each(rows) => (0..*rows as u32).collect(),
@@ -74,7 +74,7 @@ impl Offsets {
         }
     }
 
-    /// The row that an item belongs to.
+    /// The row of an item.
     pub fn parent(&self, item: usize) -> usize {
         match self {
             Offsets::Each(_) => item,
@@ -92,7 +92,7 @@ impl Offsets {
         }
     }
 
-    /// For rows that are the items of `self`: the rows of `self` with the items of those items.
+    /// For rows that are the items of `self`: the rows of `self`, each with the items of its items.
     pub(in crate::fhirpath) fn compose(&self, inner: &Offsets) -> Offsets {
         match (self, inner) {
             (Offsets::Each(_), _) => inner.clone(),
@@ -108,7 +108,7 @@ impl Offsets {
 #[derive(Debug)]
 pub(in crate::fhirpath) struct Mixed {
     pub(in crate::fhirpath) parts: Vec<Items>,
-    /// For each item the part it is in and its place there.
+    /// For each item, the index of its part and its index there.
     pub(in crate::fhirpath) places: Vec<(u32, u32)>,
 }
 
@@ -118,7 +118,7 @@ pub(in crate::fhirpath) enum Body {
     Mixed(Arc<Mixed>),
 }
 
-/// For each row a run of items, of one type or of several.
+/// For each row a run of items, of one or several types.
 #[derive(Clone, Debug)]
 pub struct Collection {
     pub(in crate::fhirpath) offsets: Offsets,
@@ -128,7 +128,7 @@ pub struct Collection {
 /// The items of one type in a [`Collection`], row by row.
 #[derive(Clone, Debug)]
 pub struct Typed {
-    /// Which of the items belong to which row.
+    /// The items of each row.
     pub offsets: Offsets,
     /// The items.
     pub items: Items,
@@ -143,7 +143,7 @@ impl Collection {
         }
     }
 
-    /// No items in any of so many rows.
+    /// A collection of this many rows without items.
     pub fn empty(rows: usize) -> Collection {
         Collection::new(Offsets::none(rows), Items::none())
     }
@@ -152,13 +152,13 @@ impl Collection {
         Collection::new(Offsets::Each(items.len()), items)
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     #[inline]
     pub fn rows(&self) -> usize {
         self.offsets.rows()
     }
 
-    /// How many items there are in all rows.
+    /// The number of items in all rows.
     #[inline]
     pub fn len(&self) -> usize {
         self.offsets.items()
@@ -169,19 +169,19 @@ impl Collection {
         self.len() == 0
     }
 
-    /// Which items belong to which row.
+    /// The items of each row.
     pub fn offsets(&self) -> &Offsets {
         &self.offsets
     }
 
-    /// The places of a row's items.
+    /// The item indexes of a row.
     #[inline]
     pub fn range(&self, row: usize) -> Range<usize> {
         self.offsets.range(row)
     }
 
-    /// The items, if they are in one column. They are if the expression's static type is a single one, unless the batch
-    /// was so large that it was evaluated in parts.
+    /// The items, if they are in one column. They are if the expression has a single static type, unless a large batch
+    /// was evaluated in parts.
     pub fn single(&self) -> Option<&Items> {
         match &self.body {
             Body::One(items) => Some(items),
@@ -189,7 +189,7 @@ impl Collection {
         }
     }
 
-    /// The column and place there of an item, counted over all rows.
+    /// The column of an item and its index there. Items count over all rows.
     #[inline]
     pub fn item(&self, item: usize) -> (&Items, usize) {
         match &self.body {
@@ -201,8 +201,8 @@ impl Collection {
         }
     }
 
-    /// The items type by type, each with offsets of its own. A row's items of different types lose their order among
-    /// each other. Free where there is but one type.
+    /// The items type by type, each with its own offsets. A row's items of different types lose their order among each
+    /// other. Costs nothing if there is only one type.
     pub fn typed(&self) -> Vec<Typed> {
         let mixed = match &self.body {
             Body::One(items) => {
@@ -235,7 +235,7 @@ impl Collection {
             .collect()
     }
 
-    /// The items of these rows alone, which may be any, in any order.
+    /// The items of these rows only. The rows may be in any order.
     pub fn of_rows(&self, rows: &[u32]) -> Collection {
         let (mut offsets, mut places) = (Vec::with_capacity(rows.len() + 1), Vec::with_capacity(rows.len()));
         offsets.push(0);
@@ -246,7 +246,7 @@ impl Collection {
         self.take(Offsets::list(offsets), places)
     }
 
-    /// The items at these places, in this order, with the offsets that go with them.
+    /// The items at these indexes, in this order, with new offsets.
     pub(in crate::fhirpath) fn take(&self, offsets: Offsets, places: Vec<u32>) -> Collection {
         match &self.body {
             Body::One(items) => Collection::new(offsets, items.take(places)),
@@ -289,7 +289,7 @@ impl Collection {
         }
     }
 
-    /// The columns that the items are in.
+    /// The columns of the items.
     pub(in crate::fhirpath) fn columns(&self) -> &[Items] {
         match &self.body {
             Body::One(items) => std::slice::from_ref(items),
@@ -297,7 +297,7 @@ impl Collection {
         }
     }
 
-    /// The same items, each a row of its own.
+    /// The same items, with one row each.
     pub(in crate::fhirpath) fn flat(&self) -> Collection {
         Collection {
             offsets: Offsets::Each(self.len()),

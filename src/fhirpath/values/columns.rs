@@ -6,7 +6,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Decimal128Type, Int32Type, Int64Type, TimestampMicrosecondType};
 
-/// Items of one type are in one of these. A slot of a primitive may be null: the element exists without a value. A
+/// Items of one type are in one of these. If a slot of a primitive is null, the element exists without a value. A
 /// companion that the batch lacks is `None`.
 #[derive(Clone, Debug)]
 pub enum Values {
@@ -20,7 +20,7 @@ pub enum Values {
     Decimal {
         /// As written.
         text: Option<StringArray>,
-        /// Scaled by 10^18; null where not exact.
+        /// Scaled by 10^18. Null if that is not exact.
         number: Option<Decimal128Array>,
     },
     /// Dates, dateTimes and instants (microseconds UTC), times (microseconds since midnight).
@@ -36,7 +36,7 @@ pub enum Values {
     Quantity {
         /// The number's text.
         value: StringArray,
-        /// UCUM code, or a calendar unit as a word. Null where there is none.
+        /// UCUM code, or a calendar unit as a word. Null without a unit.
         unit: StringArray,
     },
     /// Complex elements.
@@ -83,7 +83,7 @@ impl Values {
         }
     }
 
-    /// Whether the slot holds a value (for structs: is there).
+    /// Whether the slot holds a value. For structs, whether it exists.
     pub(in crate::fhirpath) fn is_valid(&self, slot: usize) -> bool {
         match self {
             Values::Text(array) | Values::Json(array) => array.is_valid(slot),
@@ -104,7 +104,7 @@ impl Values {
         }
     }
 
-    /// How many slots hold no value.
+    /// The number of slots without a value.
     pub(in crate::fhirpath) fn null_count(&self) -> usize {
         match self {
             Values::Text(array) | Values::Json(array) => array.null_count(),
@@ -149,7 +149,7 @@ impl Values {
     }
 }
 
-/// Text columns are Utf8; readers may hand them over as views or dictionaries.
+/// Text columns are Utf8. Readers may return them as views or dictionaries.
 pub(in crate::fhirpath) fn text_array(array: &ArrayRef) -> Option<StringArray> {
     match array.data_type() {
         DataType::Utf8 => Some(array.as_string::<i32>().clone()),
@@ -172,7 +172,7 @@ pub(in crate::fhirpath) fn number_array(array: &ArrayRef) -> Option<Decimal128Ar
     array.as_primitive_opt::<Decimal128Type>().cloned()
 }
 
-/// Bounds of dates are timestamps, those of times plain integers: both count microseconds.
+/// The bounds of dates are timestamps, and those of times are integers. Both count microseconds.
 pub(in crate::fhirpath) fn bound_array(array: &ArrayRef) -> Option<Int64Array> {
     if let Some(stamps) = array.as_primitive_opt::<TimestampMicrosecondType>() {
         return Some(stamps.reinterpret_cast::<Int64Type>());

@@ -1,5 +1,4 @@
-//! Items of one type: which slots of a column they are. Selecting among items composes indices and leaves the column
-//! be.
+//! Items of one type, as slots of a column. Selecting among items composes indexes and leaves the column unchanged.
 
 use std::sync::Arc;
 
@@ -10,14 +9,14 @@ use super::super::evaluate::lineage::Above;
 use super::super::evaluate::opening::Openings;
 use super::columns::Values;
 
-/// Which slot of the column each item is.
+/// The slot of each item.
 #[derive(Clone, Debug)]
 pub(in crate::fhirpath) enum Index {
     /// Item `i` is slot `i`.
     Identity,
     /// Item `i` is slot `indices[i]`.
     Gather(Arc<[u32]>),
-    /// Every item is this slot: a constant.
+    /// Every item is this slot, as in a constant.
     Constant(u32),
 }
 
@@ -30,15 +29,15 @@ pub struct Items {
     pub(in crate::fhirpath) column: Arc<Column>,
 }
 
-/// A column, shared by all the items that lie in it.
+/// A column, shared by all its items.
 #[derive(Debug)]
 pub(in crate::fhirpath) struct Column {
     pub(in crate::fhirpath) values: Values,
     /// The column `_x` of a primitive `x`: its id and extensions.
     pub(in crate::fhirpath) element: Option<StructArray>,
-    /// The column it was entered from. `None` for the batch and for computed values.
+    /// The column that contains this one. `None` for the batch and for computed values.
     pub(in crate::fhirpath) above: Option<Above>,
-    /// For the batch: what was read of its columns of JSON.
+    /// For the batch: its parsed JSON columns.
     pub(in crate::fhirpath) openings: Openings,
 }
 
@@ -64,7 +63,7 @@ impl Items {
         }
     }
 
-    /// One value as many times as asked.
+    /// The same value `times` times.
     pub(in crate::fhirpath) fn constant(ty: ItemType, values: Values, times: usize) -> Items {
         Items {
             ty,
@@ -86,17 +85,17 @@ impl Items {
         self.ty
     }
 
-    /// How many items there are.
+    /// The number of items.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no items.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The column of the items; item `i` is its slot [`Items::slot`]`(i)`. It may hold other slots too.
+    /// The column of the items. Item `i` is its slot [`Items::slot`]`(i)`. It may hold other slots too.
     pub fn values(&self) -> &Values {
         &self.column.values
     }
@@ -111,7 +110,8 @@ impl Items {
         }
     }
 
-    /// Whether item `i` has a value; an element with nothing but extensions has none. Always true of complex items.
+    /// Whether item `i` has a value. An element with only extensions has none. Complex items always count as having
+    /// one.
     #[inline]
     pub fn has_value(&self, item: usize) -> bool {
         self.column.values.is_valid(self.slot(item))
@@ -145,7 +145,7 @@ impl Items {
         array.is_valid(slot).then(|| array.value(slot))
     }
 
-    /// Item `i`, a decimal, scaled by 10^18; `None` also where the number has no exact such form.
+    /// Item `i`, a decimal, scaled by 10^18. `None` also if that is not exact.
     #[inline]
     pub fn number(&self, item: usize) -> Option<i128> {
         let Values::Decimal {
@@ -158,8 +158,7 @@ impl Items {
         array.is_valid(slot).then(|| array.value(slot))
     }
 
-    /// Item `i`, a date, dateTime, instant or time, as a half-open interval of microseconds, from the columns of its
-    /// bounds.
+    /// Item `i`, a date, dateTime, instant or time, as a half-open interval of microseconds, from its bound columns.
     #[inline]
     pub fn bounds(&self, item: usize) -> Option<(i64, i64)> {
         let Values::Temporal {
@@ -174,7 +173,7 @@ impl Items {
         (start.is_valid(slot) && end.is_valid(slot)).then(|| (start.value(slot), end.value(slot)))
     }
 
-    /// The items at these places, in this order.
+    /// The items at these indexes, in this order.
     pub(in crate::fhirpath) fn take(&self, places: Vec<u32>) -> Items {
         let len = places.len();
         let index = match &self.index {

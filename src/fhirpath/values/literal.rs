@@ -1,4 +1,4 @@
-//! Literals and constants as items.
+//! Converts literals and constants to items.
 
 use super::super::compile::types::System;
 use super::super::error::{FhirPathError, Position};
@@ -8,7 +8,7 @@ use super::items::{Index, Items};
 use super::number::Number;
 use super::temporal;
 
-/// The one item that a literal is.
+/// The one item of a literal.
 pub(in crate::fhirpath) fn items(literal: &Literal, at: Position) -> Result<Items, FhirPathError> {
     let wrong = |what: &'static str, text: &str| FhirPathError::Literal {
         at,

@@ -1,4 +1,4 @@
-//! Items, their columns, and the values computed from them.
+//! Items, their columns, and computed values.
 
 pub(super) mod builder;
 pub(super) mod calendar;

@@ -1,4 +1,4 @@
-//! Exact decimals for computing: a whole number and where its point is. The scale is kept, so that `100.10` stays so.
+//! Exact decimals for computations: an integer and a scale. The scale is kept, so `100.10` stays as it is.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -10,9 +10,9 @@ pub(in crate::fhirpath) struct Number {
     pub(in crate::fhirpath) scale: u32,
 }
 
-/// The maximum number of digits that a quotient has after its point.
+/// The maximum number of digits after the decimal point of a quotient.
 const QUOTIENT_SCALE: u32 = 8;
-/// The maximum scale that results keep.
+/// The maximum scale of results.
 const MAX_SCALE: u32 = 28;
 
 impl Number {
@@ -23,7 +23,7 @@ impl Number {
         }
     }
 
-    /// A JSON number, if it has at most 38 digits written out.
+    /// Parses a JSON number, if it has at most 38 digits without an exponent.
     pub(in crate::fhirpath) fn parse(text: &str) -> Option<Number> {
         let (digits, exponent) = match text.find(['e', 'E']) {
             Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()?),
@@ -68,7 +68,7 @@ impl Number {
         Some((left, right, scale))
     }
 
-    /// How they compare as numbers: trailing zeros count for nothing.
+    /// The order of two numbers. Trailing zeros do not count.
     pub(in crate::fhirpath) fn compare(self, other: Number) -> Ordering {
         match self.aligned(other) {
             Some((left, right, _)) => left.cmp(&right),
@@ -118,7 +118,7 @@ impl Number {
         })
     }
 
-    /// The quotient, to eight digits after the point. `None` for a divisor of zero.
+    /// The quotient, to eight digits after the decimal point. `None` for a divisor of zero.
     pub(in crate::fhirpath) fn divide(self, other: Number) -> Option<Number> {
         if other.mantissa == 0 {
             return None;
@@ -132,7 +132,7 @@ impl Number {
         Some(quotient.rounded(QUOTIENT_SCALE).trimmed())
     }
 
-    /// The whole part of the quotient, cut toward zero.
+    /// The integer part of the quotient, truncated toward zero.
     pub(in crate::fhirpath) fn div(self, other: Number) -> Option<i128> {
         let (left, right, _) = self.aligned(other)?;
         left.checked_div(right)
@@ -146,7 +146,7 @@ impl Number {
         })
     }
 
-    /// Rounds half away from zero to this many digits after the point. Never adds digits.
+    /// Rounds half away from zero to this many digits after the decimal point. Never adds digits.
     pub(in crate::fhirpath) fn rounded(self, scale: u32) -> Number {
         if self.scale <= scale {
             return self;
@@ -166,7 +166,7 @@ impl Number {
         }
     }
 
-    /// Cut toward zero to a whole number.
+    /// Truncated toward zero to an integer.
     pub(in crate::fhirpath) fn truncated(self) -> i128 {
         power(self.scale).map_or(0, |divisor| self.mantissa / divisor)
     }
@@ -177,7 +177,7 @@ impl Number {
         })
     }
 
-    /// Without trailing zeros after the point.
+    /// Without trailing zeros after the decimal point.
     pub(in crate::fhirpath) fn trimmed(self) -> Number {
         let mut number = self;
         while number.scale > 0 && number.mantissa % 10 == 0 {
@@ -189,7 +189,7 @@ impl Number {
         number
     }
 
-    /// The same number with exactly so many digits after its point, if it can be.
+    /// The same number with exactly this many digits after the decimal point, if possible.
     pub(in crate::fhirpath) fn rescaled(self, scale: u32) -> Option<Number> {
         match scale.checked_sub(self.scale) {
             Some(more) => Some(Number {
@@ -213,7 +213,7 @@ impl Number {
         self.to_string().parse().unwrap_or(f64::NAN)
     }
 
-    /// The power, if it can be had without rounding.
+    /// The power, if it needs no rounding.
     pub(in crate::fhirpath) fn to_the_power(self, exponent: u32) -> Option<Number> {
         let (mut power, mut square, mut left) = (Number::whole(1), self, exponent);
         loop {
@@ -236,7 +236,7 @@ impl Number {
         (product.scale <= MAX_SCALE).then_some(product)
     }
 
-    /// What floating point computed, as a decimal of the 15 digits that every double holds.
+    /// A floating point result as a decimal with 15 digits, which every double holds.
     pub(in crate::fhirpath) fn from_f64(value: f64) -> Option<Number> {
         if !value.is_finite() {
             return None;

@@ -1,5 +1,5 @@
 //! Quantities: FHIR's (`Quantity` elements and its specializations) and FHIRPath's own. They are compared and computed
-//! in common units. `units` knows UCUM's units; this file adds the calendar's.
+//! in common units. `units` knows UCUM's units. This file adds calendar units.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -7,13 +7,14 @@ use std::sync::Arc;
 use super::number::Number;
 use super::units::{self, Unit};
 
-/// A number with a unit. The unit is a UCUM code or a calendar unit in the singular. `None` for a unit that is neither
-/// given nor understood.
+/// A number with a unit. The unit is a UCUM code or a calendar unit in the singular. `None` if it is missing or
+/// unknown.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fhirpath) struct Quantity<'a> {
     pub(in crate::fhirpath) value: Number,
     pub(in crate::fhirpath) unit: Option<&'a str>,
-    /// Whether it is an element of a record. R4 takes the time units of such as calendar units; they compare with both.
+    /// Whether it is an element of a record. R4 reads time units in records as calendar units. They compare with both
+    /// kinds.
     pub(in crate::fhirpath) recorded: bool,
 }
 
@@ -35,7 +36,7 @@ pub(in crate::fhirpath) fn is_calendar_unit(word: &str) -> bool {
     )
 }
 
-/// The UCUM unit that a calendar unit equals. A year and a month are not of fixed length: they only are equivalent to
+/// The UCUM unit that equals a calendar unit. A year and a month have no fixed length, so they are only equivalent to
 /// one.
 fn definite(unit: &str, loosely: bool) -> &str {
     match unit {
@@ -51,7 +52,7 @@ fn definite(unit: &str, loosely: bool) -> &str {
     }
 }
 
-/// Years and months are units of the calendar alone: how many months one is.
+/// How many months a unit has. Only years and months have some, and both are calendar units.
 fn months(unit: &str) -> Option<i64> {
     match unit {
         "year" => Some(12),
@@ -101,7 +102,7 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// Equality. `None` if the units have nothing in common.
+    /// Equality. `None` if the units are not comparable.
     pub(in crate::fhirpath) fn equals(&self, other: &Quantity<'_>) -> Option<bool> {
         self.compare(other).map(|order| order == Ordering::Equal)
     }
@@ -122,7 +123,7 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// The number of it in the unit of another; of years and months only in calendar units.
+    /// The quantity's number in the unit of another. Years and months convert only to calendar units.
     fn in_unit_of(&self, other: &Quantity<'_>, loosely: bool) -> Option<Number> {
         let (from, to) = self.names(other, loosely);
         if from == to {
@@ -135,7 +136,7 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// Whether its unit is the coarser of two that measure the same.
+    /// Whether its unit is the coarser of two comparable units.
     fn is_coarser(&self, other: &Quantity<'_>) -> bool {
         let (one, another) = self.names(other, false);
         match (months(one), months(another)) {
@@ -147,7 +148,7 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// The sum of quantities, in the more granular of their units (N1, section 6.6.3).
+    /// The sum of quantities, in the finer of their units (N1, section 6.6.3).
     pub(in crate::fhirpath) fn add(&self, other: &Quantity<'a>) -> Option<Quantity<'a>> {
         let (coarse, fine) = if self.is_coarser(other) {
             (self, other)
@@ -158,13 +159,13 @@ impl<'a> Quantity<'a> {
         Some(Quantity::new(sum, fine.unit))
     }
 
-    /// How many times the other goes into it.
+    /// The quotient of both quantities in a common unit.
     pub(in crate::fhirpath) fn ratio(&self, other: &Quantity<'_>) -> Option<Number> {
         self.in_unit_of(other, true)?.divide(other.value)
     }
 
-    /// The same in another unit, as `toQuantity(unit)` gives it: a year counts as 365 days there and a month as 30 (N1,
-    /// section 5.5.5), but neither becomes a unit of UCUM.
+    /// The same in another unit, as `toQuantity(unit)` defines it: a year counts as 365 days and a month as 30 (N1,
+    /// section 5.5.5), but neither becomes a UCUM unit.
     pub(in crate::fhirpath) fn converted(&self, unit: &str) -> Option<Number> {
         let (from, to) = (self.unit(), calendar_unit(unit));
         let wanted = Quantity::new(self.value, Some(to));
@@ -189,7 +190,7 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// As `toString()` gives it: a calendar unit as a word, a UCUM unit in quotes.
+    /// The form of `toString()`: a calendar unit as a word, a UCUM unit in quotes.
     pub(in crate::fhirpath) fn to_text(self) -> String {
         match self.unit() {
             unit if is_calendar_unit(unit) => {
@@ -227,7 +228,7 @@ impl<'a> Quantity<'a> {
     }
 }
 
-/// A unit as one part of another: a product or quotient takes brackets.
+/// A unit as a part of another. A product or quotient gets brackets.
 fn in_brackets(unit: &str) -> String {
     match unit.contains(['.', '/']) {
         true => format!("({unit})"),
@@ -235,7 +236,7 @@ fn in_brackets(unit: &str) -> String {
     }
 }
 
-/// Decimals are equivalent when equal at the lesser of their precisions.
+/// Decimals are equivalent if they are equal at the lower of their precisions.
 pub(in crate::fhirpath) fn equivalent_numbers(left: Number, right: Number) -> bool {
     let scale = left.trimmed().scale.min(right.trimmed().scale);
     left.rounded(scale).compare(right.rounded(scale)) == Ordering::Equal

@@ -1,4 +1,4 @@
-//! One item's value as the operators see it, borrowed from its column.
+//! One item's value for the operators, borrowed from its column.
 
 use arrow::array::{Array, AsArray};
 
@@ -23,10 +23,10 @@ pub(in crate::fhirpath) enum Scalar<'a> {
     /// A date, dateTime or time.
     Temporal(System, &'a str),
     Quantity(Quantity<'a>),
-    /// A decimal, or a Quantity of one, that has more digits or a greater exponent than can be computed with: the
-    /// number's text.
+    /// The text of a number with more digits or a greater exponent than computations allow. Also for the number of a
+    /// Quantity.
     Beyond(System, &'a str),
-    /// A complex item, a whole resource, or a value that cannot be computed with.
+    /// A complex item, a whole resource, or a value without computations.
     Other,
 }
 
@@ -90,7 +90,7 @@ impl Items {
         }
     }
 
-    /// A FHIR Quantity as FHIRPath's: in its UCUM code, or failing that in its unit's text.
+    /// A FHIR Quantity as FHIRPath's Quantity. The unit is the UCUM code, otherwise the unit's text.
     fn fhir_quantity(&self, slot: usize) -> Option<Scalar<'_>> {
         let Values::Struct(array) = &self.column.values else {
             return None;
@@ -143,7 +143,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// A quantity, or a number as one of unit 1.
+    /// A quantity, or a number with the unit 1.
     pub(in crate::fhirpath) fn quantity(self) -> Option<Quantity<'a>> {
         match self {
             Scalar::Quantity(quantity) => Some(quantity),
@@ -174,7 +174,7 @@ impl<'a> Scalar<'a> {
         })
     }
 
-    /// The System type it counts as. `None` for complex items.
+    /// The System type as which it counts. `None` for complex items.
     pub(in crate::fhirpath) fn system(self) -> Option<System> {
         Some(match self {
             Scalar::Boolean(_) => System::Boolean,
@@ -188,7 +188,7 @@ impl<'a> Scalar<'a> {
         })
     }
 
-    /// The name of that type.
+    /// The name of its type.
     pub(in crate::fhirpath) fn kind(self) -> &'static str {
         self.system().map_or("complex item", System::name)
     }
@@ -199,7 +199,7 @@ impl<'a> Scalar<'a> {
 }
 
 impl Scalar<'_> {
-    /// The value as `toString()` gives it. `None` for complex items.
+    /// The value in the form of `toString()`. `None` for complex items.
     pub(in crate::fhirpath) fn to_text(self) -> Option<String> {
         Some(match self {
             Scalar::Boolean(value) => value.to_string(),

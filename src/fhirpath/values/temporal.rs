@@ -1,19 +1,19 @@
-//! Dates and times that may be partial, compared with three answers: before or after, the same, or not to be told from
-//! what is given.
+//! Compares dates and times that may be partial. The result is before, after, the same, or unknown because a part is
+//! missing.
 
 use std::cmp::Ordering;
 
 use super::super::compile::types::System;
 use crate::fhir::temporal::{Precision, Temporal, TimeOfDay};
 
-/// The maximum distance of a local time from UTC, in microseconds: what a missing zone leaves open.
+/// The maximum distance of a local time from UTC, in microseconds. A time without a zone is uncertain by this much.
 const ZONE_SPREAD: i64 = 14 * 3600 * 1_000_000;
 
-/// A date, dateTime or time taken apart.
+/// A parsed date, dateTime or time.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fhirpath) struct Moment {
     precision: Precision,
-    /// `None` for a time of day, else whether it has a zone.
+    /// `None` for a time of day. Otherwise whether there is a zone.
     zoned: Option<bool>,
     start: i64,
     end: i64,
@@ -25,7 +25,7 @@ pub(in crate::fhirpath) fn is_valid(system: System, text: &str) -> bool {
 }
 
 impl Moment {
-    /// Takes a text of this type apart. A dateTime may end in a bare `T`, as partial literals do.
+    /// Parses a text of this type. A dateTime may end in a bare `T`, as partial literals do.
     pub(in crate::fhirpath) fn parse(system: System, text: &str) -> Option<Moment> {
         match system {
             System::Time => {
@@ -55,12 +55,12 @@ impl Moment {
         }
     }
 
-    /// Its first moment in microseconds.
+    /// Its first microsecond.
     pub(in crate::fhirpath) fn start(&self) -> i64 {
         self.start
     }
 
-    /// Moments are equivalent if these are the same.
+    /// Moments with the same class are equivalent.
     pub(in crate::fhirpath) fn class(&self) -> (Precision, i64, Option<bool>) {
         let timed = self.grain() > Precision::Day;
         (self.grain(), self.start, self.zoned.map(|zoned| zoned && timed))
@@ -71,7 +71,7 @@ impl Moment {
         self.precision.min(Precision::Second)
     }
 
-    /// How they compare, if what is given tells. `None` too for a date with a time of day.
+    /// The order of two moments, if their parts decide it. `None` also for a date and a time of day.
     pub(in crate::fhirpath) fn compare(&self, other: &Moment) -> Option<Ordering> {
         let spread = match (self.zoned, other.zoned) {
             (None, None) => 0,
@@ -93,7 +93,8 @@ impl Moment {
         None
     }
 
-    /// Equality: unequal precisions are unequal where they contradict each other, else not to be told.
+    /// Equality. Moments of different precision are unequal if they contradict each other. Otherwise their equality is
+    /// unknown.
     pub(in crate::fhirpath) fn equals(&self, other: &Moment) -> Option<bool> {
         match (self.zoned, other.zoned) {
             (None, Some(_)) | (Some(_), None) => Some(false),
@@ -101,7 +102,7 @@ impl Moment {
         }
     }
 
-    /// Equivalence: like equality, but two values that cannot be distinguished are not equivalent.
+    /// Equivalence: equal and of the same precision. False if unknown.
     pub(in crate::fhirpath) fn equivalent(&self, other: &Moment) -> bool {
         self.grain() == other.grain() && self.equals(other) == Some(true)
     }

@@ -1,4 +1,4 @@
-//! Three-valued truth per row, as two bit masks.
+//! Three-valued booleans per row, as two bit masks.
 
 use arrow::array::BooleanArray;
 use arrow::buffer::{BooleanBuffer, NullBuffer};
@@ -11,9 +11,9 @@ use super::items::{Index, Items};
 /// For each row true, false or unknown (FHIRPath's empty).
 #[derive(Clone, Debug)]
 pub(in crate::fhirpath) struct Truth {
-    /// Set where true. Clear wherever unknown.
+    /// Set where true. Not set where unknown.
     pub(in crate::fhirpath) yes: BooleanBuffer,
-    /// Set where known; `None` means everywhere.
+    /// Set where known. `None` means everywhere.
     pub(in crate::fhirpath) known: Option<BooleanBuffer>,
 }
 
@@ -32,7 +32,7 @@ impl Truth {
         }
     }
 
-    /// From one answer per row.
+    /// Collects one answer per row.
     pub(in crate::fhirpath) fn collect(rows: usize, mut answer: impl FnMut(usize) -> Option<bool>) -> Truth {
         let mut known = Vec::with_capacity(rows);
         let yes = BooleanBuffer::collect_bool(rows, |row| {
@@ -98,7 +98,7 @@ impl Truth {
         }
     }
 
-    /// As a collection of booleans: an unknown row has no item.
+    /// As a collection of booleans. An unknown row has no item.
     pub(in crate::fhirpath) fn collection(self) -> Collection {
         let rows = self.rows();
         let values = Values::Boolean(BooleanArray::new(self.yes, self.known.clone().map(NullBuffer::new)));

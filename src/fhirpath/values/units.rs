@@ -1,9 +1,9 @@
 //! UCUM units: which units are commensurable, and conversion between them. The `octofhir-ucum` crate knows the units
-//! and gives factors in decimal digits. This file computes with them in whole numbers of 256 bits, so exact factors
-//! lose nothing. It knows no calendar units.
+//! and returns factors in decimal digits. This file computes with them in integers of 256 bits, so exact factors stay
+//! exact. It knows no calendar units.
 //!
-//! Invariant: a text that UCUM does not know is no unit. It is comparable only with itself, which callers decide by
-//! text.
+//! Invariant: a text that UCUM does not know is no unit. It is comparable only with itself, and callers compare the
+//! texts.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -19,15 +19,15 @@ use super::number::Number;
 pub(in crate::fhirpath) struct Unit {
     code: Box<str>,
     dimension: [i8; 7],
-    /// Arbitrary units in it with their powers: `[iU]` measures nothing that others do.
+    /// Its arbitrary units with their powers: `[iU]` is not commensurable with anything else.
     arbitrary: Vec<(&'static str, i32)>,
     scale: Scale,
 }
 
-/// How a number of the unit becomes one of its base units.
+/// How a number of the unit converts to base units.
 #[derive(Debug)]
 enum Scale {
-    /// `value * factor + offset`; the offset is that of a temperature, else zero.
+    /// `value * factor + offset`. Only temperatures have an offset other than zero.
     Linear { factor: Digits, offset: Digits },
     /// By another function: `[pH]`, `dB`.
     Function,
@@ -40,13 +40,13 @@ struct Digits {
     exponent: i32,
 }
 
-/// Factors with more digits than this are rounded, not exact. Results that use one are equal if they agree in this many
+/// Factors with more digits than this are rounded. Results with a rounded factor are equal if they agree in this many
 /// digits.
 const EXACT_DIGITS: u32 = 26;
 const AGREEING_DIGITS: u32 = 24;
-/// Digits that a converted number has after its first where it would have no end.
+/// The number of digits after the first in a converted number that does not terminate.
 const ENDLESS_DIGITS: u32 = 18;
-/// How many units a thread remembers.
+/// The number of units that a thread caches.
 const MAX_CACHED: usize = 1024;
 
 thread_local! {
@@ -87,7 +87,7 @@ fn read(code: &str) -> Option<Unit> {
 }
 
 impl Unit {
-    /// Whether both measure the same kind of thing.
+    /// Whether both units measure the same kind of quantity.
     pub(in crate::fhirpath) fn is_commensurable(&self, other: &Unit) -> bool {
         self.dimension == other.dimension && self.arbitrary == other.arbitrary
     }
@@ -118,7 +118,7 @@ impl Unit {
         base.divide(*factor, exact)
     }
 
-    /// Whether one of this unit is at least one of the other.
+    /// Whether one of this unit is at least as much as one of the other.
     pub(in crate::fhirpath) fn is_coarser(&self, other: &Unit) -> bool {
         match (&self.scale, &other.scale) {
             (Scale::Linear { factor, .. }, Scale::Linear { factor: than, .. }) => factor.compare(*than, true).is_ge(),
@@ -126,7 +126,7 @@ impl Unit {
         }
     }
 
-    /// The value in base units, and whether nothing was rounded on the way.
+    /// The value in base units, and whether it is exact.
     fn in_base(&self, value: Number) -> Option<(Digits, bool)> {
         let Scale::Linear { factor, offset } = &self.scale else {
             return None;
@@ -178,7 +178,7 @@ impl Digits {
         })
     }
 
-    /// The digits of both at the lesser exponent.
+    /// The digits of both numbers at the lower exponent.
     fn aligned(self, other: Digits) -> Option<(i256, i256, i32)> {
         let exponent = self.exponent.min(other.exponent);
         let at = |number: Digits| {
@@ -202,7 +202,7 @@ impl Digits {
         left.cmp(&right)
     }
 
-    /// The quotient: all its digits where they end, else rounded.
+    /// The quotient: exact if it terminates, otherwise rounded.
     fn divide(self, by: Digits, exact: bool) -> Option<Number> {
         if self.digits == i256::ZERO {
             return Some(Number::whole(0));
@@ -237,7 +237,7 @@ impl Digits {
         }
     }
 
-    /// Rounded to at most this many digits.
+    /// The number rounded to at most this many digits.
     fn rounded(self, digits: u32) -> Option<Digits> {
         let Some(excess) = digits_of(self.digits).checked_sub(digits).filter(|excess| *excess > 0) else {
             return Some(self);

@@ -1,7 +1,7 @@
-//! The flow as a patient sees it: the way in from the application, the pages, and the way back.
+//! The flow for a patient: the way in from the application, the pages, and the way back.
 //!
 //! Pages are rendered here and work without scripts. A page is a GET that changes nothing and shows the session's
-//! state. A form is a POST with the session's token; it changes the state and redirects to the page.
+//! state. A form is a POST with the session's token. It changes the state and redirects to the page.
 //!
 //! `consent::flow` decides which steps a session can take. `sync::client` calls the sources.
 

@@ -13,7 +13,7 @@ use crate::http::routes::{Operation, Route, schema};
 const LOCALES: &str = "languages of the pages as BCP 47 names them, the best one first, with spaces between them";
 const HTML: &[&str] = &["text/html"];
 
-/// All routes by which a patient enters, passes and leaves the flow.
+/// All routes of the flow, from entry to end.
 pub(in crate::http) fn routes() -> Vec<Route> {
     vec![
         Route::at("/oauth/authorize").get(entry::authorize, authorize("authorize", true)),

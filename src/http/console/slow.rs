@@ -9,7 +9,7 @@ use axum::http::{Method, StatusCode};
 
 /// The minimum duration of a slow request.
 const SLOW: Duration = Duration::from_millis(200);
-/// The maximum number kept; the oldest are dropped first.
+/// The maximum number of kept requests. The oldest are dropped first.
 const KEPT: usize = 200;
 
 /// A slow request.

@@ -16,10 +16,11 @@ use crate::http::routes::{Operation, Route};
 use crate::http::service::Service;
 
 const JSON: &str = "application/json";
-/// It may be stored, and is asked for before it is used.
+/// It may be cached, but must be revalidated before each use.
 const ASKED_AGAIN: &str = "public, no-cache";
 
-/// The `iss` of health cards. Below it stands a key set of its own: verifiers refuse one with other keys than theirs.
+/// The `iss` of health cards. Its own key set is below it, because verifiers refuse a key set with other keys than
+/// theirs.
 pub(in crate::http) fn card_issuer(base_url: &str) -> String {
     format!("{base_url}/health-cards")
 }

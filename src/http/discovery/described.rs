@@ -50,7 +50,7 @@ pub(super) fn card_keys() -> Value {
     named("HealthCardKeySet", object(&["keys"], json!({"keys": list(&key)})))
 }
 
-/// A revocation list, as SMART Health Cards have it.
+/// A revocation list in the form of SMART Health Cards.
 pub(super) fn revoked_cards() -> Value {
     let text = json!({"type": "string"});
     let properties = json!({

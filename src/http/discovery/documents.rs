@@ -1,4 +1,4 @@
-//! The documents themselves. All of them name the same issuer, byte for byte what tokens carry as `iss`.
+//! The documents. All of them have the same issuer, which is byte for byte the `iss` of tokens.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::consent::issuer;
 
 const GRANTS: [&str; 3] = ["authorization_code", "refresh_token", "client_credentials"];
 const SCOPES: [&str; 2] = ["launch/patient", "offline_access"];
-/// The first is the one to prefer.
+/// The preferred method comes first.
 const METHODS: [&str; 3] = ["client_secret_basic", "client_secret_post", "none"];
 
 /// The authorization endpoint of SMART apps. `/oauth/authorize` requires an identifier for the user, which SMART apps

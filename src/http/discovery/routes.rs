@@ -12,7 +12,7 @@ use crate::http::routes::{Operation, Route};
 use crate::http::service::Service;
 
 const JSON: &str = "application/json";
-/// How long a document may be kept, in seconds: keys may be rotated.
+/// How long clients may cache a document, in seconds. Keys may be rotated.
 const KEPT: &str = "public, max-age=300";
 
 /// The routes of discovery.

@@ -35,7 +35,7 @@ use crate::lake::{Attached, AttachmentContent, AttachmentRange};
 use crate::search::with_base;
 
 const BINARY: &str = "Binary";
-/// Foreign bytes must not run, be framed, or load anything.
+/// Bytes from outside must not run, be framed, or load anything.
 const SANDBOX: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; sandbox");
 const BYTES: HeaderValue = HeaderValue::from_static("bytes");
 const UNKNOWN: &str = "application/octet-stream";
@@ -52,10 +52,10 @@ const SHOWN: &[&str] = &[
     "text/plain",
     "text/rtf",
 ];
-/// Bytes that are read and written at a time.
+/// The number of bytes that are read and written at a time.
 const STEP: u64 = 256 << 10;
 
-/// The route of Binaries. Searches of them are those of any type.
+/// The route of Binaries. Searches for them use the routes of any type.
 pub(in crate::http) fn routes() -> Vec<Route> {
     let any = serde_json::json!({"type": "string", "format": "binary"});
     let operation = Operation::new(
@@ -98,7 +98,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
     let operation = operation.response_header(206, "Content-Range", "which part it is, of how many bytes");
     vec![
         Route::at("/fhir/Binary/{id}").get(read, operation),
-        // A path without a variable part comes before one with one.
+        // A path without a variable part precedes one with a variable part.
         Route::at("/fhir/Binary/_search").also_post(search::binary_by_post),
     ]
 }
@@ -166,7 +166,7 @@ async fn read(
     Ok(response)
 }
 
-/// The facts of a Binary row about its bytes.
+/// What a Binary row states about its bytes.
 #[derive(Deserialize)]
 struct Head<'r> {
     #[serde(rename = "contentType")]
@@ -188,8 +188,8 @@ fn decoded(data: &str) -> Result<Bytes, Error> {
     STANDARD.decode(compact).map(Bytes::from).map_err(Error::internal)
 }
 
-/// Whether the client wants the resource: `Accept` names a FHIR type, or JSON when the bytes are no JSON. A client that
-/// accepts anything gets the bytes.
+/// Whether the client wants the resource: `Accept` names a FHIR type, or it names JSON and the bytes are no JSON. A
+/// client that accepts anything gets the bytes.
 fn wants_resource(headers: &HeaderMap, media: &str) -> Result<bool, Error> {
     let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let own = essence(media);
@@ -219,7 +219,7 @@ fn wants_resource(headers: &HeaderMap, media: &str) -> Result<bool, Error> {
 /// A Binary as a resource.
 struct Resource {
     text: Bytes,
-    /// Only a part of it is shown, which never is its bytes.
+    /// Whether the client requested only a part. A part never has the bytes.
     subset: bool,
     indented: bool,
 }
@@ -280,7 +280,7 @@ fn with_data(text: &Bytes, content: Arc<AttachmentContent>) -> Response {
     response
 }
 
-/// The place of a Binary's bytes.
+/// Where a Binary's bytes are.
 enum Stored {
     File(Arc<AttachmentContent>),
     Inline(Bytes),
@@ -365,14 +365,14 @@ async fn raw_answer(
 }
 
 fn not_modified() -> Response {
-    // Without a length: a 304 with length 0 would claim it for the answer that it stands for.
+    // Without a length: a 304 with length 0 would claim this length for the full answer.
     let nothing = futures::stream::empty::<Result<Bytes, std::convert::Infallible>>();
     let mut response = Response::new(Body::from_stream(nothing));
     *response.status_mut() = StatusCode::NOT_MODIFIED;
     response
 }
 
-/// Holds a part of a file against its checksums before the answer begins: afterwards it could only break off.
+/// Verifies a part of a file against its checksums before the answer begins. Later the answer could only be cut off.
 async fn verify(service: &Arc<Service>, content: &Arc<AttachmentContent>, part: AttachmentRange) -> Result<(), Error> {
     let content = content.clone();
     let verified = service.blocking(move |_| content.verify(&part)).await?;
@@ -389,7 +389,7 @@ fn stream(
     })
 }
 
-/// A part of a file, read where waiting for the disk keeps nobody else.
+/// A part of a file. It is read on a thread that may wait for the disk.
 async fn bytes_of(content: Arc<AttachmentContent>, part: AttachmentRange) -> Result<Bytes, std::io::Error> {
     let read = tokio::task::spawn_blocking(move || {
         let mut bytes = Vec::with_capacity((part.end - part.start) as usize);

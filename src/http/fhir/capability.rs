@@ -29,14 +29,13 @@ use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhir::{TypeId, facts};
 use crate::search::{COMMON, Engine, PREFIXES};
 
-/// The statement of the current day. It is made again when the date changes. The router hands it to
-/// its route.
+/// The statement of the current day. It is made again when the date changes. The router passes it to its route.
 #[derive(Debug, Default)]
 pub(in crate::http) struct Capability {
     made: RwLock<Option<Arc<Made>>>,
 }
 
-/// A day's statement, in the codings in which it was asked for.
+/// A day's statement, in the content codings that were requested so far.
 #[derive(Debug)]
 struct Made {
     date: NaiveDate,
@@ -240,7 +239,7 @@ struct Parameter<'a> {
     documentation: Cow<'static, str>,
 }
 
-/// Facts about all searches that have no element of their own.
+/// Facts about all searches without their own element.
 const DOCUMENTATION: &str = "The documentation of a search parameter lists its modifiers and the prefixes of its values. \
      Parameters of references can be chained (subject:Patient.name). _sort takes all but composite and special parameters, _text and \
      _content. Types are searched by GET and by POST to \
@@ -330,8 +329,8 @@ fn operations(ty: &str) -> Vec<NamedOperation> {
     of_patients.map(operation).collect()
 }
 
-/// The `Type:code` pairs that searches of each type may include by. `*`, which is taken as well, is no pair and is not
-/// listed.
+/// The `Type:code` pairs by which searches of each type may include. `*` is accepted as well, but it is no pair and is
+/// not listed.
 #[derive(Default)]
 struct Includes {
     forward: FxHashMap<TypeId, Vec<String>>,
@@ -339,7 +338,7 @@ struct Includes {
 }
 
 impl Includes {
-    /// A reference parameter that leads nowhere is none of them.
+    /// A reference parameter that leads to no resource is not included.
     fn of(engine: &Engine) -> Includes {
         let mut found = Includes::default();
         for source in facts().resources() {
@@ -396,7 +395,7 @@ fn of_all(engine: &Engine) -> Vec<Parameter<'_>> {
     defined.chain(others).collect()
 }
 
-/// The parameter of this one's code that is defined for resources of all types, should this be one type's own.
+/// The parameter with the same code for resources of all types, if this one is a single type's own.
 fn of_any_type<'a>(engine: &'a Engine, parameter: &'a SearchParameter) -> &'a SearchParameter {
     let is_general = |parameter: &&SearchParameter| parameter.bases.iter().any(|base| facts().get(*base).is_abstract);
     let all = facts().resources().flat_map(|ty| engine.supported(ty));

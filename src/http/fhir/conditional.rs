@@ -5,10 +5,10 @@ use std::time::{Duration, UNIX_EPOCH};
 use axum::http::header::{IF_MODIFIED_SINCE, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderValue};
 
-/// The version of a resource as its answer's headers show it.
+/// The version of a resource in the form of its answer's headers.
 pub(in crate::http) struct Version {
     version: i64,
-    /// Seconds since the Unix epoch: HTTP knows no fractions.
+    /// Seconds since the Unix epoch. HTTP has no fractions.
     modified: i64,
 }
 
@@ -21,13 +21,13 @@ impl Version {
         }
     }
 
-    /// `W/"3"`, as FHIR wants it.
+    /// `W/"3"`, the form that FHIR requires.
     pub(in crate::http) fn etag(&self) -> HeaderValue {
         let mut text = [0u8; 24];
         let end = {
             use std::io::Write as _;
             let mut rest = &mut text[..];
-            // A 64-bit number and five letters more always fit.
+            // A 64-bit number and five more characters always fit.
             let _ = write!(rest, "W/\"{}\"", self.version);
             24 - rest.len()
         };
@@ -40,7 +40,7 @@ impl Version {
         HeaderValue::from_str(&httpdate::HttpDate::from(time).to_string()).ok()
     }
 
-    /// Whether the client's copy is this version. An `If-None-Match` makes `If-Modified-Since` count for nothing.
+    /// Whether the client's copy is this version. With an `If-None-Match`, `If-Modified-Since` is ignored.
     pub(in crate::http) fn is_held(&self, headers: &HeaderMap) -> bool {
         let mut tags = headers.get_all(IF_NONE_MATCH).iter().peekable();
         if tags.peek().is_some() {
@@ -55,7 +55,7 @@ impl Version {
             .is_some_and(|at| self.modified <= at)
     }
 
-    /// The same of bytes with a tag of their own.
+    /// The same for bytes with their own tag.
     pub(in crate::http) fn is_held_as(&self, tag: &Tag, headers: &HeaderMap) -> bool {
         let mut tags = headers.get_all(IF_NONE_MATCH).iter().peekable();
         if tags.peek().is_none() {
@@ -68,7 +68,7 @@ impl Version {
             .any(|text| text == "*" || tag.is(text.strip_prefix("W/").unwrap_or(text)))
     }
 
-    /// Whether a text is the date of this version, as `If-Range` has it.
+    /// Whether a text is the date of this version, in the form of `If-Range`.
     pub(in crate::http) fn is_dated(&self, text: &str) -> bool {
         seconds(text) == Some(self.modified)
     }
@@ -76,7 +76,7 @@ impl Version {
     fn is_tagged(&self, tag: &str) -> bool {
         let opaque = tag.strip_prefix("W/").unwrap_or(tag);
         let quoted = opaque.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-        // A number is written in one way only: `+3` and `03` are other tags.
+        // A number is written in one way only. `+3` and `03` are other tags.
         let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
         tag == "*" || quoted.is_some_and(|text| is_number(text) && text.parse() == Ok(self.version))
     }
@@ -86,7 +86,7 @@ impl Version {
 pub(in crate::http) struct Tag(String);
 
 impl Tag {
-    /// An ETag of a digest of the bytes.
+    /// An ETag from a digest of the bytes.
     pub(in crate::http) fn of(digest: &str) -> Tag {
         Tag(format!("\"{}\"", &digest[..digest.len().min(32)]))
     }
@@ -96,7 +96,7 @@ impl Tag {
         HeaderValue::from_str(&self.0).unwrap_or(HeaderValue::from_static("\"\""))
     }
 
-    /// Whether a text is this tag; a weak one never is.
+    /// Whether a text is this tag. A weak tag never is.
     pub(in crate::http) fn is(&self, text: &str) -> bool {
         text == self.0
     }

@@ -1,7 +1,7 @@
 //! `X-Explain`: whether a search's answer explains how it was made, and who may request that.
 //!
-//! The explanation counts rows and bytes of the whole lake, including other applications'. So it is only for
-//! application tokens, on a server that was started to allow it.
+//! The explanation counts rows and bytes of the whole lake, including other applications' rows. So only application
+//! tokens may request it, on a server that was started to allow it.
 
 use axum::http::{HeaderMap, HeaderName};
 
@@ -11,10 +11,10 @@ use crate::consent::Access;
 use crate::search::{Form, shortened};
 
 const X_EXPLAIN: HeaderName = HeaderName::from_static("x-explain");
-/// How long each step took, as browsers and proxies read it.
+/// The time of each step, in the form for browsers and proxies.
 pub(in crate::http) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// The form in which a request wants its answer explained, if it does.
+/// The form of the requested explanation, if the request wants one.
 pub(in crate::http) fn wanted(headers: &HeaderMap, access: &Access, service: &Service) -> Result<Option<Form>, Error> {
     let Some(value) = headers.get(X_EXPLAIN) else {
         return Ok(None);

@@ -33,7 +33,7 @@ pub(in crate::http) fn json_admitted(headers: &HeaderMap, format: Option<&str>) 
     }
 }
 
-/// Whether `Accept` admits a media type that `is` recognizes; a missing or unreadable header admits everything.
+/// Whether `Accept` admits a media type that `is` recognizes. A missing or unreadable header admits everything.
 pub(in crate::http) fn accept_admits(headers: &HeaderMap, is: impl Fn(&str) -> bool) -> bool {
     let mut any = false;
     for value in headers.get_all(ACCEPT) {
@@ -53,7 +53,7 @@ pub(in crate::http) fn accept_admits(headers: &HeaderMap, is: impl Fn(&str) -> b
     !any
 }
 
-/// The value of `name` among a raw query's parameters, the last when it comes several times.
+/// The value of `name` among a raw query's parameters. If it is repeated, the last one.
 pub(in crate::http) fn parameter(query: Option<&str>, name: &str) -> Option<String> {
     let query = query.filter(|query| query.contains(name))?;
     form_urlencoded::parse(query.as_bytes())
@@ -67,7 +67,7 @@ pub(in crate::http) fn wants_pretty(query: Option<&str>) -> Result<bool, Error> 
     pretty_value(parameter(query, "_pretty").as_deref())
 }
 
-/// The meaning of the value of `_pretty`.
+/// Parses the value of `_pretty`.
 pub(in crate::http) fn pretty_value(value: Option<&str>) -> Result<bool, Error> {
     match value {
         None | Some("false") => Ok(false),
@@ -79,12 +79,12 @@ pub(in crate::http) fn pretty_value(value: Option<&str>) -> Result<bool, Error> 
     }
 }
 
-/// How strictly a request wants to be taken, if it says so: of several wishes RFC 7240 lets the first count.
+/// How strictly to handle a request, if it says so. If it says so several times, RFC 7240 lets the first count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) struct Preferred(Option<Handling>);
 
 impl Preferred {
-    /// `handling=strict` or `handling=lenient` among whatever else is preferred.
+    /// Finds `handling=strict` or `handling=lenient` among other preferences.
     pub(in crate::http) fn by(headers: &HeaderMap) -> Preferred {
         let mut preferences = headers
             .get_all(PREFER)
@@ -109,7 +109,7 @@ impl Preferred {
         self.0.unwrap_or_default()
     }
 
-    /// A FHIR answer with the header that names the preference that was applied.
+    /// A FHIR answer. Its header names the applied preference.
     pub(in crate::http) fn answer(self, body: Body) -> Response {
         let mut response = Response::new(body);
         response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
@@ -136,7 +136,7 @@ fn refused(parameters: &str) -> bool {
         .any(|q| q.parse() == Ok(0.0_f32))
 }
 
-/// `fhirVersion` of another version than the one that is served.
+/// Whether `fhirVersion` names a version other than the server's.
 fn is_of_other_version(parameters: &str) -> bool {
     let mut parameters = parameters.split(';').filter_map(|parameter| parameter.split_once('='));
     parameters.any(|(name, value)| {

@@ -1,5 +1,5 @@
-//! The parameters of an operation as sent, in the body or in the query. Nothing is interpreted here: each operation
-//! decides which parameters it has and what they may be.
+//! The parameters of an operation as the client sent them, in the body or in the query. This file does not interpret
+//! them: each operation decides which parameters it has and what they may be.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ pub(in crate::http) struct Parameter<'t> {
 pub(in crate::http) enum Given<'t> {
     /// `resource`, an object.
     Resource(Value<'t>),
-    /// `value[x]`, and which `x`.
+    /// `value[x]`, and the type in place of `x`.
     Value(Cow<'t, str>, Value<'t>),
     /// Text of the query.
     Text(Cow<'t, str>),
@@ -36,7 +36,8 @@ pub(in crate::http) fn json<'t>(body: &'t [u8], tape: &'t mut Tape) -> Result<Va
     }
 }
 
-/// Refuses a body in which an object has a property twice, as imports do: readers would disagree on its meaning.
+/// Refuses a body in which an object has a duplicate property, as imports do, because readers would disagree on its
+/// meaning.
 pub(in crate::http) fn refuse_duplicates(root: Value<'_>) -> Result<(), Error> {
     match duplicate(root) {
         None => Ok(()),
@@ -49,7 +50,7 @@ pub(in crate::http) fn refuse_duplicates(root: Value<'_>) -> Result<(), Error> {
     }
 }
 
-/// A property that stands twice in one object of a value. How deep it goes is bounded by the tape.
+/// A duplicate property of one object in a value. The tape bounds the depth of the recursion.
 fn duplicate(value: Value<'_>) -> Option<String> {
     if value.is_array() {
         return value.items().find_map(duplicate);
@@ -101,7 +102,7 @@ pub(in crate::http) fn of_query(query: Option<&str>) -> impl Iterator<Item = Par
         })
 }
 
-/// A parameter that may are in the body, in the query, or alike in both.
+/// A parameter that may be in the body, in the query, or in both with the same value.
 pub(in crate::http) fn same<T: PartialEq>(name: &str, body: Option<T>, query: Option<T>) -> Result<Option<T>, Error> {
     match (body, query) {
         (Some(body), Some(query)) if body != query => {
@@ -150,7 +151,7 @@ impl<'t> Given<'t> {
         }
     }
 
-    /// Text, of the query or of one of these types.
+    /// A text from the query or of one of these types.
     pub(in crate::http) fn text(&self, types: &[&str]) -> Option<Cow<'_, str>> {
         match self {
             Given::Text(text) => Some(Cow::Borrowed(text)),
@@ -159,7 +160,7 @@ impl<'t> Given<'t> {
         }
     }
 
-    /// A whole number that is not negative, of the query or of one of these types.
+    /// A nonnegative integer from the query or of one of these types.
     pub(in crate::http) fn whole(&self, types: &[&str]) -> Option<usize> {
         let digits = match self {
             Given::Value(ty, value) if types.contains(&&**ty) => value.number().map(Cow::Borrowed),
@@ -170,7 +171,7 @@ impl<'t> Given<'t> {
         plain.then(|| digits.parse().ok()).flatten()
     }
 
-    /// Yes or no, of the query or as a boolean.
+    /// A boolean from the query or of the type boolean.
     pub(in crate::http) fn boolean(&self) -> Option<bool> {
         match self {
             Given::Text(text) => text.parse().ok(),
@@ -179,7 +180,7 @@ impl<'t> Given<'t> {
         }
     }
 
-    /// The text of a reference, of the query or of a Reference.
+    /// The text of a reference, from the query or from a Reference.
     pub(in crate::http) fn reference(&self) -> Option<Cow<'_, str>> {
         match self {
             Given::Text(text) => Some(Cow::Borrowed(text)),

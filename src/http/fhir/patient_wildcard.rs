@@ -1,4 +1,4 @@
-//! `$PATIENT_ID` in paths and query values: the patient of the token that asks.
+//! `$PATIENT_ID` in paths and query values: the patient of the caller's token.
 
 use super::super::error::Error;
 use crate::consent::Access;
@@ -19,7 +19,7 @@ pub(in crate::http) fn in_path(id: String, access: &Access) -> Result<String, Er
         .ok_or_else(needs_patient)
 }
 
-/// The ids that an id in a body stands for: itself, or for the wildcard all Patients of the caller's consent.
+/// The ids that an id in a body means: the id itself, or all Patients of the caller's consent for the wildcard.
 pub(in crate::http) fn in_body(id: &str, access: &Access) -> Result<Vec<String>, Error> {
     match id {
         WILDCARD => access.patients().map(<[String]>::to_vec).ok_or_else(needs_patient),
@@ -27,7 +27,7 @@ pub(in crate::http) fn in_body(id: &str, access: &Access) -> Result<Vec<String>,
     }
 }
 
-/// Query values with the wildcard replaced by all Patients of the caller's consent: alternatives that hold it are
+/// Query values with the wildcard replaced by all Patients of the caller's consent. An alternative that contains it is
 /// repeated once per Patient.
 pub(in crate::http) fn in_query(parameters: &mut [RawParameter], access: &Access) -> Result<(), Error> {
     for RawParameter { name, value, .. } in parameters

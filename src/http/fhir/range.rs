@@ -1,5 +1,5 @@
-//! Which part of an answer a `Range` header asks for (RFC 9110, section 14): one range of bytes. Several, and what is
-//! no range, are answered by the whole, as the standard lets a server do.
+//! The part of an answer that a `Range` header requests (RFC 9110, section 14): one range of bytes. Several ranges, or
+//! an invalid one, get the whole answer, as the standard allows.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ pub(in crate::http) enum Asked {
     Whole,
     /// At least one byte.
     Part(Range<u64>),
-    /// What begins after the end.
+    /// The range begins after the end.
     Nothing,
 }
 
@@ -31,7 +31,7 @@ pub(in crate::http) fn asked(text: &str, length: u64) -> Asked {
         _ => None,
     };
     match (first, number(first), last, number(last)) {
-        // The last so many bytes.
+        // The last bytes of the answer.
         ("", _, _, Some(0)) => Asked::Nothing,
         ("", _, _, Some(_)) if length == 0 => Asked::Nothing,
         ("", _, _, Some(count)) => Asked::Part(length.saturating_sub(count)..length),

@@ -1,4 +1,4 @@
-//! `GET /fhir/{type}/{id}`: the stored bytes of one resource, or the part that `_summary` and `_elements` ask for.
+//! `GET /fhir/{type}/{id}`: the stored bytes of one resource, or the part that `_summary` and `_elements` request.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ async fn read(
     Path((name, id)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Error> {
-    // Borrowed from the request: extractors of their own would copy the query and every header, on the hottest route.
+    // Borrowed from the request. Separate extractors would copy the query and every header, on the most used route.
     let (query, headers) = (request.uri().query(), request.headers());
     json_admitted(headers, parameter(query, "_format").as_deref())?;
     let pretty_wanted = wants_pretty(query)?;
@@ -82,7 +82,7 @@ async fn read(
     };
     let shown = with_base(&shown, &service.fhir_base).unwrap_or(shown);
     let mut response = Response::new(match (held, pretty_wanted) {
-        // Without a length: a 304 with length 0 would claim it for the answer that it stands for.
+        // Without a length: a 304 with length 0 would claim this length for the full answer.
         (true, _) => Body::from_stream(futures::stream::empty::<Result<Bytes, std::convert::Infallible>>()),
         (false, true) => Body::from(pretty(&shown)),
         (false, false) => Body::from(shown),
@@ -100,12 +100,12 @@ async fn read(
     Ok(response)
 }
 
-/// A resource without what is not asked for.
+/// The requested part of a resource.
 pub(in crate::http) fn part(subset: &Subset, ty: TypeId, resource: Bytes) -> Bytes {
     subset.cut(ty, &resource).map_or(resource, Bytes::from)
 }
 
-/// The part that is asked for, if it is not all.
+/// The requested part, if it is not the whole.
 pub(in crate::http) fn subset(ty: TypeId, query: Option<&str>) -> Result<Option<Subset>, Error> {
     let names_part = |query: &&str| {
         let mut names = raw::parse(query).into_iter().map(|parameter| parameter.name);

@@ -110,7 +110,7 @@ async fn by_post(
     answer(service, access, SearchTarget::of_type(&name)?, parameters, &headers).await
 }
 
-/// The same of Binaries, whose path has a route of its own.
+/// The same for Binaries, whose path has its own route.
 pub(in crate::http) async fn binary_by_post(
     service: State<Arc<Service>>,
     caller: Caller,
@@ -185,11 +185,11 @@ async fn system_by_post(
     .await
 }
 
-/// What a search's path names.
+/// The target of a search's path.
 enum SearchTarget {
-    /// A type, and the Patient whose compartment is searched if only that is.
+    /// A type. With a patient, only the rows of that Patient's compartment.
     Type { ty: TypeId, patient: Option<String> },
-    /// Several types, or all that is in the compartment of a Patient.
+    /// Several types, or everything in the compartment of a Patient.
     System { patient: Option<String> },
 }
 
@@ -305,7 +305,7 @@ async fn answer(
     Ok(response)
 }
 
-/// A page, and how long its steps took.
+/// A page, and the time of its steps.
 fn timed((page, explanation): (Bytes, Explanation)) -> (Bytes, Option<String>) {
     (page, Some(explanation.server_timing()))
 }

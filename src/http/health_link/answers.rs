@@ -1,4 +1,4 @@
-//! Answers that the manifest and the files of a link share.
+//! Common answers of the manifest and the files of a link.
 
 use axum::body::Body;
 use axum::http::HeaderValue;
@@ -15,14 +15,14 @@ pub(super) fn over() -> Refused {
     Error::Unknown("There is no such link: it has ended, or there never was one.".to_owned()).into()
 }
 
-/// An answer that no cache may keep.
+/// Marks an answer that no cache may keep.
 fn unkept(response: &mut Response, media: &'static str) {
     let head = response.headers_mut();
     head.insert(CONTENT_TYPE, HeaderValue::from_static(media));
     head.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
 }
 
-/// An encrypted file as an answer.
+/// An answer with an encrypted file.
 pub(super) fn jose(jwe: String) -> Response {
     let mut response = Response::new(Body::from(jwe));
     unkept(&mut response, JOSE);

@@ -26,9 +26,9 @@ use crate::http::service::Service;
 use crate::http::shape::no_store;
 
 const JSON: &str = "application/json";
-/// The largest file of a link, before it is encrypted.
+/// The maximum size of a link's file before encryption.
 const LARGEST_FILE: usize = 16 * 1_024 * 1_024;
-/// Letters of the random part of an address.
+/// The number of characters of an address's random part.
 const ADDRESS: usize = 43;
 
 pub(super) async fn create(
@@ -48,7 +48,7 @@ pub(super) async fn create(
         return Err(Error::Processing(problem).into());
     }
     let access = present(access, &service)?;
-    // Taken before the records are read: a link of records that are revoked in the meantime is not made.
+    // Read this before the records. If records are revoked in the meantime, the link is not made.
     let terms = service.store.health_links().terms(&access.subject)?;
     let terms = terms.ok_or_else(|| Error::Unknown("There is no such consent any more.".to_owned()))?;
     let file = file(&service, &access, asked.content).await?;

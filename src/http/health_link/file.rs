@@ -1,4 +1,4 @@
-//! `GET /health-links/{address}/file/{ticket}`: a file that a manifest leads to. Its address is good for an hour.
+//! `GET /health-links/{address}/file/{ticket}`: a file that a manifest names. Its address is valid for an hour.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::shlink::url;
 use crate::http::message::Refused;
 use crate::http::service::Service;
 
-/// The longest that the specification admits.
+/// The maximum that the specification allows.
 const LIFETIME: i64 = 3_600;
 
 /// The address of a link's file for the next hour, if the link lasts that long.

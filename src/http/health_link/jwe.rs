@@ -1,5 +1,4 @@
-//! A file encrypted for a link: JWE in its compact form (RFC 7516), the key used directly, AES-256-GCM over raw
-//! DEFLATE.
+//! A file encrypted for a link: JWE in its compact form (RFC 7516) with a direct key, AES-256-GCM over raw DEFLATE.
 
 use std::io::Write;
 
@@ -18,14 +17,14 @@ const TAG: usize = 16;
 pub(super) struct LinkKey([u8; 32]);
 
 impl LinkKey {
-    /// A new one.
+    /// A new random key.
     pub(super) fn random() -> Result<LinkKey, Error> {
         let mut key = [0; 32];
         aws_lc_rs::rand::fill(&mut key).map_err(|_| Error::internal("the system gave no random numbers"))?;
         Ok(LinkKey(key))
     }
 
-    /// As links have it: 43 letters.
+    /// The key in the form of links: 43 characters.
     pub(super) fn text(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.0)
     }
@@ -46,7 +45,7 @@ pub(super) fn encrypted(key: &LinkKey, media_type: &str, file: &[u8]) -> Result<
     let nonce: &[u8; NONCE_LEN] = nonce.as_ref();
     let (text, tag) = text.split_at(text.len() - TAG);
     let [nonce, text, tag] = [nonce.as_slice(), text, tag].map(|part| URL_SAFE_NO_PAD.encode(part));
-    // The key is used as it is, so there is no encrypted key.
+    // With a direct key there is no encrypted key.
     Ok(format!("{header}..{nonce}.{text}.{tag}"))
 }
 
@@ -61,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    /// As a recipient decrypts it.
+    /// Decrypts a file as a recipient does.
     fn decrypted(key: &str, jwe: &str) -> Option<(Value, Vec<u8>)> {
         let bytes = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
         let [header, encrypted_key, nonce, text, tag] = jwe.split('.').collect::<Vec<_>>().try_into().ok()?;

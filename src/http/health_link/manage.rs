@@ -16,7 +16,7 @@ use crate::http::oauth::PatientToken;
 use crate::http::service::Service;
 use crate::http::shape::no_store;
 
-/// A link as its patient sees it.
+/// A link for the answer to its patient.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Shown<'l> {
@@ -51,7 +51,7 @@ impl<'l> Shown<'l> {
     }
 }
 
-/// A moment as answers show it.
+/// A time in the form of answers.
 pub(super) fn time(seconds: i64) -> Option<String> {
     let time = DateTime::from_timestamp(seconds, 0);
     time.map(|time| time.to_rfc3339_opts(SecondsFormat::Secs, true))

@@ -3,7 +3,7 @@
 //!
 //! `/rest/health-links` makes, lists and revokes links. Recipients call `/health-links/{address}`. `/health-link` is a
 //! page that opens a link in a browser. Only the link contains the key: the file is encrypted before it is stored, and
-//! the server forgets the key after the answer with the link.
+//! the server drops the key after the answer with the link.
 
 mod answers;
 mod create;

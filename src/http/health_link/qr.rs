@@ -4,9 +4,9 @@ use fast_qr::{ECL, QRBuilder, QRCode};
 
 use crate::http::error::Error;
 
-/// White modules around the code, so that cameras find it.
+/// The width of the white margin in modules. Cameras need it to find the code.
 const QUIET: usize = 4;
-/// Pixels of a module in the PNG.
+/// The number of pixels of a module in the PNG.
 const SCALE: usize = 8;
 
 /// A QR code.
@@ -20,12 +20,12 @@ impl Qr {
             .map_err(|_| Error::internal("the link is too long for a QR code"))
     }
 
-    /// Modules of a side, with the white ones around.
+    /// The number of modules of a side, including the margin.
     fn side(&self) -> usize {
         self.0.size + 2 * QUIET
     }
 
-    /// Whether a module is dark, counted from the corner of the white ones.
+    /// Whether a module is dark. Positions include the margin.
     fn is_dark(&self, x: usize, y: usize) -> bool {
         let inside = |at: usize| at.checked_sub(QUIET).filter(|at| *at < self.0.size);
         match (inside(x), inside(y)) {
@@ -34,7 +34,7 @@ impl Qr {
         }
     }
 
-    /// As SVG.
+    /// The code as SVG.
     pub(super) fn svg(&self) -> String {
         let side = self.side();
         let mut path = String::new();
@@ -49,7 +49,7 @@ impl Qr {
         )
     }
 
-    /// As PNG, black on white.
+    /// The code as PNG, black on white.
     pub(super) fn png(&self) -> Result<Vec<u8>, Error> {
         let pixels = self.side() * SCALE;
         let row_bytes = pixels.div_ceil(8);

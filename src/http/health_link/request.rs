@@ -5,32 +5,32 @@ use serde_json::{Map, Value};
 use crate::consent::LinkContent;
 use crate::http::error::Error;
 
-/// The longest label that the specification admits, in letters.
+/// The maximum length of a label in the specification, in characters.
 pub(super) const LONGEST_LABEL: usize = 80;
 /// Letters of a passcode.
 pub(super) const SHORTEST_PASSCODE: usize = 4;
 /// See above.
 pub(super) const LONGEST_PASSCODE: usize = 128;
-/// How long a link lasts that says nothing of it, in seconds: 30 days.
+/// The default lifetime of a link in seconds: 30 days.
 pub(super) const USUAL_TIME: i64 = 30 * 86_400;
-/// The longest time of any link: a year.
+/// The maximum lifetime of a link: a year.
 pub(super) const LONGEST_TIME: i64 = 365 * 86_400;
 
 const MEMBERS: [&str; 5] = ["content", "label", "passcode", "exp", "flag"];
 
-/// A link as it is asked for.
+/// A requested link.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) content: LinkContent,
     pub(super) label: Option<String>,
     pub(super) passcode: Option<String>,
     pub(super) is_direct: bool,
-    /// When it is to end.
+    /// When it expires.
     pub(super) expires_at: i64,
 }
 
 impl Asked {
-    /// Reads the body of a request. No body is a link with everything as usual.
+    /// Reads the body of a request. Without a body, a link with all defaults.
     pub(super) fn read(body: &[u8], now: i64) -> Result<Asked, Error> {
         let invalid = |problem: &str| Error::Invalid(problem.to_owned());
         let body: Map<String, Value> = if body.iter().all(u8::is_ascii_whitespace) {
@@ -89,7 +89,7 @@ fn text(body: &Map<String, Value>, name: &str) -> Result<Option<String>, Error> 
     }
 }
 
-/// Whether the flags ask for a file at the link's own address.
+/// Whether the flags request a file at the link's own address.
 fn flags(flag: Option<&str>, has_passcode: bool) -> Result<bool, Error> {
     let invalid = |problem: &str| Err(Error::Invalid(problem.to_owned()));
     match (flag.unwrap_or(""), has_passcode) {

@@ -23,11 +23,11 @@ use crate::http::shape::no_store;
 const JSON: &str = "application/json";
 /// The maximum length of a recipient's name in characters.
 pub(super) const LONGEST_RECIPIENT: usize = 200;
-/// A longer passcode is none of ours.
+/// No passcode of a link is longer.
 const LONGEST_PASSCODE: usize = 1_000;
-/// The longest file that is in the manifest if the client says nothing of it.
+/// The maximum size of a file in the manifest, if the client states no other.
 const EMBEDDED: usize = 1_024 * 1_024;
-/// Bytes of a manifest request: more than any has.
+/// The maximum bytes of a manifest request. No valid one is longer.
 const LONGEST_BODY: usize = 64 * 1_024;
 /// A 401 carries a challenge (RFC 9110, section 15.5.2).
 const CHALLENGE: HeaderValue = HeaderValue::from_static(r#"Passcode realm="health-link""#);
@@ -116,7 +116,7 @@ fn link_manifest(service: &Service, address: &str, asked: &Asked) -> Result<Resp
     Ok(no_store(StatusCode::OK, &json!({"files": [entry]}))?)
 }
 
-/// The answer to a passcode that is not the link's. One that is missing is no try, and is not counted.
+/// The answer to a wrong passcode. A missing passcode is no try, and is not counted.
 fn refused(service: &Service, link: &HealthLink, asked: &Asked) -> Result<Option<Response>, Refused> {
     if !link.has_passcode {
         return Ok(None);

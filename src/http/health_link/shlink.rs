@@ -1,4 +1,4 @@
-//! The link itself: `shlink:/` and a payload, as the specification has it.
+//! The link itself: `shlink:/` and a payload, in the form of the specification.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::jwe::LinkKey;
 use crate::consent::HealthLink;
 
-/// How long a payload's `url` may be, in letters.
+/// The maximum length of a payload's `url`, in characters.
 pub(super) const LONGEST_URL: usize = 128;
 
 #[derive(Serialize)]

@@ -1,5 +1,5 @@
-//! The OpenAPI document as a page: its families, their operations, and of each what it takes and answers, and how it is
-//! called.
+//! The OpenAPI document as a page: its families, their operations, and for each operation its input, its answers, and a
+//! sample call.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ struct Home<'a> {
 struct Docs<'a> {
     style: &'static str,
     script: &'static str,
-    /// What is looked for.
+    /// The text that is searched.
     query: &'a str,
     title: &'a str,
     version: &'a str,
@@ -44,7 +44,7 @@ struct Docs<'a> {
 }
 
 struct Family<'a> {
-    /// By which the page leads to it.
+    /// The anchor of its links on the page.
     id: String,
     name: &'a str,
     about: &'a str,
@@ -71,7 +71,7 @@ struct Parameter<'a> {
     required: bool,
     ty: String,
     about: &'a str,
-    /// One that could be sent.
+    /// A sample value.
     value: String,
 }
 
@@ -163,7 +163,7 @@ fn refusal<'a>(document: &'a Value, name: &'a str, response: &'a Value) -> (&'a 
 }
 
 impl<'a> Family<'a> {
-    /// A family with those of its operations that have all of these words.
+    /// A family with the operations that contain all of these words.
     fn of(family: &'a Value, document: &'a Value, sought: &[&str]) -> Family<'a> {
         let name = text(&family["name"]);
         let operations = members(&document["paths"]).flat_map(|(path, methods)| {
@@ -221,7 +221,7 @@ impl<'a> Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// Whether all words stand in what is shown of it, or in its family's name.
+    /// Whether all words occur in the shown text, or in the family's name.
     fn has(&self, family: &str, sought: &[&str]) -> bool {
         let names = self.parameters.iter().map(|parameter| parameter.name);
         let shown: Vec<&str> = [self.id, self.method.as_str(), self.path, self.summary, family]
@@ -247,7 +247,7 @@ impl<'a> Parameter<'a> {
                 .map(text)
                 .find(|text| !text.is_empty())
                 .unwrap_or_default(),
-            // What may be left out is left out of the first try.
+            // The first try leaves out optional parameters.
             value: match parameter["required"] == true {
                 true => value_of(path, parameter),
                 false => String::new(),
@@ -276,7 +276,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// What a caller must prove, by the operation's own requirement or the document's.
+/// The credential that a caller needs, from the operation's own requirement or the document's.
 fn credential(security: &Value) -> (&'static str, Proof) {
     match security.as_array().map(Vec::as_slice) {
         None => ("access token", Proof::Token),
@@ -286,7 +286,7 @@ fn credential(security: &Value) -> (&'static str, Proof) {
     }
 }
 
-/// A type in a word or two.
+/// A type in one or two words.
 fn ty(schema: &Value) -> String {
     let values: Vec<&str> = strings(&schema["enum"]).collect();
     if !values.is_empty() {

@@ -1,28 +1,27 @@
-//! What a call of an operation looks like: made of its description, so that no example says what the description does
-//! not.
+//! Sample calls of operations, made from their descriptions. So no example contradicts the description.
 
 use serde_json::{Map, Value, json};
 
 use super::json::{members, strings, text};
 use crate::http::routes::resolved;
 
-/// How deep examples go: schemas may hold themselves.
+/// The maximum depth of examples. Schemas may contain themselves.
 const DEEP: usize = 6;
-/// How many members an example shows of an object that requires none.
+/// How many members an example shows of an object without required members.
 const SHOWN: usize = 3;
 const FORM: &str = "application/x-www-form-urlencoded";
 
 /// A call.
 pub(super) struct Example {
-    /// The line that a terminal takes.
+    /// The command for a terminal.
     pub(super) curl: String,
-    /// What is sent, and as what.
+    /// The body and its media type.
     pub(super) body: Option<(String, String)>,
-    /// What comes back, if that is JSON.
+    /// The answer, if it is JSON.
     pub(super) answer: Option<String>,
 }
 
-/// What a caller proves, as the line of a terminal says it.
+/// The caller's credential, as a part of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Proof {
     Nothing,
@@ -69,7 +68,7 @@ pub(super) fn value_of(path: &str, parameter: &Value) -> String {
     match (text(&parameter["in"]), name) {
         ("path", "type") if path.starts_with("/fhir/Patient/") => "Observation".to_owned(),
         ("path", "type") => "Patient".to_owned(),
-        // Stands for the patient of the token, whoever that is.
+        // The wildcard for the patient of the token, whoever it is.
         ("path", "id") if path.starts_with("/fhir/Patient/") || path == "/fhir/{type}/{id}" => "$PATIENT_ID".to_owned(),
         ("path", name) => name.to_ascii_uppercase(),
         _ => match sample(&Value::Null, &parameter["schema"], name, 0) {
@@ -79,7 +78,7 @@ pub(super) fn value_of(path: &str, parameter: &Value) -> String {
     }
 }
 
-/// The path and query of a call: parameters of the path, and those of the query that have to be there.
+/// The path and query of a call: the parameters of the path, and the required ones of the query.
 fn address(path: &str, operation: &Value) -> String {
     let mut address = path.to_owned();
     let mut query = form_urlencoded::Serializer::new(String::new());
@@ -122,10 +121,10 @@ fn sent(document: &Value, operation: &Value) -> Option<(String, String)> {
     Some((media.to_owned(), body))
 }
 
-/// What an answer is.
+/// The kind of an answer.
 enum Answered {
     Json(String),
-    /// Bytes that no terminal shows.
+    /// Bytes that a terminal cannot show.
     File,
     Other,
 }
@@ -169,7 +168,7 @@ fn sample(document: &Value, schema: &Value, name: &str, depth: usize) -> Value {
     }
 }
 
-/// An object with the members that have to be there, or with its first ones.
+/// An object with its required members, or with its first ones.
 fn object(document: &Value, schema: &Value, depth: usize) -> Value {
     let required: Vec<&str> = strings(&schema["required"]).collect();
     let all = members(&schema["properties"]);
@@ -183,7 +182,7 @@ fn object(document: &Value, schema: &Value, depth: usize) -> Value {
     Value::Object(shown.collect::<Map<_, _>>())
 }
 
-/// A text by its format, else by its name.
+/// A text by its format, otherwise by its name.
 fn written(name: &str, format: &str) -> &'static str {
     match (format, name) {
         ("date", _) => "2024-05-01",
@@ -204,7 +203,7 @@ fn written(name: &str, format: &str) -> &'static str {
     }
 }
 
-/// A word of a shell's line.
+/// A word of a shell command.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -1,4 +1,4 @@
-//! Parts of a JSON value that a page shows. A part that is missing is empty.
+//! Parts of a JSON value for a page. A missing part is empty.
 
 use serde_json::{Map, Value};
 

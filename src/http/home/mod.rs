@@ -1,5 +1,5 @@
-//! Pages for developers: `/`, which says what this is, and `/docs`, which shows the OpenAPI document with an example of
-//! each call. Scripts add trying calls out, and a search while it is typed.
+//! Pages for developers: `/`, which introduces the service, and `/docs`, which shows the OpenAPI document with an
+//! example of each call. Scripts add a way to try calls, and a search while the user types.
 
 mod docs;
 mod examples;

@@ -1,4 +1,4 @@
-//! What the two pages share: their style and script, and the policy that admits nothing else.
+//! The common parts of both pages: their style and script, and the policy that admits nothing else.
 
 use std::sync::LazyLock;
 
@@ -15,10 +15,10 @@ use crate::http::error::Error;
 /// Inlined into the pages, so that they need no other file.
 pub(super) const STYLE: &str = include_str!("../../../templates/home/style.css");
 
-/// Stands in `/docs` as it is.
+/// `/docs` contains it unchanged.
 pub(super) const SCRIPT: &str = include_str!("../../../templates/home/docs.js");
 
-/// The style and the script by their digests; calls of this service, its own form and its icon.
+/// The policy: the style and the script by their digests, calls of this service, its own form and its icon.
 static POLICY: LazyLock<Option<HeaderValue>> = LazyLock::new(|| {
     let digest = |text: &str| STANDARD.encode(Sha256::digest(text));
     let (style, script) = (digest(STYLE), digest(SCRIPT));

@@ -1,4 +1,4 @@
-//! The answer of a token endpoint (RFC 6749, section 5.1), with what SMART adds to it.
+//! The answer of a token endpoint (RFC 6749, section 5.1), with the additions of SMART.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -9,7 +9,7 @@ use crate::consent::{Granted, Issued};
 use crate::http::error::Error;
 use crate::http::shape::{Sync, no_store, seconds_left};
 
-/// A token answer. What is absent is left out.
+/// A token answer. Missing values are left out.
 #[derive(Debug, Serialize)]
 pub(in crate::http) struct TokenAnswer<'g> {
     access_token: &'g str,
@@ -17,7 +17,7 @@ pub(in crate::http) struct TokenAnswer<'g> {
     expires_in: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
-    /// The bare id, as SMART has it.
+    /// The id alone, as SMART requires.
     #[serde(skip_serializing_if = "Option::is_none")]
     patient: Option<&'g str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,8 @@ impl<'g> TokenAnswer<'g> {
         }
     }
 
-    /// Tokens for a consent. A link's have neither scope nor a bare patient, which the link API writes in another way.
+    /// The tokens of a consent. The link API's tokens have neither a scope nor a patient's id alone, because it writes
+    /// these differently.
     pub(in crate::http) fn of_consent(granted: &'g Granted) -> TokenAnswer<'g> {
         let consent = &granted.full_consent.consent;
         let smart = !granted.by_link;
@@ -60,7 +61,7 @@ impl<'g> TokenAnswer<'g> {
         }
     }
 
-    /// The same with how far the records are.
+    /// The same with the progress of the sync.
     pub(in crate::http) fn with_sync(self, sync: Sync, max_auth: Value) -> TokenAnswer<'g> {
         TokenAnswer {
             sync: Some(sync),
@@ -69,7 +70,7 @@ impl<'g> TokenAnswer<'g> {
         }
     }
 
-    /// As it goes out.
+    /// The answer as a response.
     pub(in crate::http) fn response(&self) -> Result<Response, Error> {
         no_store(StatusCode::OK, self)
     }

@@ -11,7 +11,7 @@ use crate::http::error::Error;
 use crate::http::message::Refused;
 use crate::http::service::Service;
 
-/// A patient token that is accepted.
+/// An accepted patient token.
 pub(in crate::http) struct PatientToken(pub(in crate::http) Arc<Access>);
 
 /// A patient token that this service signed, valid or not.
@@ -45,7 +45,7 @@ impl FromRequestParts<Arc<Service>> for SignedToken {
     }
 }
 
-/// A consent has one rate, whatever its tokens ask.
+/// A consent has one rate for all of its tokens.
 fn charge(service: &Service, subject: &str, parts: &Parts) -> Result<(), Error> {
     service.throttle.charge_credential(subject, &parts.extensions)
 }

@@ -17,10 +17,10 @@ use crate::http::limits::Limits;
 
 const FORM: &str = "application/x-www-form-urlencoded";
 const JSON: &str = "application/json";
-/// Bytes of a body; the longest that means anything has a few thousand.
+/// The maximum bytes of a body. Valid ones have at most a few thousand.
 const LONGEST: usize = 64 * 1_024;
 
-/// The fields, each name once.
+/// The fields without duplicates.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::http) struct Fields(BTreeMap<String, Given>);
 
@@ -28,7 +28,7 @@ pub(in crate::http) struct Fields(BTreeMap<String, Given>);
 #[derive(Debug, PartialEq, Eq)]
 enum Given {
     Text(String),
-    /// Something that is no text, in JSON.
+    /// A JSON value that is no text.
     Other,
 }
 
@@ -95,7 +95,7 @@ impl Fields {
         }
     }
 
-    /// A field that must be there.
+    /// A required field.
     pub(in crate::http) fn need(&self, name: &'static str) -> Result<&str, OAuthError> {
         self.get(name)?
             .ok_or_else(|| OAuthError::request(format!("the field {name} is missing")))
@@ -107,7 +107,7 @@ fn place(error: &serde_json::Error) -> String {
     format!("line {}, column {}", error.line(), error.column())
 }
 
-/// An object's members in their order, those that are null without a value.
+/// An object's members in order. Members that are null have no value.
 struct Pairs(Vec<(String, Option<Given>)>);
 
 impl<'de> Deserialize<'de> for Pairs {

@@ -1,6 +1,6 @@
 //! Which client a request to a token endpoint names, and how (RFC 6749, section 2.3.1): its key pair by `Authorization:
-//! Basic`, or `client_id` in the body, with `client_secret` beside it or without. The header and the body never both;
-//! whether the client exists is not asked here.
+//! Basic`, or `client_id` in the body with or without `client_secret`. Never both the header and the body. This file
+//! does not check whether the client exists.
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
@@ -17,15 +17,15 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// A client as it named itself.
+/// A client, as the request names it.
 #[derive(Clone, PartialEq, Eq)]
 pub(in crate::http) enum Identity {
-    /// By its publishable key alone.
+    /// Its publishable key alone.
     Public {
         /// The publishable key.
         client: String,
     },
-    /// By its key pair.
+    /// Its key pair.
     Confidential {
         /// The publishable key.
         client: String,
@@ -59,7 +59,7 @@ impl Identity {
         }
     }
 
-    /// The secret key, if it came.
+    /// The secret key, if the request has one.
     pub(in crate::http) fn secret(&self) -> Option<&str> {
         match self {
             Identity::Public { .. } => None,
@@ -100,8 +100,8 @@ fn basic(headers: &HeaderMap) -> Result<Option<(String, String)>, OAuthError> {
     Ok(Some((client, secret)))
 }
 
-/// Decodes a half of the form-encoded pair (RFC 6749, section 2.3.1). Keys have no character that encoding would
-/// change, so unencoded ones stay the same.
+/// Decodes a half of the form-encoded pair (RFC 6749, section 2.3.1). Encoding changes no character of a key, so
+/// unencoded keys stay the same.
 fn plain(half: &str) -> Option<String> {
     let spaced = half.replace('+', " ");
     let decoded = percent_encoding::percent_decode_str(&spaced).decode_utf8().ok()?;

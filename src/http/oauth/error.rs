@@ -1,4 +1,4 @@
-//! How token endpoints say no: RFC 6749, section 5.2.
+//! Errors of token endpoints: RFC 6749, section 5.2.
 
 use std::borrow::Cow;
 
@@ -24,10 +24,10 @@ pub(in crate::http) enum OAuthError {
     /// `invalid_client`: the client is missing, unknown, or failed to authenticate.
     #[error("{0}")]
     Client(&'static str),
-    /// `invalid_grant`: the code or token is not good, or not for this client.
+    /// `invalid_grant`: the code or token is invalid, or belongs to another client.
     #[error("{0}")]
     Grant(Cow<'static, str>),
-    /// `invalid_grant`, with the status of a request that is understood and cannot be carried out: nothing can be
+    /// `invalid_grant`, with the status of a request that is understood and cannot be carried out: no source can be
     /// synced for it.
     #[error("{0}")]
     Unprocessable(String),
@@ -43,7 +43,7 @@ pub(in crate::http) enum OAuthError {
     /// For registrations: the initial access token is invalid (RFC 6750).
     #[error("the initial access token is unknown, used or expired")]
     InitialAccessToken,
-    /// The request could not be read, or something broke.
+    /// The request could not be read, or an internal error.
     #[error("{0}")]
     Common(#[from] Error),
 }
@@ -61,7 +61,7 @@ impl OAuthError {
         )
     }
 
-    /// The body is of no type that is read here.
+    /// The body's type is not supported here.
     pub(super) fn media_type() -> OAuthError {
         OAuthError::Common(Error::MediaType(
             "application/x-www-form-urlencoded or application/json",
@@ -110,7 +110,7 @@ impl From<consent::Error> for OAuthError {
     }
 }
 
-/// An error of any route is that error. The others are of token endpoints alone.
+/// Errors of all routes keep their form. The others occur at token endpoints only.
 impl From<OAuthError> for Error {
     fn from(error: OAuthError) -> Error {
         match error {
@@ -126,7 +126,7 @@ impl IntoResponse for OAuthError {
     }
 }
 
-/// Renders an error as OAuth clients expect it.
+/// Renders an error in the form that OAuth clients expect.
 pub(in crate::http) fn rendered(error: &Error) -> Response {
     let code = match error {
         Error::OAuth(error) => error.kind().0,
@@ -159,7 +159,7 @@ fn code(status: StatusCode) -> &'static str {
     }
 }
 
-/// In the letters that a description may have.
+/// Replaces characters that a description may not have.
 fn described(text: &str) -> String {
     let allowed = |letter: char| match letter {
         '"' | '\\' => '\'',

@@ -30,7 +30,7 @@ pub(in crate::http) async fn introspected(
     let work = move |service: &Service| -> Result<Response, Refused> {
         let answer = match service.store.consents().full(&inspected.claims.sub)? {
             Some(full_consent) => introspection(service, &inspected, &full_consent, surface)?,
-            // The token's consent is gone.
+            // The token's consent no longer exists.
             None => json!({"active": false}),
         };
         Ok(no_store(StatusCode::OK, &answer)?)

@@ -8,17 +8,17 @@ use url::Url;
 
 use super::error::OAuthError;
 
-/// Scopes that are known here.
+/// Known scopes.
 const SCOPES: [&str; 2] = ["launch/patient", "offline_access"];
 const GRANT_TYPES: [&str; 3] = ["authorization_code", "refresh_token", "client_credentials"];
 /// Metadata that are addresses of pages.
 const PAGES: [&str; 4] = ["client_uri", "logo_uri", "tos_uri", "policy_uri"];
 /// Metadata that are stored and returned unchanged.
 const TEXTS: [&str; 2] = ["software_id", "software_version"];
-/// Redirect URIs, contacts and the like that one client may have.
+/// The maximum number of redirect URIs, contacts and similar items of one client.
 const MAX_ITEMS: usize = 50;
 
-/// A client's metadata as they are registered.
+/// A client's registered metadata.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Metadata {
     pub(super) redirect_uris: Vec<String>,

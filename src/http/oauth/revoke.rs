@@ -1,4 +1,4 @@
-//! `POST /oauth/revoke`: a consent ends, with its tokens and its records.
+//! `POST /oauth/revoke`: ends a consent, with its tokens and its records.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::http::message::Refused;
 use crate::http::service::Service;
 use crate::http::shape::no_store;
 
-/// How often is looked whether the records are gone.
+/// The interval of checks whether the records are gone.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A permitted revocation: the token is valid, and the secret key belongs to its application.

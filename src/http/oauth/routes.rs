@@ -1,4 +1,4 @@
-//! The routes of the OAuth API, and what the OpenAPI document says of them.
+//! The routes of the OAuth API, and their part of the OpenAPI document.
 
 use super::described::{BODIES, count, grant, introspection, registered, registration, secret, tokens};
 use super::{introspect, register, revoke, token};

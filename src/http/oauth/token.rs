@@ -14,7 +14,7 @@ use super::error::OAuthError;
 use crate::consent::{Caller, Granted, Issued, Resync};
 use crate::http::service::Service;
 
-/// PKCE verifiers have 43 to 128 letters (RFC 7636, section 4.1).
+/// PKCE verifiers have 43 to 128 characters (RFC 7636, section 4.1).
 const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;
 
 /// A complete and well-formed request.
@@ -126,7 +126,7 @@ impl Asked {
     pub(in crate::http) async fn read(service: &Service, request: Request) -> Result<Asked, OAuthError> {
         let (parts, body) = request.into_parts();
         let fields = Fields::read(&parts.headers, body, &service.limits).await?;
-        // The grant is checked first: a request without one is malformed, whoever sent it.
+        // Check the grant first: a request without one is malformed, whoever sent it.
         let ty = GrantType::of(&fields)?;
         let identity = Identity::of(&parts.headers, &fields)?;
         if identity.is_none() && ty != GrantType::Refresh {

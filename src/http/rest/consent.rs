@@ -1,4 +1,4 @@
-//! `GET /rest/consent`, the consent of the token itself, and `GET /rest/consent/{id}`.
+//! `GET /rest/consent`, the token's own consent, and `GET /rest/consent/{id}`.
 
 use std::sync::Arc;
 

@@ -17,14 +17,14 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// As in `meta.nextCursor`.
+    /// The text for `meta.nextCursor`.
     pub(super) fn seal(&self, store: &Store, scope: &Scope) -> Result<String, Error> {
         let plain = format!("{} {} {}", self.at, self.id, self.state.map_or("", ConsentState::name));
         let sealed = store.seal(&purpose(scope), plain.as_bytes()).map_err(Error::internal)?;
         Ok(URL_SAFE_NO_PAD.encode(sealed))
     }
 
-    /// The cursor that a client sent back, if it is one of this application's lists.
+    /// Reads a cursor that a client sent, if it is from one of this application's lists.
     pub(super) fn open(text: &str, store: &Store, scope: &Scope) -> Result<Cursor, Error> {
         let opened = || {
             let sealed = URL_SAFE_NO_PAD.decode(text).ok()?;

@@ -39,7 +39,7 @@ pub(super) fn consents() -> Value {
     named("Consents", object(&["consents", "meta"], properties))
 }
 
-/// A patient authorization; in a list without `sync` and `scope`.
+/// A patient authorization. In a list it has no `sync` and `scope`.
 fn authorization() -> Value {
     let texts = list(&json!({"type": "string"}));
     let scope = json!({"requested": texts, "granted": texts, "rejected": texts});

@@ -78,7 +78,7 @@ fn page(service: &Service, access: &Access, query: Option<&str>) -> Result<Value
         (Some(cursor), _) => cursor.state,
         (None, state) => state,
     };
-    // One more than asked for tells whether there are more.
+    // Read one more than requested, to know whether there are more.
     let mut found = store.consents().list(&ConsentFilter {
         application: Some(&scope.application),
         mode: Some(scope.mode),

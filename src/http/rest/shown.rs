@@ -1,4 +1,4 @@
-//! A consent as the REST API shows it: whole by itself, in summary within a list.
+//! A consent in the form of the REST API: complete by itself, as a summary in a list.
 
 use chrono::{DateTime, SecondsFormat};
 use serde::Serialize;
@@ -73,7 +73,7 @@ struct Scopes<'s> {
 }
 
 impl<'s> ShownConsent<'s> {
-    /// The consent to the extent that is wanted. It reads files where resources are counted.
+    /// The requested form of the consent. It reads files if resources are counted.
     pub(super) fn of(
         service: &Service,
         full_consent: &'s ConsentWithSources,
@@ -105,7 +105,7 @@ impl<'s> ShownConsent<'s> {
 }
 
 impl<'s> ShownAuthorization<'s> {
-    /// With `sync` it is shown whole.
+    /// With `sync` it is shown completely.
     fn of(source: &'s Source, now: i64, sync: Option<Sync>) -> ShownAuthorization<'s> {
         let authorization = &source.authorization;
         let scope = sync.as_ref().and_then(|_| Scopes::of(source));

@@ -1,5 +1,5 @@
-//! Letting the scripts of any page read an answer (the Fetch standard's CORS). For documents that anybody may have: no
-//! credential is asked for and none is let through.
+//! Lets the scripts of any page read an answer (the Fetch standard's CORS). For public documents: it requests no
+//! credential and permits none.
 
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -13,7 +13,7 @@ pub(super) async fn preflight() -> Response {
     permitted("GET, HEAD, OPTIONS")
 }
 
-/// The same for routes that are called by POST, too.
+/// The same for routes that also have POST.
 pub(super) async fn preflight_to_call() -> Response {
     permitted("GET, HEAD, POST, OPTIONS")
 }
@@ -27,7 +27,7 @@ fn permitted(methods: &'static str) -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-/// Marks an answer as readable.
+/// Marks an answer as readable for scripts.
 pub(in crate::http) fn allow(headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(

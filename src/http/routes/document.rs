@@ -1,5 +1,5 @@
 //! `GET /openapi.json`: the routes for programs, in OpenAPI 3.1. It lists operations that the CapabilityStatement does
-//! not. It needs no token, because it says nothing that the public documentation does not.
+//! not have. It needs no token, because it only repeats the public documentation.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,7 +16,7 @@ use crate::http::service::Service;
 
 const JSON: &str = "application/json";
 
-/// The document, made when it is first asked for. The router hands it to its routes.
+/// The document, made at its first request. The router passes it to its routes.
 #[derive(Debug)]
 pub(in crate::http) struct Document {
     /// Describes the routes under a base URL.

@@ -1,4 +1,4 @@
-//! Describes the table of routes as an OpenAPI document.
+//! Converts the table of routes to an OpenAPI document.
 
 use serde_json::{Map, Value, json};
 
@@ -90,7 +90,7 @@ fn paths(families: &[Family]) -> Map<String, Value> {
     paths
 }
 
-/// Wherever there is a GET there is a HEAD.
+/// Every GET route also has HEAD.
 fn add_head(path: &mut Map<String, Value>) {
     let Some(mut head) = path.get("get").cloned() else {
         return;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::refusals::Refusals;
 
-/// An operation as the document shows it.
+/// An operation of the document.
 #[derive(Clone, Debug)]
 pub(in crate::http) struct Operation {
     id: &'static str,
@@ -28,7 +28,7 @@ impl Operation {
         }
     }
 
-    /// Needs no credential.
+    /// The operation needs no credential.
     pub(in crate::http) fn open(mut self) -> Operation {
         self.security = Some(json!([]));
         self
@@ -41,23 +41,23 @@ impl Operation {
             .is_some_and(Vec::is_empty)
     }
 
-    /// Takes the key pair as HTTP Basic, or names the client in the body.
+    /// The operation accepts the key pair as HTTP Basic, or the client in the body.
     pub(in crate::http) fn by_key_pair_or_body(mut self) -> Operation {
         self.security = Some(json!([{"keys": []}, {}]));
         self
     }
 
-    /// Has a parameter in the query that may be left out.
+    /// Adds an optional parameter of the query.
     pub(in crate::http) fn query(self, name: &str, schema: Value) -> Operation {
         self.parameter(json!({"name": name, "in": "query", "schema": schema}))
     }
 
-    /// Has a parameter in the query that must be there.
+    /// Adds a required parameter of the query.
     pub(in crate::http) fn required_query(self, name: &str, schema: Value) -> Operation {
         self.parameter(json!({"name": name, "in": "query", "required": true, "schema": schema}))
     }
 
-    /// Heeds a header of the request.
+    /// Adds a header that the operation reads.
     pub(in crate::http) fn header(self, name: &str, description: &str) -> Operation {
         let schema = json!({"type": "string"});
         self.parameter(json!({"name": name, "in": "header", "description": description, "schema": schema}))
@@ -68,13 +68,13 @@ impl Operation {
         self
     }
 
-    /// Reads a body, in one of these media types.
+    /// Adds a body with one of these media types.
     pub(in crate::http) fn body(mut self, media: &[&str], description: &str, schema: &Value) -> Operation {
         self.body = Some(json!({"required": true, "description": description, "content": content(media, schema)}));
         self
     }
 
-    /// Its body in this media type could be this one. The page of operations shows it, and sends it on a first try.
+    /// Adds an example of its body in this media type. The page of operations shows it, and sends it on a first try.
     pub(in crate::http) fn body_example(mut self, media: &str, example: Value) -> Operation {
         if let Some(body) = &mut self.body {
             body["content"][media]["example"] = example;
@@ -82,12 +82,12 @@ impl Operation {
         self
     }
 
-    /// Answers 200 with such a body, in one of these media types.
+    /// Adds the answer 200 with such a body, in one of these media types.
     pub(in crate::http) fn answers(self, media: &[&str], schema: &Value) -> Operation {
         self.response(200, "The answer", media, schema)
     }
 
-    /// Answers 200 in one of these media types, each with a schema of its own.
+    /// Adds the answer 200 in one of these media types, each with its own schema.
     pub(in crate::http) fn answers_as(mut self, media: &[(&str, Value)]) -> Operation {
         let content = media.iter().map(|(media, schema)| content(&[media], schema));
         let content: Map<String, Value> = content.flatten().collect();
@@ -96,7 +96,7 @@ impl Operation {
         self
     }
 
-    /// Answers with this status; without media types, without a body.
+    /// Adds an answer with this status. Without media types it has no body.
     pub(in crate::http) fn response(mut self, status: u16, about: &str, media: &[&str], schema: &Value) -> Operation {
         let mut response = json!({"description": about});
         if !media.is_empty() {
@@ -106,7 +106,7 @@ impl Operation {
         self
     }
 
-    /// Its answers of this status carry a header.
+    /// Adds a header to its answers with this status.
     pub(in crate::http) fn response_header(mut self, status: u16, name: &str, about: &str) -> Operation {
         if let Some(response) = self.responses.get_mut(&status.to_string()) {
             response["headers"][name] = json!({"description": about, "schema": {"type": "string"}});
@@ -114,7 +114,7 @@ impl Operation {
         self
     }
 
-    /// The operation as a value, at its place in the document.
+    /// The operation as a value for its path in the document.
     pub(super) fn at(&self, path: &str, family: &str) -> Value {
         let mut parameters: Vec<Value> = names(path).map(in_path).collect();
         parameters.extend(self.parameters.iter().cloned());

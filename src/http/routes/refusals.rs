@@ -17,7 +17,7 @@ use crate::http::oauth;
 pub(in crate::http) enum Refusals {
     /// An OperationOutcome.
     Outcome,
-    /// `{"error": ..., "error_description": ...}`, as RFC 6749 section 5.2 and RFC 7591 have it.
+    /// `{"error": ..., "error_description": ...}`, the form of RFC 6749 section 5.2 and RFC 7591.
     OAuth,
     /// `{"message": ...}`.
     Message,
@@ -27,7 +27,7 @@ pub(in crate::http) enum Refusals {
 const OAUTH: [&str; 4] = ["/oauth/token", "/oauth/register", "/link/token", "/link/exchange"];
 
 impl Refusals {
-    /// How the route at this path refuses.
+    /// The form of errors at this path.
     pub(in crate::http) fn at(path: &str) -> Refusals {
         if path == "/fhir" || path.starts_with("/fhir/") {
             Refusals::Outcome
@@ -38,14 +38,14 @@ impl Refusals {
         }
     }
 
-    /// Renders the error that an answer carries. Headers that were added to the answer on its way stay. An answer
-    /// without an error stays as it is.
+    /// Renders the error that an answer carries. Headers that were added to the answer stay. An answer without an error
+    /// is unchanged.
     pub(in crate::http) fn rendered(self, mut response: Response) -> Response {
         let Some(Raised(error)) = response.extensions_mut().remove() else {
             return response;
         };
         let (mut head, _) = response.into_parts();
-        // The length of the body that it did not have.
+        // The length of the body that would have been sent.
         head.headers.remove(CONTENT_LENGTH);
         let mut rendered = self.answer(&error);
         rendered.headers_mut().extend(head.headers);
@@ -53,7 +53,7 @@ impl Refusals {
         rendered
     }
 
-    /// The answer that says an error.
+    /// The answer with the text of an error.
     pub(in crate::http) fn answer(self, error: &Error) -> Response {
         let (media, body) = match self {
             Refusals::OAuth => return oauth::rendered(error),

@@ -11,12 +11,12 @@ use super::cross_origin;
 use super::operation::Operation;
 use crate::http::service::Service;
 
-/// A path and what answers there.
+/// A path and its handlers.
 pub(in crate::http) struct Route {
     path: &'static str,
     methods: MethodRouter<Arc<Service>>,
     operations: Vec<(&'static str, Operation)>,
-    /// Whether the scripts of any page may read what it answers.
+    /// Whether the scripts of any page may read its answers.
     for_scripts: bool,
 }
 
@@ -50,7 +50,7 @@ impl Paths {
 }
 
 impl Route {
-    /// A route without methods. If the last part of `path` begins with a dollar sign, it is also served at `%24`: paths
+    /// A route without methods. If the last part of `path` begins with a dollar sign, it is also served at `%24`. Paths
     /// are matched as sent, and clients may encode the sign.
     pub(in crate::http) fn at(path: &'static str) -> Route {
         Route {
@@ -110,7 +110,7 @@ impl Route {
         self
     }
 
-    /// Answers every method that has no handler of its own, where "not served by this method" would say too little.
+    /// Answers every method without its own handler, if "not served by this method" would say too little.
     pub(in crate::http) fn otherwise<H, T>(mut self, handler: H) -> Route
     where
         H: Handler<T, Arc<Service>>,
@@ -127,7 +127,7 @@ impl Route {
         self
     }
 
-    /// The same for a route that is called by POST as well.
+    /// The same for a route that also has POST.
     pub(in crate::http) fn callable_anywhere(mut self) -> Route {
         self.methods = self.methods.on(MethodFilter::OPTIONS, cross_origin::preflight_to_call);
         self.for_scripts = true;
@@ -139,12 +139,12 @@ impl Route {
         self
     }
 
-    /// Whether it needs no credential by any of its methods.
+    /// Whether none of its methods needs a credential.
     pub(super) fn is_open(&self) -> bool {
         !self.operations.is_empty() && self.operations.iter().all(|(_, operation)| operation.is_open())
     }
 
-    /// Whether the scripts of any page may read what it answers.
+    /// Whether the scripts of any page may read its answers.
     pub(super) fn is_for_scripts(&self) -> bool {
         self.for_scripts
     }

@@ -35,7 +35,7 @@ pub(in crate::http) fn router(service: Arc<Service>) -> Router {
         .with_state(service)
 }
 
-/// A path that is served, by a method that it is not served by.
+/// Answers an existing path with an unsupported method.
 async fn unsupported(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Error> {
     let (mut parts, _) = request.into_parts();
     if Refusals::at(parts.uri.path()) == Refusals::Outcome {
@@ -45,7 +45,7 @@ async fn unsupported(State(service): State<Arc<Service>>, request: Request) -> R
     Err(Error::Method)
 }
 
-/// A path that nothing is at.
+/// Answers a path without a route.
 async fn not_found(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Error> {
     let (mut parts, _) = request.into_parts();
     if Refusals::at(parts.uri.path()) == Refusals::Outcome {

@@ -1,9 +1,9 @@
-//! Schemas of bodies: JSON Schema in OpenAPI 3.1. A named schema is in the document once, among its components, so that
+//! Schemas of bodies: JSON Schema in OpenAPI 3.1. The document has each named schema once, among its components. So
 //! generated clients have a type of that name.
 
 use serde_json::{Map, Value, json};
 
-/// A type and what it is about.
+/// A type and its description.
 pub(in crate::http) fn schema(ty: &str, description: &str) -> Value {
     json!({"type": ty, "description": description})
 }
@@ -13,7 +13,7 @@ pub(in crate::http) fn object(required: &[&str], properties: Value) -> Value {
     json!({"type": "object", "required": required, "properties": properties})
 }
 
-/// The same schema with a name, one for one schema.
+/// The same schema with a name. A name belongs to one schema only.
 pub(in crate::http) fn named(name: &str, mut schema: Value) -> Value {
     schema[NAME] = name.into();
     schema
@@ -25,7 +25,7 @@ pub(in crate::http) fn one_of<'t>(texts: impl IntoIterator<Item = &'t str>) -> V
     json!({"type": "string", "enum": texts})
 }
 
-/// A list of such values.
+/// A list of these values.
 pub(in crate::http) fn list(items: &Value) -> Value {
     json!({"type": "array", "items": items})
 }
@@ -44,13 +44,13 @@ pub(in crate::http) fn resolved<'d>(document: &'d Value, schema: &'d Value) -> &
 /// The member that holds a schema's name.
 const NAME: &str = "title";
 
-/// Takes the named schemas out of a part of the document, and leaves references to them.
+/// Moves the named schemas out of a part of the document, and leaves references to them.
 pub(super) fn take_named(value: &mut Value, taken: &mut Map<String, Value>) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| take_named(item, taken)),
         Value::Object(members) => {
             members.values_mut().for_each(|member| take_named(member, taken));
-            // A property may have that name, too; it is a schema then, and no text.
+            // A property may have that name, too. Its value is then a schema and no text.
             if let Some(Value::String(name)) = members.get(NAME).cloned() {
                 members.remove(NAME);
                 let schema = std::mem::replace(value, json!({"$ref": format!("#/components/schemas/{name}")}));

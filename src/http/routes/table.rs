@@ -1,5 +1,4 @@
-//! The families of routes, in the order in which the document shows them. A new family gets a line here, and nothing
-//! else.
+//! The families of routes, in the order of the document. A new family needs only a line here.
 
 use super::document;
 use super::route::Route;
@@ -68,7 +67,7 @@ pub(super) fn table() -> Vec<Family> {
         family(
             "Description",
             "This service, described",
-            // The console's pages are for browsers, and not described.
+            // The console's pages are for browsers and are not described.
             [document::routes(), home::routes(), console::routes()]
                 .into_iter()
                 .flatten()

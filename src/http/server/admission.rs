@@ -1,5 +1,5 @@
-//! Limits concurrent requests: in total, and per address. A request whose body is still being received gives its turn
-//! back for that time, so that slow clients take none from others.
+//! Limits concurrent requests: in total, and per address. A request whose body is still being received returns its turn
+//! for that time, so slow clients take none from others.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use super::super::limits::Limits;
 use super::super::throttle::subscriber;
 use super::places::Seat;
 
-/// One address may have this part of all requests answered at once.
+/// One address may have this fraction of all concurrent requests.
 const SHARE: usize = 2;
 
 /// Admits the requests of a server.
@@ -26,12 +26,12 @@ pub(in crate::http) struct Admission {
     requests: Arc<Semaphore>,
     max: usize,
     by_address: Mutex<FxHashMap<IpAddr, usize>>,
-    /// Bytes of bodies that have not come as a whole, and how many there may be.
+    /// The bytes of incomplete bodies, and their maximum.
     arriving: AtomicUsize,
     max_arriving: usize,
 }
 
-/// A request that is being answered, or will be once its body is there.
+/// A request that is being answered, or will be after its body has arrived.
 #[derive(Clone, Debug)]
 pub(in crate::http) struct Admitted {
     admission: Arc<Admission>,
@@ -47,10 +47,10 @@ struct Turn {
     address: Option<IpAddr>,
 }
 
-/// Why a body ends before its time.
+/// Why a body ends too early.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::http) enum Broken {
-    /// Too much is being asked at once.
+    /// There are too many concurrent requests.
     #[error("too much is being asked at once")]
     Busy,
     /// The client's side failed.
@@ -58,12 +58,12 @@ pub(in crate::http) enum Broken {
     Lost,
 }
 
-/// A request's body on its way.
+/// A request's body that is being received.
 struct Arriving {
     body: Body,
     admitted: Admitted,
     seat: Option<Arc<Seat>>,
-    /// Whether the turn was given back.
+    /// Whether the turn was returned.
     waits: bool,
     bytes: usize,
 }
@@ -90,7 +90,7 @@ impl Admission {
         })
     }
 
-    /// How many requests are being answered.
+    /// The number of requests being answered.
     pub(in crate::http) fn answering(&self) -> usize {
         self.max.saturating_sub(self.requests.available_permits())
     }
@@ -128,7 +128,7 @@ impl Drop for Turn {
 }
 
 impl Admitted {
-    /// The request's body, which gives the turn back while the client is awaited. Its connection is told.
+    /// The request's body. It returns the turn while it waits for the client, and tells the connection.
     pub(in crate::http) fn body(&self, body: Body, seat: Option<Arc<Seat>>) -> Body {
         if body.is_end_stream() {
             return body;
@@ -156,14 +156,14 @@ impl Admitted {
 }
 
 impl Arriving {
-    /// Whether so many more bytes may be held until the body is whole.
+    /// Whether this many more bytes may be held until the body is complete.
     fn holds(&mut self, bytes: usize) -> bool {
         let admission = &self.admitted.admission;
         self.bytes += bytes;
         admission.arriving.fetch_add(bytes, Ordering::Relaxed) + bytes <= admission.max_arriving
     }
 
-    /// Whether the request may be answered now that its client is not awaited any more.
+    /// Whether the request may be answered now that it no longer waits for its client.
     fn goes_on(&mut self) -> bool {
         if !std::mem::take(&mut self.waits) {
             return true;
@@ -205,7 +205,7 @@ impl HttpBody for Arriving {
     }
 
     fn is_end_stream(&self) -> bool {
-        // A reader of the body must ask for a turn at its end.
+        // A reader of the body must request a turn at its end.
         false
     }
 
@@ -220,7 +220,7 @@ impl Drop for Arriving {
             .admission
             .arriving
             .fetch_sub(self.bytes, Ordering::Relaxed);
-        // A body that is not read to its end is not waited for either.
+        // If the body is not read to its end, the request does not wait for it either.
         if std::mem::take(&mut self.waits)
             && let Some(seat) = &self.seat
         {

@@ -1,4 +1,4 @@
-//! The body of an answer, with whose end its connection is idle again.
+//! The body of an answer. When it ends, its connection is idle again.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use hyper::body::{Frame, SizeHint};
 
 use super::places::Seat;
 
-/// An answer's body on its way.
+/// An answer's body that is being sent.
 pub(in crate::http) struct Answer {
     body: Body,
     _answering: Answering,
 }
 
-/// Tells the connection's place, when it is dropped, that the request is answered.
+/// When it is dropped, it tells the connection's place that the request is answered.
 struct Answering(Arc<Seat>);
 
 impl Answer {

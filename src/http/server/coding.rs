@@ -1,5 +1,4 @@
-//! Content codings: which one an answer takes by `Accept-Encoding` (RFC 9110, 12.5.3), and bytes to coded bytes and
-//! back.
+//! Content codings: chooses an answer's coding by `Accept-Encoding` (RFC 9110, 12.5.3), and encodes and decodes bytes.
 
 use std::cell::RefCell;
 use std::io::{self, Read, Write};
@@ -10,35 +9,35 @@ use bytes::Bytes;
 use flate2::write::GzEncoder;
 use flate2::{Compress, Compression, FlushCompress, Status};
 
-/// Fast, and a third of the bytes less than the fastest.
+/// Fast, and a third smaller than the fastest level.
 const GZIP_LEVEL: u32 = 4;
 const ZSTD_LEVEL: i32 = 1;
-/// The window that a request's zstd may ask memory for: 8 MiB, as RFC 8878 recommends.
+/// The maximum window of a request's zstd in memory: 8 MiB, as RFC 8878 recommends.
 const ZSTD_WINDOW_LOG: u32 = 23;
 
-/// A coding that is spoken here.
+/// A supported coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) enum Coding {
-    /// RFC 8878. The one taken where a client likes both: it costs less and gives less.
+    /// RFC 8878. Preferred if a client accepts both equally, because it needs less time and yields fewer bytes.
     Zstd,
     /// RFC 1952.
     Gzip,
 }
 
-/// The codings that bodies of requests may have, for the answer that refuses another (RFC 9110, 12.5.3).
+/// The accepted codings of request bodies, for the answer that refuses another one (RFC 9110, 12.5.3).
 pub(in crate::http) const SPOKEN: HeaderValue = HeaderValue::from_static("zstd, gzip");
 
 /// The codings that a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) struct Taken {
-    /// The coding it likes best, if it likes one as well as none.
+    /// The client's preferred coding, if the client ranks it at least as high as none.
     pub(in crate::http) coding: Option<Coding>,
-    /// Whether an answer may come as it is.
+    /// Whether an answer may be sent without a coding.
     pub(in crate::http) plain: bool,
 }
 
 impl Taken {
-    /// `None` if the client takes neither a coding that is spoken here nor an answer as it is.
+    /// `None` if the client accepts neither a known coding nor an answer without one.
     pub(in crate::http) fn by(headers: &HeaderMap) -> Option<Taken> {
         let mut weights = Weights::default();
         for value in headers.get_all(ACCEPT_ENCODING) {
@@ -50,7 +49,7 @@ impl Taken {
     }
 }
 
-/// The weight of each coding, where the header names it.
+/// The weight of each coding that the header names.
 #[derive(Default)]
 struct Weights {
     zstd: Option<f32>,
@@ -96,7 +95,7 @@ impl Weights {
 }
 
 impl Coding {
-    /// The coding of this name.
+    /// The coding with this name.
     pub(in crate::http) fn named(name: &str) -> Option<Coding> {
         match name.trim() {
             name if name.eq_ignore_ascii_case("zstd") => Some(Coding::Zstd),
@@ -105,7 +104,7 @@ impl Coding {
         }
     }
 
-    /// As `Content-Encoding` says it.
+    /// The value of `Content-Encoding`.
     pub(in crate::http) fn name(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Coding::Zstd => "zstd",
@@ -113,7 +112,7 @@ impl Coding {
         })
     }
 
-    /// Codes the whole of something.
+    /// Encodes all bytes at once.
     pub(in crate::http) fn encode(self, plain: &[u8]) -> io::Result<Vec<u8>> {
         thread_local! {
             // An encoder's buffers are larger than most answers, so each thread keeps one.
@@ -132,7 +131,7 @@ impl Coding {
         }
     }
 
-    /// Decodes the whole of something that has at most `limit` bytes. `None` if it has more.
+    /// Decodes all bytes at once, if the result has at most `limit` bytes. `None` if it has more.
     pub(in crate::http) fn decode(self, coded: &[u8], limit: usize) -> io::Result<Option<Bytes>> {
         let mut plain = Vec::new();
         let max_bytes = limit as u64 + 1;
@@ -149,7 +148,7 @@ impl Coding {
         Ok((plain.len() <= limit).then(|| Bytes::from(plain)))
     }
 
-    /// An encoder of something that comes piece by piece.
+    /// An encoder of pieces.
     pub(in crate::http) fn encoder(self) -> io::Result<Encoder> {
         Ok(match self {
             Coding::Gzip => Encoder::Gzip(GzEncoder::new(Vec::new(), Compression::new(GZIP_LEVEL))),
@@ -170,14 +169,14 @@ fn gzip(compress: &mut Compress, plain: &[u8]) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Codes pieces so that each can be decoded when it arrives.
+/// Encodes pieces so that each can be decoded on arrival.
 pub(in crate::http) enum Encoder {
     Gzip(GzEncoder<Vec<u8>>),
     Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
 }
 
 impl Encoder {
-    /// The bytes by which a piece becomes readable.
+    /// The bytes that make a piece readable.
     pub(in crate::http) fn piece(&mut self, plain: &[u8]) -> io::Result<Bytes> {
         let coded = match self {
             Encoder::Gzip(encoder) => {
@@ -194,7 +193,7 @@ impl Encoder {
         Ok(Bytes::from(std::mem::take(coded)))
     }
 
-    /// The bytes that end it.
+    /// The bytes at the end.
     pub(in crate::http) fn end(self) -> io::Result<Bytes> {
         Ok(Bytes::from(match self {
             Encoder::Gzip(encoder) => encoder.finish()?,

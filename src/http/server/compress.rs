@@ -1,5 +1,5 @@
 //! Compresses answers as their clients accept it, except small and already compressed ones. A complete answer is
-//! compressed whole. Streamed rows are compressed piece by piece, so that each piece can be read on arrival.
+//! compressed as a whole. Streamed rows are compressed piece by piece, so that each piece can be read on arrival.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY};
@@ -13,12 +13,12 @@ use super::super::error::Error;
 use super::super::service::Service;
 use super::coding::{Coding, Encoder, Taken};
 
-/// Below this many bytes a coding saves no packet.
+/// Smaller answers fit into one packet in any case.
 const SMALL: u64 = 1_024;
-/// From this size on the compute threads compress: the threads that talk to clients have no time for it.
+/// From this size on the compute threads compress, because the threads that serve clients have no time for it.
 const LARGE: usize = 32 * 1_024;
 
-/// The answer in the coding that its client takes.
+/// The answer in a coding that its client accepts.
 pub(in crate::http) async fn compressed(
     service: &Service,
     taken: Taken,
@@ -40,16 +40,16 @@ pub(in crate::http) async fn compressed(
         None => pieces(coding, body)?,
     };
     head.headers.insert(CONTENT_ENCODING, coding.name());
-    // The header has the plain length. The compressed body has its own.
+    // The header has the plain length. The compressed body has another one.
     head.headers.remove(CONTENT_LENGTH);
     Ok(Response::from_parts(head, body))
 }
 
-/// Marks an answer that goes out as it is.
+/// Marks an answer that is sent without a coding.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct AsIs;
 
-/// Parquet is compressed in itself.
+/// Parquet is compressed already.
 fn is_compressible(response: &Response) -> bool {
     let bodiless = matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
     let head = response.headers();
@@ -74,7 +74,7 @@ async fn whole(service: &Service, coding: Coding, body: Body) -> Result<Body, Er
 /// The rest of a body that is compressed piece by piece.
 struct Rest {
     body: axum::body::BodyDataStream,
-    /// Gone once it has ended or failed.
+    /// `None` after it has ended or failed.
     encoder: Option<Encoder>,
 }
 
@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    /// Rows waited in the encoder until there were many of them, and a slow view seemed to give none.
+    /// Rows waited in the encoder until there were many, and a slow view seemed to yield none.
     #[test]
     fn what_has_come_can_be_read_before_the_rest_comes() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

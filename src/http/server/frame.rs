@@ -1,5 +1,5 @@
-//! What surrounds every request: its id, the bounds on URLs, on requests at once and on their rate, the catching of
-//! panics, the coding of the answer, the headers of all answers, and one log line. The line names the route's template,
+//! Wraps every request: assigns its id, limits URLs, concurrent requests and their rate, catches panics, chooses the
+//! coding of the answer, adds the headers of all answers, and writes one log line. The line names the route's template,
 //! never the path, the query, a token or any contents.
 
 use std::panic::AssertUnwindSafe;
@@ -52,7 +52,7 @@ pub(in crate::http) async fn frame(
         None => refusals.answer(&Error::NoCoding),
     };
     protect(response.headers_mut(), service.is_encrypted());
-    // Refusals of the frame itself as well: a script is to learn that it asks too often.
+    // Refusals of the frame count too: a script must learn that it sends too many requests.
     if route.as_ref().is_some_and(|route| paths.is_for_scripts(route.as_str())) {
         allow_scripts(response.headers_mut());
     }
@@ -131,7 +131,7 @@ async fn guarded(service: &Service, request: Request, next: Next) -> Response {
     };
     let seat = extensions.get::<Arc<Seat>>().cloned();
     let request = request.map(|body| admitted.body(body, seat));
-    // A handler shares nothing mutable with the next request but through locks, which recover from poisoning.
+    // A handler shares mutable state with the next request only through locks, which recover from poisoning.
     match AssertUnwindSafe(next.run(request)).catch_unwind().await {
         Ok(response) => response,
         Err(_) => Error::internal("a handler panicked").into_response(),

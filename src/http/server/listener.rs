@@ -25,18 +25,18 @@ use super::places::{ConnectionSlot, Places, Seat};
 use super::stream::Stream;
 use crate::lake::REFRESH;
 
-/// How long accepting rests after the system ran out of something.
+/// How long the server accepts no connection after the system ran out of a resource.
 const REST: Duration = Duration::from_millis(50);
 
-/// The server ended other than by being told to.
+/// The server ended without being told to.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Requests were still in flight when the time for them was over.
+    /// Requests were still running when the time for them ended.
     #[error("requests still in flight were cut off")]
     CutOff,
 }
 
-/// Serves until `stop` is ready; then accepts nothing more, lets requests in flight finish, and returns.
+/// Serves until `stop` is ready. Then accepts nothing more, lets running requests finish, and returns.
 pub async fn serve(
     listener: TcpListener,
     service: Arc<Service>,
@@ -62,7 +62,7 @@ pub async fn serve(
     }
     drop(listener);
     refreshing.abort();
-    // Nobody listens if no connection is open.
+    // Sending fails if no connection is open.
     let _ = stopping.send(true);
     match tokio::time::timeout(limits.grace, places.emptied()).await {
         Ok(()) => Ok(()),
@@ -70,7 +70,7 @@ pub async fn serve(
     }
 }
 
-/// The next connection, once there is a place for it.
+/// The next connection, when there is a place for it.
 async fn accept(listener: &TcpListener, places: &Arc<Places>) -> Option<(TcpStream, ConnectionSlot)> {
     match listener.accept().await {
         Ok((stream, peer)) => {
@@ -87,7 +87,7 @@ async fn accept(listener: &TcpListener, places: &Arc<Places>) -> Option<(TcpStre
     }
 }
 
-/// One connection, from its first request to its last, or until its place is given to another.
+/// Serves one connection, from its first request to its last, or until another connection gets its place.
 async fn converse(
     stream: TcpStream,
     seat: &Arc<Seat>,
@@ -106,7 +106,7 @@ async fn converse(
             .then(|| TowerToHyperService::new(router.clone()).call(request));
         async {
             let Some(answering) = answering else {
-                // The place was given to another: the connection is about to be closed.
+                // Another connection got the place. This one is about to be closed.
                 return std::future::pending().await;
             };
             let response = answering.await?;
@@ -140,7 +140,7 @@ async fn told(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-/// Reads what other processes commit to the lake and the store.
+/// Loads the commits of other processes to the lake and the store.
 async fn refresh(service: Arc<Service>) {
     let mut ticks = tokio::time::interval(REFRESH);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

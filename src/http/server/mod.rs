@@ -1,4 +1,4 @@
-//! Accepting connections and framing answers: bounds, places, codings, threads.
+//! Accepts connections and wraps requests: limits, places, codings, threads.
 
 pub(super) mod admission;
 pub(super) mod answer;

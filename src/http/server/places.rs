@@ -3,13 +3,13 @@
 //! A connection keeps its place while the server answers it. All others wait for their client. The one to close is
 //! chosen in this order:
 //!
-//! 1. It is of an address that holds more than its share.
+//! 1. Its address holds more than its share.
 //! 2. It has been waiting for over a second.
 //! 3. It waits between requests; then for a head, for a body, for the client to read its answer.
-//! 4. It is of the address with the most places.
+//! 4. Its address has the most places.
 //! 5. It has waited longest.
 //!
-//! So neither idle nor slow connections keep anybody out, and a new client has a moment to send its request.
+//! So neither idle nor slow connections keep new clients out, and a new client has a moment to send its request.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,21 +19,22 @@ use std::time::Instant;
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
-/// An address that holds more than this part of all places gives way before others do. While nobody else wants them it
-/// may have all.
+/// An address with more than this fraction of all places loses places before others do. If no other client needs
+/// places, it may have all of them.
 const SHARE: usize = 4;
-/// The milliseconds for which a new connection is spared while there are others.
+/// The milliseconds in which a new connection keeps its place while there are others to close.
 const SPARED: u64 = 1_000;
-/// At most one in this many slots is given up at once.
+/// At most one in this many slots is closed at once.
 const BATCH: usize = 64;
-/// The bits of a state with its activity. The bits above hold the milliseconds since it began.
+/// The bits of a state for its activity. The higher bits hold the milliseconds at its start.
 const ACTIVITY_BITS: u32 = 3;
 
 /// The places of a server.
 #[derive(Debug)]
 pub(in crate::http) struct Places {
     max: usize,
-    /// Beyond this many connections, an address gives up its own first. `None` if one address stands for many clients.
+    /// If an address has more connections than this, its own are closed first. `None` if one address stands for many
+    /// clients.
     share: Option<usize>,
     started: Instant,
     taken: Mutex<Taken>,
@@ -56,33 +57,33 @@ pub(in crate::http) struct ConnectionSlot {
     seat: Arc<Seat>,
 }
 
-/// The activity of a connection, as it reports it.
+/// The activity of a connection, as the connection reports it.
 #[derive(Debug)]
 pub(in crate::http) struct Seat {
     address: IpAddr,
     started: Instant,
     /// An [`Activity`] and when it began.
     state: AtomicU64,
-    /// When a write began to wait for the client; zero while none does.
+    /// When a write began to wait for the client. Zero if none waits.
     unread: AtomicU64,
     evicted: Notify,
     changed: Arc<Notify>,
 }
 
-/// The activity of a connection, in the order in which connections are given up.
+/// The activity of a connection, in the order in which connections are closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Activity {
     /// Between two requests.
     Idle = 0,
-    /// A request's head is awaited.
+    /// The connection waits for a request's head.
     Head = 1,
-    /// A request's body is awaited.
+    /// The connection waits for a request's body.
     Body = 2,
-    /// The client leaves its answer unread.
+    /// The client does not read its answer.
     Unread = 3,
     /// A request is being answered.
     Work = 4,
-    /// The place was given to another.
+    /// Another connection got the place.
     Evicted = 5,
 }
 
@@ -118,8 +119,8 @@ impl Places {
         })
     }
 
-    /// A place for a connection from this address, if need be that of another connection; waits while all are being
-    /// answered.
+    /// A place for a connection from this address. If all are taken, it closes another connection. Waits if all are
+    /// answering requests.
     pub(in crate::http) async fn take(self: &Arc<Places>, address: IpAddr) -> ConnectionSlot {
         loop {
             let changed = self.changed.notified();
@@ -130,7 +131,7 @@ impl Places {
         }
     }
 
-    /// Closes waiting connections, if there are any, because something other than places ran out.
+    /// Closes waiting connections, if there are any, because the system ran out of another resource.
     pub(in crate::http) fn evict(&self) {
         let mut taken = self.locked();
         self.evict_from(&mut taken, self.now());
@@ -174,8 +175,8 @@ impl Places {
         })
     }
 
-    /// Whether a place was given up. Under a flood several are at once, as every newcomer would have to look through
-    /// all of them.
+    /// Whether a connection was closed. In a flood several are closed at once, because every new one would have to
+    /// search all of them.
     fn evict_from(&self, taken: &mut Taken, now: u64) -> bool {
         let batch = (self.max / BATCH).max(1);
         loop {
@@ -194,11 +195,11 @@ impl Places {
             first.sort_unstable_by(|one, other| other.cmp(one));
             let mut evicted = false;
             for ((above_share, spared_no_more, ..), id, state) in first {
-                // One connection must go. Others go only if that harms nobody.
+                // One connection must be closed. More are closed only if that harms nobody.
                 if evicted && above_share == 0 && !spared_no_more {
                     break;
                 }
-                // Unless it has gone on in the meantime.
+                // The connection may have continued in the meantime.
                 if taken.seats.get(&id).is_some_and(|seat| seat.evict(state)) {
                     taken.remove(id);
                     evicted = true;
@@ -211,7 +212,7 @@ impl Places {
         }
     }
 
-    /// How gladly a place is given up, and the state that this was found of. `None` if it is not given up.
+    /// The priority of closing a place, and the state from which it was computed. `None` if it must not be closed.
     fn rank(&self, taken: &Taken, seat: &Seat, now: u64) -> Option<(Rank, u64)> {
         let (state, activity, since) = seat.waiting()?;
         let held = taken.by_address.get(&seat.address).copied().unwrap_or(0);
@@ -274,7 +275,7 @@ impl Seat {
         self.turn(Activity::Work)
     }
 
-    /// The answer cannot go on before more of the request's body comes.
+    /// The answer needs more of the request's body.
     pub(in crate::http) fn awaits_body(&self) {
         self.turn(Activity::Body);
         self.changed.notify_waiters();
@@ -295,7 +296,7 @@ impl Seat {
         }
     }
 
-    /// Ready when the place was given to another.
+    /// Ready when another connection got the place.
     pub(in crate::http) async fn evicted(&self) {
         self.evicted.notified().await;
     }
@@ -312,7 +313,7 @@ impl Seat {
         }
     }
 
-    /// Does something else from now on, unless the place was given to another.
+    /// Changes the activity, unless another connection got the place.
     fn turn(&self, activity: Activity) -> bool {
         let next = activity.since(millis(self.started));
         let goes_on = |state| (Activity::of(state) != Activity::Evicted).then_some(next);
@@ -347,14 +348,14 @@ mod tests {
         IpAddr::from([192, 0, 2, last])
     }
 
-    /// A slot whose connection has been doing this for this many milliseconds.
+    /// A slot whose connection has had this activity for this many milliseconds.
     fn place(places: &Arc<Places>, last: u8, activity: Activity, waited: u64) -> ConnectionSlot {
         let place = places.try_take(address(last)).unwrap();
         place.seat.state.store(activity.since(NOW - waited), Ordering::Release);
         place
     }
 
-    /// Which of these goes next.
+    /// The index of the one that is closed next.
     fn next(places: &Places, held: &[ConnectionSlot]) -> Option<usize> {
         let gone = |place: &ConnectionSlot| Activity::of(place.seat.state.load(Ordering::Acquire)) == Activity::Evicted;
         let before: Vec<bool> = held.iter().map(gone).collect();
@@ -373,7 +374,7 @@ mod tests {
             place(&places, 3, Activity::Head, 3_000),
             place(&places, 4, Activity::Head, 4_000),
             place(&places, 5, Activity::Idle, 2_000),
-            // Which have hardly begun to wait.
+            // Some have just begun to wait.
             place(&places, 6, Activity::Idle, 999),
             place(&places, 7, Activity::Head, 10),
         ];
@@ -389,7 +390,7 @@ mod tests {
         );
         assert_eq!(places.locked().seats.len(), 1);
         assert_eq!(places.locked().by_address.len(), 1);
-        // An answer that nobody reads is not being made.
+        // No answer is being made, so none can be unread.
         held[0].seat.is_unread(true);
         assert_eq!(next(&places, &held), Some(0));
         assert!(!held[0].seat.answers(), "it is over");

@@ -6,7 +6,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue};
 
-/// An answer that is no page loads nothing, and is shown inside of nothing.
+/// An answer that is no page loads nothing, and no page may frame it.
 const NOTHING: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
 const A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 const PERSONAL: HeaderValue = HeaderValue::from_static("private, no-cache");
@@ -23,7 +23,7 @@ pub(in crate::http) fn protect(headers: &mut HeaderMap, encrypted: bool) {
     if !headers.contains_key(CONTENT_SECURITY_POLICY) {
         headers.insert(CONTENT_SECURITY_POLICY, NOTHING);
     } else {
-        // A page with a policy of its own.
+        // A page with its own policy.
         headers.insert(PERMISSIONS, NO_DEVICES);
     }
     if encrypted {

@@ -1,4 +1,4 @@
-//! The identifier that every answer carries as `X-Request-Id`, for log lines that are written behind the answer's head.
+//! The id in the `X-Request-Id` of every answer, for log lines that are written after the answer's head.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -7,7 +7,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use uuid::Uuid;
 
-/// A request's identifier. The frame gives it.
+/// A request's id. The frame assigns it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct RequestId(pub(in crate::http) Uuid);
 

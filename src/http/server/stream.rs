@@ -1,4 +1,4 @@
-//! A TCP connection that gives up on clients that do not read, because an unread answer keeps its memory. It reports to
+//! A TCP connection that closes if its client does not read, because an unread answer keeps its memory. It reports to
 //! its slot whether it waits for the client. It adds an id and an OperationOutcome to hyper's own answers to malformed
 //! requests.
 
@@ -17,14 +17,14 @@ use uuid::Uuid;
 use super::places::Seat;
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
 
-/// A connection whose writes fail once the client has left them waiting for `patience`.
+/// A connection whose writes fail if the client has not read for `patience`.
 pub(in crate::http) struct Stream {
     inner: TcpStream,
     seat: Arc<Seat>,
     patience: Duration,
     /// Runs while a write waits.
     waiting: Option<Pin<Box<Sleep>>>,
-    /// A head that is written in the place of another.
+    /// A head that replaces another one.
     amended: Option<Amended>,
 }
 
@@ -44,7 +44,7 @@ impl Stream {
         }
     }
 
-    /// Passes a write's outcome on, or ends it when the client has had its time.
+    /// Passes a write's result on, or ends the connection if the client's time is over.
     fn timed<T>(&mut self, cx: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         self.seat.is_unread(outcome.is_pending());
         if outcome.is_ready() {
@@ -63,7 +63,8 @@ impl Stream {
 }
 
 impl Stream {
-    /// Writes the replacement of a head of `length` bytes. All of the head counts as written once the replacement is.
+    /// Writes the replacement of a head of `length` bytes. When the replacement is written, the whole head counts as
+    /// written.
     fn poll_amended(&mut self, cx: &mut Context<'_>, length: usize) -> Poll<io::Result<usize>> {
         while let Some(Amended { head, written }) = &mut self.amended {
             match Pin::new(&mut self.inner).poll_write(cx, &head[*written..]) {
@@ -102,7 +103,7 @@ fn is_bare(bytes: &[u8]) -> bool {
         && !has(b"\r\nx-request-id: ")
 }
 
-/// The head with an id, which the log names too, and with what is wrong as an OperationOutcome.
+/// The head with an id, which the log also has, and the fault as an OperationOutcome.
 fn amended(head: &[u8]) -> Vec<u8> {
     let id = Uuid::new_v4();
     let status = String::from_utf8_lossy(head.get(9..12).unwrap_or_default());

@@ -1,5 +1,5 @@
 //! Limits expensive work, in total and per credential: views and whole records. A credential may use at most half of
-//! the places, and its first piece of work does not wait for other credentials.
+//! the places. Its first piece of work does not wait for other credentials.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many credentials may have a first piece of work under way, for each place that further ones share.
+/// How many credentials may have a first piece of work running, for each place that further work shares.
 const FIRST_FOR_EACH: usize = 4;
 
 /// The places for one kind of work of a server.
@@ -15,11 +15,11 @@ const FIRST_FOR_EACH: usize = 4;
 pub(in crate::http) struct Turns(Arc<Places>);
 
 struct Places {
-    /// For the first of each credential.
+    /// The places for the first work of each credential.
     first: Arc<Semaphore>,
-    /// For the further ones.
+    /// The places for further work.
     further: Arc<Semaphore>,
-    /// How many one credential may hold.
+    /// The maximum number of places of one credential.
     each: usize,
     /// The credentials that work or wait.
     shares: Mutex<FxHashMap<Box<str>, Arc<Share>>>,
@@ -31,7 +31,7 @@ struct Share {
     has_first: AtomicBool,
 }
 
-/// A place, given back when it is dropped.
+/// A place. Dropping this returns it.
 pub(in crate::http) struct Turn {
     place: Option<OwnedSemaphorePermit>,
     first: Option<First>,
@@ -46,7 +46,7 @@ struct Member {
     share: Arc<Share>,
 }
 
-/// The credential's claim on a place for first ones.
+/// The credential's claim on a place for first work.
 struct First(Arc<Share>);
 
 impl Turns {
@@ -65,7 +65,7 @@ impl Turns {
         }))
     }
 
-    /// A place for this credential, once there is one.
+    /// A place for this credential, when one is free.
     pub(in crate::http) async fn take(&self, credential: &str) -> Option<Turn> {
         let member = self.member(credential);
         let own = member.share.own.clone().acquire_owned().await.ok()?;
@@ -100,7 +100,7 @@ impl Turns {
 }
 
 impl Turn {
-    /// Frees the place for others once all is computed. It still counts for the credential until its client has
+    /// Frees the place for others when the computation ends. It still counts for the credential until its client has
     /// received the result.
     pub(in crate::http) fn computed(mut self) -> Turn {
         self.place = None;
@@ -112,8 +112,8 @@ impl Turn {
 impl Drop for Member {
     fn drop(&mut self) {
         let mut shares = self.places.shares.lock().unwrap_or_else(PoisonError::into_inner);
-        // The map's and this one: shares are taken under the lock only. A permit holds the semaphore alone, a claim is
-        // gone first.
+        // Two references: the map's and this one. Shares are taken under the lock only. A permit holds only the
+        // semaphore, and a claim is dropped first.
         if Arc::strong_count(&self.share) <= 2 {
             shares.remove(&self.credential);
         }
@@ -143,7 +143,7 @@ mod tests {
         turns.take(credential).now_or_never().flatten()
     }
 
-    /// Six costly views of one patient's token kept every other view waiting for ten seconds.
+    /// Six costly views of one patient's token blocked every other view for ten seconds.
     #[test]
     fn one_credential_keeps_no_other_waiting() {
         let turns = Turns::new(4);

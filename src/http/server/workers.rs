@@ -1,4 +1,4 @@
-//! The threads that run searches, separate from those that talk to clients: a scan of a whole population computes for
+//! The threads that run searches, separate from those that serve clients. A scan of a whole population computes for
 //! seconds without a pause, and reads by id must not wait for it.
 
 use std::future::Future;
@@ -11,7 +11,7 @@ use super::super::error::Error;
 /// A pool of threads, as many as there are processors.
 pub(in crate::http) struct Workers(Option<Runtime>);
 
-/// Running work, which is abandoned when nobody waits for it any more.
+/// Running work. It is abandoned if nobody waits for it any more.
 struct Working<T>(JoinHandle<T>);
 
 impl Workers {
@@ -23,7 +23,7 @@ impl Workers {
             .map(|runtime| Workers(Some(runtime)))
     }
 
-    /// Carries work out; a panic in it is an error.
+    /// Runs work. A panic in it is an error.
     pub(in crate::http) async fn run<F>(&self, work: F) -> Result<F::Output, Error>
     where
         F: Future<Output: Send> + Send + 'static,
@@ -36,7 +36,7 @@ impl Workers {
         (&mut working.0).await.map_err(Error::internal)
     }
 
-    /// Continues work after an answer has begun. The work ends by itself once nobody takes its results.
+    /// Continues work after an answer has begun. The work ends by itself when nobody reads its results.
     pub(in crate::http) fn go_on<F>(&self, work: F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -49,7 +49,7 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        // Does not wait: this may be dropped where blocking is forbidden, and nobody needs the results.
+        // Do not wait: this may be dropped where blocking is forbidden, and nobody needs the results.
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }

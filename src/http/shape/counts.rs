@@ -44,10 +44,10 @@ const LISTED: [&str; 23] = [
 /// The answer if nothing is stored.
 static ZEROS: LazyLock<Arc<ByType>> = LazyLock::new(|| Arc::new(LISTED.iter().map(|name| (*name, 0)).collect()));
 
-/// How many consents' counts are kept.
+/// The number of consents whose counts are cached.
 const KEPT: usize = 8_192;
 
-/// Counts, and those that were made lately.
+/// Counts, with the recent ones cached.
 pub(in crate::http) struct Counts(Cache<Arc<Scope>, Counted>);
 
 /// The counts of a snapshot. An erasure changes a snapshot's counts.
@@ -65,7 +65,7 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// The resources that are the scope's own, by type.
+    /// The resources that belong to the scope itself, by type.
     pub(in crate::http) fn of(&self, lake: &Lake, scope: Scope) -> Result<Arc<ByType>, Error> {
         let scope = Arc::new(scope);
         let counted = |snapshot: &Arc<Snapshot>| {
@@ -86,7 +86,7 @@ impl Counts {
         };
         let snapshot = lake.snapshot();
         match counted(&snapshot) {
-            // A file may be gone that another process's erasure has replaced.
+            // Another process's erasure may have replaced and removed a file.
             Err(_) if lake.erased_since(snapshot.erasures()) => counted(&lake.snapshot()),
             counts => counts,
         }

@@ -7,16 +7,16 @@ use crate::consent::{AuthorizationState, ConsentWithSources, Inspected, MaxAuth,
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// By which API a token is asked about.
+/// The API that introspects a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) enum Surface {
     /// `/oauth/introspect`.
     Oauth,
-    /// `/link/introspect`, to which a token is one authorization's and which tells a refreshed one.
+    /// `/link/introspect`. For it a token belongs to one authorization, and it reports a refreshed one.
     Link,
 }
 
-/// The answer for a token that stands for a consent. It reads files.
+/// The answer for the token of a consent. It reads files.
 pub(in crate::http) fn introspection(
     service: &Service,
     inspected: &Inspected,
@@ -26,7 +26,7 @@ pub(in crate::http) fn introspection(
     let (claims, consent) = (&inspected.claims, &full_consent.consent);
     let primary = full_consent.primary();
     let now = service.store.clock().now();
-    // A token is of no use once every source's records are over, though it may be refreshed.
+    // A token is useless after every source's records have expired, though it may be refreshed.
     let active = inspected.active && full_consent.readiness(now) != Readiness::Expired;
     // Another source's Patient may have become the primary one since the token was made.
     let patient = consent.patients.first().map(|id| format!("Patient/{id}"));
@@ -58,7 +58,7 @@ pub(in crate::http) fn introspection(
     Ok(answer)
 }
 
-/// The state of an authorization; only the link API tells one that was refreshed.
+/// The state of an authorization. Only the link API reports a refreshed one.
 fn state(source: &Source, surface: Surface, now: i64) -> &'static str {
     let authorization = &source.authorization;
     let refreshed = authorization.refreshed_at.is_some() && authorization.usage == Usage::Multiple;

@@ -1,8 +1,7 @@
 //! Parts that several answers about a consent share: user, endpoint, usage, sync with its counts, the time until a
-//! patient has to authorize again.
+//! patient must authorize again.
 //!
-//! Each is one value here, so that the OAuth, link and REST answers cannot differ. Each answer decides which of them it
-//! has.
+//! Each is one value here, so the OAuth, link and REST answers cannot differ. Each answer decides which of them it has.
 
 mod counts;
 pub(super) mod described;

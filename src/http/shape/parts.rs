@@ -22,7 +22,7 @@ pub(in crate::http) struct User<'c> {
 }
 
 impl<'c> User<'c> {
-    /// The user that the application named. `None` if it named nobody.
+    /// The user that the application named, if any.
     pub(in crate::http) fn of(consent: &'c Consent) -> Option<User<'c>> {
         let external_id = consent.external_id.as_deref()?;
         Some(User { external_id })
@@ -53,16 +53,16 @@ impl<'s> From<&'s ChosenEndpoint> for Endpoint<'s> {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::http) struct Sync {
-    /// Absent if nobody wants the counts.
+    /// Left out if the counts are not wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     resource_types: Option<Arc<ByType>>,
     last_synced_at: Option<i64>,
-    /// Left out where no job ran, and once the records are gone.
+    /// Left out if no job ran, or if the records are gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<JobState>,
 }
 
-/// `sync` of a whole consent, or of one source; without counts if they are not wanted. It reads files.
+/// `sync` of a whole consent, or of one source. Without counts if they are not wanted. It reads files.
 pub(in crate::http) fn sync(
     service: &Service,
     full_consent: &ConsentWithSources,

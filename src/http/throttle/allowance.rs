@@ -8,16 +8,16 @@ const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// The content of a bucket after a charge.
+/// The state of a bucket after a charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) struct Allowance {
     /// How many requests a full bucket admits.
     pub(super) limit: u32,
     /// How many more it admits now.
     pub(super) remaining: u32,
-    /// In how many seconds it is full again.
+    /// The seconds until it is full again.
     pub(super) reset: u64,
-    /// In how many seconds it admits another request, where it admits none.
+    /// The seconds until it admits another request, if it admits none now.
     pub(in crate::http) wait: u64,
 }
 
@@ -33,7 +33,7 @@ impl Allowance {
     }
 }
 
-/// Carries the charge of a request from the place where its credential is known to the place that sets the headers.
+/// Carries the charge of a request from the code that knows its credential to the code that sets the headers.
 #[derive(Clone, Debug, Default)]
 pub(in crate::http) struct Meter(Arc<OnceLock<Option<Allowance>>>);
 

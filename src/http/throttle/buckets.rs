@@ -37,7 +37,7 @@ pub(in crate::http) struct Throttle {
 struct Buckets<K: Hash + Eq + Clone> {
     limiter: RateLimiter<K, DashMapStateStore<K>, DefaultClock, StateInformationMiddleware>,
     rate: Rate,
-    /// Whether so many are in use that new ones have to share `overflow`.
+    /// Whether so many buckets are in use that new ones share `overflow`.
     crowded: AtomicBool,
     overflow: K,
 }
@@ -54,14 +54,14 @@ impl Throttle {
         }
     }
 
-    /// Charges a request to a credential that has proved good: a consent or a publishable key.
+    /// Charges a request to a valid credential: a consent or a publishable key.
     pub(in crate::http) fn charge_credential(&self, credential: &str, extensions: &Extensions) -> Result<(), Error> {
         let buckets = self.credentials.as_ref();
         let charged = buckets.map(|buckets| buckets.charge(&Box::from(credential)));
         noted(charged.transpose(), extensions)
     }
 
-    /// Charges an operation on all of a patient's records to the credential that asks for it.
+    /// Charges an operation on all of a patient's records to its credential.
     pub(in crate::http) fn charge_record(&self, credential: &str) -> Result<(), Error> {
         charged_to(self.records.as_ref(), credential)
     }
@@ -71,14 +71,14 @@ impl Throttle {
         charged_to(self.cards.as_ref(), consent)
     }
 
-    /// Lets a request of a good credential pass that is not limited.
+    /// Admits a request of a valid credential without a limit.
     pub(in crate::http) fn exempt(&self, extensions: &Extensions) {
         if let Some(meter) = extensions.get::<Meter>() {
             meter.note(None);
         }
     }
 
-    /// Charges a request to where it comes from.
+    /// Charges a request to its address.
     pub(in crate::http) fn charge_address(
         &self,
         address: Option<IpAddr>,
@@ -89,12 +89,12 @@ impl Throttle {
         noted(charged.transpose(), extensions)
     }
 
-    /// Charges an address for data that the store keeps for good.
+    /// Charges an address for permanent data in the store.
     pub(in crate::http) fn charge_write(&self, extensions: &Extensions) -> Result<(), Error> {
         charged_for(self.writes.as_ref(), extensions).map_err(Error::Throttled)
     }
 
-    /// Charges an address for a flow, or for a step of one that leaves rows in the store.
+    /// Charges an address for a flow, or for a step of a flow that adds rows to the store.
     pub(in crate::http) fn charge_flow(&self, extensions: &Extensions) -> Result<(), Allowance> {
         charged_for(self.flows.as_ref(), extensions)
     }
@@ -133,7 +133,7 @@ fn noted(charged: Result<Option<Allowance>, Allowance>, extensions: &Extensions)
 
 impl<K: Hash + Eq + Clone> Buckets<K> {
     fn new(rate: Rate, overflow: K) -> Buckets<K> {
-        // A period of a billionth of a second at least.
+        // The period is at least a billionth of a second.
         let quota =
             Quota::with_period(rate.every.max(Duration::from_nanos(1))).unwrap_or(Quota::per_second(NonZeroU32::MAX));
         let limiter = RateLimiter::dashmap(quota.allow_burst(rate.burst));

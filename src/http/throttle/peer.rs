@@ -6,11 +6,11 @@ use axum::http::{Extensions, HeaderMap};
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// The other end of a connection.
+/// The peer of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct Peer(pub(in crate::http) IpAddr);
 
-/// The client's address, as it was found out.
+/// The client's address, after resolving proxies.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct ClientAddress(pub(in crate::http) IpAddr);
 
@@ -30,7 +30,7 @@ pub(in crate::http) fn client_address(
     last.or(peer)
 }
 
-/// The owner of an address: for IPv6 the network of 64 bits, in which a subscriber has as many addresses as they like.
+/// The owner of an address. For IPv6 this is the network of 64 bits, in which a subscriber has any number of addresses.
 pub(in crate::http) fn subscriber(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

@@ -1,20 +1,20 @@
-//! Copying a value without its white space, with references exchanged on the way.
+//! Copies a value without its white space, and exchanges references on the way.
 
 use crate::columns::json::{Value, push_quoted};
 
-/// A reference's text that is written differently.
+/// A changed text of a reference.
 #[derive(Debug)]
 pub(in crate::ingest) struct Edit {
     /// Where it starts in the source.
     pub(in crate::ingest) start: usize,
-    /// What it refers to.
+    /// The target of the reference.
     pub(in crate::ingest) resolved: String,
-    /// How that is written, when not as `resolved`.
+    /// The written form of the reference, if it differs from `resolved`.
     pub(in crate::ingest) written: Option<String>,
 }
 
-/// Copies values without their white space, exchanging references on the way. Values come in the order of the source,
-/// so that one pass over the edits is enough.
+/// Copies values without their white space, and exchanges references on the way. Values are copied in the order of the
+/// source, so one pass over the edits is enough.
 pub(in crate::ingest) struct Writer<'e> {
     pub(in crate::ingest) out: Vec<u8>,
     pub(in crate::ingest) edits: &'e [Edit],
@@ -22,7 +22,7 @@ pub(in crate::ingest) struct Writer<'e> {
 }
 
 impl Writer<'_> {
-    /// Writes a property's name as it was, and the colon.
+    /// Writes a property's name unchanged, and the colon.
     pub(in crate::ingest) fn key(&mut self, raw: &str) {
         self.out.push(b'"');
         self.out.extend_from_slice(raw.as_bytes());
@@ -32,7 +32,7 @@ impl Writer<'_> {
     /// Writes a value.
     pub(in crate::ingest) fn value(&mut self, value: Value<'_>) {
         let span = value.span();
-        // Properties that were left out may have held references.
+        // Properties that were left out may have had references.
         while self.edits.get(self.next).is_some_and(|edit| edit.start < span.start) {
             self.next += 1;
         }

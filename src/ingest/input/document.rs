@@ -2,8 +2,8 @@
 //! what their `fullUrl`s refer to. Runs on many threads at once and knows nothing of other pieces.
 //!
 //! A document that is a Bundle, of any type, counts as its entries. A Bundle inside an entry is a resource. Entries of
-//! a `history` are taken from the end, because it has the newest first. Left out are entries that do not create or
-//! update (GET, DELETE, PATCH, HEAD), entries without a resource, and outcomes of a search.
+//! a `history` are read from the end, because the newest come first in it. These entries are left out: entries that do
+//! not create or update (GET, DELETE, PATCH, HEAD), entries without a resource, and outcomes of a search.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -27,15 +27,15 @@ use crate::fhir::reference::is_id;
 pub(in crate::ingest) struct Prepared {
     pub(in crate::ingest) file: Arc<Path>,
     pub(in crate::ingest) consumed: u64,
-    /// Bytes of text that may come.
+    /// The expected bytes of text.
     reserve: usize,
     pub(in crate::ingest) blocks: FxHashMap<TypeId, Block>,
-    /// Resources that need to know about others, in their order.
+    /// Resources that depend on others, in order.
     pub(in crate::ingest) held: Vec<Held>,
     pub(in crate::ingest) refusals: Vec<Refusal>,
-    /// Entries of Bundles that carry nothing to store.
+    /// Entries of Bundles without a resource to store.
     pub(in crate::ingest) left_out: u64,
-    /// References that nothing resolves.
+    /// References without a target.
     pub(in crate::ingest) unresolved: u64,
 }
 
@@ -43,16 +43,16 @@ pub(in crate::ingest) struct Prepared {
 #[derive(Debug)]
 pub(in crate::ingest) struct Held {
     pub(in crate::ingest) ty: TypeId,
-    /// Its own id, before rewriting.
+    /// The resource's own id, before rewriting.
     pub(in crate::ingest) id: String,
     pub(in crate::ingest) ordinal: u64,
     pub(in crate::ingest) origin: Origin,
-    /// Normalized, except the references it waits for.
+    /// Normalized, except for the references that are unresolved.
     pub(in crate::ingest) text: Vec<u8>,
     pub(in crate::ingest) waits: Vec<Wait>,
     pub(in crate::ingest) identifiers: Vec<Key>,
     pub(in crate::ingest) on_match: Option<OnMatch>,
-    /// Whether it may have to be filed as another resource is, which may come later.
+    /// Whether it may have to be filed like another resource, which may come later.
     pub(in crate::ingest) stands_for_another: bool,
 }
 
@@ -61,7 +61,7 @@ pub(in crate::ingest) struct Held {
 pub(in crate::ingest) enum OnMatch {
     /// `ifNoneExist`: leave the entry out.
     Leave(Condition),
-    /// `PUT Type?query`: store it under the other's id.
+    /// `PUT Type?query`: store it under the id of the match.
     Update(Condition),
 }
 
@@ -80,14 +80,14 @@ impl Prepared {
     }
 }
 
-/// Prepares pieces; one per thread.
+/// Prepares pieces. There is one per thread.
 #[derive(Debug)]
 pub(in crate::ingest) struct Preparer {
     normalizer: Normalizer,
     owners: Arc<Owners>,
 }
 
-/// An entry of a Bundle that is to be stored.
+/// A Bundle entry to be stored.
 struct Taken<'t> {
     origin: Origin,
     resource: Value<'t>,
@@ -108,7 +108,7 @@ impl Preparer {
         }
     }
 
-    /// Prepares a piece; its resources are numbered from `ordinal` on.
+    /// Prepares a piece. Its resources are numbered from `ordinal` on.
     pub(in crate::ingest) fn prepare(&mut self, piece: &Piece, ordinal: u64) -> Prepared {
         let mut batch = Batch {
             prepared: Prepared::new(Arc::clone(&piece.file), piece.consumed),
@@ -278,7 +278,7 @@ impl Preparer {
             return;
         }
         let normalized = match self.normalizer.rewrites() {
-            // It was normalized before without fault.
+            // It was normalized before without an error.
             true => match self.normalizer.normalize_unrewritten(resource, given_id, links) {
                 Ok(normalized) => normalized,
                 Err(Rejected { ty, reason }) => return batch.refuse(origin, ty, reason),
@@ -302,7 +302,7 @@ impl Preparer {
         });
     }
 
-    /// Puts the resource normalized last into its block.
+    /// Adds the last normalized resource to its block.
     fn file(&self, normalized: &Normalized, origin: Origin, ordinal: u64, prepared: &mut Prepared) {
         let file = Arc::clone(&prepared.file);
         // A piece of NDJSON mostly holds one type.
@@ -319,7 +319,7 @@ impl Preparer {
     }
 }
 
-/// Counts lines on from one place of a text to the next.
+/// Counts lines from one position of a text to the next.
 struct Lines<'t> {
     text: &'t [u8],
     line: u64,
@@ -334,7 +334,7 @@ impl Lines<'_> {
     }
 }
 
-/// The result of a piece while it is made.
+/// The result of a piece during preparation.
 struct Batch {
     prepared: Prepared,
     ordinal: u64,
@@ -358,7 +358,7 @@ impl Batch {
         });
     }
 
-    /// Returns where a text stops being JSON.
+    /// Reports where a text stops being JSON.
     fn refuse_json(&mut self, text: &[u8], line: u64, error: JsonError) {
         let before = &text[..error.offset.min(text.len())];
         let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);

@@ -1,9 +1,9 @@
 //! Filing: decides the person of a resource.
 //!
 //! A row belongs to the person in its root `subject`, `patient` or `beneficiary`, if that is a relative reference. A
-//! Binary belongs to the person in its `securityContext`; if that names another resource, to that resource's person.
-//! Otherwise the Patient compartment's parameters decide, if they name exactly one Patient. If a row names a person
-//! that cannot be determined, it belongs to the application alone. If it names nobody, it is shared.
+//! Binary belongs to the person in its `securityContext`. If that names another resource, the Binary belongs to that
+//! resource's person. Otherwise the Patient compartment's parameters decide, if they name exactly one Patient. A row
+//! that names an unclear person belongs to the application alone. A row that names no person is shared.
 //! `lake::owners::owner` computes owner numbers.
 
 use std::borrow::Cow;
@@ -15,23 +15,23 @@ use crate::fhir::reference::Reference;
 use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::{TypeId, facts};
 
-/// The element of a Binary that says whose it is.
+/// The element of a Binary that names its person or resource.
 const CONTEXT: &str = "securityContext";
 
-/// Where a row goes.
+/// The filing of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::ingest) enum Filing {
-    /// Under this Patient, by id.
+    /// Under the Patient with this id.
     Person(String),
     /// Like this resource, for a Binary that belongs to it.
     As(TypeId, String),
-    /// It names a person who cannot be told: only the application as a whole sees it.
+    /// It names an unclear person. Only the application as a whole sees it.
     ApplicationOnly,
-    /// It names nobody.
+    /// It names no person.
     Shared,
 }
 
-/// What the text of a Reference's `reference` property refers to, once references are resolved.
+/// The resolved target of the text in a Reference's `reference` property.
 pub(in crate::ingest) type Resolved<'a> = dyn Fn(Value<'_>) -> Option<String> + 'a;
 
 /// Files a resource of type `ty`.
@@ -59,12 +59,12 @@ fn context(ty: TypeId, root: Value<'_>) -> Option<Value<'_>> {
     root.get(name)?.get("reference")
 }
 
-/// Whether a resource may have to be filed as another one is.
+/// Whether a resource may have to be filed like another one.
 pub(in crate::ingest) fn stands_for_another(ty: TypeId, root: Value<'_>, filing: &Filing) -> bool {
     !matches!(filing, Filing::Person(_)) && context(ty, root).is_some()
 }
 
-/// Visits the references that decide whom a resource is filed under, with whom each names.
+/// Visits the references that decide a resource's filing, with the person that each names.
 fn people(ty: TypeId, root: Value<'_>, resolved: &Resolved<'_>, visit: &mut dyn FnMut(Value<'_>, Whom)) {
     let plan = plan(ty);
     let mut nobody = true;
@@ -84,7 +84,7 @@ fn people(ty: TypeId, root: Value<'_>, resolved: &Resolved<'_>, visit: &mut dyn 
     }
 }
 
-/// Visits the texts of the references that decide whom a resource is filed under.
+/// Visits the texts of the references that decide a resource's filing.
 pub(in crate::ingest) fn texts_of_people(
     ty: TypeId,
     root: Value<'_>,
@@ -98,8 +98,8 @@ pub(in crate::ingest) fn texts_of_people(
     });
 }
 
-/// Id of the Patient under whom an import would file a resource that it is given, if it is one that can be told.
-/// `resolved` says what the text of a Reference's `reference` refers to.
+/// Id of the Patient under whom an import would file the given resource, if it is clear. `resolved` returns the target
+/// of the text in a Reference's `reference`.
 pub fn patient_of(ty: TypeId, root: Value<'_>, resolved: &dyn Fn(Value<'_>) -> Option<String>) -> Option<String> {
     let id = root.get_str("id").unwrap_or_default();
     match file_under(ty, &id, root, resolved) {
@@ -119,8 +119,8 @@ pub fn patient_properties(ty: TypeId) -> Vec<&'static str> {
     properties
 }
 
-/// Whether resources of this type are always filed under one person: R4 demands a `subject`, `patient` or `beneficiary`
-/// that can be nothing but a Patient. A row refers to such a resource in vain, as far as shared rows go.
+/// Whether resources of this type are always filed under one person: R4 requires a `subject`, `patient` or
+/// `beneficiary` that can only be a Patient. A reference to such a resource never leads to a shared row.
 pub(in crate::ingest) fn is_never_shared(ty: TypeId) -> bool {
     let plan = plan(ty);
     plan.is_patient || plan.always
@@ -131,10 +131,10 @@ pub(in crate::ingest) fn is_never_shared(ty: TypeId) -> bool {
 struct Plan {
     is_patient: bool,
     always: bool,
-    /// Which of `subject`, `patient`, `beneficiary` and `securityContext` are root elements of it that may refer to a
-    /// Patient.
+    /// Those of `subject`, `patient`, `beneficiary` and `securityContext` that are root elements of the type and may
+    /// refer to a Patient.
     direct: Vec<&'static str>,
-    /// Where the compartment's parameters look.
+    /// The element paths of the compartment's parameters.
     compartment: Vec<Vec<&'static str>>,
 }
 
@@ -176,8 +176,8 @@ fn make_plan(ty: TypeId) -> Plan {
     plan
 }
 
-/// The element paths of a compartment parameter: its expression is a union of plain paths, each perhaps with
-/// `where(resolve() is Patient)` after it (a test holds R4 to that).
+/// The element paths of a compartment parameter. Its expression is a union of plain paths, each with or without
+/// `where(resolve() is Patient)`. A test checks this for R4.
 fn paths_of(ty: TypeId, expression: &str) -> Vec<Vec<&'static str>> {
     let mut paths = Vec::new();
     for branch in expression.split('|') {
@@ -213,7 +213,7 @@ fn follow(value: Value<'_>, path: &[&str], visit: &mut dyn FnMut(Value<'_>)) {
     }
 }
 
-/// Whom one reference names.
+/// The person that one reference names.
 enum Whom {
     Patient(String),
     SomePerson,
@@ -240,8 +240,8 @@ impl Named {
     }
 }
 
-/// Whom a Reference names. Of an `about` reference (a subject) that says nothing of its target's type, a person is
-/// presumed.
+/// The person that a Reference names. If an `about` reference (a subject) does not state its target's type, it counts
+/// as naming a person.
 fn whom(reference: Value<'_>, root: Value<'_>, resolved: &Resolved<'_>, about: bool) -> Whom {
     let presumed = || match reference.get_str("type").as_deref() {
         Some("Patient" | "http://hl7.org/fhir/StructureDefinition/Patient") => Whom::SomePerson,

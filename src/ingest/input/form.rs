@@ -1,7 +1,6 @@
-//! Tells lines of JSON from a single document by the look of the text, damaged text included. Nothing here parses JSON.
+//! Tells lines of JSON from a single document by the look of the text, even if it is damaged. Nothing here parses JSON.
 
-/// Whether the text is an object (or something malformed) that ends where the text does: braces balance outside
-/// strings.
+/// Whether the text is an object (or something malformed) that ends at the text's end: braces balance outside strings.
 pub(in crate::ingest) fn is_closed(text: &[u8]) -> bool {
     let mut depth = 0usize;
     let mut quoted = false;

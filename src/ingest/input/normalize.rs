@@ -1,8 +1,8 @@
-//! Turns a parsed resource into the text to store: compact, with keys and digits unchanged, references resolved, an id,
-//! and without `meta.versionId` and `meta.lastUpdated`, which the commit adds.
+//! Turns a parsed resource into the text to store: compact, with keys and digits unchanged, references resolved, and an
+//! id. The text has no `meta.versionId` and `meta.lastUpdated`, which the commit adds.
 //!
-//! The caller says what references inside a Bundle mean ([`Links`]). `filing` decides the person, and `sequence`
-//! handles resources that must wait.
+//! The caller defines the targets of references inside a Bundle ([`Links`]). `filing` decides the person, and
+//! `sequence` handles resources that must wait.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -28,31 +28,32 @@ use crate::lake::file::digest;
 #[derive(Debug)]
 pub(in crate::ingest) struct Normalized {
     pub(in crate::ingest) ty: TypeId,
-    /// Its id as stored, after rewriting.
+    /// The resource's id as stored, after rewriting.
     pub(in crate::ingest) id: String,
-    /// Its id before rewriting, by which the input refers to it.
+    /// The resource's id before rewriting, by which the input refers to it.
     pub(in crate::ingest) source_id: String,
     pub(in crate::ingest) splice: Splice,
     pub(in crate::ingest) filing: Filing,
-    /// Whether it may have to be filed as another resource is.
+    /// Whether it may have to be filed like another resource.
     pub(in crate::ingest) stands_for_another: bool,
     pub(in crate::ingest) shared_refs: Vec<String>,
     pub(in crate::ingest) waits: Vec<Wait>,
-    /// References that nothing resolves: `urn:` ones to nowhere and conditional ones that were settled in vain.
+    /// References without a target: `urn:` references to a missing resource, and conditional references without a
+    /// match.
     pub(in crate::ingest) unresolved: u32,
 }
 
-/// Normalizes resources; kept from one to the next for its memory.
+/// Normalizes resources. It is reused for its memory.
 #[derive(Debug)]
 pub(in crate::ingest) struct Normalizer {
     keys: Keys,
     rewrite: Option<Arc<Rewrite>>,
-    /// Whether this is a sync, whose records have the ids of a source.
+    /// Whether this is a sync, whose records have a source's ids.
     of_source: bool,
     edits: Vec<Edit>,
-    /// The text of the resource normalized last.
+    /// The text of the last normalized resource.
     text: Vec<u8>,
-    /// The identifiers of the resource normalized last.
+    /// The identifiers of the last normalized resource.
     pub(in crate::ingest) identifiers: Vec<Key>,
 }
 
@@ -68,9 +69,10 @@ impl Normalizer {
         }
     }
 
-    /// The text of the resource normalized last.
+    /// The text of the last normalized resource.
     pub(in crate::ingest) fn text(&self) -> &str {
-        // Made of pieces of checked text, so this never fails; it is cheaper than carrying the proof along.
+        // It consists of pieces of checked text, so this never fails. The check is cheaper than carrying the proof
+        // along.
         simdutf8::basic::from_utf8(&self.text).unwrap_or_default()
     }
 
@@ -93,7 +95,7 @@ impl Normalizer {
         }
     }
 
-    /// Normalizes a resource that has to wait: like [`normalize`](Self::normalize), but ids are not rewritten, since
+    /// Normalizes a resource that must wait: like [`normalize`](Self::normalize), but without rewriting ids, because
     /// that happens when it comes back.
     pub(in crate::ingest) fn normalize_unrewritten(
         &mut self,
@@ -107,7 +109,7 @@ impl Normalizer {
         normalized
     }
 
-    /// How a sync names and marks, if this is one.
+    /// The names and marks that a sync gives to resources, if this is a sync.
     pub(in crate::ingest) fn naming(&self) -> Option<&Naming> {
         self.rewrite.as_deref().and_then(Rewrite::naming)
     }
@@ -117,7 +119,7 @@ impl Normalizer {
         self.rewrite.is_some()
     }
 
-    /// Normalizes a resource; `given_id` takes the place of its own id.
+    /// Normalizes a resource. `given_id` replaces its own id.
     pub(in crate::ingest) fn normalize(
         &mut self,
         root: Value<'_>,
@@ -187,7 +189,7 @@ impl Normalizer {
         })
     }
 
-    /// Whether a synced resource is about other people: filed under one, or naming some and not the synced person.
+    /// Whether a synced resource is about other people: it is filed under one, or names some and not the synced person.
     fn is_of_another(&self, naming: &Naming, ty: TypeId, root: Value<'_>, filing: &Filing) -> bool {
         if let Filing::Person(patient) = filing {
             return naming.is_of_another(patient);
@@ -202,10 +204,10 @@ impl Normalizer {
         other && !own
     }
 
-    /// Visits every string property `reference` of an object that R4 allows to be a Reference. Not visited are
-    /// resources (DetectedIssue has such a property), Expressions, which always have a `language`, and Immunization's
-    /// `education`. A test compares this with R4. For records of a source all are visited, so that none keeps the id of
-    /// another person's record because of a neighbouring property.
+    /// Visits every string property `reference` of an object that R4 allows to be a Reference. It skips resources
+    /// (DetectedIssue has such a property), Expressions, which always have a `language`, and Immunization's
+    /// `education`. A test compares this with R4. For records of a source it visits all of them, so that no
+    /// neighbouring property can hide the id of another person's record.
     fn references(&mut self, value: Value<'_>, property: &str, links: &Links, found: &mut Found) {
         if value.is_array() {
             for item in value.items().filter(|item| item.is_object()) {
@@ -285,7 +287,7 @@ impl Normalizer {
         }
     }
 
-    /// What the text of a `reference` property refers to, for filing.
+    /// The target of the text in a `reference` property, for filing.
     fn resolved(&self, reference: Value<'_>) -> Option<String> {
         match self
             .edits
@@ -296,7 +298,7 @@ impl Normalizer {
         }
     }
 
-    /// Writes the text and says where `meta`'s version and date belong in it.
+    /// Writes the text, and returns where `meta`'s version and date belong in it.
     fn write(&mut self, root: Value<'_>, head: &Head<'_>, id: &str) -> Splice {
         let mut writer = Writer {
             out: std::mem::take(&mut self.text),
@@ -351,7 +353,7 @@ impl Normalizer {
     }
 }
 
-/// Why a resource was refused, and its type if that is known.
+/// Why a resource was refused, and its type if known.
 #[derive(Debug)]
 pub(in crate::ingest) struct Rejected {
     pub(in crate::ingest) ty: Option<TypeId>,
@@ -406,7 +408,7 @@ impl<'t> Head<'t> {
     }
 }
 
-/// An id for a resource that has none: the same content gets the same one.
+/// An id for a resource without one. The same content gets the same id.
 pub(in crate::ingest) fn content_id(root: Value<'_>) -> String {
     let mut writer = Writer {
         out: Vec::new(),

@@ -1,25 +1,25 @@
-//! Text that was read from a file and not handed out yet, and where its memory goes when it is done with.
+//! Text that was read from a file and not handed out yet. It also recycles the memory of used texts.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The longest NDJSON line and the largest JSON document that is read, in bytes after decompression.
+/// The maximum size of an NDJSON line or JSON document, in bytes after decompression.
 pub const LARGEST_DOCUMENT: usize = 128 << 20;
-/// The initial capacity. Files of one resource are seldom larger.
+/// The initial capacity. Files with one resource are seldom larger.
 const FIRST: usize = 64 << 10;
-/// A text that is larger than this is given all the room that any text can need.
+/// A text larger than this gets the maximum capacity at once.
 const LARGE: usize = 8 << 20;
-/// Texts whose memory is kept.
+/// The maximum number of texts whose memory is kept.
 const KEPT: usize = 8;
-/// The largest text whose memory is kept.
+/// The maximum size of a text whose memory is kept.
 const KEPT_BYTES: usize = 4 << 20;
 
-/// Memory of texts that are done with, for those to come: to get it afresh costs as much as to read into it.
+/// The memory of used texts, for new ones. Fresh memory costs as much as reading into it.
 #[derive(Clone, Debug, Default)]
 pub struct Spare(Arc<Mutex<Vec<Vec<u8>>>>);
 
 impl Spare {
-    /// Takes back a text's memory.
+    /// Returns a used text's memory.
     pub fn give(&self, text: Vec<u8>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < KEPT && text.capacity() <= KEPT_BYTES {
@@ -33,7 +33,7 @@ impl Spare {
     }
 }
 
-/// The text, at the front of memory that has been written to before.
+/// The text, at the beginning of memory that has been written before.
 #[derive(Debug, Default)]
 pub(in crate::ingest) struct Pending {
     bytes: Vec<u8>,
@@ -58,7 +58,7 @@ impl Pending {
         self.filled
     }
 
-    /// Reads on until the text has `enough` bytes. Returns whether the reader ended before.
+    /// Reads until the text has `enough` bytes. Returns whether the reader ended before that.
     pub(in crate::ingest) fn fill(&mut self, reader: &mut dyn Read, enough: usize) -> io::Result<bool> {
         while self.filled < enough {
             if self.filled == self.bytes.len() {
@@ -81,7 +81,7 @@ impl Pending {
         Ok(false)
     }
 
-    /// Hands out the text before `end`.
+    /// Returns the text before `end`.
     pub(in crate::ingest) fn split(&mut self, end: usize) -> Vec<u8> {
         let rest = self.filled - end;
         let mut next = self.spare.take();
@@ -95,7 +95,7 @@ impl Pending {
         text
     }
 
-    /// Forgets the text before `start`.
+    /// Drops the text before `start`.
     pub(in crate::ingest) fn forget(&mut self, start: usize) {
         self.bytes.copy_within(start..self.filled, 0);
         self.filled -= start;

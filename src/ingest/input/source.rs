@@ -14,20 +14,20 @@ use super::form::{has_lines, is_closed};
 use super::pending::{LARGEST_DOCUMENT, Pending, Spare};
 use crate::lake::scratch::{TextFile, TextReader};
 
-/// Lines are handed out in pieces of about this size.
+/// The approximate size of pieces with lines.
 const PIECE: usize = 1 << 20;
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// A part of an input file.
 #[derive(Debug)]
 pub struct Piece {
-    /// The file it came from.
+    /// The file of the piece.
     pub file: Arc<Path>,
     /// Number of its first line, from 1.
     pub first_line: u64,
-    /// What it holds.
+    /// The text of the piece.
     pub text: Text,
-    /// Bytes of the file on disk up to the end of this piece, for a progress bar.
+    /// How many bytes of the file on disk are read at the end of this piece, for a progress bar.
     pub consumed: u64,
 }
 
@@ -53,7 +53,7 @@ impl Text {
 /// The input files of `paths`: files as named, folders recursively in the order of their paths.
 ///
 /// From a folder it takes only visible files with a JSON name. A path that the caller names is always taken, and may be
-/// refused when read.
+/// refused when it is read.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, IngestError> {
     let mut found = Vec::new();
     for path in paths {
@@ -70,7 +70,7 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, IngestError> {
     Ok(found)
 }
 
-/// Bytes on disk of the input files behind `paths`, as far as they can be told.
+/// The size on disk of the input files behind `paths`, as far as it is known.
 pub fn input_size(paths: &[PathBuf]) -> u64 {
     let files = find(paths).unwrap_or_default();
     files
@@ -84,12 +84,12 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut entries = std::fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
-        // Hidden files are the notes of programs, such as what an editor or a version control keeps beside the data.
+        // Hidden files belong to programs, such as an editor or a version control.
         if entry.file_name().as_encoded_bytes().starts_with(b".") {
             continue;
         }
         let path = entry.path();
-        // A link to a folder may lead back to where we are, so only links to files are followed.
+        // A link to a folder may form a cycle, so only links to files are followed.
         if entry.file_type()?.is_dir() {
             walk(&path, found)?;
         } else if std::fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) && looks_like_json(&path) {
@@ -142,7 +142,7 @@ impl Read for Counted {
     }
 }
 
-/// Opens a file, decompressing it if it begins as gzip does.
+/// Opens a file. Decompresses it if it begins like gzip.
 fn open(file: &TextFile) -> io::Result<(Box<dyn Read + Send>, Position)> {
     let position = Position::default();
     let mut file = Counted {
@@ -163,12 +163,12 @@ fn open(file: &TextFile) -> io::Result<(Box<dyn Read + Send>, Position)> {
     }
 }
 
-/// Why there is no piece where one was expected.
+/// Why the reader returns no piece.
 #[derive(Debug)]
 pub enum Fault {
-    /// A line or a file is left out; others follow.
+    /// A line or a file was left out. More pieces follow.
     Refused(Refusal),
-    /// A file cannot be read, or not to its end. What it would have held is unknown, so nothing follows.
+    /// A file cannot be read completely. The missing part is unknown, so no more pieces follow.
     Broken(IngestError),
 }
 
@@ -185,11 +185,11 @@ struct Reading {
     reader: Box<dyn Read + Send>,
     position: Position,
     reported: u64,
-    /// Read but not handed out.
+    /// Text that was read and not handed out yet.
     pending: Pending,
     line: u64,
     ended: bool,
-    /// Nothing more is wanted of it.
+    /// Whether the rest of the file is not wanted.
     abandoned: bool,
 }
 
@@ -200,7 +200,7 @@ enum Next {
 }
 
 impl Pieces {
-    /// Over files as [`find`] gives them.
+    /// A reader over the files from [`find`].
     pub fn new(files: impl IntoIterator<Item = impl Into<TextFile>>) -> Self {
         let files: Vec<TextFile> = files.into_iter().map(Into::into).collect();
         Self {
@@ -210,7 +210,7 @@ impl Pieces {
         }
     }
 
-    /// Where texts' memory goes when they are done with, to be used again. Nobody has to give any.
+    /// Recycles the memory of used texts. Returning memory is optional.
     pub fn spare(&self) -> Spare {
         self.spare.clone()
     }
@@ -299,7 +299,7 @@ impl Reading {
         if self.line == 0 { self.first() } else { self.lines() }
     }
 
-    /// Reads on until `pending` holds `enough` bytes or the file ends. Returns whether it ended.
+    /// Reads until `pending` holds `enough` bytes or the file ends. Returns whether the file ended.
     fn fill(&mut self, enough: usize) -> io::Result<bool> {
         if enough > self.pending.len() && !self.ended {
             self.ended = self.pending.fill(&mut self.reader, enough)?;
@@ -307,8 +307,8 @@ impl Reading {
         Ok(self.ended)
     }
 
-    /// Decides between lines and a single document: NDJSON begins with a line that is a whole object and has something
-    /// after it, or, if that line is damaged, has such lines further on.
+    /// Decides between lines and a single document. NDJSON begins with a line that is a whole object and has something
+    /// after it. If that line is damaged, later lines decide.
     fn first(&mut self) -> io::Result<Next> {
         self.line = 1;
         self.fill(PIECE)?;
@@ -356,7 +356,7 @@ impl Reading {
     }
 
     fn document(&mut self) -> io::Result<Next> {
-        // Lines show in what is pending already, unless damage or a long line fills it.
+        // The pending text usually has lines, unless damage or a long line fills it.
         if has_lines(self.pending.text(), self.ended) {
             return self.lines();
         }
@@ -380,7 +380,7 @@ impl Reading {
             if self.fill(wanted)? {
                 break self.pending.len();
             }
-            // The part searched before has no newline, except in the first turn.
+            // The searched part has no newline, except in the first iteration.
             let from = if wanted == PIECE { 0 } else { searched };
             if let Some(at) = memchr::memrchr(b'\n', &self.pending.text()[from..]) {
                 break from + at + 1;
@@ -399,7 +399,7 @@ impl Reading {
         Ok(Next::Piece(Text::Lines(text), first_line))
     }
 
-    /// Skips the line at the beginning of `pending`, whose end has not been read yet.
+    /// Skips the line at the beginning of `pending`. Its end has not been read yet.
     fn skip_line(&mut self) -> io::Result<Next> {
         let refused = self.line;
         self.line += 1;
@@ -408,7 +408,7 @@ impl Reading {
             let ended = self.fill(PIECE)?;
             if let Some(at) = memchr::memchr(b'\n', self.pending.text()) {
                 self.pending.forget(at + 1);
-                // The file may have ended, but what is pending has still to be handed out.
+                // The file may have ended while pending text is still to be handed out.
                 return Ok(Next::Refused(Reason::TooLarge, refused));
             }
             if ended {

@@ -1,7 +1,7 @@
 //! Conditional references (`Practitioner?identifier=system|value`) and conditional creates (`ifNoneExist`): the small
 //! part of search that can be answered while resources stream in.
 //!
-//! Only `identifier` and `_id` are understood. Which resources match is `identifiers`' knowledge.
+//! It supports only `identifier` and `_id`. `identifiers` finds the matching resources.
 
 use std::hash::Hasher;
 
@@ -13,13 +13,13 @@ use crate::fhir::{TypeId, facts};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::ingest) struct Condition {
     pub(in crate::ingest) ty: TypeId,
-    /// One set of keys per `identifier` parameter; a comma separates alternatives.
+    /// One set of keys per `identifier` parameter. A comma separates alternatives.
     pub(in crate::ingest) groups: Vec<Vec<Key>>,
-    /// The ids of `_id`, when given.
+    /// The ids of `_id`, if there is one.
     pub(in crate::ingest) ids: Option<Vec<String>>,
 }
 
-/// An identifier of a resource of some type, hashed under the session's secret: 128 bits, so that two never meet.
+/// An identifier of a resource of some type, hashed under the session's secret. With 128 bits, two never collide.
 pub(in crate::ingest) type Key = u128;
 
 /// Makes [`Key`]s.
@@ -31,7 +31,7 @@ pub(in crate::ingest) struct Keys(u64, u64);
 pub(in crate::ingest) enum Token<'a> {
     /// `system|value`
     Exact(&'a str, &'a str),
-    /// `value`: whatever the system
+    /// `value`: with any system
     AnySystem(&'a str),
     /// `|value`: without a system
     NoSystem(&'a str),
@@ -51,7 +51,7 @@ impl Keys {
         hasher.finish()
     }
 
-    /// Names a resource in 128 bits, so that two never meet.
+    /// Identifies a resource in 128 bits, so that two never collide.
     pub(in crate::ingest) fn identity(self, ty: TypeId, id: &str) -> u128 {
         let mut hasher = SipHasher13::new_with_keys(self.0, self.1);
         hasher.write_usize(ty.index());
@@ -81,7 +81,7 @@ impl Condition {
         facts().get(self.ty).name
     }
 
-    /// Reads `Type?query`; `None` when it is not that, names no R4 resource type or uses other parameters.
+    /// Parses `Type?query`. `None` if the text has another form, names no R4 resource type or uses other parameters.
     pub(in crate::ingest) fn parse(text: &str, keys: Keys) -> Option<Condition> {
         let (ty, query) = text.split_once('?')?;
         Self::of_type(resource_type(ty)?, query, keys)
@@ -133,7 +133,7 @@ fn token_key(token: &str, ty: TypeId, keys: Keys) -> Option<Key> {
     Some(keys.key(ty, token))
 }
 
-/// Splits at `separator` where no backslash stands before it.
+/// Splits at each `separator` without a backslash before it.
 fn split_unescaped(text: &str, separator: char) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;

@@ -21,19 +21,19 @@ use crate::fhir::{TypeId, facts};
 pub(in crate::ingest) enum Match {
     /// No resource so far.
     None,
-    /// This one, by id.
+    /// The resource with this id.
     One(String),
-    /// More than one: nobody can tell which is meant.
+    /// Several resources. It is unclear which one is meant.
     Several,
 }
 
 /// Identifier to resources.
 #[derive(Debug)]
 pub(in crate::ingest) struct Identifiers {
-    /// Identifiers that did not fit, if they are nowhere else yet.
+    /// Identifiers that did not fit, if no other file has them yet.
     overflow: Option<Overflow>,
     by_type: FxHashMap<TypeId, OfType>,
-    /// Types whose rows in the lake have been read in.
+    /// Types whose rows in the lake have been read.
     loaded: FxHashSet<TypeId>,
     incomplete: FxHashSet<TypeId>,
     count: usize,
@@ -67,7 +67,7 @@ impl Identifiers {
         }
     }
 
-    /// An index of at most `capacity` identifiers in memory. The others are in a temporary file of the folder.
+    /// An index of at most `capacity` identifiers in memory. The others go to a temporary file of the folder.
     pub(in crate::ingest) fn with_overflow(capacity: usize, folder: &Path) -> Self {
         Self {
             overflow: Some(Overflow::new(folder)),
@@ -75,7 +75,7 @@ impl Identifiers {
         }
     }
 
-    /// Visits what did not fit of a type: ids, and each time some of the id's identifiers.
+    /// Visits the identifiers of a type that did not fit: ids, and with each some of the id's identifiers.
     pub(in crate::ingest) fn overflowed(&mut self, ty: TypeId, visit: &mut dyn FnMut(&str, &[Key])) -> io::Result<()> {
         match &mut self.overflow {
             Some(overflow) => overflow.visit(ty, visit),
@@ -126,17 +126,17 @@ impl Identifiers {
         }
     }
 
-    /// Whether the rows of this type that the lake held before the import are in the index.
+    /// Whether the index has the rows of this type that the lake held before the import.
     pub(in crate::ingest) fn is_loaded(&self, ty: TypeId) -> bool {
         self.loaded.contains(&ty)
     }
 
-    /// Notes that they are.
+    /// Notes that the index has them.
     pub(in crate::ingest) fn set_loaded(&mut self, ty: TypeId) {
         self.loaded.insert(ty);
     }
 
-    /// Whether everything that was added for this type is still known.
+    /// Whether the index has everything that was added for this type.
     pub(in crate::ingest) fn is_complete(&self, ty: TypeId) -> bool {
         !self.incomplete.contains(&ty)
     }
@@ -197,7 +197,8 @@ impl Holders {
             Holders::One(held) if *held == place => {}
             Holders::One(held) => *self = Holders::Many(vec![*held, place]),
             Holders::Many(held) if held.contains(&place) => {}
-            // Two are as ambiguous as more, but another condition may narrow them down; past a few nothing will.
+            // Two matches are as ambiguous as more, but another condition may narrow them down. With more than a few,
+            // none will.
             Holders::Many(held) if held.len() < 64 => held.push(place),
             Holders::Many(_) => {}
         }
@@ -221,7 +222,7 @@ struct Overflow {
     failed: Option<io::Error>,
 }
 
-/// Bytes of a type's identifiers that are written at once.
+/// The bytes of a type's identifiers that are written at once.
 const WRITTEN_AT_ONCE: usize = 32 << 10;
 
 impl Overflow {
@@ -271,7 +272,7 @@ impl Overflow {
     }
 }
 
-/// The keys under which a resource of type `ty` with this `identifier` property is found.
+/// The keys of a resource of type `ty` with this `identifier` property.
 pub(in crate::ingest) fn keys_of(ty: TypeId, identifier: Value<'_>, keys: Keys, found: &mut Vec<Key>) {
     let mut one = |identifier: Value<'_>| {
         let Some(value) = identifier.get_str("value").filter(|value| !value.is_empty()) else {
@@ -354,7 +355,7 @@ mod tests {
         }
     }
 
-    /// As long as nothing is written that could be read instead, the overflow of the index is on disk.
+    /// While no files are written that could be read instead, the overflow of the index is on disk.
     #[test]
     fn what_does_not_fit_is_kept_on_the_disk() {
         let folder = tempfile::tempdir().unwrap();

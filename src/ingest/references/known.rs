@@ -1,4 +1,4 @@
-//! The lake's existing rows by id, and its identifiers by type, read straight from Parquet files.
+//! The lake's existing rows by id, and its identifiers by type, read directly from Parquet files.
 //!
 //! The writer reads older files and files that it has just written. Readers use `lake::scan`.
 
@@ -69,10 +69,10 @@ impl FromIterator<u64> for Rows {
     }
 }
 
-/// A row with an id that was asked for.
+/// A requested row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::ingest) struct KnownRow {
-    /// Position in its file.
+    /// The row's position in its file.
     pub(in crate::ingest) row: u64,
     pub(in crate::ingest) version: i64,
     pub(in crate::ingest) digest: [u8; 16],
@@ -92,7 +92,7 @@ impl<'p> Opened<'p> {
         Ok(Self { path, file, metadata })
     }
 
-    /// Finds the application's rows with one of the ids in `wanted` and passes each on with its other columns.
+    /// Finds the application's rows with one of the ids in `wanted`, and passes each on with its other columns.
     pub(in crate::ingest) fn find(
         &self,
         application: &str,
@@ -217,7 +217,7 @@ impl<'p> Opened<'p> {
         Ok(())
     }
 
-    /// Whether the bloom filter lets one of the ids pass.
+    /// Whether the bloom filter admits one of the ids.
     fn may_hold(&self, group: usize, wanted: &FxHashMap<&str, u32>) -> Result<bool, IngestError> {
         let row_group = self.metadata.metadata().row_group(group);
         let Some(id) = row_group

@@ -1,4 +1,4 @@
-//! Resources with unresolved conditional references, kept until the end of the input: in memory up to a bound, then in
+//! Resources with unresolved conditional references, kept until the end of the input: in memory up to a limit, then in
 //! an unnamed, sealed temporary file.
 
 use std::io::{self, Read};
@@ -11,9 +11,9 @@ use super::super::rows::block::Origin;
 use crate::fhir::{TypeId, facts};
 use crate::lake::scratch::Parts;
 
-/// Texts are kept in memory up to this many bytes.
+/// The maximum bytes of texts in memory.
 const IN_MEMORY: usize = 32 << 20;
-/// Bytes that are read at once.
+/// The number of bytes read at once.
 const RUN: usize = 1 << 20;
 
 /// A resource that waits.
@@ -29,14 +29,14 @@ pub(in crate::ingest) struct LateResource {
 /// Resources that wait for the end of the input.
 #[derive(Debug)]
 pub(in crate::ingest) struct Late {
-    /// Where the temporary file is made.
+    /// The folder for the temporary file.
     folder: PathBuf,
     files: Vec<Arc<Path>>,
     memory: Vec<u8>,
     spilled: Option<Arc<Parts>>,
     /// Offsets and lengths of the resources in the file.
     runs: Vec<(u64, usize)>,
-    /// The greatest ordinal under which a resource that waits has come since, by hash of type and id.
+    /// The highest ordinal of a later occurrence of a waiting resource, by hash of type and id.
     waiting: FxHashMap<u64, u64>,
 }
 
@@ -52,7 +52,7 @@ impl Late {
         }
     }
 
-    /// Puts a resource aside; `hash` is that of its type and id.
+    /// Lets a resource wait. `hash` is that of its type and id.
     pub(in crate::ingest) fn push(&mut self, hash: u64, resource: &LateResource) -> io::Result<()> {
         if self.files.last().is_none_or(|last| *last != resource.file) {
             self.files.push(Arc::clone(&resource.file));
@@ -85,7 +85,7 @@ impl Late {
         Ok(())
     }
 
-    /// Notes that a resource came by: an earlier version of it that waits is replaced.
+    /// Notes an occurrence of a resource. It replaces an earlier version that waits.
     pub(in crate::ingest) fn seen(&mut self, hash: u64, ordinal: u64) {
         if self.waiting.is_empty() {
             return;
@@ -99,7 +99,7 @@ impl Late {
         self.waiting.is_empty()
     }
 
-    /// The resources put aside, in their order, each with whether it is still the latest. May be read more than once.
+    /// The waiting resources in order, each with whether it is still the latest. May be read several times.
     pub(in crate::ingest) fn read(&self) -> io::Result<impl Iterator<Item = io::Result<(LateResource, bool)>> + use<>> {
         let rest = io::Cursor::new(self.memory.clone());
         let mut reader: Box<dyn Read> = match &self.spilled {
@@ -148,7 +148,7 @@ fn next(
     Ok(Some((resource, latest)))
 }
 
-/// The runs in the file, one after the other.
+/// Reads the runs of the file, one after the other.
 struct Runs {
     file: Arc<Parts>,
     runs: std::vec::IntoIter<(u64, usize)>,

@@ -1,4 +1,4 @@
-//! The lake's files that an import may have to read: those of the snapshot it builds on, and those it wrote itself.
+//! The lake's files that an import may have to read: those of its base snapshot, and those that it wrote itself.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::known::{Opened, Rows};
 use crate::fhir::TypeId;
 use crate::lake::{DataFile, Mode, Snapshot, deletes};
 
-/// Where rows are that were there before, or were written in this import.
+/// The files with earlier rows, and with rows of this import.
 #[derive(Clone, Debug)]
 pub(in crate::ingest) struct Library {
     base: Arc<Snapshot>,
@@ -20,8 +20,8 @@ pub(in crate::ingest) struct Library {
     sealing: crate::lake::Keys,
     mode: Mode,
     application: String,
-    /// Whether conditions are answered by the lake's rows too. Not where ids are rewritten: the lake's rows then have
-    /// other ids than the input speaks of.
+    /// Whether conditions also match the lake's rows. `false` if ids are rewritten, because the lake's rows then have
+    /// other ids than the input's references.
     consults: bool,
     /// Files written in this import.
     pub(in crate::ingest) pending: FxHashMap<TypeId, Vec<PathBuf>>,
@@ -47,7 +47,7 @@ impl Library {
         }
     }
 
-    /// The same, but conditions are answered by the input alone.
+    /// The same, but conditions match only the input.
     pub(in crate::ingest) fn unconsulted(&self) -> Self {
         Self {
             consults: false,
@@ -55,7 +55,7 @@ impl Library {
         }
     }
 
-    /// Visits the identifiers of the application's rows of this type as the import found them.
+    /// Visits the identifiers of the application's earlier rows of this type.
     pub(in crate::ingest) fn stored_identifiers(
         &self,
         ty: TypeId,
@@ -142,7 +142,7 @@ impl Library {
     }
 }
 
-/// Which rows of a data file are deleted in its snapshot.
+/// The deleted rows of a data file in its snapshot.
 pub(in crate::ingest) fn deleted_rows(file: &DataFile, sealing: &crate::lake::Keys) -> Result<Rows, IngestError> {
     Ok(match &file.deletes {
         Some(deletes) => deletes::read(&deletes.path, sealing)?.into_iter().collect(),

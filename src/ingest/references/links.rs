@@ -1,5 +1,4 @@
-//! The targets of a document's references: addresses inside a Bundle, and conditional references once they are
-//! resolved.
+//! The targets of a document's references: addresses inside a Bundle, and resolved conditional references.
 
 use rustc_hash::FxHashMap;
 
@@ -8,9 +7,9 @@ use super::condition::{Condition, Keys, resource_type};
 /// The targets of references in one document.
 #[derive(Debug, Default)]
 pub(in crate::ingest) struct Links {
-    /// Addresses that the entries of a Bundle have in it (`fullUrl`).
+    /// The addresses of a Bundle's entries (`fullUrl`).
     pub(in crate::ingest) full_urls: FxHashMap<String, Target>,
-    /// Conditional references that have been settled; to `None` if nothing, or too much, answers.
+    /// Decided conditional references. `None` if no resource or several resources match.
     pub(in crate::ingest) settled: FxHashMap<String, Option<String>>,
 }
 
@@ -35,13 +34,13 @@ pub(in crate::ingest) struct Wait {
 
 /// The handling of a reference.
 pub(in crate::ingest) enum Resolution {
-    /// It stays.
+    /// It stays unchanged.
     Keep,
     /// It is written as this.
     To(String),
-    /// That is known later.
+    /// Its target is known later.
     Wait(Wait),
-    /// It should have a target and has none. It stays as it is.
+    /// It should have a target and has none. It stays unchanged.
     Nothing,
 }
 

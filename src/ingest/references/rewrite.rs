@@ -12,7 +12,7 @@ use super::super::sync::synced::Naming;
 use crate::fhir::{TypeId, facts};
 use crate::lake::owners::owner::{APPLICATION_ONLY, OwnerKey, assemble};
 
-/// Owners of the input's resources, gathered in a first reading.
+/// Owners of the input's resources, collected in a first reading.
 #[derive(Debug)]
 pub(in crate::ingest) struct Survey {
     key: OwnerKey,
@@ -23,7 +23,7 @@ pub(in crate::ingest) struct Survey {
 /// Gives the resources of an input their new ids.
 #[derive(Debug)]
 pub(in crate::ingest) enum Rewrite {
-    /// For an import that was surveyed.
+    /// For an import with a survey.
     Surveyed(Survey),
     /// Of a sync.
     Synced(Naming),
@@ -38,7 +38,7 @@ impl Survey {
         }
     }
 
-    /// Notes under whom the resources of a block are filed. The last version of a resource decides.
+    /// Notes the filings of the resources of a block. The last version of a resource decides.
     pub(in crate::ingest) fn note(&mut self, block: &Block) {
         for entry in &block.entries {
             let hash = self.hash(block.ty, block.id(entry));
@@ -50,7 +50,7 @@ impl Survey {
         }
     }
 
-    /// The owner of a resource that is filed under a person, as far as it was met.
+    /// The owner of a resource that is filed under a person, if the survey has seen it.
     pub(in crate::ingest) fn owner(&self, ty: TypeId, id: &str) -> Option<i64> {
         self.owners.get(&self.hash(ty, id)).copied()
     }
@@ -65,7 +65,7 @@ impl Survey {
 }
 
 impl Rewrite {
-    /// The new id of a Patient, whether the survey met it or not.
+    /// The new id of a Patient, whether the survey has seen it or not.
     pub(in crate::ingest) fn patient_id(&self, id: &str) -> String {
         match self {
             Rewrite::Surveyed(survey) => survey.patient_id(id),
@@ -81,7 +81,7 @@ impl Rewrite {
         }
     }
 
-    /// How a sync names and marks, if it is one.
+    /// The names and marks that a sync gives to resources, if it is a sync.
     pub(in crate::ingest) fn naming(&self) -> Option<&Naming> {
         match self {
             Rewrite::Surveyed(_) => None,
@@ -96,13 +96,13 @@ impl Survey {
         assemble(owner, self.key.hash(&self.application, "Patient", id))
     }
 
-    /// A resource that the survey did not see counts as filed under nobody. A Patient is always filed under itself.
+    /// A resource that the survey did not see counts as filed under no person. A Patient is always filed under itself.
     fn id(&self, ty: TypeId, id: &str) -> String {
         let hash = self.hash(ty, id);
         let owner = match self.owners.get(&hash) {
             Some(owner) => *owner,
             None if facts().get(ty).name == "Patient" => return self.patient_id(id),
-            // No patient has an empty id, so this means nobody.
+            // No patient has an empty id, so this means no person.
             None => self.key.owner_of(&self.application, ""),
         };
         assemble(owner, hash)

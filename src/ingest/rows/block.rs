@@ -1,4 +1,5 @@
-//! Normalized resources of one type in memory: their concatenated texts, and what the commit needs to know of each.
+//! Normalized resources of one type in memory: their concatenated texts, and the facts that the commit needs about
+//! each.
 
 use std::ops::Range;
 use std::path::Path;
@@ -7,21 +8,21 @@ use std::sync::Arc;
 use super::super::references::condition::Key;
 use crate::fhir::TypeId;
 
-/// Resources of one type out of one piece of input.
+/// Resources of one type from one piece of input.
 #[derive(Debug)]
 pub(in crate::ingest) struct Block {
     pub(in crate::ingest) ty: TypeId,
-    /// The file they came from.
+    /// The file of the piece.
     pub(in crate::ingest) file: Arc<Path>,
     pub(in crate::ingest) entries: Vec<Entry>,
     texts: String,
-    /// Identifiers, each with the place of its entry.
+    /// Identifiers, each with the index of its entry.
     pub(in crate::ingest) identifiers: Vec<(u32, Key)>,
-    /// Where a sync got them.
+    /// The source, if a sync fetched them.
     source: Option<RowSource>,
 }
 
-/// The authorization and the endpoint that rows are had by.
+/// The authorization and the endpoint from which rows were fetched.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::ingest) struct RowSource {
     pub(in crate::ingest) authorization: String,
@@ -42,13 +43,14 @@ impl RowSource {
 /// One resource of a [`Block`].
 #[derive(Clone, Debug)]
 pub(in crate::ingest) struct Entry {
-    /// Its place in the whole input.
+    /// Its ordinal in the whole input.
     pub(in crate::ingest) ordinal: u64,
     pub(in crate::ingest) owner: i64,
     pub(in crate::ingest) digest: [u8; 16],
     pub(in crate::ingest) origin: Origin,
     splice: Splice,
-    /// Where in the texts: id, id before rewriting, patient (empty for none), shared references (one a line), resource.
+    /// The parts of its text: id, id before rewriting, patient (empty for none), shared references (one per line),
+    /// resource.
     id: Range<u32>,
     source_id: Range<u32>,
     patient: Range<u32>,
@@ -56,11 +58,11 @@ pub(in crate::ingest) struct Entry {
     text: Range<u32>,
 }
 
-/// Where in its file a resource stood.
+/// The position of a resource in its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::ingest) struct Origin {
     pub(in crate::ingest) line: u64,
-    /// Its place among a Bundle's entries.
+    /// Its index among a Bundle's entries.
     pub(in crate::ingest) entry: Option<u32>,
 }
 
@@ -73,7 +75,7 @@ pub(in crate::ingest) struct Splice {
     pub(in crate::ingest) in_meta: bool,
 }
 
-/// A resource to put into a block.
+/// A resource for a block.
 pub(in crate::ingest) struct Content<'a> {
     pub(in crate::ingest) ordinal: u64,
     pub(in crate::ingest) owner: i64,
@@ -81,7 +83,7 @@ pub(in crate::ingest) struct Content<'a> {
     pub(in crate::ingest) origin: Origin,
     pub(in crate::ingest) splice: Splice,
     pub(in crate::ingest) id: &'a str,
-    /// Its id before rewriting.
+    /// The resource's id before rewriting.
     pub(in crate::ingest) source_id: &'a str,
     pub(in crate::ingest) patient: Option<&'a str>,
     pub(in crate::ingest) shared_refs: SharedRefs<'a>,
@@ -93,7 +95,7 @@ pub(in crate::ingest) struct Content<'a> {
 #[derive(Clone, Copy)]
 pub(in crate::ingest) enum SharedRefs<'a> {
     List(&'a [String]),
-    /// One a line.
+    /// One per line.
     Lines(&'a str),
 }
 
@@ -114,17 +116,17 @@ impl Block {
         }
     }
 
-    /// The same block, of rows that a sync got there.
+    /// The same block, with its rows marked as fetched from there.
     pub(in crate::ingest) fn with_source(self, source: Option<RowSource>) -> Self {
         Self { source, ..self }
     }
 
-    /// Where a sync got the rows.
+    /// The source from which a sync fetched the rows.
     pub(in crate::ingest) fn source(&self) -> Option<&RowSource> {
         self.source.as_ref()
     }
 
-    /// Returns where a sync got the rows.
+    /// Sets the source from which a sync fetched the rows.
     pub(in crate::ingest) fn set_source(&mut self, source: RowSource) {
         self.source = Some(source);
     }
@@ -159,7 +161,8 @@ impl Block {
         });
     }
 
-    /// Whether a resource with a text that long fits without more memory, about. One always fits into an empty block.
+    /// Whether a resource with a text of this length fits without more memory, approximately. One resource always fits
+    /// into an empty block.
     pub(in crate::ingest) fn has_room(&self, length: usize) -> bool {
         self.texts.is_empty() || self.texts.capacity() - self.texts.len() > length
     }
@@ -186,7 +189,7 @@ impl Block {
         self.texts.capacity() + self.entries.capacity() * size_of::<Entry>() + self.identifiers.capacity() * 24
     }
 
-    /// Gives back memory held in reserve, unless that is little.
+    /// Returns unused memory, unless there is little.
     pub(in crate::ingest) fn shrink(&mut self) {
         if self.texts.capacity() > self.texts.len() + self.texts.len() / 8 {
             self.texts.shrink_to_fit();
@@ -202,7 +205,7 @@ impl Block {
         self.str(&entry.id)
     }
 
-    /// The id by which the input knows it.
+    /// The id that the input uses for it.
     pub(in crate::ingest) fn source_id(&self, entry: &Entry) -> &str {
         self.str(&entry.source_id)
     }
@@ -235,7 +238,7 @@ impl Block {
         entry.text.len()
     }
 
-    /// Writes the resource as it is stored: with its version and the time of the commit in `meta`.
+    /// Writes the resource as it is stored, with its version and the time of the commit in `meta`.
     pub(in crate::ingest) fn write(&self, entry: &Entry, version: i64, last_updated: &str, out: &mut Vec<u8>) {
         use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! Resources that are ready, by type, until enough have come to be worth writing.
+//! Finished resources by type, until there are enough to write.
 
 use rustc_hash::FxHashMap;
 
@@ -39,7 +39,7 @@ impl Buffer {
         self.types.get(&ty).map_or(&[], |of_type| &of_type.blocks)
     }
 
-    /// Takes out the largest types until at most `rest` bytes remain. Small types stay, so that they get few files.
+    /// Removes the largest types until at most `rest` bytes remain. Small types stay, so that they get few files.
     pub(in crate::ingest) fn drain(&mut self, rest: usize) -> Vec<(TypeId, Vec<Block>)> {
         let mut by_weight: Vec<(usize, TypeId)> =
             self.types.iter().map(|(ty, of_type)| (of_type.weight, *ty)).collect();

@@ -23,20 +23,20 @@ pub(in crate::ingest) struct Chain {
     same: u64,
 }
 
-/// A row that has the chain's id already.
+/// A row that already has the chain's id.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ingest) struct Current {
-    /// Which file: see [`Files`].
+    /// The index of the file: see [`Files`].
     pub(in crate::ingest) file: u32,
     pub(in crate::ingest) row: KnownRow,
 }
 
-/// Rows that have a chain's id already.
+/// Rows that already have a chain's id.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::ingest) struct Present {
     /// The lake's.
     pub(in crate::ingest) base: Option<Current>,
-    /// The one written earlier in this import.
+    /// The row that this import wrote earlier.
     pub(in crate::ingest) pending: Option<Current>,
 }
 
@@ -47,7 +47,7 @@ pub(in crate::ingest) enum Outcome {
     Store(i64),
     /// Keep the existing row.
     Keep,
-    /// Keep the lake's row after all, and delete the row that this import wrote instead.
+    /// Keep the lake's row, and delete the row that this import wrote.
     Restore,
 }
 
@@ -61,7 +61,7 @@ pub(in crate::ingest) fn chains(blocks: &[Block], without: &FxHashSet<(&str, [u8
     if !without.is_empty() {
         order.retain(|place| !without.contains(&(blocks[place.0 as usize].id(entry(*place)), entry(*place).digest)));
     }
-    // Nearly in order already: only what waited is out of place.
+    // Nearly sorted already: only resources that waited are out of place.
     order.sort_by_key(|place| entry(*place).ordinal);
     let mut chains: Vec<Chain> = Vec::new();
     let mut by_id: FxHashMap<&str, u32> = FxHashMap::default();
@@ -76,7 +76,7 @@ pub(in crate::ingest) fn chains(blocks: &[Block], without: &FxHashSet<(&str, [u8
                 chain.changes += i64::from(changed);
                 chain.same += u64::from(!changed);
                 chain.last_digest = content.digest;
-                // With equal content the first occurrence is as good as the last.
+                // If the content is equal, the first occurrence is as good as the last.
                 if changed {
                     chain.last = place;
                 }
@@ -94,7 +94,7 @@ pub(in crate::ingest) fn chains(blocks: &[Block], without: &FxHashSet<(&str, [u8
 }
 
 impl Chain {
-    /// Decides what to do, and how many occurrences were nothing new.
+    /// Decides what to do. Also returns how many occurrences changed nothing.
     pub(in crate::ingest) fn decide(&self, present: &Present) -> (Outcome, u64) {
         let Some(current) = present.pending.or(present.base) else {
             return (Outcome::Store(1 + self.changes), self.same);

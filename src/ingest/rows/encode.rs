@@ -1,4 +1,4 @@
-//! One file's worth of rows: from normalized texts to a batch of columns to Parquet.
+//! The rows of one file: from normalized texts to a batch of columns to Parquet.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ use crate::lake::{LakeError, Mode, Transaction, WrittenFile};
 pub(in crate::ingest) struct Target {
     pub(in crate::ingest) mode: Mode,
     pub(in crate::ingest) application: String,
-    /// The moment of the import, in microseconds and as FHIR writes it.
+    /// The time of the import, in microseconds and in FHIR's form.
     pub(in crate::ingest) last_updated: i64,
     pub(in crate::ingest) last_updated_text: String,
 }
@@ -34,14 +34,14 @@ pub(in crate::ingest) struct Pending {
     pub(in crate::ingest) dropped: Rows,
 }
 
-/// A resource that is to be written.
+/// A resource to be written.
 pub(in crate::ingest) struct Row {
     pub(in crate::ingest) chain: BufferIndex,
     pub(in crate::ingest) version: i64,
     pub(in crate::ingest) present: Present,
 }
 
-/// Rows that make one file.
+/// The rows of one file.
 pub(in crate::ingest) struct Job<'b> {
     pub(in crate::ingest) ty: TypeId,
     pub(in crate::ingest) blocks: &'b [Block],
@@ -51,13 +51,13 @@ pub(in crate::ingest) struct Job<'b> {
 /// The result of a [`Job`].
 pub(in crate::ingest) struct Done {
     pub(in crate::ingest) ty: TypeId,
-    /// Nothing, if all of its rows were refused.
+    /// `None` if all of its rows were refused.
     pub(in crate::ingest) pending: Option<Pending>,
     pub(in crate::ingest) stored: Vec<Present>,
     pub(in crate::ingest) refusals: Vec<(BufferIndex, Refusal)>,
 }
 
-/// Bytes that version and time add to a resource, about.
+/// The approximate bytes that version and time add to a resource.
 const META: usize = 80;
 
 impl Job<'_> {
@@ -125,7 +125,7 @@ impl Job<'_> {
     }
 }
 
-/// Makes a batch of a job's rows, as many as it can hold.
+/// Makes a batch of as many rows of a job as it can hold.
 struct Encoder<'j> {
     job: &'j Job<'j>,
     /// The rows that are not in a batch yet.
@@ -201,7 +201,7 @@ impl<'j> Encoder<'j> {
         })
     }
 
-    /// A filter on the ids, to find them again in the course of the import.
+    /// A filter on the ids, to find them again during the import.
     fn ids(&self) -> Result<Sbbf, IngestError> {
         let path = PathBuf::from(facts().get(self.job.ty).name);
         let mut filter = Sbbf::new_with_ndv_fpp(self.ids.len() as u64, 0.001).map_err(|source| LakeError::Parquet {

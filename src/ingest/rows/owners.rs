@@ -1,4 +1,4 @@
-//! Owners of filed resources, and the row that a normalized resource becomes.
+//! Owners of filed resources, and the rows of normalized resources.
 
 use super::super::contexts::Filed;
 use super::super::input::filing::Filing;
@@ -7,12 +7,12 @@ use super::block::{Block, Content, Origin, SharedRefs};
 use crate::lake::file::digest;
 use crate::lake::owners::owner::{APPLICATION_ONLY, OwnerKey, SHARED};
 
-/// Gives filed resources their owners.
+/// Assigns owners to filed resources.
 #[derive(Debug)]
 pub(in crate::ingest) struct Owners {
     key: OwnerKey,
     application: String,
-    /// Whether digests are taken: not of texts that the rules may write again.
+    /// Whether to compute digests. Not for texts that the rules may change.
     takes_digests: bool,
 }
 
@@ -25,7 +25,7 @@ impl Owners {
         }
     }
 
-    /// Puts the resource that `normalizer` normalized last into a block.
+    /// Adds the last resource of `normalizer` to a block.
     pub(in crate::ingest) fn push(
         &self,
         block: &mut Block,
@@ -54,7 +54,7 @@ impl Owners {
         );
     }
 
-    /// Puts it into a block as one that is filed there.
+    /// Adds it to a block with this filing.
     pub(in crate::ingest) fn push_filed(
         &self,
         block: &mut Block,

@@ -1,6 +1,6 @@
-//! Bytes by bin: in memory up to a bound, then in an unnamed, sealed temporary file.
+//! Bytes by bin: in memory up to a limit, then in an unnamed, sealed temporary file.
 //!
-//! It decides where bytes are kept. What they say, and which bin they belong to, others decide.
+//! It decides where bytes are kept. Callers decide their content and their bin.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use crate::lake::scratch::Parts;
 /// Bytes by bin. Several threads may add at once.
 #[derive(Debug)]
 pub(in crate::ingest) struct Spill {
-    /// Where the temporary file is made.
+    /// The folder for the temporary file.
     folder: PathBuf,
-    /// Bytes that are kept in memory at most.
+    /// The maximum bytes in memory.
     limit: usize,
     state: Mutex<State>,
 }
@@ -25,10 +25,10 @@ struct State {
     file: Option<Arc<Parts>>,
 }
 
-/// Bytes that were added at once.
+/// Bytes that were added together.
 #[derive(Clone, Debug)]
 struct Part {
-    /// How many bytes of the bin stand before it.
+    /// How many bytes of the bin precede it.
     start: u64,
     length: usize,
     place: Location,
@@ -40,7 +40,7 @@ enum Location {
     File(u64),
 }
 
-/// The parts that were added to one bin.
+/// The parts of one bin.
 #[derive(Debug, Default)]
 pub(in crate::ingest) struct Bin {
     parts: Vec<Part>,
@@ -48,7 +48,7 @@ pub(in crate::ingest) struct Bin {
 }
 
 impl Spill {
-    /// Nothing yet, in this many bins.
+    /// An empty spill with this many bins.
     pub(in crate::ingest) fn new(folder: &Path, bins: usize, limit: usize) -> Spill {
         Spill {
             folder: folder.to_owned(),
@@ -93,7 +93,7 @@ impl Spill {
         file.write(at, bytes)
     }
 
-    /// Bytes that are in memory.
+    /// How many bytes are in memory.
     #[cfg(test)]
     pub(in crate::ingest) fn in_memory(&self) -> usize {
         self.state().memory
@@ -108,7 +108,7 @@ impl Spill {
         }
     }
 
-    /// Takes out what a bin has.
+    /// Removes a bin and returns it.
     pub(in crate::ingest) fn take(&self, bin: usize) -> Bin {
         let mut state = self.state();
         let parts = std::mem::take(&mut state.bins[bin]);
@@ -130,7 +130,7 @@ impl Bin {
         self.parts.last().map_or(0, |part| part.start + part.length as u64)
     }
 
-    /// Hands on each part, with its place in the bin.
+    /// Passes on each part, with its position in the bin.
     pub(in crate::ingest) fn parts<E: From<io::Error>>(
         &self,
         mut visit: impl FnMut(u64, &[u8]) -> Result<(), E>,
@@ -150,7 +150,7 @@ impl Bin {
         Ok(())
     }
 
-    /// Puts all bytes into `out`.
+    /// Copies all bytes into `out`.
     pub(in crate::ingest) fn load(&self, out: &mut Vec<u8>) -> io::Result<()> {
         out.clear();
         out.reserve(self.len() as usize);
@@ -159,7 +159,7 @@ impl Bin {
             .try_for_each(|part| self.copy(part, 0, part.length, out))
     }
 
-    /// Puts the bytes from a place of the bin on into `out`. They must have been added at once.
+    /// Copies the bytes from a position of the bin into `out`. They must have been added together.
     pub(in crate::ingest) fn fetch(&self, at: u64, length: usize, out: &mut Vec<u8>) -> io::Result<()> {
         out.clear();
         let part = self.parts.partition_point(|part| part.start <= at);

@@ -27,10 +27,10 @@ use crate::lake::{LakeError, NewAttachment, Snapshot, Transaction, WrittenFile};
 
 /// The maximum number of rows of a file: one row group.
 const FILE_ROWS: usize = 32_768;
-/// The maximum number of bytes of resources in all files that are made at the same time; their columns take about three
-/// times as much.
+/// The maximum bytes of resources in all files that are written at the same time. Their columns take about three times
+/// as much.
 const IN_THE_MAKING: usize = 64 << 20;
-/// Runs are not cut smaller than this for the sake of more cores.
+/// Runs are not cut smaller than this to use more cores.
 const MIN_BYTES: usize = 4 << 20;
 
 /// The writing side of an import.
@@ -39,23 +39,23 @@ pub(in crate::ingest) struct Store<'w> {
     transaction: Transaction<'w>,
     base: Arc<Snapshot>,
     options: Options,
-    /// The time of the snapshot it will be, in microseconds; all its rows carry it.
+    /// The time of the future snapshot, in microseconds. All its rows have it.
     last_updated: i64,
     last_updated_text: String,
-    /// What the snapshot is for.
+    /// The reason for the snapshot.
     cause: &'static str,
     pending: FxHashMap<TypeId, Vec<Pending>>,
-    /// Rows of the lake that have a newer version, by data file.
+    /// Rows of the lake with a newer version, by data file.
     superseded: FxHashMap<(TypeId, u64), Rows>,
-    /// Resources of the input that fit into no table.
+    /// Resources of the input that do not fit into a table.
     pub(in crate::ingest) unfit: Unfit,
 }
 
 impl<'w> Store<'w> {
     pub(in crate::ingest) fn new(transaction: Transaction<'w>, options: Options, cause: &'static str) -> Self {
         let base = Arc::clone(transaction.base());
-        // The time rises from commit to commit, even if the clock does not: clients ask for what is newer than their
-        // records.
+        // The time rises from commit to commit, even if the clock does not, because clients request records newer than
+        // their own.
         let last_updated = transaction.time();
         let time = chrono::DateTime::from_timestamp_micros(last_updated).unwrap_or_default();
         let last_updated_text = time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
@@ -72,7 +72,7 @@ impl<'w> Store<'w> {
         }
     }
 
-    /// Writes what the blocks hold and is new.
+    /// Writes the new resources of the blocks.
     pub(in crate::ingest) fn flush(
         &mut self,
         types: &[(TypeId, Vec<Block>)],
@@ -132,7 +132,7 @@ impl<'w> Store<'w> {
         Ok(())
     }
 
-    /// Takes in the bytes of a Binary.
+    /// Adds the bytes of a Binary.
     pub(in crate::ingest) fn attach(
         &mut self,
         synced: &Synced,
@@ -178,7 +178,7 @@ impl<'w> Store<'w> {
         Ok(())
     }
 
-    /// Decides which resources of a type are written, as which versions, and how many are nothing new.
+    /// Decides which resources of a type are written, as which versions, and how many are unchanged.
     fn plan(
         &mut self,
         ty: TypeId,
@@ -212,7 +212,7 @@ impl<'w> Store<'w> {
             let block = &blocks[row.chain.0 as usize];
             block.id(&block.entries[row.chain.1 as usize])
         };
-        // The first bytes of an id as a number settle most comparisons without going to the text.
+        // The first bytes of an id as a number decide most comparisons without reading the text.
         let mut order: Vec<(i64, u64, Row)> = rows
             .into_iter()
             .map(|row| {
@@ -232,7 +232,7 @@ impl<'w> Store<'w> {
         Ok((order.into_iter().map(|(_, _, row)| row).collect(), nothing_new))
     }
 
-    /// The same for the resources whose last occurrence turned out to fit into no table: an earlier one may.
+    /// The same for resources whose last occurrence does not fit into a table. An earlier one may fit.
     fn plan_without(
         &mut self,
         ty: TypeId,
@@ -253,7 +253,7 @@ impl<'w> Store<'w> {
         let ids: FxHashSet<&str> = without.iter().map(|(id, _)| *id).collect();
         let mut again = chains(blocks, &without);
         again.retain(|chain| ids.contains(content(&chain.last).0));
-        // What is unchanged was counted when they were planned first.
+        // Unchanged resources were counted in the first plan.
         Ok(self.plan(ty, blocks, &again, summary)?.0)
     }
 
@@ -307,7 +307,7 @@ impl<'w> Store<'w> {
             .map_or(0, |table| table.files[at as usize].id)
     }
 
-    /// Takes out the row that a newer version replaces.
+    /// Removes the row that a newer version replaces.
     fn supersede(&mut self, ty: TypeId, present: &Present, summary: &mut Summary) {
         if present.pending.is_some() {
             self.drop_pending(ty, present, summary);
@@ -361,9 +361,9 @@ impl<'w> Store<'w> {
         }
     }
 
-    /// Carries jobs out on all cores.
+    /// Runs jobs on all cores.
     fn run(&mut self, mut jobs: Vec<Job<'_>>) -> Result<Vec<Done>, IngestError> {
-        // The largest first, so that no core is left with a large one at the end.
+        // Begin with the largest, so that no core has a large one left at the end.
         jobs.sort_by_key(|job| std::cmp::Reverse(job.bytes()));
         let next = AtomicUsize::new(0);
         let target = Target {
@@ -394,7 +394,7 @@ impl<'w> Store<'w> {
 }
 
 impl Store<'_> {
-    /// Writes a file of this import again without the rows that were replaced. Returns nothing if none is left.
+    /// Rewrites a file of this import without the replaced rows. Returns `None` if none is left.
     fn without_dropped(&mut self, ty: TypeId, pending: &Pending) -> Result<Option<WrittenFile>, IngestError> {
         let old = &pending.file.path;
         let failed = |source| LakeError::Parquet {
@@ -426,7 +426,7 @@ impl Store<'_> {
                 Some(write_file(&path, ty, &schema, &batches, &keys)?)
             }
         };
-        // Should this fail, the file is an orphan for the next writer to remove.
+        // If this fails, the file is an orphan, and the next writer removes it.
         let _ = std::fs::remove_file(old);
         Ok(written)
     }

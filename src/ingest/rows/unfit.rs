@@ -1,5 +1,6 @@
-//! Resources that fit into no table: an object has a property twice, or there is no room for more columns. Only writing
-//! them shows it. The rules must not use resources that are not stored, so the input is then read again without them.
+//! Resources that do not fit into a table: an object has a duplicate property, or there is no room for more columns.
+//! Only writing shows it. The rules must not use resources that are not stored, so the input is then read again without
+//! them.
 
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::path::Path;
@@ -9,12 +10,12 @@ use rustc_hash::{FxHashSet, FxHasher};
 use super::super::error::Refusal;
 use super::block::Origin;
 
-/// The places of such resources, by a hash.
+/// The positions of such resources, by a hash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::ingest) struct Unfit(FxHashSet<u64>);
 
 impl Unfit {
-    /// Notes a resource that was refused. One that the rules made is of no file: it is not read.
+    /// Notes a refused resource. A resource from the rules has no file and is not read again.
     pub(in crate::ingest) fn add(&mut self, refusal: &Refusal) {
         if refusal.file.as_os_str().is_empty() {
             return;

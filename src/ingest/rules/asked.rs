@@ -1,4 +1,4 @@
-//! The types that rules ask about.
+//! The types that rules need to look up.
 
 use crate::fhir::{TypeId, facts};
 
@@ -11,13 +11,13 @@ const ASKED: [&str; 5] = [
     "PractitionerRole",
 ];
 
-/// Whether rules ask about what a reference `Type/id` leads to.
+/// Whether rules need the target of a reference `Type/id`.
 pub(super) fn is_asked(reference: &str) -> bool {
     let name = reference.split('/').next().unwrap_or_default();
     ASKED.contains(&name)
 }
 
-/// Whether rules ask about records of a type.
+/// Whether rules need records of a type.
 pub(super) fn is_asked_type(ty: TypeId) -> bool {
     ASKED.contains(&facts().get(ty).name)
 }

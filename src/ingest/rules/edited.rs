@@ -1,4 +1,4 @@
-//! A record as the rules write it, and blocks of records that are ready.
+//! A record after the rules' changes, and blocks of finished records.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::ingest::rows::block::{Block, Content, Origin, RowSource, SharedRefs, 
 use crate::lake::file::digest;
 use crate::normalize::{Codes, Record, Report, Rewrite};
 
-/// The buffers with which one thread writes records, kept from one record to the next.
+/// The buffers with which one thread writes records. Each record reuses them.
 pub(super) struct Editor {
     edits: Edits,
     edited: Vec<u8>,
@@ -24,11 +24,11 @@ pub(super) struct Editor {
     pub(super) report: Report,
 }
 
-/// A text that is written differently, and what has changed with it.
+/// A changed text, with the other values that changed with it.
 pub(super) struct Edited<'e> {
     pub(super) text: &'e str,
     pub(super) splice: Splice,
-    /// Its shared references, unless they are the same.
+    /// The new shared references. `None` if they are unchanged.
     pub(super) shared_refs: Option<Vec<String>>,
 }
 
@@ -43,7 +43,7 @@ impl Editor {
         }
     }
 
-    /// Decides how a record is written: with the edits, or by the edited text.
+    /// Decides how a record is written: with edits, or from the edited text.
     fn plan(&mut self, unit: &Unit, record: &Record<'_>, codes: &dyn Codes) -> Rewrite {
         let Editor {
             edits, edited, report, ..
@@ -51,7 +51,7 @@ impl Editor {
         unit.plan.edits(record, codes, edits, edited, report)
     }
 
-    /// Applies a unit's plan to a record of the input. `None` if it stays as it is.
+    /// Applies a unit's plan to a record of the input. `None` if it is unchanged.
     pub(super) fn edit(
         &mut self,
         unit: &Unit,
@@ -65,7 +65,7 @@ impl Editor {
             // Offsets in the record differ from those in the other text.
             Rewrite::Anew => return self.normalized(),
         }
-        // A record whose references changed is parsed again as a whole.
+        // A record with changed references is parsed again as a whole.
         if self.edits.may_write(record.json, "\"reference\"") {
             return self.rewritten(record.json);
         }
@@ -82,14 +82,14 @@ impl Editor {
             return self.rewritten(record.json);
         };
         Some(Edited {
-            // Made of pieces of checked text, so this never fails.
+            // It consists of pieces of checked text, so this never fails.
             text: simdutf8::basic::from_utf8(&self.edited).ok()?,
             splice: Splice { at, ..splice },
             shared_refs: None,
         })
     }
 
-    /// Applies a unit's plan to a row of the lake, which has its version and time. `None` if it stays as it is.
+    /// Applies a unit's plan to a row of the lake, which has its version and time. `None` if it is unchanged.
     pub(super) fn edit_row(&mut self, unit: &Unit, record: &Record<'_>, codes: &dyn Codes) -> Option<Edited<'_>> {
         match self.plan(unit, record, codes) {
             Rewrite::Unchanged => None,
@@ -98,7 +98,7 @@ impl Editor {
         }
     }
 
-    /// Brings a new resource into the form in which it is stored.
+    /// Converts a new resource to its stored form.
     pub(super) fn made(&mut self, json: &str) -> Option<Made<'_>> {
         let json = self.tape.parse(json.as_bytes()).ok()?;
         let normalized = self.normalizer.normalize(json, None, &Links::default()).ok()?;
@@ -111,7 +111,7 @@ impl Editor {
         self.normalized()
     }
 
-    /// Brings the edited text into the form in which it is stored.
+    /// Converts the edited text to its stored form.
     fn normalized(&mut self) -> Option<Edited<'_>> {
         let json = self.tape.parse(&self.edited).ok()?;
         let normalized = self.normalizer.normalize(json, None, &Links::default()).ok()?;
@@ -138,21 +138,21 @@ pub(super) struct Whose<'p> {
 #[derive(Default)]
 pub(super) struct Blocks {
     blocks: BTreeMap<(TypeId, u32, Option<RowSource>), Vec<Block>>,
-    /// Rows beside the input's, by type.
+    /// Rows that are not from the input, by type.
     pub(super) beside: BTreeMap<TypeId, u64>,
     weight: usize,
 }
 
-/// The place of a row of the lake that is written again: before the input. If a record of its id comes there, that fits
-/// into no table, and is to be refused.
+/// The ordinal of a rewritten row of the lake: before the input. The input may have a record with the same id that does
+/// not fit into a table and must be refused.
 pub(super) const BEFORE_INPUT: u64 = 0;
-/// The place of a generated row: behind the input.
+/// The ordinal of a generated row: after the input.
 pub(super) const BEHIND_INPUT: u64 = u64::MAX;
 
-/// Stands for the file of rows that are not of the input.
+/// The file number of rows that are not from the input.
 const NO_FILE: u32 = u32::MAX;
-/// Bytes of text that a block has room for. Another is begun when they are taken: a block that grows is copied, into
-/// pages that the system has to clear first.
+/// A block's capacity in bytes of text. A full block is followed by a new one, because a growing block is copied into
+/// pages that the system must clear first.
 const ROOM: usize = 128 << 10;
 
 impl Blocks {
@@ -161,7 +161,7 @@ impl Blocks {
         self.weight
     }
 
-    /// Takes out all blocks.
+    /// Removes and returns all blocks.
     pub(super) fn take(&mut self) -> Vec<Block> {
         self.weight = 0;
         let mut blocks: Vec<Block> = std::mem::take(&mut self.blocks).into_values().flatten().collect();
@@ -169,7 +169,7 @@ impl Blocks {
         blocks
     }
 
-    /// The block of a type, file and source for a text that long.
+    /// The block of a type, file and source for a text of this length.
     fn block(
         &mut self,
         (ty, number, source): (TypeId, u32, &Option<RowSource>),
@@ -220,7 +220,7 @@ impl Blocks {
         });
     }
 
-    /// Adds a row that is not of the input.
+    /// Adds a row that is not from the input.
     pub(super) fn add_beside(
         &mut self,
         ordinal: u64,

@@ -1,7 +1,7 @@
 //! Sorts the input by ranges of owners while it is read.
 //!
-//! The records of one person may be anywhere in the input, and rules need them together. So each record goes to the
-//! range of its owner first. Records of nobody have ranges of their own. Those that rules need are noted as well
+//! The records of one person may be anywhere in the input, and rules need them together. So each record is first put
+//! into the range of its owner. Records without a person have their own ranges. Those that rules need are noted as well
 //! ([`Shared`]).
 
 use std::collections::HashMap;
@@ -20,25 +20,25 @@ use crate::ingest::rows::spill::{Bin, Spill};
 use crate::ingest::rows::unfit::Unfit;
 use crate::lake::owners::owner::APPLICATION_ONLY;
 
-/// Ranges of people, by the first bits of the owner. Rows of neighbours come into the same files.
+/// Ranges of people, by the first bits of the owner. Rows of neighbouring owners get into the same files.
 const PEOPLE: usize = 128;
-/// Ranges of records of nobody, by their ids.
+/// Ranges of records without a person, by their ids.
 const NOBODY: usize = 8;
-/// All ranges. Those of nobody come first.
+/// All ranges. Those without a person come first.
 pub(super) const RANGES: usize = NOBODY + PEOPLE;
 /// The low bits of an owner, below those of its range. The top bit is always zero.
 const OWNER_BITS: u32 = 63 - PEOPLE.ilog2();
-/// A thread collects so many bytes of a range before it hands them over.
+/// A thread collects this many bytes of a range before it hands them over.
 const CHUNK: usize = 32 << 10;
 
 /// Bins of identities.
 const IDENTITIES: usize = 32;
-/// Bytes of an identity: hash, place in the input, owner.
+/// The bytes of an identity: hash, ordinal in the input, owner.
 const IDENTITY: usize = 16 + 8 + 8;
-/// Bytes of identities that are kept in memory.
+/// The maximum bytes of identities in memory.
 const IDENTITIES_IN_MEMORY: usize = 16 << 20;
 
-/// What was read so far.
+/// The input that was read so far.
 #[derive(Debug)]
 pub(in crate::ingest) struct Gathered {
     keys: Keys,
@@ -48,11 +48,12 @@ pub(in crate::ingest) struct Gathered {
     identities: Spill,
     shared: Mutex<Shared>,
     files: Mutex<Files>,
-    /// Records that fit into no table. They are gathered so that they are refused again, and are not used otherwise.
+    /// Records that do not fit into a table. They are gathered so that they are refused again, and are not used
+    /// otherwise.
     unfit: Unfit,
 }
 
-/// The files that records came from, by number.
+/// The files of the records, by number.
 #[derive(Debug, Default)]
 struct Files {
     numbers: HashMap<Arc<Path>, u32>,
@@ -65,16 +66,16 @@ pub(in crate::ingest) struct Gatherer<'g> {
     gathered: &'g Gathered,
     ranges: Vec<Vec<u8>>,
     identities: Vec<Vec<u8>>,
-    /// The file of the block before, and its number.
+    /// The file of the previous block, and its number.
     file: Option<(Arc<Path>, u32)>,
 }
 
-/// Ids that the input has under more than one owner: only its last occurrence counts.
+/// Ids that occur in the input under several owners. Only the last occurrence counts.
 #[derive(Debug, Default)]
 pub(super) struct Moved(FxHashMap<u128, u64>);
 
 impl Gathered {
-    /// Nothing yet. So many bytes of records stay in memory, the rest in a temporary file of the folder.
+    /// Without records. This many bytes of records stay in memory, the rest in a temporary file of the folder.
     pub(in crate::ingest) fn new(
         folder: PathBuf,
         limit: usize,
@@ -103,17 +104,17 @@ impl Gathered {
         }
     }
 
-    /// Takes out the records of a range.
+    /// Removes and returns the records of a range.
     pub(super) fn take(&self, range: usize) -> Bin {
         self.records.take(range)
     }
 
-    /// Takes out the records of nobody that rules ask about.
+    /// Removes and returns the records without a person that rules need.
     pub(super) fn take_shared(&self) -> Shared {
         std::mem::replace(&mut self.shared(), Shared::new(PathBuf::new(), self.keys))
     }
 
-    /// A file by its number.
+    /// The file with this number.
     pub(super) fn file(&self, number: u32) -> Arc<Path> {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let path = files.paths.get(number as usize);
@@ -125,7 +126,7 @@ impl Gathered {
         !self.unfit.is_empty() && self.unfit.holds(&self.file(record.file), record.origin)
     }
 
-    /// Finds ids that came under several owners.
+    /// Finds ids that occurred under several owners.
     pub(super) fn moved(&self) -> Result<Moved, IngestError> {
         let mut moved = FxHashMap::default();
         let mut met: FxHashMap<u128, (u64, i64)> = FxHashMap::default();
@@ -181,7 +182,7 @@ impl Moved {
 }
 
 impl Gatherer<'_> {
-    /// Takes over the records of a block.
+    /// Adds the records of a block.
     pub(in crate::ingest) fn take(&mut self, block: &Block) -> Result<(), IngestError> {
         let file = match &self.file {
             Some((file, number)) if *file == block.file => *number,
@@ -277,7 +278,7 @@ mod tests {
 
     const LIMIT: usize = 64 << 10;
 
-    /// A block of one record for each owner, whose texts are as long as some.
+    /// A block with one record for each owner. The texts have given lengths.
     fn block(owners: &[i64], id: &str, ordinal: u64) -> Block {
         let ty = facts().lookup("Observation").unwrap();
         let mut block = Block::new(ty, Path::new("a.ndjson").into(), 0);
@@ -366,7 +367,7 @@ mod tests {
             });
             block
         };
-        // Pieces of the input are done in any order.
+        // Pieces of the input are finished in any order.
         for (id, owner, ordinal) in [
             ("a", 7, 9),
             ("a", 8, 3),

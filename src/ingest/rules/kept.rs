@@ -1,4 +1,4 @@
-//! The rows of one owner that are in the lake already, and rows of nobody.
+//! The existing rows of one owner in the lake, and rows without a person.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::lake::{Lake, Mode, Scope, Snapshot};
 
 /// Texts are read in portions of this many rows.
 const PORTION: usize = 512;
-/// The caches of an import between two owners.
+/// The caches of an import that owners share.
 const READER: MemoryLimits = MemoryLimits {
     bytes: 64 << 20,
     handles: 128,
@@ -35,7 +35,7 @@ pub(in crate::ingest) struct Shelf {
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     pub(super) rows: Vec<KeptRow>,
-    /// The filings of rows, each once.
+    /// The filings of the rows, without duplicates.
     filed: Vec<Filed>,
     /// Their references that rules need, as `Type/id`.
     pub(super) shared_refs: Vec<String>,
@@ -60,7 +60,7 @@ pub(super) struct Filed {
 }
 
 impl Kept {
-    /// The filings of the rows, each once.
+    /// The filings of the rows, without duplicates.
     pub(super) fn filed(&self) -> &[Filed] {
         &self.filed
     }
@@ -81,7 +81,7 @@ impl Kept {
 }
 
 impl Shelf {
-    /// The rows that an import, or a sync, finds.
+    /// The rows that an import, or a sync, already finds.
     pub(in crate::ingest) fn new(
         lake: &Lake,
         snapshot: Arc<Snapshot>,
@@ -162,8 +162,8 @@ impl Shelf {
         Ok(kept)
     }
 
-    /// Passes rows with their texts on, in their order. Only a portion of them is in memory at a time. A portion that
-    /// cannot be read is left out, so that a damaged file does not block new records. Returns how many rows that were.
+    /// Passes on rows with their texts, in order. Only a portion of them is in memory at a time. A portion that cannot
+    /// be read is left out, so that a damaged file does not block new records. Returns the number of its rows.
     pub(super) fn texts(&self, rows: &[KeptRow], mut visit: impl FnMut(&KeptRow, &Row)) -> u64 {
         let mut unreadable = 0;
         for of_type in rows.chunk_by(|one, other| one.resource_type == other.resource_type) {
@@ -182,8 +182,8 @@ impl Shelf {
         unreadable
     }
 
-    /// Passes on the texts of rows of nobody by their ids, if such rows exist. A portion that cannot be read is left
-    /// out. Returns how many rows that may have been.
+    /// Passes on the texts of existing rows without a person, by their ids. A portion that cannot be read is left out.
+    /// Returns how many rows it may have.
     pub(super) fn of_nobody(&self, ty: TypeId, ids: &[&str], mut found: impl FnMut(&str, Option<String>)) -> u64 {
         let mut unreadable = 0;
         let table = self.table(ty);

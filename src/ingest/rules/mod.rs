@@ -1,12 +1,12 @@
-//! The rules of [`normalize`](crate::normalize) over what is taken in: one unit for each owner, which is one consent
-//! of a sync or one filed patient of an import.
+//! Applies the rules of [`normalize`](crate::normalize) to imported records. There is one unit for each owner: one
+//! consent of a sync, or one filed patient of an import.
 //!
-//! While the input is read, its records are sorted by ranges of owners ([`Gathered`]): in memory up to a bound, then in
-//! a temporary file. Then range after range is worked on by all cores: each unit's records are shown to a survey, and
-//! then the owner's rows of the lake that they do not replace. The plan that comes of it is applied to the records
-//! before they are written, and to the rows. Generated resources are stored beside them, and those that an earlier run
-//! made and this one does not are deleted, in the same snapshot. Memory is bounded by a range, or by the facts of one
-//! large unit.
+//! While the input is read, its records are sorted by ranges of owners ([`Gathered`]): in memory up to a limit, then in
+//! a temporary file. Then all cores work on one range after the other. A survey sees each unit's records, and then the
+//! owner's rows of the lake that they do not replace. The resulting plan is applied to the records before they are
+//! written, and to the rows. Generated resources are stored beside them. Resources that an earlier run generated and
+//! this one does not are deleted, in the same snapshot. Memory is bounded by a range, or by the facts of one large
+//! unit.
 
 mod asked;
 mod edited;
@@ -34,35 +34,35 @@ use crate::normalize::{Day, Knowledge};
 pub struct Normalization {
     /// The terminology and the table of health plans.
     pub knowledge: Knowledge,
-    /// The day on which it is.
+    /// The current day.
     pub today: Day,
     /// The prefix of our tags' systems, without a trailing slash.
     pub tag_system_base: String,
     /// Dangling references of the same source's previous sync, from its [`Report`](crate::normalize::Report).
     pub dangling: BTreeMap<u64, u32>,
-    /// Told of each resource that is made, changed or deleted.
+    /// Called for each resource that is generated, changed or deleted.
     pub observer: Option<Observer>,
 }
 
-/// A resource that the rules make, change or delete.
+/// A resource that the rules generate, change or delete.
 #[derive(Clone, Copy, Debug)]
 pub struct Change<'c> {
-    /// Its type.
+    /// The resource's type.
     pub resource_type: TypeId,
-    /// Its id.
+    /// The resource's id.
     pub id: &'c str,
-    /// Its text, if there was one.
+    /// The text before. `None` for a new resource.
     pub before: Option<&'c str>,
-    /// Its text, if there will be one.
+    /// The text after. `None` for a deleted resource.
     pub after: Option<&'c str>,
 }
 
-/// Hears of changes, from several threads.
+/// Gets notified of changes, from several threads.
 #[derive(Clone)]
 pub struct Observer(Arc<dyn Fn(&Change<'_>) + Send + Sync>);
 
 impl Observer {
-    /// One that calls a function.
+    /// An observer that calls a function.
     pub fn new(hear: impl Fn(&Change<'_>) + Send + Sync + 'static) -> Observer {
         Observer(Arc::new(hear))
     }

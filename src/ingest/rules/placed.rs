@@ -1,4 +1,4 @@
-//! The records of a range, in order of owners and of the input.
+//! The records of a range, in the order of owners and of the input.
 
 use super::stowed::{self, Stowed};
 use crate::ingest::error::IngestError;
@@ -10,15 +10,15 @@ pub(super) struct Placed {
     pub(super) owner: i64,
     ordinal: u64,
     at: u64,
-    /// Bytes of it.
+    /// The length in bytes.
     pub(super) length: usize,
 }
 
-/// Where records are.
+/// Where the records are.
 pub(super) enum Records<'r> {
     /// In memory.
     Loaded(&'r [u8]),
-    /// The places of the texts. Each text is read into this buffer.
+    /// The positions of the texts. Each text is read into this buffer.
     Stored(&'r Bin, &'r mut Vec<u8>),
 }
 

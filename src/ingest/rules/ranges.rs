@@ -20,21 +20,21 @@ use crate::ingest::summary::Summary;
 use crate::ingest::sync::synced::Synced;
 use crate::lake::owners::owner::OwnerKey;
 
-/// Ids of rows to delete are kept up to this number.
+/// The maximum number of kept ids of rows to delete.
 const MAX_DELETED: usize = 16_384;
 
-/// The owners of the records, and the knowledge for normalizing them.
+/// The owners of the records, and the data for normalizing them.
 pub(in crate::ingest) struct Scene {
     pub(in crate::ingest) rules: Normalization,
     pub(in crate::ingest) key: OwnerKey,
     pub(in crate::ingest) keys: Keys,
     pub(in crate::ingest) shelf: Shelf,
-    /// Whose records they are, if this is a sync.
+    /// The source and person of the records, if this is a sync.
     pub(in crate::ingest) synced: Option<Synced>,
     /// An owner that is a unit even without records in the input.
     pub(in crate::ingest) always: Option<i64>,
     pub(in crate::ingest) threads: usize,
-    /// Bytes that wait to be written at most.
+    /// The maximum bytes that wait to be written.
     pub(in crate::ingest) buffer: usize,
 }
 
@@ -111,7 +111,7 @@ struct State<'o, 'w> {
     store: &'o mut Store<'w>,
     summary: &'o mut Summary,
     deleted: BTreeMap<TypeId, Vec<String>>,
-    /// How many are to be deleted.
+    /// The number of rows to be deleted.
     count: usize,
 }
 

@@ -1,5 +1,5 @@
-//! Records of nobody: practitioners, organizations, locations and drugs. A unit sees those that its own records refer
-//! to, from the input or otherwise from the lake.
+//! Records without a person: practitioners, organizations, locations and drugs. A unit sees those to which its own
+//! records refer, from the input or otherwise from the lake.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -18,17 +18,17 @@ use crate::ingest::references::condition::Keys;
 use crate::ingest::rows::block::lines;
 use crate::lake::scratch::Parts;
 
-/// Bytes of the input's records that are kept in memory. The rest is in a temporary file.
+/// The maximum bytes of the input's records in memory. The rest is in a temporary file.
 const IN_MEMORY: usize = 48 << 20;
-/// The maximum number of records of the input that are kept, which bounds the memory of their places. What comes after
-/// them is not shown to units.
+/// The maximum number of kept records of the input, which limits the memory of their positions. Units do not see later
+/// records.
 const MAX_RECORDS: usize = 2 << 20;
-/// Bytes of records that are kept as units are shown them.
+/// The maximum bytes of records that are cached for units.
 const MAX_READ: usize = 32 << 20;
-/// How far references lead on, as from a role to its organization.
+/// How many steps references are followed, such as from a role to its organization.
 const ROUNDS: usize = 3;
 
-/// The last texts of the input's records of nobody.
+/// The last texts of the input's records without a person.
 #[derive(Debug)]
 pub(super) struct Shared {
     folder: PathBuf,
@@ -45,20 +45,20 @@ struct Stored {
     place: Location,
 }
 
-/// Where a record is, as [`stowed`] writes it.
+/// Where a record is, in the form of [`stowed`].
 #[derive(Debug)]
 enum Location {
     Memory(Box<[u8]>),
     File(u64, usize),
 }
 
-/// A record of nobody.
+/// A record without a person.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) resource_type: TypeId,
     pub(super) id: String,
     pub(super) text: String,
-    /// What it refers to, as `Type/id`.
+    /// The targets of its references, as `Type/id`.
     refers_to: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ impl Shared {
         }
     }
 
-    /// Keeps a record, unless a later one of its id is there.
+    /// Keeps a record, unless there is a later one with its id.
     pub(super) fn note(&mut self, identity: u128, ordinal: u64, record: &[u8]) -> Result<(), IngestError> {
         match self.places.get(&identity) {
             Some(known) if known.ordinal > ordinal => return Ok(()),
@@ -126,14 +126,14 @@ impl Shared {
     }
 }
 
-/// Finds records of nobody by `Type/id`, in the input or otherwise in the lake.
+/// Finds records without a person by `Type/id`, in the input or otherwise in the lake.
 #[derive(Debug)]
 pub(super) struct Reach {
     shared: Shared,
     read: Mutex<Read>,
 }
 
-/// What was found before.
+/// Cached records.
 #[derive(Debug, Default)]
 struct Read {
     known: FxHashMap<String, Option<Arc<Known>>>,
@@ -148,8 +148,8 @@ impl Reach {
         }
     }
 
-    /// The records that references `Type/id` lead to, and those that they lead to, in order, and how many could not be
-    /// read.
+    /// The targets of the references `Type/id`, and the targets of their references, in order. Also returns how many
+    /// could not be read.
     pub(super) fn reached(
         &self,
         shelf: &Shelf,
@@ -182,7 +182,7 @@ impl Reach {
         Ok((known.collect(), unreadable))
     }
 
-    /// Reads records that are not known yet. Returns how many could not be read.
+    /// Reads records that are not cached yet. Returns how many could not be read.
     fn read(&self, shelf: &Shelf, names: &[String], read: &mut Read) -> Result<u64, IngestError> {
         let mut unreadable = 0;
         let mut missing: Vec<(TypeId, &str)> = Vec::new();

@@ -1,4 +1,4 @@
-//! A record of the input as bytes, and back.
+//! Converts a record of the input to bytes and back.
 
 use crate::fhir::{TypeId, facts};
 use crate::ingest::rows::block::{Block, Entry, Origin, Splice};
@@ -10,14 +10,14 @@ pub(super) struct Stowed<'b> {
     /// Its place in the whole input.
     pub(super) ordinal: u64,
     pub(super) origin: Origin,
-    /// The number of the file it came from.
+    /// The number of its file.
     pub(super) file: u32,
     pub(super) resource_type: TypeId,
     pub(super) splice: Splice,
     pub(super) id: &'b str,
-    /// The person under whom it is filed. Empty for nobody.
+    /// The person of the filing. Empty for none.
     pub(super) patient: &'b str,
-    /// What it refers to that may be shared, one a line.
+    /// References to possibly shared resources, one per line.
     pub(super) shared_refs: &'b str,
     pub(super) text: &'b str,
 }
@@ -25,12 +25,12 @@ pub(super) struct Stowed<'b> {
 /// The header before the texts: numbers of fixed length.
 const HEAD: usize = 62;
 
-/// What is needed to find records again.
+/// The values by which records are found again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     pub(super) owner: i64,
     pub(super) ordinal: u64,
-    /// Bytes of the whole record.
+    /// The length of the whole record.
     pub(super) length: usize,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn write(block: &Block, entry: &Entry, file: u32, out: &mut Vec<u8>) 
     out.extend_from_slice(&file.to_le_bytes());
     out.extend_from_slice(&(block.ty.index() as u16).to_le_bytes());
     out.extend_from_slice(&(splice.at as u32).to_le_bytes());
-    // The text is what is left.
+    // The rest is the text.
     for text in &texts[..3] {
         out.extend_from_slice(&(text.len() as u32).to_le_bytes());
     }
@@ -61,7 +61,7 @@ pub(super) fn write(block: &Block, entry: &Entry, file: u32, out: &mut Vec<u8>) 
     texts.iter().for_each(|text| out.extend_from_slice(text.as_bytes()));
 }
 
-/// The header of the first record in `bytes`. `None` if it is not whole.
+/// The header of the first record in `bytes`. `None` if it is incomplete.
 pub(super) fn extent(bytes: &[u8]) -> Option<Extent> {
     let mut head = Head(bytes.get(..HEAD)?);
     let length = usize::try_from(u64::from_le_bytes(head.take())).ok()?;

@@ -1,5 +1,5 @@
-//! One unit: a consent of a sync, or one filed patient of an import. Its records, and the owner's rows of the lake
-//! that they do not replace, are shown to a survey, which decides.
+//! One unit: a consent of a sync, or one filed patient of an import. A survey sees its records, and the owner's rows of
+//! the lake that they do not replace. The survey decides the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,9 +26,9 @@ pub(super) struct Common {
     pub(super) key: OwnerKey,
     pub(super) keys: Keys,
     pub(super) shelf: Shelf,
-    /// Whose records they are, if this is a sync.
+    /// The source and person of the records, if this is a sync.
     pub(super) synced: Option<Synced>,
-    /// Records of nobody.
+    /// Records without a person.
     pub(super) reach: Reach,
 }
 
@@ -37,12 +37,12 @@ pub(super) struct Common {
 pub(super) struct Unit {
     pub(super) owner: i64,
     pub(super) sources: Vec<Source>,
-    /// Under whom the rows of each source are filed.
+    /// The Patient of the filing, for each source.
     pub(super) patients: Vec<Option<String>>,
     pub(super) plan: Plan,
     /// Rows of sources that the input does not replace.
     pub(super) kept: Kept,
-    /// Generated rows of earlier runs. Those that are not generated again are no longer supported.
+    /// Generated rows of earlier runs. If a row is not generated again, no record supports it any more.
     pub(super) made_before: BTreeSet<(TypeId, String)>,
     /// Rows whose texts could not be read.
     pub(super) unreadable: u64,
@@ -55,19 +55,18 @@ pub(super) struct Surveyed<'c> {
     /// In order of authorizations.
     sources: Vec<Source>,
     patients: Vec<Option<String>>,
-    /// That of the input's records.
+    /// The source of the input's records.
     source: SourceId,
     survey: Survey,
     kept: Kept,
     /// Hashes of type and id of the input's records, if the lake has rows that they may replace.
     met: FxHashSet<u64>,
-    /// Records of nobody that its own refer to, as `Type/id`.
+    /// Records without a person to which its own refer, as `Type/id`.
     refers_to: FxHashSet<String>,
 }
 
 impl Common {
-    /// Begins a unit with what the lake has of it. `patient` is under whom the input's records are filed, if there are
-    /// any.
+    /// Begins a unit with the lake's rows of it. `patient` is the filing of the input's records, if there are any.
     pub(super) fn open(&self, owner: i64, patient: Option<&str>) -> Result<Surveyed<'_>, IngestError> {
         let kept = self.shelf.rows(owner, self.keys)?;
         let mut known: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
@@ -110,7 +109,7 @@ impl Common {
         })
     }
 
-    /// The plan for records of nobody: they belong to no unit, so only their form is changed.
+    /// The plan for records without a person. They belong to no unit, so only their form is changed.
     pub(super) fn nobody(&self) -> Unit {
         let sources = vec![self.source(String::new(), String::new())];
         let plan = Survey::default().decide(&self.settings(&sources, &|_, _, _| String::new()));
@@ -130,7 +129,7 @@ impl Common {
             tags(base, &authorization, &endpoint, application, *mode)
         };
         let fhir_base = match &self.synced {
-            // References under the base of another source were resolved when it was synced.
+            // References under another source's base were resolved when that source was synced.
             Some(synced) if synced.authorization == authorization => {
                 format!("{}/", synced.fhir_base.trim_end_matches('/'))
             }
@@ -249,7 +248,7 @@ impl Surveyed<'_> {
     }
 }
 
-/// The place of an authorization among sources.
+/// The index of an authorization among sources.
 pub(super) fn place(sources: &[Source], authorization: &str) -> SourceId {
     let at = sources.iter().position(|source| source.authorization == authorization);
     SourceId(at.unwrap_or_default() as u32)
@@ -257,14 +256,14 @@ pub(super) fn place(sources: &[Source], authorization: &str) -> SourceId {
 
 type Ids = dyn Fn(&Source, &str, &str) -> String;
 
-/// Ids of generated resources: of the owner, the authorization, the type and the seed.
+/// Ids of generated resources, from the owner, the authorization, the type and the seed.
 fn ids(key: OwnerKey, owner: i64) -> impl Fn(&Source, &str, &str) -> String {
     move |source, resource_type, seed| key.synced_id(owner, &source.authorization, resource_type, seed)
 }
 
-/// Whether a rule made a row of the lake. Rows that a sync itself makes, such as a Patient, have other tags. The base
-/// address may have changed since. A source's record always has the source's address there, and an imported record has
-/// its own id, so neither is mistaken for a generated row.
+/// Whether a rule generated a row of the lake. Rows that a sync itself makes, such as a Patient, have other tags. The
+/// base address may have changed since. A source's record always has the source's address there, and an imported record
+/// has its own id. So neither is mistaken for a generated row.
 fn is_generated(filed: &Filed, id: &str, owner: i64, json: Value<'_>, tag_system_base: &str) -> bool {
     let meta = json.get("meta");
     let is_own = match filed.authorization {

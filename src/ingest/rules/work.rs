@@ -15,12 +15,12 @@ use crate::ingest::rows::block::{Block, RowSource};
 use crate::lake::owners::owner::APPLICATION_ONLY;
 use crate::normalize::{Generated, Record, Report, SourceId};
 
-/// Bounds on what one thread keeps in memory.
+/// Limits of one thread's memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// A range is read into memory up to this many bytes. Of a larger one, records are read one by one.
+    /// The maximum bytes of a range that is read into memory. The records of a larger range are read one by one.
     loaded: u64,
-    /// Records of a unit are kept parsed up to this many bytes of text. Those of a larger one are parsed twice.
+    /// The maximum bytes of a unit's texts that stay parsed. The records of a larger unit are parsed twice.
     parsed: usize,
     /// Blocks are handed over when they have this many bytes.
     handed: usize,
@@ -38,16 +38,16 @@ impl Bounds {
     }
 }
 
-/// Takes over what is ready to be written.
+/// Receives records to be written.
 pub(super) trait Take {
-    /// Takes over blocks, and how many rows beside the input's they have, by type.
+    /// Receives blocks, and the number of their rows that are not from the input, by type.
     fn take(&self, blocks: Vec<Block>, beside: BTreeMap<TypeId, u64>) -> Result<(), IngestError>;
 
-    /// Takes over ids of rows that nothing supports any longer.
+    /// Receives ids of rows that no record supports any more.
     fn delete(&self, ty: TypeId, id: String) -> Result<(), IngestError>;
 }
 
-/// What was done.
+/// The counts of the work.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     pub(super) report: Report,
@@ -70,11 +70,11 @@ pub(super) struct Worker<'w> {
     out: &'w dyn Take,
     bounds: Bounds,
     source: Option<RowSource>,
-    /// For records of nobody.
+    /// The unit for records without a person.
     nobody: Unit,
     /// The bytes of a range.
     loaded: Vec<u8>,
-    /// One record of a range that is not loaded.
+    /// One record of a range that is not in memory.
     fetched: Vec<u8>,
     index: Vec<Placed>,
     tape: Tape,
@@ -115,7 +115,7 @@ impl<'w> Worker<'w> {
         }
     }
 
-    /// Does all that is to be done with a range. `always` is an owner of it that is a unit even without records.
+    /// Processes a range. `always` is an owner of it that is a unit even without records.
     pub(super) fn range(&mut self, range: usize, always: Option<i64>) -> Result<(), IngestError> {
         let bin = self.gathered.take(range);
         let mut index = std::mem::take(&mut self.index);
@@ -143,7 +143,7 @@ impl<'w> Worker<'w> {
         Ok(())
     }
 
-    /// Hands over the rest, and says what was done.
+    /// Hands over the rest, and returns the counts.
     pub(super) fn finish(mut self) -> Result<Done, IngestError> {
         self.hand_over(0)?;
         Ok(Done {
@@ -152,7 +152,7 @@ impl<'w> Worker<'w> {
         })
     }
 
-    /// Records of nobody belong to no unit. Their codes and elements are still brought into form.
+    /// Records without a person belong to no unit. Their codes and elements are still normalized.
     fn nobody(&mut self, records: &mut Records<'_>, placed: &[Placed]) -> Result<(), IngestError> {
         let nobody = std::mem::take(&mut self.nobody);
         for placed in placed {
@@ -166,7 +166,7 @@ impl<'w> Worker<'w> {
         Ok(())
     }
 
-    /// Surveys a unit, and makes what its plan says.
+    /// Surveys a unit, and carries out its plan.
     fn unit(&mut self, records: &mut Records<'_>, placed: &[Placed], owner: i64) -> Result<(), IngestError> {
         let patient = match placed.first() {
             Some(placed) => Some(records.get(placed)?.patient.to_owned()),
@@ -213,13 +213,13 @@ impl<'w> Worker<'w> {
         self.beside(unit)
     }
 
-    /// Parses a record and writes it as the plan says.
+    /// Parses a record and writes it with the plan's changes.
     fn parsed(&mut self, unit: &Unit, record: &Stowed<'_>) {
         let mut tape = std::mem::take(&mut self.tape);
         tape.clear();
         match tape.append(record.text) {
             Ok(root) => self.edit(unit, record, tape.value(root, record.text)),
-            // It was read before, so this never happens. As it came it is written in any case.
+            // It was parsed before, so this never happens. It would be written unchanged.
             Err(_) => self.add(record),
         }
         self.tape = tape;
@@ -250,8 +250,8 @@ impl<'w> Worker<'w> {
             .add(stowed, &self.source, None, || gathered.file(stowed.file));
     }
 
-    /// Makes the rest of a unit: rewritten rows of the lake, and generated resources. Deletes rows that nothing
-    /// supports any longer.
+    /// Writes the rest of a unit: rewritten rows of the lake, and generated resources. Deletes rows that no record
+    /// supports any more.
     fn beside(&mut self, mut unit: Unit) -> Result<(), IngestError> {
         self.unreadable += unit.unreadable;
         self.rows(&unit)?;
@@ -311,7 +311,7 @@ impl<'w> Worker<'w> {
         handed
     }
 
-    /// Takes in a generated resource.
+    /// Adds a generated resource.
     fn generated(&mut self, unit: &Unit, made: &Generated, is_known: bool) {
         let is_provenance = facts().get(made.resource_type).name == "Provenance";
         // Its id depends on its content. Only the time would differ.
@@ -338,7 +338,7 @@ impl<'w> Worker<'w> {
             content,
             &normalized.shared_refs,
         );
-        // A Provenance describes what a rule made.
+        // A Provenance describes a result of a rule.
         if !is_provenance {
             self.editor.report.of(made.rule).made += 1;
         }

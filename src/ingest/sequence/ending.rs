@@ -1,5 +1,5 @@
-//! Handles what waited for the end of the input: first resources with unresolved conditional references, then Binaries
-//! that belong to other resources, which are all known by then.
+//! Handles the resources that waited for the end of the input: first resources with unresolved conditional references,
+//! then Binaries that belong to other resources. By then all these resources are known.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::ingest::references::links::Links;
 use crate::ingest::rows::block::Block;
 
 impl Sequence {
-    /// Stores what waited for the end of the input, its references resolved as far as they can be.
+    /// Stores the resources that waited for the end of the input. Their references are resolved as far as possible.
     pub(in crate::ingest) fn end(&mut self) -> Result<(), IngestError> {
         if self.late.is_empty() {
             return Ok(());
@@ -27,7 +27,7 @@ impl Sequence {
         self.end_of(&mut Round::Second(&contexts))
     }
 
-    /// Under whom the resources are filed that are wanted, as of now.
+    /// The current filings of the wanted resources.
     fn look_up(&self, wanted: &Wanted) -> Result<Contexts, IngestError> {
         let mut contexts = Contexts::new(self.normalizer.keys());
         if let Sink::Survey(survey) = &self.sink {
@@ -49,7 +49,7 @@ impl Sequence {
         Ok(contexts)
     }
 
-    /// One round over what waited.
+    /// One round over the waiting resources.
     fn end_of(&mut self, round: &mut Round<'_>) -> Result<(), IngestError> {
         for late in self.late.read()? {
             let (late, latest) = late?;

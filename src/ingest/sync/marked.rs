@@ -1,5 +1,5 @@
-//! The text of a synced resource: with our id, and with marks of its origin: `meta.source`, our tags after its own, and
-//! an identifier with the source's id.
+//! The text of a synced resource, with our id and marks of its origin: `meta.source`, our tags after its own, and an
+//! identifier with the source's id.
 
 use super::super::input::copy::{Edit, Writer, is_commit_property};
 use super::super::rows::block::Splice;
@@ -22,7 +22,7 @@ impl<'e> Marked<'e> {
         self.0.out
     }
 
-    /// Writes the resource and says where `meta`'s version and date belong in it.
+    /// Writes the resource, and returns where `meta`'s version and date belong in it.
     pub(in crate::ingest) fn write(
         &mut self,
         root: Value<'_>,
@@ -46,8 +46,7 @@ impl<'e> Marked<'e> {
                 self.0.out.push(b',');
             }
             self.0.key(key.raw());
-            // `meta` stays in its place. Without one it comes after the id, and an id without a place comes after the
-            // type.
+            // `meta` stays in its place. Without one it comes after the id. An id without a place comes after the type.
             if key.is("meta") {
                 splice.at = self.meta(value, ty, source_id, naming);
                 continue;
@@ -79,7 +78,7 @@ impl<'e> Marked<'e> {
         splice
     }
 
-    /// Writes a `meta` with our marks, and says where it begins inside.
+    /// Writes a `meta` with our marks, and returns where its content begins.
     fn meta(&mut self, meta: Value<'_>, ty: TypeId, source_id: &str, naming: &Naming) -> usize {
         if !meta.is_object() {
             return self.fresh_meta(ty, source_id, naming);
@@ -132,8 +131,7 @@ impl<'e> Marked<'e> {
         self.0.out.push(b']');
     }
 
-    /// Writes a list: its own items that are kept, then more items. A value that should be a list and is none is
-    /// replaced.
+    /// Writes a list: its own kept items, then more items. A value that should be a list and is none is replaced.
     fn list(&mut self, value: Value<'_>, more: &[String], kept: impl Fn(Value<'_>) -> bool) {
         self.0.out.push(b'[');
         if value.is_array() {
@@ -240,7 +238,7 @@ mod tests {
         expected.extend(tags());
         assert_eq!(found["meta"]["tag"], json!(expected));
         assert_eq!(found["meta"]["profile"], json!(["p"]));
-        // One identifier at most, and none where the type has no such element.
+        // At most one identifier, and none if the type has no such element.
         let single = stored(r#"{"resourceType":"Composition","id":"o"}"#).unwrap();
         assert_eq!(single["identifier"], ours);
         let own = stored(r#"{"resourceType":"Composition","id":"o","identifier":{"value":"1"}}"#).unwrap();

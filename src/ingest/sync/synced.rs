@@ -20,53 +20,53 @@ use crate::lake::{CONTENT_TAG, Lake, Mode, Sums};
 pub struct Synced {
     /// The owner of the consent's rows.
     pub owner: i64,
-    /// The patient authorization that the records are had by.
+    /// The patient authorization from which the records were fetched.
     pub authorization: String,
     /// The endpoint of the directory.
     pub endpoint: String,
     /// The source's FHIR base.
     pub fhir_base: String,
-    /// `system` of the identifiers that hold the source's ids.
+    /// `system` of the identifiers with the source's ids.
     pub identifier_system: String,
     /// The id of the person's Patient at the source.
     pub source_patient: String,
     /// The prefix of our tags' systems, without a trailing slash.
     pub tags: String,
-    /// The service made the person's Patient, since the source gives none.
+    /// Whether the service made the person's Patient, because the source returns none.
     pub generated_patient: bool,
     /// Fetched attachments by the source's id of their Binary: the address at the source and the SHA-256 of the bytes.
     pub addresses: Arc<BTreeMap<String, (String, String)>>,
 }
 
-/// Fetched documents: the bytes of Binaries, which are among the records without them.
+/// Fetched documents: the bytes of Binaries. The records include these Binaries without bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncedAttachment {
     /// The source's id of the Binary.
     pub source_id: String,
-    /// Where the bytes came from.
+    /// The address at the source.
     pub address: String,
-    /// Where they are: the file is moved.
+    /// The file with the bytes. It is moved.
     pub bytes: PathBuf,
     /// The resulting Binaries.
     pub sums: Sums,
-    /// The value by which the next sync recognizes them.
+    /// The value by which the next sync recognizes the bytes.
     pub origin: String,
-    /// The number of the attachment in the lake that has the same bytes already.
+    /// The number of the attachment in the lake that has the same bytes.
     pub kept: Option<u64>,
 }
 
-/// The addresses of attachments, as [`Synced`] has them.
+/// The addresses of attachments, in the form of [`Synced`].
 pub fn addresses(attachments: &[SyncedAttachment]) -> Arc<BTreeMap<String, (String, String)>> {
     let digits = |sums: &Sums| sums.sha256.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let one = |one: &SyncedAttachment| (one.source_id.clone(), (one.address.clone(), digits(&one.sums)));
     Arc::new(attachments.iter().map(one).collect())
 }
 
-/// Letters of an id at a source. R4 admits 64.
+/// The maximum length of a source's id. R4 allows 64.
 const LONGEST_ID: usize = 256;
 
 /// Whether a text can be an id at a source. Our own ids replace them, so older forms (underscores, more than 64
-/// characters) are accepted. Characters with a meaning in an address are not.
+/// characters) are accepted. Characters with a meaning in an address are not accepted.
 pub(in crate::ingest) fn is_source_id(text: &str) -> bool {
     let admitted = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:|=+@!*,;$()".contains(&byte);
     (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(admitted)
@@ -77,7 +77,7 @@ pub fn source_target(text: &str) -> Option<Target<'_>> {
     Target::parse_with(text, is_source_id)
 }
 
-/// Gives records their ids and marks.
+/// Gives ids and marks to records.
 #[derive(Debug)]
 pub(in crate::ingest) struct Naming {
     key: OwnerKey,
@@ -115,23 +115,23 @@ impl Naming {
         }
     }
 
-    /// Where all rows are.
+    /// The owner of all rows.
     pub(in crate::ingest) fn owner(&self) -> i64 {
         self.synced.owner
     }
 
-    /// Under whom all rows are filed.
+    /// The Patient under whom all rows are filed.
     pub(in crate::ingest) fn patient(&self) -> &str {
         &self.patient
     }
 
-    /// Whether a record is filed under somebody else at the source.
+    /// Whether a record is filed under another person at the source.
     pub(in crate::ingest) fn is_of_another(&self, patient: &str) -> bool {
         patient != self.synced.source_patient
     }
 
-    /// The Patient of the source that a reference names, also by an address of the source's host that a gateway has not
-    /// rewritten, or by an id that R4 does not admit.
+    /// The Patient of the source that a reference names. It may also name one by an address of the source's host that a
+    /// gateway has not rewritten, or by an id that R4 does not allow.
     pub(in crate::ingest) fn patient_of<'t>(&self, reference: &'t str) -> Option<&'t str> {
         let rest = match reference.strip_prefix("Patient/") {
             Some(rest) => rest,
@@ -147,7 +147,7 @@ impl Naming {
         rest.split('/').next()
     }
 
-    /// A reference as the source itself would write it: relative, if it leads to the source.
+    /// A reference as the source itself would write it: relative, if its target is at the source.
     pub(in crate::ingest) fn local<'t>(&self, reference: &'t str) -> &'t str {
         let relative = reference.strip_prefix(&self.base);
         relative
@@ -163,7 +163,7 @@ impl Naming {
         format!("{}{}/{id}", self.base, facts().get(ty).name)
     }
 
-    /// The identifier that holds the source's id, as a JSON object.
+    /// The identifier with the source's id, as a JSON object.
     pub(in crate::ingest) fn identifier(&self, id: &str) -> String {
         serde_json::json!({"system": self.synced.identifier_system, "value": id}).to_string()
     }
@@ -182,7 +182,7 @@ impl Naming {
             let system = format!("{}/GeneratedBy", self.synced.tags);
             tags.push(serde_json::json!({"system": system, "code": "patient"}).to_string());
         }
-        // With other bytes it is another version.
+        // Other bytes make another version.
         if let Some((_, sha256)) = self.fetched(ty, id) {
             let system = format!("{}/{CONTENT_TAG}", self.synced.tags);
             tags.push(serde_json::json!({"system": system, "code": sha256}).to_string());
@@ -190,14 +190,14 @@ impl Naming {
         tags
     }
 
-    /// The address and the digest of a Binary's bytes that were fetched.
+    /// The address and the digest of a Binary's fetched bytes.
     fn fetched(&self, ty: TypeId, id: &str) -> Option<&(String, String)> {
         let fetched = self.synced.addresses.get(id)?;
         (facts().get(ty).name == "Binary").then_some(fetched)
     }
 }
 
-/// The tags of rows that are had by an authorization, as JSON objects.
+/// The tags of an authorization's rows, as JSON objects.
 pub(in crate::ingest) fn tags(
     base: &str,
     authorization: &str,

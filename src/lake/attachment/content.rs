@@ -1,4 +1,4 @@
-//! An open attachment: its bytes, each piece of them compared with its checksum before anybody has it.
+//! An open attachment. Each piece is compared with its checksum before a caller gets its bytes.
 
 use std::fs::File;
 use std::io;
@@ -12,10 +12,10 @@ use super::open::{Pieces, trailer_of};
 use super::trailer::{Trailer, hexadecimal};
 use crate::lake::seal::Keys;
 
-/// A part of an attachment: from a byte up to the one before another.
+/// The first byte of a part of an attachment, and the byte after its last.
 pub type Range = std::ops::Range<u64>;
 
-/// An attachment's bytes. The file stays readable while this is held, whatever becomes of its name.
+/// An attachment's bytes. The file stays readable while this is held, even if its name is removed.
 #[derive(Debug)]
 pub struct AttachmentContent {
     file: File,
@@ -44,7 +44,7 @@ impl AttachmentContent {
         &self.trailer.sha256
     }
 
-    /// Holds a part against its checksums, without keeping it.
+    /// Verifies a part against its checksums, without returning it.
     pub fn verify(&self, part: &Range) -> io::Result<()> {
         let mut at = part.start;
         while at < part.end {
@@ -54,7 +54,7 @@ impl AttachmentContent {
         Ok(())
     }
 
-    /// The first bytes of a part: up to the end of the piece that it begins in. Nothing of a damaged piece is given.
+    /// The first bytes of a part, up to the end of the piece in which it begins. A damaged piece yields no bytes.
     pub fn piece(&self, part: Range) -> io::Result<Vec<u8>> {
         let end = part.end.min(self.bytes());
         if part.start >= end {
@@ -84,7 +84,7 @@ impl AttachmentContent {
         Ok(bytes)
     }
 
-    /// Reads all of it: whether the bytes are those of the SHA-256 that is recorded.
+    /// Reads the whole file and returns whether its SHA-256 is the recorded one.
     pub(in crate::lake) fn is_whole(&self) -> io::Result<bool> {
         let mut sha256 = Context::new(&SHA256);
         let mut at = 0;

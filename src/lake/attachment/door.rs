@@ -1,4 +1,4 @@
-//! The one door to attachments: by a scope and the id of a row of `Binary` that the scope shows.
+//! Opens attachments. A caller needs a scope that shows the row of `Binary` with the attachment's id.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::lake::scan::{Row, ScanError};
 use crate::lake::snapshot::Snapshot;
 use crate::lake::store::open::Lake;
 
-/// A row of `Binary` and, if its bytes are not in it, the file that has them.
+/// A row of `Binary`, and the attachment file if the bytes are not in the row.
 #[derive(Debug)]
 pub struct Attached {
     /// The resource.
@@ -24,7 +24,7 @@ pub struct Attached {
     pub content: Option<AttachmentContent>,
 }
 
-/// An attachment that a sync has brought before.
+/// An attachment that an earlier sync stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptAttachment {
     /// Its number in the catalog.
@@ -35,9 +35,9 @@ pub struct KeptAttachment {
     pub bytes: u64,
     /// Hexadecimal digits.
     pub sha256: String,
-    /// The same.
+    /// Their SHA-1.
     pub sha1: String,
-    /// The sync's own note on where the attachment came from.
+    /// Where the attachment came from, as the sync noted it.
     pub origin: String,
 }
 
@@ -72,7 +72,7 @@ impl Lake {
         Ok(Some(Attached { row, content }))
     }
 
-    /// The same in the newest snapshot. It tries once more if an erasure changed that snapshot in between.
+    /// The same in the newest snapshot. Tries again if an erasure changed that snapshot in between.
     pub fn newest_attachment(&self, scope: &Arc<Scope>, id: &str) -> Result<Option<Attached>, LakeError> {
         let snapshot = self.snapshot();
         match self.attachment(&snapshot, scope, id) {
@@ -81,7 +81,7 @@ impl Lake {
         }
     }
 
-    /// Whether a file came by an authorization that the scope has.
+    /// Whether a sync of one of the scope's authorizations stored a file.
     fn is_shown(&self, found: &StoredAttachment, scope: &Scope) -> bool {
         scope.patient.as_ref().is_none_or(|patient| {
             patient.owners.contains(&found.owner) && found.is_of(&patient.authorizations, self.owner_key())

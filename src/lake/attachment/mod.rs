@@ -35,12 +35,12 @@ pub(super) use write::seal;
 const SUFFIX: &str = ".attachment";
 /// The table whose folder holds the attachment files.
 pub(super) const TABLE: &str = "Binary";
-/// A tag's system ends with this where its code is the SHA-256 of the file, as hexadecimal digits.
+/// The end of a tag's system if the tag's code is the SHA-256 of the file, as hexadecimal digits.
 pub const CONTENT_TAG: &str = "ContentSha256";
-/// Each piece of this many bytes has a checksum of its own.
+/// Each piece of this many bytes has its own checksum.
 const BLOCK: usize = 64 << 10;
 
-/// How the names of an owner's files begin.
+/// The beginning of the names of an owner's files.
 pub(super) fn name_begin(key: OwnerKey, mode: Mode, application: &str, owner: i64) -> String {
     format!("{:016x}", key.seal(&(mode.schema(), application, owner)))
 }
@@ -57,7 +57,7 @@ pub(super) fn new_name(begin: &str, key: Option<KeyId>) -> String {
     }
 }
 
-/// The id of the key that a file is sealed with, by its name. `None` for one that is not sealed.
+/// The id of the key that seals a file, read from its name. `None` if the file is not sealed.
 pub(super) fn key_of(path: &Path) -> Result<Option<KeyId>, LakeError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let named = name.strip_suffix(SUFFIX).and_then(|name| name.split_once('-'));
@@ -73,7 +73,7 @@ pub(super) fn is_sealed_name(name: &str) -> bool {
     name.contains('-')
 }
 
-/// Whether a path is that of such a file.
+/// Whether a path is that of an attachment file.
 pub(super) fn is_attachment(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().ends_with(SUFFIX)

@@ -1,9 +1,9 @@
 //! A catalog's record of an attachment: clear in an open lake, and under the file's own key in a sealed one. The record
 //! becomes unreadable with the key, so an older copy of the catalog reveals nothing of erased files.
 //!
-//! A sealed row is found by marks of its `Binary` and its authorization. Marks are made with the lake's owner key,
-//! which is in the catalog. So anybody with the folder can see that two rows have the same authorization, and can check
-//! whether an id known from elsewhere is there.
+//! The catalog finds a sealed row by marks of its `Binary` and its authorization. The lake's owner key makes these
+//! marks, and the catalog holds that key. So anybody with the folder can see that two rows have the same authorization,
+//! and can check whether a known id is there.
 
 use std::path::Path;
 
@@ -18,12 +18,12 @@ use crate::lake::owners::owner::OwnerKey;
 use crate::lake::owners::scope::Mode;
 use crate::lake::seal::{Keys, PieceCipher};
 
-/// What else is sealed under the file's key is not for this place.
+/// Binds the ciphertext to this use of the file's key.
 const PLACE: &[u8] = b"a row of tabularium_attachment";
 /// Bytes of a mark.
 const MARK: usize = 16;
 
-/// What is recorded of an attachment's contents.
+/// What the catalog records of an attachment's contents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::lake) struct Contents {
     /// The id of the row of `Binary`.
@@ -32,12 +32,12 @@ pub(in crate::lake) struct Contents {
     /// Hexadecimal digits.
     pub(in crate::lake) sha256: String,
     pub(in crate::lake) sha1: String,
-    /// By what a sync knows that it need not be fetched again.
+    /// The origin by which a sync recognizes an attachment that it already has.
     pub(in crate::lake) origin: String,
 }
 
 impl Contents {
-    /// What a file says of itself.
+    /// The contents that a file's trailer states.
     pub(in crate::lake) fn of(trailer: &Trailer) -> Contents {
         Contents {
             binary: trailer.binary.clone(),
@@ -49,10 +49,10 @@ impl Contents {
     }
 }
 
-/// The same as it stands in a row of the catalog.
+/// The contents as a row of the catalog holds them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::lake) enum Recorded {
-    /// Of a file in clear.
+    /// For a clear file.
     Clear(Contents),
     /// Of a sealed file.
     Sealed {
@@ -64,7 +64,7 @@ pub(in crate::lake) enum Recorded {
 }
 
 impl Recorded {
-    /// What is recorded of the file of this name.
+    /// The record of the contents of the file with this name.
     pub(in crate::lake) fn new(
         contents: &Contents,
         name: &str,
@@ -88,7 +88,7 @@ impl Recorded {
         })
     }
 
-    /// What the row of this file says. Only the file's key opens it.
+    /// The contents that the row of this file records. Only the file's key opens a sealed record.
     pub(in crate::lake) fn open(&self, name: &str, keys: &Keys) -> Result<Contents, LakeError> {
         let sealed = match self {
             Recorded::Clear(contents) => return Ok(contents.clone()),
@@ -103,7 +103,7 @@ impl Recorded {
     }
 }
 
-/// By what a sealed row is found: 32 hexadecimal digits of an HMAC-SHA256 under the lake's owner key.
+/// The mark that finds a sealed row: 32 hexadecimal digits of an HMAC-SHA256 under the lake's owner key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::lake) struct Mark(String);
 
@@ -125,7 +125,7 @@ impl Mark {
         Mark(hexadecimal(&mark.as_ref()[..MARK]))
     }
 
-    /// The mark that stands in a row.
+    /// The mark that a row holds.
     pub(in crate::lake) fn read(text: String) -> Mark {
         Mark(text)
     }

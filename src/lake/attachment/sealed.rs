@@ -1,14 +1,13 @@
-//! An attachment in a sealed lake: its bytes in pieces, each encrypted on its own (AES-256-GCM) under a key of the
-//! file's, so that any part can be read without the rest. What is said of the attachment at the file's end is
-//! encrypted likewise.
+//! An attachment in a sealed lake: its bytes in pieces, each encrypted on its own (AES-256-GCM) under the file's key,
+//! so that any part can be read without the rest. The trailer at the file's end is encrypted likewise.
 //!
 //! ```text
 //! TABATT2\n | id of the key, 16 bytes | pieces | sealed trailer | its length, u32 | TABATT2\n
 //! a piece, and the trailer:  nonce, 12 bytes | encrypted bytes | tag, 16 bytes
 //! ```
 //!
-//! Each piece is authenticated with the key's id, its number and whether it is the last one; the trailer with how
-//! many bytes there are. So a file that was cut off, or whose pieces were exchanged for others, does not open.
+//! Each piece is authenticated with the key's id, its number and whether it is the last one, and the trailer with the
+//! number of bytes. So a file that was cut off, or whose pieces were exchanged for others, does not open.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -36,7 +35,7 @@ const AROUND: u64 = seal::AROUND as u64;
 #[derive(Debug)]
 pub(super) struct SealedPieces {
     cipher: Cipher,
-    /// Bytes of all of them in clear.
+    /// The length of all pieces in clear, in bytes.
     bytes: u64,
 }
 
@@ -104,7 +103,7 @@ impl SealedPieces {
 pub(super) struct PieceWriter {
     out: BufWriter<File>,
     cipher: Cipher,
-    /// Bytes that are not sealed yet: the last piece is known only at the end.
+    /// Bytes that are not sealed yet. Only `finish` knows which piece is the last.
     piece: Vec<u8>,
     number: u64,
     sealed: Vec<u8>,
@@ -206,7 +205,7 @@ fn sealed_length(bytes: u64) -> Option<u64> {
     bytes.div_ceil(BLOCK as u64).checked_mul(AROUND)?.checked_add(bytes)
 }
 
-/// The authenticated data of a piece, besides the key's id.
+/// The authenticated data of a piece without the key's id.
 fn of_piece(number: u64, is_last: bool) -> [u8; 10] {
     place(b'p', number, u8::from(is_last))
 }
@@ -244,7 +243,7 @@ impl Cipher {
         Ok(Cipher { pieces, id: key.id() })
     }
 
-    /// The authenticated data of a piece: the key's id, and the piece's place.
+    /// The authenticated data of a piece: the key's id and the piece's place.
     fn named(&self, place: &[u8; 10]) -> [u8; ID + 10] {
         let mut all = [0; ID + 10];
         all[..ID].copy_from_slice(self.id.bytes());
@@ -428,7 +427,7 @@ mod tests {
         let shorter = [&whole[..24 + 2 * piece], &whole[24 + 3 * piece..]].concat();
         std::fs::write(scene.path("x"), shorter).unwrap();
         assert!(scene.open("x").is_err());
-        // Two pieces in each other's place, and one in the place of the last.
+        // Two pieces swapped, and one in the place of the last.
         let (head, rest) = whole.split_at(24);
         let (one, rest) = rest.split_at(piece);
         let (two, rest) = rest.split_at(piece);

@@ -30,12 +30,12 @@ pub(in crate::lake) struct Trailer {
     pub(in crate::lake) sha1: String,
     /// Tells the next sync that it need not fetch the attachment again.
     pub(in crate::lake) origin: String,
-    /// The time of the snapshot that it began with, in microseconds since 1970.
+    /// The time of its first snapshot, in microseconds since 1970.
     pub(in crate::lake) time: i64,
 }
 
 impl Trailer {
-    /// Whether it is one of the files that such a scope has as its own.
+    /// Whether the file belongs to this scope itself.
     pub(in crate::lake) fn is_of(&self, scope: &Scope) -> bool {
         let patient = scope.patient.as_ref();
         self.mode == scope.mode.schema()

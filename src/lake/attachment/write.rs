@@ -16,7 +16,7 @@ use crate::private;
 /// The length and the digests of an attachment's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sums {
-    /// How many there are.
+    /// How many bytes there are.
     pub bytes: u64,
     /// Their SHA-256.
     pub sha256: [u8; 32],
@@ -29,7 +29,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// All bytes of the file that they were written to.
+    /// All bytes of the file.
     pub fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
         let Some(key) = &self.key else {
             return std::fs::read(path);
@@ -43,8 +43,8 @@ impl Sums {
     }
 }
 
-/// Takes an attachment's bytes into a file that only its owner may read: sealed beside a sealed lake, under the key
-/// that the attachment has there in the end.
+/// Takes an attachment's bytes into a file that only its owner may read. For a sealed lake the file is sealed with the
+/// key that the attachment keeps.
 pub struct AttachmentWriter {
     path: PathBuf,
     file: Out,
@@ -53,12 +53,12 @@ pub struct AttachmentWriter {
     sha256: Context,
     sha1: Context,
     blocks: Vec<u32>,
-    /// For the piece that is not full yet.
+    /// The hash of the piece that is not full yet.
     block: crc32fast::Hasher,
     filled: usize,
 }
 
-/// Where bytes go.
+/// Where the writer puts bytes.
 enum Out {
     Clear(BufWriter<File>),
     Sealed(PieceWriter),
@@ -89,7 +89,7 @@ impl std::fmt::Debug for AttachmentWriter {
 }
 
 impl AttachmentWriter {
-    /// Creates the file, or empties an existing one. Its kind, sealed or clear, is that of the lake's new files.
+    /// Creates the file, or empties an existing one. The file is sealed if the lake's new files are.
     pub fn create(path: &Path, keys: &Keys) -> Result<AttachmentWriter, LakeError> {
         match keys.make()? {
             None => AttachmentWriter::create_clear(path),
@@ -100,7 +100,7 @@ impl AttachmentWriter {
         }
     }
 
-    /// The same in clear, whatever the lake is.
+    /// The same, but always in clear.
     pub(super) fn create_clear(path: &Path) -> Result<AttachmentWriter, LakeError> {
         let file = private::options().write(true).create(true).truncate(true).open(path);
         let file = BufWriter::new(file.map_err(LakeError::io("create", path))?);
@@ -121,7 +121,7 @@ impl AttachmentWriter {
         }
     }
 
-    /// How many bytes it has by now.
+    /// How many bytes it has so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -168,8 +168,8 @@ impl AttachmentWriter {
     }
 }
 
-/// Moves a written file into the lake and adds the trailer, encrypted if there is a key. Returns its length. The lake
-/// may have changed its kind since the bytes were written.
+/// Moves a written file into the lake and adds the trailer, encrypted if there is a key. Returns the file's length. The
+/// lake may have changed its kind since the bytes were written.
 pub(in crate::lake) fn seal(
     from: &Path,
     to: &Path,

@@ -45,7 +45,7 @@ pub(in crate::lake) struct StoredAttachment {
 }
 
 impl StoredAttachment {
-    /// Whether it came by one of these authorizations.
+    /// Whether a sync of one of these authorizations stored it.
     pub(in crate::lake) fn is_of(&self, authorizations: &[String], key: OwnerKey) -> bool {
         let mut authorizations = authorizations.iter();
         match &self.recorded {
@@ -55,7 +55,7 @@ impl StoredAttachment {
         }
     }
 
-    /// What is told of its contents, to who has the file's key.
+    /// The recorded contents, if `keys` has the file's key.
     pub(in crate::lake) fn contents(&self, keys: &Keys) -> Result<Contents, LakeError> {
         self.recorded.open(&self.name, keys)
     }
@@ -179,9 +179,10 @@ fn stored(row: &Row<'_>) -> Result<StoredAttachment, LakeError> {
 /// The changes of attachments in a snapshot.
 #[derive(Debug, Default)]
 pub(in crate::lake) struct AttachmentCommit {
-    /// Each takes the place of the one of the same row of `Binary`. Numbers and snapshots are given by the commit.
+    /// New attachments. Each replaces an earlier one of the same row of `Binary`. The commit assigns numbers and
+    /// snapshots.
     pub(in crate::lake) added: Vec<AddedAttachment>,
-    /// Those that stay and are known by another origin from now on.
+    /// The numbers of unchanged attachments, each with its new origin.
     pub(in crate::lake) origins: Vec<(u64, String)>,
 }
 
@@ -191,7 +192,7 @@ impl AttachmentCommit {
     }
 }
 
-/// The five columns of a row that tell of its contents: `binary_id`, `authorization`, `sha256`, `sha1`, `origin`.
+/// The five columns that describe an attachment's contents: `binary_id`, `authorization`, `sha256`, `sha1`, `origin`.
 fn told(recorded: &Recorded) -> [&str; 5] {
     match recorded {
         Recorded::Clear(contents) => [
@@ -209,7 +210,7 @@ fn told(recorded: &Recorded) -> [&str; 5] {
     }
 }
 
-/// Records other contents of a file, or the same of a file that takes its place.
+/// Records the contents of a file: new contents, or those of the file that it replaces.
 pub(super) fn record_again(connection: &Connection, id: u64, recorded: &Recorded) -> Result<(), LakeError> {
     let [binary, authorization, sha256, sha1, origin] = told(recorded);
     let sql = "UPDATE tabularium_attachment
@@ -219,7 +220,7 @@ pub(super) fn record_again(connection: &Connection, id: u64, recorded: &Recorded
     Ok(())
 }
 
-/// Has a file be known by another origin.
+/// Records another origin for a file.
 fn set_origin(connection: &Connection, id: u64, origin: &str, keys: &Keys) -> Result<(), LakeError> {
     let sql = format!("SELECT {COLUMNS} FROM tabularium_attachment WHERE attachment_id = ?");
     for one in select(connection, &sql, [id])? {
@@ -259,7 +260,7 @@ pub(super) fn insert_attachments(
         .prepare_cached("INSERT INTO tabularium_attachment VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)")?;
     for one in &commit.added {
         let (mode, trailer) = (one.mode.schema(), &one.trailer);
-        // The one before may be of the other kind, while a lake is being sealed.
+        // While a lake is being sealed, the earlier row may be of the other kind.
         let mark = Mark::of_binary(owner_key, one.mode, &trailer.application, &trailer.binary);
         let ended = params![after.snapshot, trailer.binary, mark.as_str(), mode, trailer.application];
         end.execute(ended)?;
@@ -287,7 +288,7 @@ pub(super) fn insert_attachments(
     Ok(())
 }
 
-/// Schedules the files for deletion that only snapshots before `oldest` reach. Returns how many.
+/// Schedules files that only snapshots before `oldest` reach for deletion. Returns how many.
 pub(super) fn expire_attachments(transaction: &Connection, oldest: u64, now: i64) -> Result<u64, LakeError> {
     if !has_attachments(transaction)? {
         return Ok(0);
@@ -319,7 +320,7 @@ pub(super) fn erase_attachments(
             files.push(ErasedAttachment {
                 path: format!("{}/{FOLDER}/{}", one.mode.schema(), one.name),
                 bytes: one.bytes,
-                // Nobody can read any more what a lost key has sealed, and it goes all the same.
+                // Without its key a file cannot be read any more. It is removed all the same.
                 sha256: one.contents(keys).map(|contents| contents.sha256).unwrap_or_default(),
             });
         }
@@ -333,7 +334,7 @@ pub(in crate::lake) fn means_attachments(connection: &Connection, intent: &Inten
     Ok(has_attachments(connection)? && !meant(connection, intent, None)?.is_empty())
 }
 
-/// The attachments that an intent means, those with numbers below `first_file` if that is given.
+/// The attachments that an intent means. With `first_file`, only those with lower numbers.
 fn meant(
     connection: &Connection,
     intent: &Intent,

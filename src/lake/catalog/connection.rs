@@ -1,4 +1,4 @@
-//! Opening the SQLite file with the settings each side needs.
+//! Opens the SQLite file, for readers and for the writer.
 
 use std::fs::File;
 use std::io::Read;
@@ -17,8 +17,8 @@ const HEADER_BYTES: usize = 100;
 /// A commit holds the file for milliseconds, so a caller that finds it locked waits instead of failing.
 pub(in crate::lake) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A connection that cannot change anything. [`LakeError::Missing`] where no catalog has got its name yet, and
-/// [`LakeError::Mismatch`] where there are data files without one.
+/// Opens a connection that cannot change anything. Returns [`LakeError::Missing`] if no catalog has its final name yet,
+/// and [`LakeError::Mismatch`] if there are data files without a catalog.
 pub(in crate::lake) fn open_reader(folder: &Folder) -> Result<Connection, LakeError> {
     let path = folder.catalog();
     if !folder.has_catalog() {
@@ -33,9 +33,9 @@ pub(in crate::lake) fn open_reader(folder: &Folder) -> Result<Connection, LakeEr
     Ok(connection)
 }
 
-/// Refuses a folder that has data files and no catalog: they were a lake's.
+/// Refuses a folder that has data files but no catalog, because its lake has lost the catalog.
 pub(in crate::lake) fn refuse_without_catalog(folder: &Folder) -> Result<(), LakeError> {
-    // Another process may have made the catalog, and files, since it was looked for.
+    // Another process may have made the catalog and files since the check.
     if !survey::holds_files(folder)? || folder.has_catalog() {
         return Ok(());
     }
@@ -57,7 +57,7 @@ pub(in crate::lake) fn cut_off(path: &Path) -> Result<Option<String>, LakeError>
     let length = file.metadata().map_err(LakeError::io("read", path))?.len();
     let mut header = [0; HEADER_BYTES];
     if file.read_exact(&mut header).is_err() {
-        // SQLite refuses a file without a whole header by itself.
+        // SQLite itself refuses a file without a complete header.
         return Ok(None);
     }
     let number = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
@@ -90,9 +90,9 @@ pub(in crate::lake) fn open_writer(path: &Path) -> Result<Connection, LakeError>
     Ok(connection)
 }
 
-/// Writes a copy of the catalog, whole and without a log, to a path where nothing is yet.
+/// Writes a whole copy of the catalog, without a log, to a path that does not exist yet.
 pub(in crate::lake) fn copy(reader: &Connection, to: &Path) -> Result<(), LakeError> {
     reader.execute("VACUUM INTO ?1", [to.to_string_lossy()])?;
-    // Connections that read it expect the journal mode that the writer sets.
+    // Readers' connections expect the journal mode that the writer sets.
     open_writer(to).map(drop)
 }

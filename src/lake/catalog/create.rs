@@ -58,8 +58,8 @@ CREATE INDEX tabularium_table_column_stats ON ducklake_table_column_stats (table
 
 /// Makes an empty catalog. Runs under the writer's lock.
 ///
-/// It is made under another name and renamed when it is whole. So after a kill, and in other processes, there is no
-/// catalog or a complete one.
+/// Makes it under another name and renames it when it is complete. So after a kill there is either no catalog or a
+/// complete one, and other processes never see a part.
 pub(in crate::lake) fn create(folder: &Folder, now: i64, key: OwnerKey) -> Result<(), LakeError> {
     let path = make(folder, now, key)?;
     std::fs::rename(&path, folder.catalog()).map_err(LakeError::io("rename", &path))
@@ -83,7 +83,7 @@ pub(in crate::lake) fn make(folder: &Folder, now: i64, key: OwnerKey) -> Result<
     made.map_err(LakeError::io("create", &path))?;
     let mut connection = open_writer(&path)?;
     fill(&mut connection, now, key, folder.keys().seals())?;
-    // Closing folds the write-ahead log into the file.
+    // Closing moves the write-ahead log into the file.
     connection.close().map_err(|(_, error)| error)?;
     let synced = std::fs::File::open(&path).and_then(|file| file.sync_all());
     synced.map_err(LakeError::io("sync", &path))?;
@@ -112,7 +112,7 @@ fn fill(connection: &mut Connection, now: i64, key: OwnerKey, is_sealed: bool) -
     ] {
         transaction.execute("INSERT INTO ducklake_metadata VALUES (?, ?, NULL, NULL)", [key, value])?;
     }
-    // DuckDB expects a schema `main` to be there, as its own catalogs have it.
+    // DuckDB's own catalogs have a schema `main`, and DuckDB expects it.
     let schemas = ["main", Mode::Live.schema(), Mode::Test.schema()];
     transaction.execute(
         "INSERT INTO ducklake_snapshot VALUES (0, ?, 0, ?, 0)",
@@ -144,7 +144,7 @@ pub(in crate::lake) fn forget_first(connection: &Connection, snapshot: u64) -> R
     Ok(())
 }
 
-/// Sets the numbers from which an empty catalog counts its snapshots and its erasures.
+/// Sets the first numbers for the snapshots and erasures of an empty catalog.
 pub(in crate::lake) fn count_on(connection: &mut Connection, snapshot: u64, erasures: u64) -> Result<(), LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for table in ["ducklake_snapshot", "ducklake_snapshot_changes"] {

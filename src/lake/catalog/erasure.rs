@@ -1,4 +1,4 @@
-//! Erasures in the catalog: the record of one, and the exchange of files that finishes it.
+//! Erasures in the catalog: records an erasure, and exchanges the files to finish it.
 
 use std::ops::RangeInclusive;
 
@@ -28,11 +28,11 @@ pub(in crate::lake) struct StoredFile {
     pub(in crate::lake) rows: u64,
     pub(in crate::lake) begin: u64,
     pub(in crate::lake) end: Option<u64>,
-    /// In the order of the snapshots they begin with.
+    /// Its delete files, ordered by their first snapshot.
     pub(in crate::lake) deletes: Vec<StoredDeletes>,
 }
 
-/// A delete file of whatever snapshot.
+/// A delete file of any snapshot.
 #[derive(Debug)]
 pub(in crate::lake) struct StoredDeletes {
     pub(in crate::lake) name: String,
@@ -46,15 +46,15 @@ pub(in crate::lake) struct Exchange<'a> {
     pub(in crate::lake) table: u64,
     pub(in crate::lake) layout: &'a Layout,
     pub(in crate::lake) id: u64,
-    /// The file in its place. `None` if no row is left.
+    /// The file that replaces it. `None` if no row is left.
     pub(in crate::lake) written: Option<(String, WrittenFile)>,
-    /// The snapshot it ends with, if all rows are deleted from then on.
+    /// The snapshot at which it ends, if all rows are deleted from then on.
     pub(in crate::lake) end: Option<u64>,
-    /// All of its delete files.
+    /// All its delete files.
     pub(in crate::lake) deletes: Vec<NewPeriod>,
 }
 
-/// A delete file with the snapshots it is for.
+/// A delete file with its snapshots.
 #[derive(Debug)]
 pub(in crate::lake) struct NewPeriod {
     pub(in crate::lake) begin: u64,
@@ -152,8 +152,8 @@ pub(in crate::lake) struct Told {
     pub(in crate::lake) of_subjects: Vec<(String, ErasedFile)>,
 }
 
-/// Exchanges rewritten files in all snapshots, removes the attachments that `attached` selects, and forgets the
-/// erasures that are finished by it. Returns the number of attachments for each erasure.
+/// Exchanges rewritten files in all snapshots and removes the attachments that `attached` selects. Then deletes the
+/// records of the finished erasures. Returns the number of attachments for each erasure.
 pub(in crate::lake) fn exchange(
     connection: &mut Connection,
     finished: &[u64],
@@ -196,7 +196,8 @@ pub(super) fn exchange_files(transaction: &Connection, exchanges: &[&Exchange<'_
     let head = head(transaction)?;
     let mut next_file_id = head.next_file_id;
     for exchange in exchanges {
-        // Files with erased rows. They are removed after this commit, or by the next writer if that is interrupted.
+        // Files with erased rows. They are removed after this commit. If that is interrupted, the next writer removes
+        // them.
         for table in [
             ("ducklake_data_file", "data_file_id"),
             ("ducklake_delete_file", "delete_file_id"),
@@ -295,7 +296,7 @@ fn min_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &Writte
         )
         .optional()?;
     Ok(match previous {
-        // Below all owners that people have.
+        // Below all owners of people.
         None => before.min(2),
         Some((_, _, greatest)) if greatest < before => greatest + 1,
         Some((id, least, _)) if id < exchange.id => least,

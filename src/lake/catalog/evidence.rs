@@ -12,8 +12,7 @@ use crate::lake::error::LakeError;
 const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS tabularium_evidence (evidence_id INTEGER PRIMARY KEY, subject VARCHAR NOT NULL, snapshot BIGINT NOT NULL, erasures BIGINT NOT NULL, entry VARCHAR NOT NULL)";
 
-/// The number of texts of the catalog that were searched, and for each subject the number of texts that have one of its
-/// ids.
+/// How many texts of the catalog were searched, and for each subject how many of them contain one of its ids.
 #[derive(Debug, Default)]
 pub(in crate::lake) struct FoundInTexts {
     pub(in crate::lake) values: u64,

@@ -12,7 +12,8 @@ use crate::lake::error::LakeError;
 
 /// Every file that a row of the catalog names in any snapshot, with its path below `data` and its recorded size.
 ///
-/// An invalid path, or one that another row has too, is an error: then nobody can tell which files belong to the lake.
+/// An invalid path is an error. So is a path that occurs twice, because then nobody can tell which files belong to the
+/// lake.
 pub(in crate::lake) fn named(connection: &Connection, data: &Path) -> Result<FxHashMap<PathBuf, u64>, LakeError> {
     let mut found = FxHashMap::default();
     for (table, id) in FILES {
@@ -114,7 +115,7 @@ const CONTRADICTIONS: [(&str, &str); 9] = [
     ),
 ];
 
-/// The same of attachments, where there ever were any.
+/// The same faults for attachments, if there ever were any.
 const OF_ATTACHMENTS: [(&str, &str); 3] = [
     (
         "attachments that begin after the newest snapshot, or end before they begin",

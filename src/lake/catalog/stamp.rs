@@ -14,7 +14,7 @@ pub(super) fn text(micros: i64) -> String {
 
 /// The time of a text that [`text`] wrote.
 pub(super) fn parse(text: &str) -> Option<i64> {
-    // The offset is always `+00`; chrono's `%#z` reads hours alone.
+    // The offset is always `+00`. chrono's `%#z` accepts hours alone.
     DateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S%.f%#z")
         .ok()
         .map(|time| time.timestamp_micros())

@@ -20,13 +20,13 @@ use crate::lake::owners::owner::OwnerKey;
 pub(in crate::lake) struct CatalogState {
     /// The newest snapshot: a commit raises it.
     pub(in crate::lake) newest: u64,
-    /// How often an erasure was recorded or finished.
+    /// How many times an erasure was recorded or finished.
     pub(in crate::lake) erasures: u64,
     /// The oldest snapshot: an expiry raises it.
     pub(in crate::lake) oldest: u64,
 }
 
-/// A table whose rows the digest covers, the columns that count, and a condition over `{row}` if only some rows do.
+/// A table in the digest: its columns, and a condition over `{row}` if the digest covers only some rows.
 type Covered = (&'static str, &'static [&'static str], &'static str);
 
 /// The rows that the digest covers: all that decide which files and columns belong to whom. Statistics are left out,
@@ -219,7 +219,7 @@ pub(in crate::lake) fn watch(connection: &Connection, digest: u64) -> Result<(),
         (1..row.len()).for_each(|column| hash(&mut hasher, row.get_raw(column)));
         Ok(hasher.finish().cast_signed())
     })?;
-    // SQLite's own sum would become inexact where it overflows.
+    // SQLite's own `sum` is inexact when it overflows.
     connection.create_scalar_function("tabularium_add", 2, flags, |row| {
         Ok(row.get::<i64>(0)?.wrapping_add(row.get::<i64>(1)?))
     })?;
@@ -240,26 +240,26 @@ pub(in crate::lake) fn watch(connection: &Connection, digest: u64) -> Result<(),
     Ok(())
 }
 
-/// Makes a watching connection read what another process has changed.
+/// Makes a watching connection read the changes of another process.
 pub(in crate::lake) fn watch_anew(connection: &Connection) -> Result<(), LakeError> {
     let digest = digest(connection)?.cast_signed();
     connection.execute("UPDATE temp.tabularium_watched SET digest = ?", [digest])?;
     Ok(())
 }
 
-/// Watches the table of erasures as well, which is made if there is none yet.
+/// Watches the table of erasures as well. Makes the table if there is none yet.
 pub(in crate::lake) fn watch_erasures(connection: &Connection) -> Result<(), LakeError> {
     make_table(connection)?;
     watch_table(connection, &ERASURES)
 }
 
-/// Watches the table of attachments as well, which is made if there is none yet.
+/// Watches the table of attachments as well. Makes the table if there is none yet.
 pub(in crate::lake) fn watch_attachments(connection: &Connection) -> Result<(), LakeError> {
     attachment::make_table(connection)?;
     watch_table(connection, &ATTACHMENTS)
 }
 
-/// The digest as a connection that watches has kept it.
+/// The digest that a watching connection has kept.
 pub(in crate::lake) fn watched(connection: &Connection) -> Result<u64, LakeError> {
     let digest: i64 = connection.query_row("SELECT digest FROM temp.tabularium_watched", [], |row| row.get(0))?;
     Ok(digest.cast_unsigned())

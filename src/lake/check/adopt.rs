@@ -47,21 +47,22 @@ pub struct Adopted {
     pub rows: u64,
     /// Attachments in the new catalog.
     pub attachments: u64,
-    /// Files that hold nothing newer than others, or that the old catalog had given up: moved aside to `data/.orphans`.
+    /// Files whose rows are all in other files too, or that the old catalog had released. They were moved to
+    /// `data/.orphans`.
     pub moved_aside: u64,
-    /// Files from before an erasure that was not over: removed.
+    /// Files from before an unfinished erasure. They were removed.
     pub removed: u64,
-    /// Erasures that were not over: recorded again, so that the next writer finishes them.
+    /// Unfinished erasures. They were recorded again, so the next writer finishes them.
     pub erasures: u64,
-    /// Files that cannot be taken, each with the reason: kept in [`kept_in`](Adopted::kept_in).
+    /// Files that were not adopted, each with the reason. They are kept in [`kept_in`](Adopted::kept_in).
     pub unfit: Vec<(PathBuf, String)>,
-    /// Where they are.
+    /// The folder that keeps them.
     pub kept_in: Option<PathBuf>,
     /// The old catalog's new name, if there was one.
     pub old_catalog: Option<PathBuf>,
 }
 
-/// Why a file is kept elsewhere that is in no table's folder.
+/// The reason for moving a file that is in no table's folder.
 const NO_FILE: &str = "it is no file of a table";
 
 /// A table of the new catalog.
@@ -82,13 +83,13 @@ struct Old {
     time: i64,
     snapshot: u64,
     epoch: u64,
-    /// Files that it has given up.
+    /// Files that it has released.
     scheduled: FxHashSet<PathBuf>,
-    /// Evidence of erasures that nobody has taken yet. Receipts need it.
+    /// Evidence of erasures that no caller has taken yet. Receipts need it.
     evidence: Vec<KeptEvidence>,
 }
 
-/// No catalog counts up to a snapshot number above this.
+/// A higher snapshot number is not believed.
 const MAX_SNAPSHOT: u64 = 1 << 53;
 
 /// Makes a new catalog from the data files of a folder. [`LakeError::Busy`] while another process writes.
@@ -96,7 +97,7 @@ pub fn adopt(dir: impl AsRef<Path>) -> Result<Adopted, LakeError> {
     adopt_with(dir.as_ref(), &KekSource::default())
 }
 
-/// The same with another source of the key that wraps a sealed lake's keys. The lake is of the kind of its files.
+/// The same, with the source of the key that wraps a sealed lake's keys. The lake gets the kind of its files.
 pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     let kind = kind(&folder)?;
@@ -130,7 +131,7 @@ pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> 
     catalog::count_on(&mut connection, old.snapshot, old.epoch)?;
     if kind.has_keys() {
         catalog::set_kind(&connection, kind)?;
-        // Nobody knows any more which files have expired.
+        // It is unknown which files have expired.
         catalog::unlist_expired_keys(&connection)?;
         if mark.as_ref().is_some_and(Mark::has_keys_to_destroy) {
             catalog::have_keys_destroyed(&connection)?;
@@ -148,8 +149,8 @@ pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> 
     let synced = std::fs::File::open(&path).and_then(|file| file.sync_all());
     synced.map_err(LakeError::io("sync", &path))?;
 
-    // The mark first: it keeps the key and the erasures, and the old catalog is an older one to it. Interrupted from
-    // here on, the lake is refused, and the same call makes the catalog again.
+    // Write the mark first. It keeps the key and the erasures, and makes the old catalog count as an older copy. If
+    // this call is interrupted from here on, the lake is refused until the call is repeated.
     new_mark.write(&folder, mark.as_ref())?;
     let time = chrono::DateTime::<chrono::Utc>::from_timestamp_micros(now).unwrap_or_default();
     let time = time.format("%Y%m%dT%H%M%S%6fZ").to_string();
@@ -158,7 +159,7 @@ pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> 
     sync_folder(folder.path())?;
     std::fs::rename(&path, folder.catalog()).map_err(LakeError::io("rename", &path))?;
     sync_folder(folder.path())?;
-    // A writer that comes after an interruption moves these aside as well.
+    // After an interruption the next writer moves these files aside as well.
     settled.extend(delete_files.into_iter().chain(attachment_files));
     let rest = of_tables.into_iter().filter(|path| !settled.contains(path));
     let rest: Vec<PathBuf> = rest.chain(given_up).collect();
@@ -197,7 +198,7 @@ fn updated(tables: &[Table], mode: Mode, application: &str, id: &str) -> Option<
 }
 
 /// Keeps unreadable files and removes erased ones. Both happen before the new catalog exists, because a writer takes
-/// unnamed files for orphans. Returns all files that were handled, including the adopted ones.
+/// unnamed files for orphans. Returns all handled files, including the adopted ones.
 fn set_aside(
     folder: &Folder,
     tables: &[Table],
@@ -243,7 +244,7 @@ fn old_catalog(folder: &Folder, mark: Option<&Mark>) -> Old {
         })
     };
     let opened = catalog::open_reader(folder);
-    // Each as far as it can be read: one table may be whole where another one is not.
+    // Read each table as far as possible: one may be whole although another is not.
     let mut old = match &opened {
         Ok(connection) => Old {
             evidence: catalog::all_entries(connection).unwrap_or_default(),
@@ -263,7 +264,7 @@ fn old_catalog(folder: &Folder, mark: Option<&Mark>) -> Old {
     old
 }
 
-/// Files that a catalog has given up, and does not name as well.
+/// Files that a catalog has released and no longer names.
 fn given_up(connection: &Connection, folder: &Folder) -> Result<FxHashSet<PathBuf>, LakeError> {
     let mut scheduled = catalog::scheduled(connection, folder)?;
     if !scheduled.is_empty() {
@@ -273,7 +274,7 @@ fn given_up(connection: &Connection, folder: &Folder) -> Result<FxHashSet<PathBu
     Ok(scheduled)
 }
 
-/// The key that the owners in the files were made with.
+/// The key that hashed the owners in the files.
 fn owner_key(folder: &Folder, old: &Old, mark: Option<&Mark>, tables: &[Table]) -> Result<OwnerKey, LakeError> {
     let marked = mark.and_then(Mark::owner_key);
     let found = || catalog::find_owner_key(&std::fs::read(folder.catalog()).ok()?);
@@ -284,7 +285,7 @@ fn owner_key(folder: &Folder, old: &Old, mark: Option<&Mark>, tables: &[Table]) 
     if let Some(key) = key {
         return Ok(key);
     }
-    // Without rows of anybody there is nothing that a key was used for.
+    // Without rows of a person no owner was hashed with the key.
     let is_needed = files().any(|file| file.owned.is_some() || *file.written.owners.end() > 1);
     if !is_needed {
         return Ok(OwnerKey::random());
@@ -351,7 +352,7 @@ fn table(
             Err(error) => adopted.unfit.push((path.to_path_buf(), error.to_string())),
         }
     }
-    // The oldest first: columns of a transaction that never committed may have ids that others got later.
+    // Begin with the oldest file. A transaction that never committed may have used column ids that a later one got too.
     files.sort_by_key(|file| (*file.written.last_updated.start(), file.written.path.clone()));
     let mut columns = Columns::new(ty);
     let mut fitting = Vec::with_capacity(files.len());
@@ -465,7 +466,8 @@ fn fill(
         keys: folder.keys(),
     };
     catalog::insert(connection, &commit)?;
-    // A link into the old catalog's last snapshot would show nothing, where it is to say that this is gone.
+    // A link into the old catalog's last snapshot must say that the snapshot is gone. With this number it would show an
+    // empty page.
     catalog::forget_first(connection, old.snapshot)?;
     Ok(delete_files)
 }

@@ -10,7 +10,7 @@ use crate::lake::owners::scope::Mode;
 use crate::lake::seal::Keys;
 use crate::lake::store::folder::Folder;
 
-/// The faults of an attachment, the first thing that is.
+/// The first fault of an attachment.
 pub(super) fn attachment(path: &Path, stored: &StoredAttachment, keys: &Keys) -> Option<Problem> {
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => Problem::Missing,
@@ -60,7 +60,7 @@ pub(super) struct FoundAttachment {
     trailer: Trailer,
 }
 
-/// The attachments among files, those that cannot be read with the reason.
+/// Reads the attachments among files. Unreadable ones come with the reason.
 pub(super) fn found_attachments(
     folder: &Folder,
     files: &[PathBuf],

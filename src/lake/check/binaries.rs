@@ -20,7 +20,7 @@ use crate::lake::seal::Keys;
 use crate::lake::snapshot::DataFile;
 use crate::lake::store::folder::Folder;
 
-/// Rows decoded at a time.
+/// The number of rows decoded at a time.
 const BATCH_ROWS: usize = 1_024;
 const COLUMNS: [&str; 4] = ["id", "application", "authorization", "resource"];
 
@@ -30,7 +30,7 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
     let snapshot = catalog::load(connection, folder, None)?;
     let mut attachments = catalog::all_attachments(connection)?;
     attachments.retain(|one| one.end.is_none());
-    // What is wrong with one whose key is lost is found elsewhere.
+    // Another check reports attachments whose key is lost.
     let contents = attachments.iter().map(|one| one.contents(folder.keys()).ok());
     let contents: Vec<Option<Contents>> = contents.collect();
     let rows_of = attachments.iter().zip(&contents).zip(0..);
@@ -45,7 +45,7 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
     let tables = snapshot.tables.values();
     for table in tables.filter(|table| facts().get(table.ty).name == TABLE) {
         for file in &table.files {
-            // The faults of a file that cannot be read is found elsewhere.
+            // Another check reports the faults of an unreadable file.
             let Ok(rows) = rows(file, folder.keys()) else {
                 are_all_read = false;
                 continue;
@@ -56,7 +56,7 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
                 match (known.filter(|(_, sha256)| *sha256 == row.sha256), row.is_synced) {
                     (Some((at, _)), _) => drop(named.insert(*at)),
                     (None, true) => without += 1,
-                    // An imported row may have been exported from another lake, with its tags.
+                    // The row may come from an export of another lake, which kept its tags.
                     (None, false) => {}
                 }
             }
@@ -87,7 +87,7 @@ pub(in crate::lake) struct Unattached {
     pub(in crate::lake) positions: Vec<u64>,
 }
 
-/// All such rows of the newest snapshot.
+/// All such rows in the newest snapshot.
 pub(in crate::lake) fn unattached(connection: &Connection, folder: &Folder) -> Result<Vec<Unattached>, LakeError> {
     let snapshot = catalog::load(connection, folder, None)?;
     let attachments = catalog::all_attachments(connection)?.into_iter();
@@ -148,7 +148,7 @@ struct Tag {
     code: Option<String>,
 }
 
-/// The rows of a file that name attachments, without those that are deleted.
+/// The rows of a file that name attachments, without deleted rows.
 fn rows(file: &DataFile, keys: &Keys) -> Result<Vec<Attached>, LakeError> {
     let gone = match &file.deletes {
         Some(deletes) => deletes::read(&deletes.path, keys)?,

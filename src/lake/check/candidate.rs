@@ -18,10 +18,10 @@ use crate::lake::file::{CheckedFile, LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY};
 use crate::lake::owners::owner::{APPLICATION_ONLY, OwnerKey};
 use crate::lake::seal::Keys;
 
-/// Rows decoded at a time.
+/// The number of rows decoded at a time.
 const BATCH_ROWS: usize = 1_024;
 
-/// A data file that was read from its first row to its last.
+/// A data file that was read completely.
 #[derive(Debug)]
 pub(super) struct Candidate {
     pub(super) written: WrittenFile,
@@ -38,7 +38,7 @@ pub(super) struct RowMark {
     pub(super) resource: u128,
     pub(super) version: i64,
     pub(super) last_updated: i64,
-    /// Whether an erasure left it.
+    /// Whether an erasure blanked this row.
     pub(super) is_blank: bool,
 }
 
@@ -106,7 +106,7 @@ impl Candidate {
         })
     }
 
-    /// The date of the row of a resource, if it has a position that is not among `gone`.
+    /// The date of a resource's row, if one of its positions is not in `gone`.
     pub(super) fn updated(&self, application: &str, id: &str, gone: &BTreeSet<u64>) -> Option<i64> {
         let resource = identity(application, id);
         let mut rows = (0..).zip(&self.rows);
@@ -114,8 +114,8 @@ impl Candidate {
         found.map(|(_, row)| row.last_updated)
     }
 
-    /// Whether this file is what an erasure made of `other`: the same rows at the same positions, except for blank
-    /// rows. A row that is blank only here was erased.
+    /// Whether an erasure made this file from `other`. It then has the same rows at the same positions, except for
+    /// blank rows. A row that is blank only here was erased.
     pub(super) fn was_before(&self, other: &Candidate) -> bool {
         let pairs = || self.rows.iter().zip(&other.rows);
         self.rows.len() == other.rows.len()
@@ -123,7 +123,7 @@ impl Candidate {
             && pairs().any(|(old, new)| new.is_blank && !old.is_blank)
     }
 
-    /// Whether its rows' owners were made with this key. `None` if no row can tell.
+    /// Whether this key hashed the owners of its rows. `None` if no row can tell.
     pub(super) fn fits(&self, key: OwnerKey) -> Option<bool> {
         let (application, patient, owner) = self.owned.as_ref()?;
         Some(key.owners_of(application, patient).contains(owner))

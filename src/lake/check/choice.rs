@@ -1,5 +1,5 @@
-//! Which rows of a table's files are the lake's: of each resource the newest version, unless a delete file takes it
-//! away.
+//! Chooses the rows of a table's files that belong to the lake: the newest version of each resource, unless a delete
+//! file deletes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,13 +10,13 @@ use super::candidate::Candidate;
 /// The decision about the files.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
-    /// Those with a row that stays: where in the list, and which of their rows are deleted.
+    /// The files with rows that stay: each with its index in the list and its deleted rows.
     pub(super) taken: Vec<(usize, BTreeSet<u64>)>,
     /// Files from before an erasure. They still hold the erased rows.
     pub(super) erased: Vec<usize>,
 }
 
-/// Chooses. `deleted` has the positions that delete files name, by place in the list.
+/// Chooses the rows. `deleted` has the positions that delete files name, by index in the list.
 pub(super) fn choose(files: &[Candidate], mut deleted: BTreeMap<usize, BTreeSet<u64>>) -> Choice {
     let is_erased = |at: usize| files.iter().any(|other| files[at].was_before(other));
     let (erased, mut rest): (Vec<usize>, Vec<usize>) = (0..files.len()).partition(|at| is_erased(*at));
@@ -57,7 +57,7 @@ pub(super) fn choose(files: &[Candidate], mut deleted: BTreeMap<usize, BTreeSet<
                 gone.insert(position as u64);
             }
         }
-        // Otherwise its rows are elsewhere, in the same or a newer version, or deleted.
+        // Otherwise each of its rows is deleted, or another file has it in the same or a newer version.
         if gone.len() < files[at].rows.len() {
             choice.taken.push((at, gone));
         }

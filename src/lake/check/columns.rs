@@ -13,7 +13,7 @@ pub(super) struct Columns {
     /// Assigns new column numbers, and knows which columns a table of this type can have.
     layout: Layout,
     rows: Vec<ColumnRow>,
-    /// The files' ids by the new ones.
+    /// Maps the new ids to the files' ids.
     ids: BTreeMap<i32, i32>,
 }
 
@@ -65,8 +65,8 @@ impl Columns {
     }
 }
 
-/// Notes which id a column and those inside it have in a file. `false` if a column has none, or another than in a file
-/// before.
+/// Notes the id of a column and of the columns inside it. Returns `false` if a column has no id, or a different one in
+/// an earlier file.
 fn pair(file: &Field, new: &FieldRef, ids: &mut BTreeMap<i32, i32>) -> bool {
     let (Some(in_file), Some(given)) = (field_id(file), field_id(new)) else {
         return false;

@@ -16,7 +16,7 @@ use crate::lake::deletes;
 use crate::lake::file::{CheckedFile, LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY, verify, verify_checksums};
 use crate::lake::seal::{FileKey, Keys, SEALED_MAGIC};
 
-/// The faults of a data file, the first thing that is.
+/// The first fault of a data file.
 pub(super) fn data_file(stored: &StoredData, depth: Depth, keys: &Keys) -> Option<Problem> {
     if let Err(problem) = sized(&stored.path, stored.bytes, stored.footer_size) {
         return Some(problem);
@@ -89,7 +89,7 @@ fn contents(stored: &StoredData, metadata: &ParquetMetaData, key: Option<&FileKe
     None
 }
 
-/// The faults of a delete file, the first thing that is.
+/// The first fault of a delete file.
 pub(super) fn delete_file(stored: &StoredDeletes, keys: &Keys) -> Option<Problem> {
     if let Err(problem) = sized(&stored.path, stored.bytes, stored.footer_size) {
         return Some(problem);
@@ -117,7 +117,7 @@ pub(super) fn delete_file(stored: &StoredDeletes, keys: &Keys) -> Option<Problem
     )))
 }
 
-/// Whether a file has the size and the length of the footer that are recorded.
+/// Whether a file and its footer have the recorded sizes.
 fn sized(path: &Path, bytes: u64, footer_size: u64) -> Result<(), Problem> {
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => Problem::Missing,

@@ -6,28 +6,28 @@ use std::path::PathBuf;
 /// How much a check does with each data file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// Holds every byte against the file's checksums.
+    /// Compares every byte with the file's checksums.
     Checksums,
-    /// Decodes it as well, and holds each resource against its digest.
+    /// Also decodes each row, and compares each resource with its digest.
     Rows,
 }
 
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Files that the catalog names and that were looked at: data files, delete files and attachments of all snapshots.
+    /// Files that the catalog names and the check examined: data files, delete files and attachments of all snapshots.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
     /// The faults: those of the catalog first, then by path.
     pub findings: Vec<Finding>,
-    /// Files of interrupted writers, moved aside to `data/.orphans/`. They are no part of the lake.
+    /// Files of interrupted writers that were moved to `data/.orphans/`. They do not belong to the lake.
     pub moved_aside: u64,
-    /// Whether the catalog's mark is there and nothing in it contradicts the catalog: files that the catalog does not
-    /// name are then left by interrupted writers.
+    /// Whether the catalog has a mark and agrees with it. Then files that the catalog does not name were left by
+    /// interrupted writers.
     pub is_as_marked: bool,
-    /// Whether a writer was active during the check. Then files that the catalog does not name were not looked for: a
-    /// writer may be writing them.
+    /// Whether a writer was active during the check. The check then does not look for unnamed files, because a writer
+    /// may be writing them.
     pub being_written: bool,
 }
 
@@ -36,44 +36,43 @@ impl Report {
     pub fn needs_catalog(&self) -> bool {
         self.findings.iter().any(|finding| match finding.problem {
             Problem::Catalog(_) | Problem::Missing => true,
-            // An interrupted writer has left it. What was not committed is not to become a part of the lake.
+            // An interrupted writer left this file. Its rows were not committed and must not be adopted.
             Problem::Unnamed => !self.is_as_marked,
             _ => false,
         })
     }
 }
 
-/// Something that is wrong.
+/// A fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The file it is wrong with.
+    /// The file with the fault.
     pub path: PathBuf,
-    /// What is wrong.
+    /// The kind of fault.
     pub problem: Problem,
 }
 
 /// The possible faults of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// The catalog: a clause that says how.
+    /// A fault of the catalog, as a clause.
     Catalog(String),
-    /// The catalog's statistics of a table differ from its files: a clause that says how. The next writer corrects
-    /// them.
+    /// The catalog's statistics of a table differ from its files, as a clause. The next writer corrects them.
     Statistics(String),
-    /// The catalog names it, and it is not there.
+    /// The file that the catalog names does not exist.
     Missing,
     /// It has another size than the catalog records.
     Size {
-        /// Bytes that are recorded.
+        /// Its recorded length in bytes.
         recorded: u64,
-        /// Bytes that it has.
+        /// Its actual length in bytes.
         found: u64,
     },
-    /// It cannot be read: a clause that says why.
+    /// The file cannot be read, with the reason as a clause.
     Unreadable(String),
-    /// It is readable and differs from the catalog's record: a clause that says how.
+    /// The file is readable but differs from the catalog's record, with the difference as a clause.
     Contents(String),
-    /// The catalog does not name it.
+    /// The catalog does not name the file.
     Unnamed,
 }
 
@@ -91,7 +90,7 @@ impl fmt::Display for Problem {
 }
 
 impl Report {
-    /// Whether nothing is wrong.
+    /// Whether the check found no fault.
     pub fn is_good(&self) -> bool {
         self.findings.is_empty()
     }

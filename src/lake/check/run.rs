@@ -28,12 +28,12 @@ pub fn check(dir: impl AsRef<Path>) -> Result<Report, LakeError> {
     check_to(dir.as_ref(), Depth::Rows)
 }
 
-/// The same to some depth.
+/// The same at a given depth.
 pub fn check_to(dir: &Path, depth: Depth) -> Result<Report, LakeError> {
     check_with(dir, depth, &KekSource::default())
 }
 
-/// The same with another source of the key that wraps a sealed lake's keys.
+/// The same, with the source of the key that wraps a sealed lake's keys.
 pub fn check_with(dir: &Path, depth: Depth, source: &KekSource) -> Result<Report, LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     if !folder.has_catalog() && !holds_files(&folder)? {
@@ -48,7 +48,7 @@ pub fn check_with(dir: &Path, depth: Depth, source: &KekSource) -> Result<Report
     match outcome {
         Ok(()) => {}
         Err(error @ (LakeError::Version { .. } | LakeError::Io { .. } | LakeError::Keys { .. })) => return Err(error),
-        // Without a catalog nobody knows which files should exist.
+        // Without a catalog it is unknown which files should exist.
         Err(error) => {
             let what = match error {
                 LakeError::Mismatch { what, .. } => what,
@@ -87,7 +87,7 @@ fn look(connection: &Connection, folder: &Folder, depth: Depth, report: &mut Rep
     if report.findings.is_empty() {
         findings.extend(binaries(connection, folder)?);
     }
-    // A writer may have removed files in the meantime, so compare with what the catalog names now.
+    // A writer may have removed files in the meantime, so compare with the files that the catalog names now.
     let now = catalog::named(connection, &data)?;
     findings.retain(|(path, _)| now.contains_key(path));
     let lock = match WriteLock::take(folder) {
@@ -96,7 +96,7 @@ fn look(connection: &Connection, folder: &Folder, depth: Depth, report: &mut Rep
             report.being_written = true;
             None
         }
-        // Nobody can write in a read-only folder.
+        // A read-only folder has no writer.
         Err(_) => None,
     };
     if !report.being_written {
@@ -159,7 +159,7 @@ impl Stored {
     }
 }
 
-/// The same, on every core; counts the files.
+/// Checks the files on every core, and counts them.
 fn files(
     connection: &Connection,
     folder: &Folder,
@@ -201,7 +201,7 @@ fn files(
     Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Files that the catalog neither names nor has given up.
+/// Files that the catalog neither names nor has released.
 fn unnamed(connection: &Connection, folder: &Folder) -> Result<Vec<PathBuf>, LakeError> {
     let scheduled = catalog::scheduled(connection, folder)?;
     let mut unnamed = survey(folder, catalog::named(connection, &folder.data())?)?.unnamed;

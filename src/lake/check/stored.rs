@@ -28,7 +28,7 @@ pub(super) struct StoredData {
 #[derive(Debug)]
 pub(super) struct StoredDeletes {
     pub(super) path: PathBuf,
-    /// The data file it is about, below the data folder.
+    /// Its data file, below the data folder.
     pub(super) data_file: String,
     pub(super) data_rows: u64,
     pub(super) count: u64,

@@ -1,4 +1,4 @@
-//! Makes an empty lake.
+//! Creates an empty lake.
 
 use std::path::Path;
 
@@ -18,13 +18,13 @@ impl Lake {
         Lake::open_or_create_with(dir, LakeOptions::default())
     }
 
-    /// The same with options of the caller's.
+    /// The same with the caller's options.
     pub fn open_or_create_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
         let dir = dir.as_ref();
         match Lake::open_with(dir, options.clone()) {
-            // An empty lake becomes a sealed one.
+            // An empty lake is sealed as requested.
             Err(LakeError::Missing(_) | LakeError::OtherKind { .. }) => match Lake::create_with(dir, options.clone()) {
-                // Another process is making it, or has made it and writes already.
+                // Another process is making the lake, or has made it and is writing already.
                 Err(LakeError::Busy { .. }) if folder(dir)?.has_catalog() => Lake::open_with(dir, options),
                 made => made,
             },
@@ -32,8 +32,8 @@ impl Lake {
         }
     }
 
-    /// Opens the lake in `dir`, or makes an empty one (and the folder). An empty lake becomes one of the requested
-    /// kind.
+    /// Opens the lake in `dir`, or makes an empty one (and the folder). An existing empty lake is converted to the
+    /// requested kind.
     pub fn create_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
         let folder = folder(dir.as_ref())?;
         let is_sealed = options.sealed.unwrap_or(false);
@@ -42,7 +42,7 @@ impl Lake {
     }
 }
 
-/// Makes an empty lake unless there is one; a sealed one where `sealing` says whence the key comes that wraps
+/// Makes an empty lake unless there is one. `sealing` makes it a sealed lake and names the source of the key that wraps
 /// its keys.
 fn create(folder: &Folder, now: i64, sealing: Option<&KekSource>) -> Result<(), LakeError> {
     let data = folder.data();
@@ -55,7 +55,7 @@ fn create(folder: &Folder, now: i64, sealing: Option<&KekSource>) -> Result<(), 
             None => folder.clone(),
         };
         let key = OwnerKey::random();
-        // Before the catalog: a mark of a lake that was here would be above the new one.
+        // Do this before the catalog exists. A mark left by an earlier lake would be above the new catalog.
         Mark::of_new(key).write(folder, None)?;
         catalog::create(folder, now, key)?;
     }

@@ -31,8 +31,8 @@ impl WriteLock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
-                // A holder that has not yet written its number leaves an empty or stale text; both only dull the
-                // message.
+                // A holder that has not yet written its number leaves an empty or stale text. Then only the message is
+                // less precise.
                 let _ = file.read_to_string(&mut text);
                 return Err(LakeError::Busy {
                     dir: folder.path().to_owned(),
@@ -52,8 +52,8 @@ impl WriteLock {
 
 impl Drop for WriteLock {
     fn drop(&mut self) {
-        // Emptied so that a later reader of the file is not misled, and the next holder knows that this process was not
-        // killed. Closing the descriptor releases the lock in any case.
+        // Empty the file: a later reader is not misled, and the next holder knows that this process was not killed.
+        // Closing the descriptor releases the lock in any case.
         let _ = self.file.set_len(0);
         let _ = self.file.unlock();
     }

@@ -25,14 +25,14 @@ use super::super::store::open::{Lake, LakeOptions};
 pub struct Lost {
     /// Data files with their delete files.
     pub files: u64,
-    /// Rows in them, of all snapshots.
+    /// Their rows, in all snapshots.
     pub rows: u64,
     /// Attachments.
     pub attachments: u64,
 }
 
 impl Lost {
-    /// Whether everything can be read.
+    /// Whether all files can be read.
     pub fn is_nothing(&self) -> bool {
         *self == Lost::default()
     }
@@ -60,7 +60,7 @@ pub struct CopyKeys {
 }
 
 impl CopyKeys {
-    /// The keys of a keys database with any name. The database is not changed.
+    /// Opens the keys of a keys database with any name. Does not change the database.
     pub fn open(database: &Path, source: &KekSource) -> Result<CopyKeys, super::super::seal::SealError> {
         let keys = Keys::of(KeyStore::open_file(database.to_owned(), source.load()?)?);
         let known = keys.ids()?.into_iter().collect();
@@ -78,8 +78,8 @@ impl CopyKeys {
         })
     }
 
-    /// Gives the keys to a folder with a copied catalog and its files, and removes from its catalog the files that the
-    /// keys do not open. Nobody else has the folder open.
+    /// Gives the keys to a folder with a copied catalog and its files. Removes from that catalog the files that the
+    /// keys do not open. No other process has the folder open.
     pub fn give_to(&self, dir: &Path) -> Result<(), LakeError> {
         let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
         let mut connection = catalog::open_writer(&folder.catalog())?;
@@ -139,7 +139,7 @@ pub fn is_sealed_copy(catalog: &Path) -> Result<bool, LakeError> {
     Ok(catalog::kind(&open(catalog)?)? != Kind::Open)
 }
 
-/// Opens a copied catalog, which is whole by itself, without making files beside it.
+/// Opens a copied catalog, which is complete in itself. Makes no files beside it.
 fn open(catalog: &Path) -> Result<Connection, LakeError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Ok(Connection::open_with_flags(catalog, flags)?)

@@ -26,16 +26,16 @@ pub(in crate::lake) struct Mark {
     newest_snapshot: u64,
     erasures: u64,
     oldest_snapshot: u64,
-    /// The digest of the catalog's rows, as hexadecimal digits. `None` before the first one was written.
+    /// The digest of the catalog's rows, as hexadecimal digits. `None` until the first digest is written.
     rows_digest: Option<String>,
     owner_key: String,
-    /// Whether a writer still has to destroy keys of a sealed lake.
+    /// Whether a writer must still destroy keys of a sealed lake.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     keys_to_destroy: bool,
-    /// Whether files of both kinds may be there, and new ones are sealed. `None` if all are of one kind.
+    /// Set while files of both kinds may exist: whether new files are sealed. `None` if all files are of one kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     is_sealing: Option<bool>,
-    /// Erasures that were recorded, unless each of their old files is known to be gone.
+    /// Recorded erasures. An erasure stays here until all its old files are known to be gone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unfinished_erasures: Vec<Unfinished>,
 }
@@ -75,7 +75,7 @@ impl Unfinished {
 }
 
 impl Mark {
-    /// The mark of a catalog that is about to be made.
+    /// The mark of a future catalog.
     pub(in crate::lake) fn of_new(key: OwnerKey) -> Mark {
         Mark {
             newest_snapshot: 0,
@@ -126,7 +126,7 @@ impl Mark {
         serde_json::from_slice(&text).ok()
     }
 
-    /// The same with erasures that are about to be recorded.
+    /// The same, with erasures that are about to be recorded.
     pub(in crate::lake) fn announcing(mut self, intents: &[&Intent]) -> Mark {
         for intent in intents {
             let one = Unfinished::of(Intent::clone(intent));
@@ -137,7 +137,7 @@ impl Mark {
         self
     }
 
-    /// Puts this mark in the place of `before`, durably where it is about erasures.
+    /// Writes this mark over `before`. The write is durable if it concerns erasures.
     pub(in crate::lake) fn write(&self, folder: &Folder, before: Option<&Mark>) -> Result<(), LakeError> {
         let is_durable = before
             .into_iter()
@@ -161,33 +161,33 @@ impl Mark {
         (self.newest_snapshot, self.erasures, self.oldest_snapshot) == (state.newest, state.erasures, state.oldest)
     }
 
-    /// The erasures that it keeps.
+    /// The unfinished erasures that the mark keeps.
     pub(in crate::lake) fn unfinished_erasures(&self) -> Vec<Intent> {
         self.unfinished_erasures.iter().filter_map(Unfinished::intent).collect()
     }
 
-    /// The newest snapshot, and how often an erasure was recorded or finished.
+    /// The newest snapshot, and how many times an erasure was recorded or finished.
     pub(in crate::lake) fn counts(&self) -> (u64, u64) {
         (self.newest_snapshot, self.erasures)
     }
 
-    /// Whether keys of a sealed lake are to be destroyed.
+    /// Whether keys of a sealed lake must be destroyed.
     pub(in crate::lake) fn has_keys_to_destroy(&self) -> bool {
         self.keys_to_destroy
     }
 
-    /// The kind of the lake while a conversion is under way.
+    /// The kind of the lake during a conversion.
     pub(in crate::lake) fn halfway(&self) -> Option<Kind> {
         let is_sealing = self.is_sealing?;
         Some(if is_sealing { Kind::Sealing } else { Kind::Unsealing })
     }
 
-    /// The owner key that it keeps.
+    /// The owner key in the mark.
     pub(in crate::lake) fn owner_key(&self) -> Option<OwnerKey> {
         OwnerKey::from_hex(&self.owner_key)
     }
 
-    /// The reason why this cannot be the marked catalog, given the digest of its rows. `None` if it can be.
+    /// Why this catalog, with the digest of its rows, cannot be the marked one. `None` if it can be.
     pub(in crate::lake) fn contradiction(
         &self,
         connection: &rusqlite::Connection,

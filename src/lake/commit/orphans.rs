@@ -24,7 +24,7 @@ const KEPT: i64 = 24 * 3600 * 1_000_000;
 /// The name of the folder for files that were moved aside at one time.
 const TIME: &str = "%Y%m%dT%H%M%SZ";
 
-/// Moves orphans aside. One that cannot be moved, as when the disk is full, stays where it is for the next writer.
+/// Moves orphans aside. A file that cannot be moved, for example on a full disk, waits for the next writer.
 pub(in crate::lake) fn move_aside(folder: &Folder, orphans: &[PathBuf], now: i64) {
     let time = DateTime::<Utc>::from_timestamp_micros(now).unwrap_or_default();
     let aside = folder.orphans().join(time.format(TIME).to_string());
@@ -58,9 +58,8 @@ pub(in crate::lake) fn remove_old(folder: &Folder, now: i64) {
     }
 }
 
-/// Removes orphans that hold rows of these scopes, and orphans that cannot be read, because they may hold such rows.
-/// `in_place` are orphans that could not be moved aside. Returns the reason for each file that could not be removed,
-/// one clause each.
+/// Removes orphans that hold rows of these scopes, and unreadable orphans, which may hold such rows. `in_place` are
+/// orphans that could not be moved aside. Returns a clause for each file that could not be removed.
 pub(in crate::lake) fn remove_with_rows_of(folder: &Folder, in_place: &[PathBuf], scopes: &[&Scope]) -> Vec<String> {
     let mut left = Vec::new();
     let mut orphans = in_place.to_vec();
@@ -79,12 +78,12 @@ pub(in crate::lake) fn remove_with_rows_of(folder: &Folder, in_place: &[PathBuf]
     left
 }
 
-/// Files that `tabularium check --adopt` kept beside the lake and that may hold rows of these scopes, one clause each.
+/// The files that `tabularium check --adopt` kept beside the lake and that may hold rows of these scopes, as clauses.
 pub(in crate::lake) fn kept_with_rows_of(folder: &Folder, scopes: &[&Scope]) -> Vec<String> {
     let mut kept = Vec::new();
     for path in folder.kept() {
         let is_file = path.is_file();
-        // A folder that cannot be read may hold anything.
+        // An unreadable folder may hold such rows.
         if is_file || files_below(&path, &mut |path, _| kept.push(path)).is_err() {
             kept.push(path);
         }
@@ -97,8 +96,8 @@ pub(in crate::lake) fn kept_with_rows_of(folder: &Folder, scopes: &[&Scope]) -> 
     kept.into_iter().map(clause).collect()
 }
 
-/// Whether a kept file may hold rows of these scopes, or name their people, as a catalog does that has recorded an
-/// erasure.
+/// Whether a kept file may hold rows of these scopes, or name their people. A catalog that has recorded an erasure
+/// names them.
 fn may_name(path: &Path, scopes: &[&Scope], keys: &Keys) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if name.ends_with(".parquet") || is_attachment(path) {
@@ -112,14 +111,14 @@ fn may_name(path: &Path, scopes: &[&Scope], keys: &Keys) -> bool {
 
 fn may_hold(path: &Path, scopes: &[&Scope], keys: &Keys) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // A delete file has positions and nothing else.
+    // A delete file holds only positions.
     if name.ends_with(deletes::SUFFIX) && deletes::read(path, keys).is_ok() {
         return false;
     }
     if is_attachment(path) {
         return match read_trailer(path, keys) {
             Ok(trailer) => scopes.iter().any(|scope| trailer.is_of(scope)),
-            // An incomplete file does not tell its owner.
+            // An incomplete file does not show its owner.
             Err(_) => path.exists(),
         };
     }

@@ -1,7 +1,7 @@
-//! How a writer of this process left the lake: whether anybody has been at it since.
+//! Traces: whether another process wrote to the lake after a writer of this process left it.
 //!
-//! A server opens the lake to write for every commit. It need not read all rows of the catalog and look at all data
-//! files each time: if the files beside them are as it left them, nobody else has written.
+//! A server opens the lake to write for every commit. If the trace's files are unchanged, no other process has written.
+//! Then the writer need not read all rows of the catalog or look at all data files.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -11,18 +11,19 @@ use super::super::owners::scope::Mode;
 use super::super::store::folder::Folder;
 use super::mark::Mark;
 
-/// After this time everything is checked again, to find changes that a disk or a person made without a writer.
+/// After this time everything is checked again, to find changes that a disk fault or a person made without a writer.
 const CHECK_AFTER: Duration = Duration::from_secs(600);
 
 /// The state that a writer leaves for the next one of the same process.
 #[derive(Debug)]
 pub(in crate::lake) struct Trace {
-    /// The catalog, its log and its mark, and the folders of the data files: one changes with each name in it.
+    /// The catalog, its log and its mark, and the folders of the data files. A folder changes when a file name in it
+    /// does.
     files: Vec<Option<FileTrace>>,
     /// The digest of the catalog's rows.
     pub(in crate::lake) digest: u64,
     pub(in crate::lake) mark: Mark,
-    /// When all was looked at.
+    /// When everything was last checked.
     pub(in crate::lake) checked: Instant,
 }
 
@@ -37,7 +38,7 @@ pub(in crate::lake) struct FileTrace {
 }
 
 impl Trace {
-    /// The present state of the folder.
+    /// The current state of the folder.
     pub(in crate::lake) fn of(folder: &Folder, digest: u64, mark: Mark, checked: Instant) -> Trace {
         Trace {
             files: files(folder),
@@ -47,7 +48,7 @@ impl Trace {
         }
     }
 
-    /// Whether the folder is still so, and was looked at not long ago.
+    /// Whether the folder is unchanged since the trace, and the last full check was recent.
     pub(in crate::lake) fn is_fresh(&self, folder: &Folder) -> bool {
         self.checked.elapsed() < CHECK_AFTER && self.files[0].is_some() && self.files == files(folder)
     }

@@ -1,7 +1,8 @@
-//! A transaction: data files, deletions and new columns in any number of tables that become one snapshot, or nothing.
+//! A transaction: data files, deletions and new columns in any number of tables. A commit turns all of them into one
+//! snapshot, or none.
 //!
-//! Files are written while it is open, under names that no snapshot knows; the commit makes them durable, then writes
-//! the catalog in one SQLite transaction. A crash in between leaves files that the next writer moves aside.
+//! An open transaction writes files under names that no snapshot knows. The commit makes them durable, then writes the
+//! catalog in one SQLite transaction. A crash in between leaves files that the next writer moves aside.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -33,24 +34,24 @@ pub struct Transaction<'w> {
     time: i64,
     tables: BTreeMap<(Mode, TypeId), TableChange>,
     attachments: AttachmentCommit,
-    /// What sealed them.
+    /// The keys that sealed them.
     attachment_keys: Vec<FileKey>,
     /// Files to remove if this does not commit.
     handed_out: Vec<PathBuf>,
     /// Whether the writer left files behind earlier.
     left_orphans: bool,
-    /// Whether a commit has failed and nobody knows how far it came.
+    /// Whether a commit has failed and may or may not have taken effect.
     is_unsure: bool,
 }
 
-/// An attachment that is to become part of the lake, with the row of `Binary` that is added in the same transaction.
+/// A new attachment, with the row of `Binary` that the same transaction adds.
 #[derive(Clone, Copy, Debug)]
 pub struct NewAttachment<'a> {
     /// The application of the row.
     pub application: &'a str,
     /// The owner of the row.
     pub owner: i64,
-    /// The authorization whose sync brought it.
+    /// The authorization whose sync fetched it.
     pub authorization: &'a str,
     /// The row's id.
     pub binary: &'a str,
@@ -75,7 +76,7 @@ struct TableChange {
 }
 
 impl LakeWriter {
-    /// Begins a transaction on the newest snapshot. Nothing of it is visible until it commits. Dropping it leaves no
+    /// Begins a transaction on the newest snapshot. Its changes are invisible until it commits. Dropping it leaves no
     /// trace.
     pub fn begin(&mut self) -> Transaction<'_> {
         Transaction::new(self)
@@ -102,13 +103,13 @@ impl<'w> Transaction<'w> {
         }
     }
 
-    /// The snapshot it builds on.
+    /// The snapshot on which it builds.
     pub fn base(&self) -> &Arc<Snapshot> {
         &self.base
     }
 
-    /// The time of the snapshot it will become, in microseconds since 1970: a whole millisecond, later than the base's.
-    /// Rows take it as their `last_updated`.
+    /// The time of the snapshot that the commit makes, in microseconds since 1970: a whole millisecond, later than the
+    /// base's. Rows take it as their `last_updated`.
     pub fn time(&self) -> i64 {
         self.time
     }
@@ -141,7 +142,7 @@ impl<'w> Transaction<'w> {
         self.change(mode, ty).added.push(file);
     }
 
-    /// Deletes rows of a data file of the base snapshot, by position in the file. Rows already deleted stay so.
+    /// Deletes rows of a data file of the base snapshot, by position in the file. Deleted rows stay deleted.
     pub fn delete_rows(
         &mut self,
         mode: Mode,
@@ -161,7 +162,7 @@ impl<'w> Transaction<'w> {
         Ok(())
     }
 
-    /// Puts `new` files in the place of `old` ones that hold the same rows.
+    /// Replaces `old` files by `new` ones that hold the same rows.
     pub fn replace_files(
         &mut self,
         mode: Mode,
@@ -182,7 +183,7 @@ impl<'w> Transaction<'w> {
     pub fn add_attachment(&mut self, mode: Mode, new: NewAttachment<'_>) -> Result<(), LakeError> {
         let dir = self.writer.lake().folder().table(mode, attachment::TABLE);
         private::folder(&dir).map_err(LakeError::io("create", &dir))?;
-        // Bytes that were sealed as they came keep their key.
+        // Bytes that were sealed while they were written keep their key.
         let key = self.keys().make()?.map(|made| new.sums.key.clone().unwrap_or(made));
         let whose = attachment::name_begin(self.writer.lake().owner_key(), mode, new.application, new.owner);
         let path = dir.join(attachment::new_name(&whose, key.as_ref().map(FileKey::id)));
@@ -210,17 +211,17 @@ impl<'w> Transaction<'w> {
         Ok(())
     }
 
-    /// Has an attachment that stays as it is be known by another origin.
+    /// Records another origin for an unchanged attachment.
     pub fn set_origin(&mut self, number: u64, origin: &str) {
         self.attachments.origins.push((number, origin.to_owned()));
     }
 
-    /// Whether nothing was done.
+    /// Whether it has no changes.
     pub fn is_empty(&self) -> bool {
         self.tables.values().all(TableChange::is_empty) && self.attachments.is_empty()
     }
 
-    /// Makes it all one new snapshot, durable when this returns. Without changes there is no new snapshot.
+    /// Commits all changes as one new snapshot, durable when this returns. Without changes there is no new snapshot.
     pub fn commit(mut self, author: &str, message: &str) -> Result<Arc<Snapshot>, LakeError> {
         if self.merges_what_is_erased() {
             return Err(LakeError::Erasing);
@@ -261,7 +262,7 @@ impl<'w> Transaction<'w> {
             attachments,
             keys: &keys,
         };
-        // From here on the files may belong to a snapshot even if an error is reported. The next writer finds out.
+        // From here on the files may belong to a snapshot even if an error is reported. The next writer checks this.
         self.handed_out.clear();
         self.is_unsure = true;
         let inserted = catalog::insert(&mut self.writer.connection, &commit);
@@ -273,13 +274,13 @@ impl<'w> Transaction<'w> {
         inserted?;
         self.is_unsure = false;
         let snapshot = self.writer.publish(&self.base)?;
-        // Not only at the writer's end: it may be killed.
+        // Do this now and not only at the writer's end, because the writer may be killed.
         self.writer.mark_commit();
         Ok(snapshot)
     }
 
-    /// Whether a replaced file may hold rows of an unfinished erasure. These rows would move into a new file, which the
-    /// erasure does not mean.
+    /// Whether a replaced file may hold rows of an unfinished erasure. A new file would then hold them too, and the
+    /// erasure does not mean new files.
     fn merges_what_is_erased(&self) -> bool {
         self.tables.iter().any(|((mode, _), change)| {
             let replaced = change.replaced.iter().filter_map(|id| change.file(*id).ok());
@@ -411,7 +412,7 @@ impl TableChange {
     }
 }
 
-/// Takes a whole data file out of the table, its delete file with it.
+/// Removes a whole data file, and its delete file, from the table.
 fn end(commit: &mut TableCommit<'_>, file: &DataFile) {
     commit.ended_rows += file.rows;
     commit.bytes -= file.bytes;
@@ -425,8 +426,8 @@ fn end(commit: &mut TableCommit<'_>, file: &DataFile) {
 /// How many files are synced at a time.
 const SYNCS_AT_ONCE: usize = 16;
 
-/// Makes files and the names leading to them durable. Several at a time: the file system then shares the work of one
-/// journal commit (20 files in as many folders: 100 ms one after the other, 10 ms together).
+/// Makes files and their directory entries durable. It syncs several at a time, because the file system then shares the
+/// work of one journal commit (20 files in 20 folders: 100 ms one after the other, 10 ms together).
 pub(in crate::lake) fn sync_files(paths: &[PathBuf]) -> Result<(), LakeError> {
     let mut all: BTreeSet<&Path> = BTreeSet::new();
     for path in paths {
@@ -440,7 +441,7 @@ pub(in crate::lake) fn sync_files(paths: &[PathBuf]) -> Result<(), LakeError> {
                 return Ok(());
             };
             match std::fs::File::open(path) {
-                // A path that was handed out and not used.
+                // A path that was returned and not used.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 file => file
                     .and_then(|file| file.sync_all())

@@ -1,4 +1,4 @@
-//! The one writer: holds the lake's lock, makes sure that catalog and files go together, cleans up after an interrupted
+//! The one writer. It holds the lake's lock, checks that catalog and files match, cleans up after an interrupted
 //! predecessor, opens transactions, and releases expired snapshots.
 
 use std::collections::BTreeSet;
@@ -23,8 +23,8 @@ use super::mark::Mark;
 use super::orphans;
 use super::trace::Trace;
 
-/// A snapshot is kept this much longer than page links live: the process that hands links out may be another one and
-/// notice a commit with some delay.
+/// A snapshot is kept this much longer than page links live. Another process may hand out the links and notice a commit
+/// with some delay.
 const NOTICE: i64 = 60_000_000;
 
 /// The right to write a lake, held until it is dropped.
@@ -34,17 +34,17 @@ pub struct LakeWriter {
     pub(in crate::lake) connection: Connection,
     /// The mark beside the catalog.
     mark: Option<Mark>,
-    /// When catalog and files were last compared with each other.
+    /// When catalog and files were last compared.
     checked: Instant,
     /// Whether there may be files that no snapshot names.
     pub(in crate::lake) leaves_orphans: bool,
     /// When erasures were recorded whose files all still exist.
     pub(in crate::lake) recorded: Option<Instant>,
-    /// How long after that other processes are sure to know.
+    /// The time after which other processes certainly know of it.
     pub(in crate::lake) notice: Duration,
     /// The ids that this writer has erased.
     pub(in crate::lake) erased_ids: ErasedIds,
-    /// Erasures that an earlier writer had begun.
+    /// Erasures that an earlier writer began.
     pub(in crate::lake) resumed: Vec<(Intent, Erased)>,
     /// Whether it repeats erasures of the ledger.
     pub(in crate::lake) erases_again: bool,
@@ -53,8 +53,8 @@ pub struct LakeWriter {
 }
 
 impl Lake {
-    /// Takes the lake's lock for writing. [`LakeError::Busy`] names the process that has it. Moves aside what an
-    /// interrupted writer left. [`LakeError::Mismatch`] if catalog and files do not match.
+    /// Takes the lake's lock for writing. [`LakeError::Busy`] names the process that has it. Moves aside the files of
+    /// an interrupted writer. [`LakeError::Mismatch`] if catalog and files do not match.
     pub fn writer(&self) -> Result<LakeWriter, LakeError> {
         LakeWriter::open(self.clone())
     }
@@ -94,12 +94,12 @@ impl LakeWriter {
         if !is_known && let Err(error) = writer.sweep_keys() {
             tracing::warn!(%error, "keys of an interrupted writer could not be destroyed; the next writer tries again");
         }
-        // Before any commit: finished erasures must not apply to new rows.
+        // Do this before any commit: finished erasures must not apply to new rows.
         writer.note_erasures();
         Ok(writer)
     }
 
-    /// The lake that is written.
+    /// The lake that it writes.
     pub fn lake(&self) -> &Lake {
         &self.lake
     }
@@ -125,14 +125,14 @@ impl LakeWriter {
         let found = catalog::named(&self.connection, &folder.data()).and_then(|named| survey(folder, named));
         match found {
             Ok(found) if found.is_whole() => orphans::remove_with_rows_of(folder, &found.unnamed, scopes),
-            // Which files are the lake's is not sure then.
+            // It is then uncertain which files belong to the lake.
             Ok(found) if found.unnamed.is_empty() => orphans::remove_with_rows_of(folder, &[], scopes),
             Ok(_) => vec!["files that the catalog does not name".to_owned()],
             Err(error) => vec![error.to_string()],
         }
     }
 
-    /// Drops the snapshots that no page link may name any more and that nobody in this process reads, and removes the
+    /// Drops the snapshots that no page link may name any more and that no reader in this process holds. Removes the
     /// files that only they reach.
     pub fn expire(&mut self) -> Result<Expired, LakeError> {
         let now = self.lake.clock().now();
@@ -160,7 +160,7 @@ impl LakeWriter {
         self.warn_unless(|writer| writer.put_mark(mark?));
     }
 
-    /// Writes down beside the catalog which erasures are not over.
+    /// Writes the unfinished erasures to the mark.
     pub(in crate::lake) fn note_erasures(&mut self) {
         let noted = match (&self.mark, catalog::unfinished(&self.connection)) {
             (Some(mark), Ok(unfinished)) => mark.unfinished_erasures() == unfinished,
@@ -172,7 +172,7 @@ impl LakeWriter {
         }
     }
 
-    /// Erasures that are over except a file that is still there.
+    /// Erasures that are finished, except that an old file still exists.
     pub(in crate::lake) fn not_removed(&self) -> Vec<Intent> {
         let mark = self.mark.as_ref();
         let mark = mark.filter(|_| catalog::has_scheduled(&self.connection).unwrap_or(true));
@@ -214,7 +214,7 @@ impl LakeWriter {
         Ok(())
     }
 
-    /// Lets the next writer of this process know how this one left the lake.
+    /// Leaves the trace of the lake's state for the next writer of this process.
     fn leave_trace(&mut self) -> Result<(), LakeError> {
         self.leave_mark()?;
         let digest = catalog::watched(&self.connection)?;
@@ -225,7 +225,7 @@ impl LakeWriter {
         Ok(())
     }
 
-    /// Reads what was committed on this connection and shows it to the lake's readers.
+    /// Reads this connection's commits and shows them to the lake's readers.
     pub(in crate::lake) fn publish(&mut self, base: &Arc<Snapshot>) -> Result<Arc<Snapshot>, LakeError> {
         let snapshot = catalog::load(&self.connection, self.lake.folder(), Some(base))?;
         self.lake.advance_to(Arc::clone(&snapshot));
@@ -235,7 +235,7 @@ impl LakeWriter {
 
 impl Drop for LakeWriter {
     fn drop(&mut self) {
-        // Moves the write-ahead log into the catalog's file, so that a backup by copying files finds a whole catalog.
+        // Moves the write-ahead log into the catalog's file. A backup that copies files then finds a complete catalog.
         // If a reader prevents it, the next writer does it.
         let fold = self.connection.busy_timeout(Duration::ZERO).and_then(|()| {
             self.connection
@@ -250,7 +250,7 @@ impl Drop for LakeWriter {
     }
 }
 
-/// A catalog that goes with its files, and what an interrupted writer left is settled.
+/// A catalog that matches its files, after cleaning up behind an interrupted writer.
 struct Opened {
     connection: Connection,
     mark: Option<Mark>,
@@ -258,7 +258,7 @@ struct Opened {
 }
 
 impl Opened {
-    /// Opens the catalog after holding it and the files against each other; an error where they do not go together.
+    /// Opens the catalog and compares it with the files. Returns an error if they do not match.
     fn anew(lake: &Lake) -> Result<Opened, LakeError> {
         let folder = lake.folder();
         if !folder.has_catalog() {
@@ -287,7 +287,7 @@ impl Opened {
         })
     }
 
-    /// Opens the catalog as the last writer of this process has left it.
+    /// Opens the catalog in the state in which the last writer of this process left it.
     fn again(lake: &Lake, left: Trace) -> Result<Opened, LakeError> {
         let connection = catalog::open_writer(&lake.folder().catalog())?;
         catalog::watch(&connection, left.digest)?;
@@ -301,8 +301,8 @@ impl Opened {
 }
 
 /// Removes the files that the catalog has released, and moves aside the files that it does not name: files of
-/// transactions that never committed. Runs under the lock. If a named file is not as recorded, or the catalog
-/// contradicts itself, the catalog may be wrong about the others too. Then nothing is touched.
+/// transactions that never committed. Runs under the lock. If a named file differs from its record, or the catalog
+/// contradicts itself, the catalog may be wrong about other files too. Then no file is touched.
 pub(in crate::lake) fn settle(connection: &Connection, lake: &Lake) -> Result<(), LakeError> {
     let folder = lake.folder();
     let named = catalog::named(connection, &folder.data())?;
@@ -331,7 +331,7 @@ pub(in crate::lake) fn settle(connection: &Connection, lake: &Lake) -> Result<()
 
 fn remove_scheduled(connection: &Connection, paths: &FxHashSet<PathBuf>) -> Result<Vec<LakeError>, LakeError> {
     let mut failed: Vec<LakeError> = paths.iter().filter_map(|path| remove(path).err()).collect();
-    // After a crash of the machine a removed name may come back, and nobody would know that file.
+    // After a crash of the machine a removed name may come back, and no record would know that file.
     let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
     let folders = folders.into_iter().filter(|folder| folder.exists());
     failed.extend(folders.map(sync_folder).filter_map(Result::err));

@@ -1,30 +1,30 @@
-//! A data file that has been written but not yet committed: what the catalog records about it.
+//! A data file that was written and is not committed yet: the facts that the catalog records about it.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use super::super::seal::FileKey;
 
-/// A closed Parquet file and the statistics that a commit needs, so that nobody has to open the file again.
+/// A closed Parquet file and the statistics that a commit needs, so that the commit need not open the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenFile {
-    /// The path, which `Transaction::new_file_path` chose.
+    /// The path that `Transaction::new_file_path` chose.
     pub path: PathBuf,
     /// The number of rows, at least one.
     pub rows: u64,
-    /// Its size.
+    /// The file's size in bytes.
     pub bytes: u64,
-    /// Size of the Parquet footer, without its length and magic.
+    /// Size of the Parquet footer, without its length and magic number.
     pub footer_size: u64,
-    /// The lowest and greatest `owner`.
+    /// The lowest and highest `owner`.
     pub owners: RangeInclusive<i64>,
-    /// The lowest and greatest `version`.
+    /// The lowest and highest `version`.
     pub versions: RangeInclusive<i64>,
-    /// The lowest and greatest `last_updated`, in microseconds since 1970.
+    /// The lowest and highest `last_updated`, in microseconds since 1970.
     pub last_updated: RangeInclusive<i64>,
     /// The top-level columns in the file.
     pub columns: Vec<WrittenColumn>,
-    /// The key it is sealed under, in a sealed lake.
+    /// Its key, in a sealed lake.
     pub key: Option<FileKey>,
 }
 
@@ -33,6 +33,6 @@ pub struct WrittenFile {
 pub struct WrittenColumn {
     /// Column id.
     pub id: i32,
-    /// Rows in which it is null.
+    /// How many rows have null in this column.
     pub nulls: u64,
 }

@@ -22,14 +22,15 @@ use crate::lake::file::{CheckedFile, FileWriter, adapt, check_digests, row_bytes
 use crate::lake::seal::Keys;
 use crate::lake::snapshot::DataFile;
 
-/// Bytes of decoded rows held for all runs together, about.
+/// The approximate bytes of decoded rows in memory for all runs together.
 const READ_BYTES: u64 = 24 << 20;
-/// Rows gathered before they are handed to the file writer, at most.
+/// The maximum number of rows gathered before they go to the file writer.
 const GATHER_ROWS: usize = 1_024;
-/// Bytes of rows gathered, about; a single row may be larger.
+/// The approximate bytes of gathered rows. A single row may be larger.
 const GATHER_BYTES: usize = 16 << 20;
 
-/// Into how many files so many bytes are merged: each is between two thirds and one and a half of the target.
+/// The number of files into which this many bytes are merged. Each is between two thirds and one and a half of the
+/// target.
 pub(super) fn pieces(bytes: u64, target: u64) -> u64 {
     ((bytes + target / 2) / target).max(1)
 }
@@ -37,14 +38,14 @@ pub(super) fn pieces(bytes: u64, target: u64) -> u64 {
 /// Why files could not be merged.
 #[derive(Debug)]
 pub(super) enum MergeError {
-    /// This input cannot be read, whatever it is merged with.
+    /// This input cannot be read.
     Input(Arc<DataFile>, LakeError),
-    /// Anything else.
+    /// Any other error.
     Other(LakeError),
 }
 
 impl MergeError {
-    /// For `map_err` on what reads an input.
+    /// For `map_err` on reads of an input.
     fn of(input: &Arc<DataFile>) -> impl FnOnce(LakeError) -> MergeError {
         let input = Arc::clone(input);
         move |error| MergeError::Input(input, error)
@@ -57,12 +58,12 @@ impl From<LakeError> for MergeError {
     }
 }
 
-/// What is in the inputs.
+/// The contents of the inputs.
 #[derive(Debug)]
 pub(super) struct Inputs {
     /// Each file's columns.
     pub(super) schemas: Vec<SchemaRef>,
-    /// Size of a row of each file, decoded, where its rows are heaviest.
+    /// The decoded size of a row of each file, at the place where rows are largest.
     row_bytes: BTreeMap<u64, u64>,
 }
 
@@ -98,8 +99,8 @@ fn metadata(data: &DataFile, keys: &Keys) -> Result<ArrowReaderMetadata, LakeErr
     }
 }
 
-/// Merges `runs` into files of `schema` and about `target` bytes at paths that `new_path` gives; empty when no row is
-/// left.
+/// Merges `runs` into files of `schema` and about `target` bytes at the paths that `new_path` returns. No row left
+/// means no file.
 pub(super) fn merge(
     runs: Vec<Vec<Arc<DataFile>>>,
     inputs: &Inputs,
@@ -140,7 +141,7 @@ pub(super) fn merge(
 }
 
 /// The bytes that a row of this file adds to a merged one. The sizes of the inputs decide where to cut, not the
-/// writer's size of the open file. So the number of files is bounded beforehand and compaction terminates.
+/// writer's size of the open file. So the number of files has a known bound and compaction terminates.
 fn row_weight(file: &DataFile) -> f64 {
     file.bytes as f64 / file.rows.max(1) as f64
 }
@@ -152,10 +153,10 @@ struct Stream<'i> {
     /// [`row_weight`] of the open file.
     row_weight: f64,
     open: Option<(Arc<DataFile>, ParquetRecordBatchReader)>,
-    /// Whether the open file's pages have no checksums, so that only the digests tell damage.
+    /// Whether the open file's pages have no checksums, so that only the digests reveal damage.
     is_unchecked: bool,
     schema: SchemaRef,
-    /// Bytes of a batch, about.
+    /// The approximate bytes of a batch.
     bytes: u64,
     row_bytes: &'i BTreeMap<u64, u64>,
 }
@@ -207,7 +208,7 @@ fn open(data: &DataFile, batch_rows: usize, keys: &Keys) -> Result<(ParquetRecor
     Ok((reader.map_err(LakeError::parquet("read", &data.path))?, has_checksums))
 }
 
-/// All rows but the deleted ones.
+/// Selects all rows except the deleted ones.
 fn without(deleted: &[u64], rows: usize) -> RowSelection {
     let mut kept = Vec::new();
     let mut from = 0;
@@ -224,11 +225,11 @@ fn without(deleted: &[u64], rows: usize) -> RowSelection {
     RowSelection::from_consecutive_ranges(kept.into_iter(), rows)
 }
 
-/// A place in a stream.
+/// A position in a stream.
 struct Cursor<'i> {
     stream: Stream<'i>,
     batch: RecordBatch,
-    /// What a row of the batch takes in memory.
+    /// The memory of one row of the batch.
     row_bytes: usize,
     owner: usize,
     id: usize,
@@ -254,13 +255,13 @@ impl Cursor<'_> {
 }
 
 struct Merge<'i> {
-    /// Cursors on rows not yet gathered, the least key last.
+    /// Cursors on rows that are not gathered yet, in descending order of keys.
     cursors: Vec<Cursor<'i>>,
     /// Batches with gathered rows.
     batches: Vec<RecordBatch>,
     /// Gathered rows: batch and row in it.
     gathered: Vec<(usize, usize)>,
-    /// What these take in memory.
+    /// The memory of the gathered batches.
     gathered_bytes: usize,
 }
 
@@ -336,13 +337,13 @@ impl<'i> Merge<'i> {
         Ok(self.flush(output)?)
     }
 
-    /// Has the cursor's batch stand among the gathered ones.
+    /// Keeps the cursor's batch among the gathered ones. Returns its index.
     fn keep(&mut self, cursor: &Cursor<'_>) -> usize {
         self.batches.push(cursor.batch.clone());
         self.batches.len() - 1
     }
 
-    /// Hands the gathered rows over and forgets the batches that no cursor needs.
+    /// Writes the gathered rows and drops the batches that no cursor needs.
     fn flush(&mut self, output: &mut Output<'_>) -> Result<(), LakeError> {
         if !self.gathered.is_empty() {
             let (slot, first) = self.gathered[0];
@@ -390,7 +391,7 @@ fn key_columns(batch: &RecordBatch) -> Result<(usize, usize), LakeError> {
         .ok_or_else(|| LakeError::Damaged("a file whose owner or id has another type".to_owned()))
 }
 
-/// The files being written.
+/// Writes the new files.
 struct Output<'a> {
     keys: &'a Keys,
     ty: TypeId,

@@ -1,8 +1,8 @@
 //! Compaction: merges many small or overlapping files of a table into few large ones with disjoint owner ranges.
 //! Afterwards one person's rows are adjacent, in whatever order they were imported.
 //!
-//! `plan` decides which files to merge, `merge` does it in bounded memory, `run` commits the result. Readers keep the
-//! snapshots they hold. Replaced files stay until the snapshots that need them have expired.
+//! `plan` decides which files to merge, `merge` merges them in bounded memory, and `run` commits the result. Readers
+//! keep the snapshots they hold. Replaced files stay until the snapshots that need them have expired.
 
 mod merge;
 mod plan;

@@ -1,30 +1,32 @@
 //! Decides which files of a table to merge next. A pure function of the files' sizes and owner ranges.
 //!
-//! Files form *runs*: the owner ranges within a run are disjoint, so one owner meets at most one file of each run. The
-//! minimum number of runs equals the maximum number of files that any owner meets. Only merging whole runs lowers this
-//! number. Merging the smallest runs first keeps the bytes rewritten per byte stored logarithmic.
+//! Files form *runs*. Within a run the owner ranges are disjoint, so an owner has rows in at most one file of each run.
+//! The minimum number of runs equals the maximum number of files that any owner is in. Only merging whole runs lowers
+//! this number. The smallest runs are merged first, so that the bytes rewritten per byte stored stay logarithmic.
 
 use std::ops::RangeInclusive;
 
-/// Files one owner may meet in a table before a thrifty compaction merges runs, and how many it leaves.
+/// A thrifty compaction merges runs if an owner is in more files of a table than the first number. It leaves the second
+/// number.
 const MAX_RUNS: usize = 8;
 const LEFT_RUNS: usize = 4;
-/// Small files that a thrifty compaction waits for, so that it does not rewrite a growing file for each newcomer.
+/// The number of small files that a thrifty compaction waits for, so that it does not rewrite a growing file for each
+/// new one.
 const SMALL_FILES: usize = 16;
 /// Below this fraction of the target a file is small.
 const SMALL: u64 = 2;
-/// Below this fraction small files are always worth merging; larger ones only with about as much beside them.
+/// Files below this fraction of the target are always worth merging. Larger ones are merged only with about as many
+/// bytes beside them.
 const TINY: u64 = 32;
 /// Runs read at the same time; bounds memory.
 pub(super) const FAN_IN: usize = 32;
 
-/// How far to go.
+/// How much to merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// What keeps a lake healthy while it is being written: few small files, and no owner meets more than 8 files a
-    /// table.
+    /// Keeps a lake healthy while it is being written: few small files, and no owner in more than 8 files of a table.
     Thrifty,
-    /// All a table can gain: disjoint owner ranges throughout.
+    /// Everything a table can gain: disjoint owner ranges throughout.
     Thorough,
 }
 
@@ -49,8 +51,8 @@ impl Candidate {
     }
 }
 
-/// The files to merge now, as runs, towards files of `target` bytes. `None` when there is nothing to do. Repeated
-/// planning and merging terminates.
+/// The files to merge now, as runs, for output files of about `target` bytes. `None` if nothing is left to merge.
+/// Repeated planning and merging terminates.
 pub(super) fn next(files: &[Candidate], effort: Effort, target: u64) -> Option<Vec<Vec<Candidate>>> {
     let group = match effort {
         Effort::Thorough => overlapping(files, target),
@@ -60,14 +62,14 @@ pub(super) fn next(files: &[Candidate], effort: Effort, target: u64) -> Option<V
     }?;
     let mut group = runs(group);
     if group.len() > FAN_IN {
-        // The smallest first; the next round meets their merged run.
+        // The smallest come first. The next round merges their result further.
         group.sort_by_key(|run| bytes(run));
         group.truncate(FAN_IN);
     }
     Some(group)
 }
 
-/// The first stretch of owners where files overlap or several neighbours are small.
+/// The first range of owners in which files overlap or several neighbours are small.
 fn overlapping(files: &[Candidate], target: u64) -> Option<Vec<Candidate>> {
     let mut overlaps: Vec<Vec<Candidate>> = Vec::new();
     let mut end = i64::MIN;
@@ -96,7 +98,7 @@ fn worth_merging(group: &[Candidate]) -> bool {
     group.len() > 1 || group.iter().any(Candidate::worn)
 }
 
-/// Small files of like size, once there are enough of them.
+/// Small files of similar size, if there are enough of them.
 fn small_files(files: &[Candidate], target: u64) -> Option<Vec<Candidate>> {
     let mut small: Vec<Candidate> = files.iter().filter(|file| file.small(target)).cloned().collect();
     small.sort_by_key(|file| file.bytes);
@@ -113,7 +115,7 @@ fn small_files(files: &[Candidate], target: u64) -> Option<Vec<Candidate>> {
     (small.len() >= SMALL_FILES).then_some(small)
 }
 
-/// The smallest runs, once some owner meets too many files.
+/// The smallest runs, if an owner is in too many files.
 fn deep_runs(files: &[Candidate]) -> Option<Vec<Candidate>> {
     let mut runs = runs(files.to_vec());
     if runs.len() <= MAX_RUNS {
@@ -140,11 +142,11 @@ fn worn_file(files: &[Candidate]) -> Option<Vec<Candidate>> {
     files.iter().find(|file| file.worn()).map(|file| vec![file.clone()])
 }
 
-/// The minimum number of runs for these files. Each file joins the run whose end is the last one before it. So runs of
-/// few wide files and runs of many narrow files stay apart.
+/// The minimum number of runs for these files. Each file joins the run with the latest end before the file's start. So
+/// runs of few wide files and runs of many narrow files stay apart.
 fn runs(files: Vec<Candidate>) -> Vec<Vec<Candidate>> {
     let mut runs: Vec<Vec<Candidate>> = Vec::new();
-    // Ends of the runs, with their places, so that the latest end before a start is found without looking at all.
+    // The ends of the runs, with their indexes. This finds the latest end before a start without a search of all runs.
     let mut ends: std::collections::BTreeSet<(i64, usize)> = std::collections::BTreeSet::new();
     for file in sorted(&files) {
         let free = ends.range(..(*file.owners.start(), 0)).next_back().copied();
@@ -192,7 +194,7 @@ mod tests {
         }
     }
 
-    /// What a merge leaves: disjoint files of about the target's size, cut between owners.
+    /// The result of a merge: disjoint files of about the target's size, cut between owners.
     fn merge(group: &[Vec<Candidate>], next_id: &mut u64) -> Vec<Candidate> {
         let files = group.concat();
         let (first, last) = files.iter().fold((i64::MAX, i64::MIN), |(first, last), file| {

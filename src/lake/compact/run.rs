@@ -1,4 +1,4 @@
-//! Carrying a compaction out: one merge, one snapshot at a time, until the plan has nothing left.
+//! Carries out a compaction. Each merge becomes one snapshot, until the plan has no more merges.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -15,12 +15,12 @@ use crate::lake::owners::scope::Mode;
 use crate::lake::seal::Keys;
 use crate::lake::snapshot::{DataFile, Snapshot, TableSnapshot};
 
-/// What to compact and how far.
+/// What to compact, and how thoroughly.
 #[derive(Clone, Copy, Debug)]
 pub struct CompactOptions {
-    /// How far to go.
+    /// How much to merge.
     pub effort: Effort,
-    /// The size files are merged toward.
+    /// The target size of merged files.
     pub target_bytes: u64,
 }
 
@@ -34,31 +34,31 @@ impl CompactOptions {
     }
 }
 
-/// What a compaction did.
+/// The results of a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compacted {
-    /// Merges, each a snapshot of its own.
+    /// The number of merges. Each is a snapshot.
     pub merges: u64,
     /// Files merged.
     pub files_before: u64,
-    /// Files they became.
+    /// The number of new files.
     pub files_after: u64,
     /// Bytes of the files merged.
     pub bytes_before: u64,
-    /// Bytes of the files they became.
+    /// The size of the new files in bytes.
     pub bytes_after: u64,
 }
 
-/// A file that could not be read. It stays as it is, and the others are merged without it.
+/// A file that could not be read. It stays unchanged, and the others are merged without it.
 #[derive(Debug)]
 pub struct Unreadable {
     /// The data file.
     pub path: PathBuf,
-    /// What is wrong with it, or with its delete file.
+    /// The error in this file or in its delete file.
     pub error: LakeError,
 }
 
-/// A compaction, merge by merge. It leaves out the files that it could not read.
+/// A compaction, merge by merge. It leaves out files that it could not read.
 #[derive(Debug)]
 pub struct Compaction {
     options: CompactOptions,
@@ -67,8 +67,8 @@ pub struct Compaction {
     summed: BTreeSet<u64>,
 }
 
-/// Compacts all tables, then releases expired snapshots. `progress` hears of each merge: the table, and what was done
-/// in all. Gives the files that could not be read, too.
+/// Compacts all tables, then releases expired snapshots. Calls `progress` for each merge with the table and the totals
+/// so far. Also returns the files that could not be read.
 pub fn run(
     writer: &mut LakeWriter,
     options: &CompactOptions,
@@ -89,7 +89,7 @@ pub fn run(
 }
 
 impl Compaction {
-    /// One that has done nothing yet.
+    /// A compaction that has not begun.
     pub fn new(options: CompactOptions) -> Compaction {
         Compaction {
             options,
@@ -98,7 +98,7 @@ impl Compaction {
         }
     }
 
-    /// Does one merge; `None` when there is nothing to do. Between two steps a writer may do other work.
+    /// Does one merge. Returns `None` if there is nothing to do. Between two steps a writer may do other work.
     pub fn step(&mut self, writer: &mut LakeWriter) -> Result<Option<(Mode, TypeId, Compacted)>, LakeError> {
         let (snapshot, keys) = (writer.lake().snapshot(), writer.lake().folder().keys().clone());
         for table in snapshot.tables.values() {
@@ -124,7 +124,7 @@ impl Compaction {
 
     /// The files of a table to merge next.
     fn next(&mut self, snapshot: &Snapshot, table: &TableSnapshot, keys: &Keys) -> Option<Vec<Vec<Candidate>>> {
-        // A merged file would take rows along that are being erased.
+        // A merged file would include rows that are being erased.
         let erased = |file: &DataFile| snapshot.erasures.may_reach(table.mode, file.id, &file.owners);
         let mut files: Vec<&Arc<DataFile>> = table.files.iter().filter(|file| !erased(file)).collect();
         files.retain(|file| !self.unreadable.contains_key(&file.id));
@@ -137,7 +137,7 @@ impl Compaction {
         Some(vec![vec![candidate(file)]])
     }
 
-    /// Whether a file is one of an earlier program, which wrote no checksums: alone, too, it is written again.
+    /// Whether an earlier program wrote this file, without checksums. Such a file is rewritten even alone.
     fn lacks_checksums(&mut self, file: &DataFile, keys: &Keys) -> bool {
         if self.summed.contains(&file.id) {
             return false;

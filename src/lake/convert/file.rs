@@ -22,7 +22,7 @@ pub(super) enum Old {
     Attachment(StoredAttachment),
 }
 
-/// What takes its place.
+/// The file that replaces an old one.
 #[derive(Debug)]
 pub(super) enum New<'p> {
     Data(Exchange<'p>),
@@ -30,7 +30,7 @@ pub(super) enum New<'p> {
 }
 
 impl New<'_> {
-    /// The keys that it was sealed with.
+    /// The keys that sealed it.
     pub(super) fn keys(&self) -> Vec<&FileKey> {
         match self {
             New::Data(exchange) => {
@@ -42,7 +42,7 @@ impl New<'_> {
         }
     }
 
-    /// The bytes of its files.
+    /// The size of its files in bytes.
     pub(super) fn bytes(&self) -> u64 {
         match self {
             New::Data(exchange) => {
@@ -63,7 +63,7 @@ impl Old {
         }
     }
 
-    /// The place of it.
+    /// The path of the file.
     pub(super) fn path(&self, folder: &Folder) -> PathBuf {
         match self {
             Old::Data(table, file) => folder.table(table.mode, facts().get(table.ty).name).join(&file.name),
@@ -71,7 +71,7 @@ impl Old {
         }
     }
 
-    /// Writes the file that takes its place, of the kind that new files of the lake are of.
+    /// Writes the replacement of a file, of the kind that the lake's new files have.
     pub(super) fn convert(&self, folder: &Folder, owner_key: OwnerKey) -> Result<(New<'_>, Fresh), LakeError> {
         let mut fresh = Fresh::default();
         let new = match self {
@@ -82,7 +82,7 @@ impl Old {
     }
 }
 
-/// A data file with the same rows in the same places, and its delete files.
+/// A data file with the same rows at the same positions, and its delete files.
 fn data_file<'p>(
     folder: &Folder,
     table: &'p TableSnapshot,

@@ -1,10 +1,9 @@
 //! Seals an open lake or unseals a sealed one while others read and write it.
 //!
-//! First the catalog says that a conversion is under way: from then on the lake has files of both kinds, and new files
-//! are of the new kind. Then each file of the old kind, in every snapshot, is rewritten and exchanged, as an erasure
-//! does it (`lake::erase`). Rows keep their positions, so snapshots, page links and row ids stay valid. At the end the
-//! catalog says that the lake is of the new kind. A lake whose conversion was killed is whole, and the same call
-//! continues.
+//! First the catalog records the conversion. From then on the lake has files of both kinds, and new files are of the
+//! new kind. Then each file of the old kind, in every snapshot, is rewritten and exchanged, as an erasure does it
+//! (`lake::erase`). Rows keep their positions, so snapshots, page links and row ids stay valid. At the end the catalog
+//! records the new kind. If a conversion is killed, the lake stays consistent, and the same call continues.
 //!
 //! This room does not decide who may convert a lake, nor how a file is sealed (`lake::seal`).
 

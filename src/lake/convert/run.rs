@@ -1,4 +1,4 @@
-//! A conversion, step by step. Between two steps others may write.
+//! A conversion, step by step. Between two steps other writers may write.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,20 +14,20 @@ use crate::lake::erase::{Fresh, reasons};
 use crate::lake::error::LakeError;
 use crate::lake::seal::{KeyStore, Kind};
 
-/// Bytes of files that are written again in one step: that much more room is taken for a while.
+/// The size of the files that one step rewrites, in bytes. Meanwhile the disk needs that much more room.
 const AT_ONCE: u64 = 256 << 20;
 
-/// What a conversion did.
+/// The results of a conversion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Converted {
     /// Data files that were written again, with their delete files.
     pub files: u64,
-    /// Attachments that were.
+    /// The number of converted attachments.
     pub attachments: u64,
     /// Bytes of the new files.
     pub bytes: u64,
-    /// What is not of the new kind, a clause each: a file that cannot be read or removed. The lake is half-way while a
-    /// file that it names is among them.
+    /// What is not of the new kind: files that cannot be read or removed, as clauses. The lake stays in between if one
+    /// of them is a file that the lake names.
     pub left: Vec<String>,
 }
 
@@ -36,18 +36,18 @@ pub struct Converted {
 pub struct Conversion {
     goal: Kind,
     at_once: u64,
-    /// By their numbers, which data files and attachments have in common.
+    /// The numbers of the unreadable data files and attachments. No number occurs in both.
     unreadable: FxHashSet<u64>,
     done: Converted,
 }
 
 impl Conversion {
-    /// One that seals the lake.
+    /// A conversion that seals the lake.
     pub fn to_sealed() -> Conversion {
         Conversion::to(Kind::Sealed)
     }
 
-    /// One that unseals the lake, whose keys are destroyed at its end.
+    /// A conversion that unseals the lake and destroys its keys at the end.
     pub fn to_open() -> Conversion {
         Conversion::to(Kind::Open)
     }
@@ -61,13 +61,13 @@ impl Conversion {
         }
     }
 
-    /// What it has done.
+    /// The results so far.
     pub fn done(&self) -> &Converted {
         &self.done
     }
 
     /// Does one part of the work. Returns `true` if there is more. Replaced files stay until the next step or the next
-    /// writer, so that readers in other processes have time to notice.
+    /// writer, so that readers in other processes can notice.
     pub fn step(&mut self, writer: &mut LakeWriter) -> Result<bool, LakeError> {
         let halfway = match self.goal {
             Kind::Sealed | Kind::Sealing => Kind::Sealing,
@@ -90,7 +90,7 @@ impl Conversion {
         Ok(false)
     }
 
-    /// Files of the other kind, some at a time.
+    /// Some files of the other kind.
     fn next(&self, writer: &LakeWriter) -> Result<Vec<Old>, LakeError> {
         let connection = &writer.connection;
         let are_sealed = self.goal == Kind::Open;
@@ -118,7 +118,7 @@ impl Conversion {
         Ok(some)
     }
 
-    /// Writes some files again, on every core, and exchanges them for the old ones.
+    /// Rewrites some files, on every core, and exchanges them.
     fn convert(&mut self, writer: &mut LakeWriter, some: &[Old]) -> Result<(), LakeError> {
         let (folder, owner_key) = (writer.lake().folder().clone(), writer.lake().owner_key());
         let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -143,7 +143,7 @@ impl Conversion {
                     new.push(one);
                     fresh.append(files);
                 }
-                // With less at a time there may be room.
+                // The disk may have room for fewer files at a time.
                 Err(error) if error.is_of_writing() && self.at_once > 0 && some.len() > 1 => {
                     tracing::debug!(%error, "files are written anew one by one");
                     self.at_once = 0;
@@ -186,7 +186,7 @@ impl Conversion {
 }
 
 impl LakeWriter {
-    /// Has the lake be of another kind from now on, durably.
+    /// Changes the kind of the lake, durably.
     fn turn(&mut self, kind: Kind) -> Result<(), LakeError> {
         // The end of a conversion counts as the end of an erasure, so the catalog needs the table of erasures.
         catalog::watch_erasures(&self.connection)?;
@@ -218,7 +218,7 @@ impl LakeWriter {
         }
         let exchanged = catalog::exchange_converted(&mut self.connection, &files, &attachments);
         if exchanged.is_ok() || catalog::epoch(&self.connection).ok() != Some(before) {
-            // Even if an error is reported they may be part of a snapshot; the next writer sorts that out.
+            // Even if an error is reported, the files may be part of a snapshot. The next writer checks this.
             fresh.keep();
         }
         exchanged?;

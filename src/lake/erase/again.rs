@@ -1,5 +1,5 @@
-//! Erasing again what was erased since a copy of the lake was taken: the ledger of erasures knows rows by hashes only,
-//! so every owner of rows in the copy is compared with it.
+//! Repeats the erasures that came after a copy of the lake was made. The ledger of erasures holds only hashes, so this
+//! compares every owner of rows in the copy with the ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::lake::error::LakeError;
 use crate::lake::file::CheckedFile;
 use crate::lake::owners::scope::{Mode, PatientScope};
 
-/// Erasures that are carried out together.
+/// Erasures that run together.
 const AT_ONCE: usize = 1_000;
 
 /// Patients and authorizations of one owner.
@@ -31,7 +31,8 @@ struct OwnerIds {
 type Meant = BTreeMap<(Mode, String, i64), OwnerIds>;
 
 impl LakeWriter {
-    /// Erases rows that were erased since from the lake that this one is a copy of. Says of each owner what was erased.
+    /// Erases rows from this copy of a lake that were erased from the original since. Returns for each owner what was
+    /// erased.
     pub fn erase_again(&mut self, since: &ErasedSince) -> Result<Vec<Erased>, LakeError> {
         self.erases_again = true;
         if since.is_empty() {
@@ -79,7 +80,7 @@ fn intent(((mode, application, owner), means): ((Mode, String, i64), OwnerIds)) 
     }
 }
 
-/// Adds whose rows of a file were erased.
+/// Adds the owners of a file's rows that were erased.
 fn look(
     builder: ParquetRecordBatchReaderBuilder<CheckedFile>,
     mode: Mode,
@@ -111,7 +112,7 @@ fn look_at_rows(
         .and_then(|owners| owners.as_primitive_opt::<Int64Type>());
     let owners = owners.ok_or_else(missing)?;
     let applications = text("application").ok_or_else(missing)??;
-    // A file has only the columns that have a value in it.
+    // A file has only columns with a value in it.
     let (patients, authorizations) = (text("patient").transpose()?, text("authorization").transpose()?);
     let value = |column: Option<&'_ arrow::array::StringArray>, row: usize| {
         column
@@ -122,7 +123,7 @@ fn look_at_rows(
     for row in 0..batch.num_rows() {
         let (patient, authorization) = (value(patients, row), value(authorizations, row));
         let now = (owners.value(row), applications.value(row), patient, authorization);
-        // Rows are sorted by owner, so the next row mostly belongs to the same person.
+        // Rows are sorted by owner, so the next row usually belongs to the same person.
         if last.as_ref() == Some(&now) {
             continue;
         }

@@ -10,8 +10,8 @@ use crate::lake::commit::writer::LakeWriter;
 use crate::lake::error::LakeError;
 
 impl LakeWriter {
-    /// The evidence of each of these intents since it was last taken. Each intent comes with the Patients that it is
-    /// about, whose ids are searched for too. Call it when their erasures are finished.
+    /// Takes the evidence of each of these intents since the last call. Each intent comes with its Patients, whose ids
+    /// are searched for too. Call it when their erasures are finished.
     pub fn evidence(&mut self, intents: &[(Intent, Vec<String>)]) -> Result<Vec<Evidence>, LakeError> {
         let key = self.lake().owner_key();
         let subjects: Vec<String> = intents.iter().map(|(intent, _)| subject(key, intent)).collect();
@@ -54,7 +54,7 @@ impl LakeWriter {
         Ok(all)
     }
 
-    /// The ids that this writer has erased, for a search elsewhere, and the number of each intent's among them.
+    /// The ids that this writer has erased, for a search elsewhere, and for each intent the number of its ids.
     pub fn erased_ids(&mut self, intents: &[Intent]) -> (&ErasedIds, Vec<u32>) {
         let key = self.lake().owner_key();
         let numbers = intents

@@ -1,23 +1,23 @@
-//! What an erasure took out of the lake.
+//! The result of an erasure in the lake.
 
 use std::collections::BTreeMap;
 
 use crate::fhir::TypeId;
 
-/// What an erasure took out of the lake.
+/// The result of an erasure in the lake.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Erased {
     /// Resources that the newest snapshot had, by type.
     pub resources: BTreeMap<TypeId, u64>,
-    /// Rows of all snapshots: earlier versions and deleted resources, too.
+    /// Erased rows of all snapshots, including earlier versions and deleted resources.
     pub rows: u64,
-    /// Attachments of all snapshots, whose files were removed.
+    /// Attachments of all snapshots whose files were removed.
     pub attachments: u64,
-    /// Files that were written again without them.
+    /// Files that were rewritten without the rows.
     pub files_rewritten: u64,
-    /// Files that held nothing else.
+    /// Files that held only such rows.
     pub files_removed: u64,
-    /// Places where erased bytes may remain although nobody can read them, one clause each: a file that could not be
-    /// read or replaced, or the catalog's log during a read. Each writer tries again.
+    /// Places where erased bytes may remain although no reader can get them, as clauses: a file that could not be read
+    /// or replaced, or the catalog's log during a read. Each writer tries again.
     pub left: Vec<String>,
 }

@@ -1,5 +1,5 @@
-//! Evidence that an erasure was done: the files that it replaced, and the result of a search for the erased ids in the
-//! new files. Evidence names no person. The catalog keeps it from the exchange of the files until the caller takes it.
+//! Evidence of an erasure: the files that it replaced, and the result of a search for the erased ids in the new files.
+//! Evidence names no person. The catalog keeps it from the exchange of the files until the caller takes it.
 
 use std::sync::Arc;
 
@@ -18,85 +18,86 @@ pub struct LakeState {
     pub erasures: u64,
 }
 
-/// A data file that was written again, or removed.
+/// A data file that was rewritten or removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErasedFile {
     /// Its path below `data/`.
     pub path: String,
     /// The SHA-256 of its bytes, in hexadecimal digits.
     pub sha256: String,
-    /// The file in its place. `None` if nothing was left.
+    /// The file that replaces it. `None` if no rows were left.
     pub replaced_by: Option<ReplacingFile>,
     /// The type of its resources.
     #[serde(rename = "type")]
     pub ty: String,
-    /// Rows that went, of all snapshots.
+    /// Erased rows, of all snapshots.
     pub rows: u64,
-    /// Resources of the newest snapshot among them.
+    /// How many of its erased rows were resources of the newest snapshot.
     pub resources: u64,
 }
 
-/// The file that took a file's place, read again from the disk.
+/// The file that replaced another one, read again from the disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplacingFile {
     /// Its path below `data/`.
     pub path: String,
     /// The SHA-256 of its bytes, in hexadecimal digits.
     pub sha256: String,
-    /// Texts in its decoded columns that were searched for the erased ids: those of the same application's rows.
+    /// Texts in its decoded columns that were searched for the erased ids. Only the same application's rows are
+    /// searched.
     pub values: u64,
-    /// How many of them have one.
+    /// How many of them contain such an id.
     pub found: u64,
 }
 
-/// The file of an attachment that was removed.
+/// The file of a removed attachment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErasedAttachment {
     /// Its path below `data/`.
     pub path: String,
     /// Length of the document.
     pub bytes: u64,
-    /// The SHA-256 of the document, in hexadecimal digits; empty where the key of a sealed one was lost before.
+    /// The SHA-256 of the document, as hexadecimal digits. Empty if the key of a sealed document was lost before.
     pub sha256: String,
 }
 
-/// How many values were searched, and how many of them have an id.
+/// How many values were searched, and how many of them contain an id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Searched {
     /// The number of searched values.
     pub values: u64,
-    /// Values that have an id.
+    /// Values that contain an id.
     pub found: u64,
 }
 
-/// One thing that an exchange of files has done for an erasure, as the catalog keeps it.
+/// One result of an exchange of files for an erasure, as the catalog keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::lake) enum Entry {
     File(ErasedFile),
     Attachment(ErasedAttachment),
 }
 
-/// All that is known of an erasure that is over.
+/// All evidence of a finished erasure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     /// The state of the lake when the first files were exchanged. `None` if there was nothing to erase.
     pub before: Option<LakeState>,
-    /// Where it stood when this was put together.
+    /// The state of the lake when this evidence was taken.
     pub after: LakeState,
     /// The data files.
     pub files: Vec<ErasedFile>,
     /// The attachments.
     pub attachments: Vec<ErasedAttachment>,
-    /// How many ids were searched for.
+    /// The number of searched ids.
     pub ids: u64,
-    /// What was found in the catalog's texts.
+    /// The result of the search in the catalog's texts.
     pub catalog: Searched,
-    /// What was found among the files of attachments: files looked at, and files of the person.
+    /// The result of the search among attachment files: how many were looked at, and how many belong to the person.
     pub attachment_files: Searched,
 }
 
 impl Evidence {
-    /// Both together, where one erasure was carried out in several parts.
+    /// Adds the evidence of another part of the same erasure.
     pub fn and(mut self, other: Evidence) -> Evidence {
         self.before = match (self.before, other.before) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -106,7 +107,7 @@ impl Evidence {
         self.files.extend(other.files);
         self.attachments.extend(other.attachments);
         self.ids += other.ids;
-        // The same catalog was searched for each.
+        // Both parts searched the same catalog.
         self.catalog.values = self.catalog.values.max(other.catalog.values);
         self.catalog.found += other.catalog.found;
         self.attachment_files.values = self.attachment_files.values.max(other.attachment_files.values);
@@ -132,13 +133,13 @@ impl Evidence {
         }
     }
 
-    /// Rows that went, of all snapshots.
+    /// Erased rows, of all snapshots.
     pub fn rows(&self) -> u64 {
         self.files.iter().map(|file| file.rows).sum()
     }
 }
 
-/// The name under which the catalog keeps the evidence of an intent. Without the lake's key nobody can tell whom it is
+/// The name under which the catalog keeps the evidence of an intent. Only the lake's key can tell which person it is
 /// about.
 pub(in crate::lake) fn subject(key: OwnerKey, intent: &Intent) -> String {
     let Intent {
@@ -149,7 +150,7 @@ pub(in crate::lake) fn subject(key: OwnerKey, intent: &Intent) -> String {
     format!("{:016x}", key.seal(&("erasure", mode, application, patient)))
 }
 
-/// The ids of a writer's erasures, by the subjects that they belong to.
+/// The ids that a writer has erased, grouped by subject.
 #[derive(Clone, Debug, Default)]
 pub struct ErasedIds {
     pub(super) identifiers: Arc<Identifiers>,
@@ -157,7 +158,7 @@ pub struct ErasedIds {
 }
 
 impl ErasedIds {
-    /// The number under which a subject's ids are known.
+    /// The number of a subject. A new subject gets the next number.
     pub(super) fn number(&mut self, subject: &str) -> u32 {
         let known = self.subjects.iter().position(|known| known == subject);
         known.unwrap_or_else(|| {
@@ -166,8 +167,8 @@ impl ErasedIds {
         }) as u32
     }
 
-    /// The numbers of the subjects whose ids are in a cell of a database, each once. If the column's name says that it
-    /// holds Patients, a short id counts without its type.
+    /// The numbers of the subjects whose ids are in a cell of a database, without duplicates. If the column's name says
+    /// that it holds Patients, a short id counts without its type.
     pub fn in_cell(&self, column: &str, text: &str) -> Vec<u32> {
         let mut found = Vec::new();
         self.identifiers.in_text(text, |whose| found.push(whose));

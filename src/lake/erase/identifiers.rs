@@ -1,24 +1,24 @@
-//! Ids of erased resources, and whether a text still has one of them. What is kept of an id is a keyed hash: the ids of
-//! a million resources take few megabytes, and nothing here can say them again.
+//! Finds ids of erased resources in texts. It keeps each id as a keyed hash: the ids of a million resources take few
+//! megabytes, and the hashes do not reveal the ids.
 
 use std::hash::{BuildHasher, RandomState};
 
 use rustc_hash::FxHashMap;
 
-/// An id of at least this many characters, as sources and this service make them, counts wherever it occurs. A shorter
-/// id may be any word, so it counts only after its type and a slash, as in references.
+/// An id with at least this many characters, as sources and this service make them, counts wherever it occurs. A
+/// shorter id may be any word. It counts only after its type and a slash, as in references.
 const LONG: usize = 16;
-/// R4's ids and types are no longer.
+/// R4's ids and types are not longer.
 const LONGEST: usize = 64 + 1 + 64;
 
-/// Ids by whose they are: the number of an erasure among several.
+/// Ids, each with the numbers of its subjects.
 #[derive(Clone, Debug, Default)]
 pub(in crate::lake) struct Identifiers {
     hasher: RandomState,
     known: FxHashMap<u64, u32>,
-    /// How many were added for each.
+    /// The number of ids added for each.
     counts: Vec<u64>,
-    /// The shortest and the longest text that counts by itself.
+    /// The minimum and maximum length of ids that count by themselves.
     alone: Lengths,
     /// The same bounds for ids after a type and a slash.
     typed: Lengths,
@@ -44,7 +44,7 @@ impl Lengths {
 }
 
 impl Identifiers {
-    /// Adds the id of a resource that is whose.
+    /// Adds the id of a resource of the subject with this number.
     pub(in crate::lake) fn add(&mut self, whose: u32, ty: &str, id: &str) {
         let text = match id.len() >= LONG {
             true => {
@@ -67,7 +67,7 @@ impl Identifiers {
         }
     }
 
-    /// How many are whose.
+    /// The number of ids of this subject.
     pub(in crate::lake) fn count(&self, whose: u32) -> u64 {
         self.counts.get(whose as usize).copied().unwrap_or(0)
     }
@@ -75,7 +75,7 @@ impl Identifiers {
     /// The subjects whose ids occur in a text, once for each occurrence.
     pub(in crate::lake) fn in_text(&self, text: &str, mut found: impl FnMut(u32)) {
         let bytes = text.as_bytes();
-        // Where the word before a slash begins.
+        // The start of the word before a slash.
         let (mut at, mut before) = (0, None);
         while at < bytes.len() {
             if !is_of_id(bytes[at]) {
@@ -97,7 +97,7 @@ impl Identifiers {
         }
     }
 
-    /// Whose this id of a resource of a type is.
+    /// The subject of this id of a resource of a type.
     pub(in crate::lake) fn whose(&self, ty: &str, id: &str) -> Option<u32> {
         match id.len() >= LONG {
             true => self.get(id.as_bytes(), self.alone),
@@ -111,7 +111,7 @@ impl Identifiers {
     }
 }
 
-/// The letters of R4's ids.
+/// The characters of R4's ids.
 fn is_of_id(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.'
 }

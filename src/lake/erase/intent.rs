@@ -1,4 +1,4 @@
-//! What an erasure means, as the catalog records it.
+//! The rows that an erasure means, as the catalog records them.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -6,22 +6,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 
-/// Whose rows to erase: the rows that this scope of an application has as its own.
+/// Whose rows to erase: an application's rows that belong to this scope itself.
 ///
-/// If it has authorizations, `patients` should be empty: rows of the same owners that no sync brought would be erased
-/// too.
+/// If it has authorizations, `patients` should be empty. Otherwise rows of the same owners that no sync stored would be
+/// erased too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
     /// Live or test tables.
     pub mode: Mode,
-    /// The application whose rows they are.
+    /// The application of the rows.
     pub application: String,
     /// The person.
     pub patient: PatientScope,
 }
 
 impl Intent {
-    /// The scope that has these rows as its own.
+    /// The scope to which these rows belong.
     pub(super) fn scope(&self) -> Scope {
         Scope {
             mode: self.mode,
@@ -31,20 +31,20 @@ impl Intent {
     }
 }
 
-/// The rows that a patient's scope has as its own, in the files that existed when the erasure was recorded. Later rows
-/// are not meant, even those of the same person.
+/// The rows that belong to a patient's scope itself, in the files that existed when the erasure was recorded. Later
+/// rows are not meant, even those of the same person.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::lake) struct Erasure {
-    /// The count of changes to the catalog's erasures that recorded it; no two have the same.
+    /// The value that the catalog's count of changes had when the erasure was recorded. No two erasures have the same.
     pub(in crate::lake) id: u64,
-    /// Whose own rows go.
+    /// The scope whose own rows are erased.
     pub(in crate::lake) scope: Arc<Scope>,
-    /// The first data file that is not meant.
+    /// The number of the first data file that the erasure does not mean.
     pub(in crate::lake) first_file: u64,
 }
 
 impl Erasure {
-    /// One that no catalog has recorded: it means every file.
+    /// An erasure that no catalog has recorded. It means every file.
     pub(super) fn unrecorded(intent: &Intent) -> Erasure {
         // Caches of scopes use the numbers of erasures. Those of the catalog start at one.
         static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -55,12 +55,12 @@ impl Erasure {
         }
     }
 
-    /// Under whom the rows are.
+    /// The owners of the rows.
     pub(in crate::lake) fn owners(&self) -> &[i64] {
         self.scope.patient.as_ref().map_or(&[], |patient| &patient.owners)
     }
 
-    /// What was asked for.
+    /// The requested intent.
     pub(in crate::lake) fn intent(&self) -> Option<Intent> {
         Some(Intent {
             mode: self.scope.mode,
@@ -69,7 +69,7 @@ impl Erasure {
         })
     }
 
-    /// Whether a data file may hold rows that are meant.
+    /// Whether a data file may hold rows of the erasure.
     pub(in crate::lake) fn may_reach(&self, file: u64, owners: &RangeInclusive<i64>) -> bool {
         file < self.first_file && self.owners().iter().any(|owner| owners.contains(owner))
     }

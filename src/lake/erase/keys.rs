@@ -1,12 +1,12 @@
-//! Destroys keys: those of files that an erasure has replaced, so that every older copy of these files becomes
-//! unreadable, and those that killed writers left.
+//! Destroys keys: keys of files that an erasure has replaced, and keys that killed writers left. Every older copy of
+//! the replaced files becomes unreadable.
 //!
 //! The transaction that exchanges files also notes that keys must be destroyed. The note is removed afterwards, so the
-//! next writer continues after a kill. All keys are destroyed that belong to no file of any snapshot, whether or not
-//! that file was erased: nobody knows whose records a removed file held.
+//! next writer continues after a kill. All keys are destroyed that belong to no file of any snapshot, even if that file
+//! was not erased: it is unknown whose records a removed file held.
 //!
 //! A key is stored before the catalog names its file. A process killed in between leaves an unused key. The next writer
-//! destroys it when it starts; it holds the lake's lock, so no other writer can have stored that key just now. Keys of
+//! destroys it when it starts. It holds the lake's lock, so no other writer can have stored that key just now. Keys of
 //! expired files stay until the next erasure, because backups may have these files. The catalog lists them.
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use crate::lake::error::LakeError;
 use crate::lake::seal::{KeyId, Kind, remove_database};
 
 impl LakeWriter {
-    /// Destroys the keys that an erasure has noted. Does nothing where none has.
+    /// Destroys the keys that an erasure has noted. Does nothing without a note.
     pub(in crate::lake) fn destroy_keys(&self) -> Result<(), LakeError> {
         if !catalog::has_keys_to_destroy(&self.connection)? {
             return Ok(());
@@ -26,21 +26,21 @@ impl LakeWriter {
         let folder = self.lake().folder();
         // Reads the catalog of this writer. The process's own copy may be older.
         match catalog::kind(&self.connection)? {
-            // It was a sealed lake, and no file of it is sealed any more.
+            // The lake was sealed, and none of its files is sealed any more.
             Kind::Open => remove_database(folder.path())?,
             _ => drop(folder.destroy_keys_but(&self.named_keys()?)?),
         }
         catalog::keys_are_destroyed(&self.connection)
     }
 
-    /// The same after an erasure that may have changed no file, but was of people whose records were in files that
-    /// are gone.
+    /// The same after an erasure that may have changed no file, because the files with the people's records had been
+    /// removed before.
     pub(super) fn destroy_all_keys(&self) -> Result<(), LakeError> {
         catalog::have_keys_destroyed(&self.connection)?;
         self.destroy_keys()
     }
 
-    /// Destroys the keys that killed writers have left: no file of any snapshot has them, and none had.
+    /// Destroys the keys that killed writers have left. No file of any snapshot has or had these keys.
     pub(in crate::lake) fn sweep_keys(&self) -> Result<(), LakeError> {
         let folder = self.lake().folder();
         if !catalog::kind(&self.connection)?.has_keys() {
@@ -49,7 +49,7 @@ impl LakeWriter {
         let mut kept = self.named_keys()?;
         match catalog::expired_keys(&self.connection)? {
             Some(expired) => kept.extend(ids(expired)?),
-            // An earlier program, or a new catalog, has not noted which files have expired: all of them may have.
+            // An earlier program or a new catalog did not list the expired files. So every key may belong to one.
             None => {
                 let unnamed = folder.keys_but(&kept)?;
                 return catalog::list_expired_keys(&self.connection, unnamed.iter().map(ToString::to_string));

@@ -12,14 +12,14 @@ use crate::lake::snapshot::Snapshot;
 pub(in crate::lake) struct Known {
     epoch: u64,
     list: Vec<One>,
-    /// Erasures that somebody has requested and the catalog has not recorded yet.
+    /// Erasures that were requested and are not recorded in the catalog yet.
     asked: Vec<Arc<Erasure>>,
 }
 
 #[derive(Clone, Debug)]
 struct One {
     erasure: Arc<Erasure>,
-    /// Pictures of this epoch and later ones have no such rows.
+    /// Snapshots of this epoch and later ones have no such rows.
     finished: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ impl Known {
         })
     }
 
-    /// The same, with exactly these intents hidden from everybody, recorded or not. `None` if they already are.
+    /// The same, with exactly these intents hidden from all readers, recorded or not. `None` if they already are.
     pub(in crate::lake) fn hiding(&self, intents: &[Intent]) -> Option<Known> {
         let same = |erasure: &Arc<Erasure>, intent: &Intent| *erasure.scope == intent.scope();
         if self.asked.len() == intents.len() && self.asked.iter().zip(intents).all(|(one, intent)| same(one, intent)) {
@@ -69,7 +69,7 @@ impl Known {
         })
     }
 
-    /// The erasures that a scope's reading of a snapshot has to honour.
+    /// The erasures that apply to a scope's reading of a snapshot.
     pub(in crate::lake) fn of(&self, snapshot: &Snapshot, scope: &Scope) -> Box<[Arc<Erasure>]> {
         let is_left = |one: &&One| one.finished.is_none_or(|finished| finished > snapshot.erasures.epoch);
         let recorded = self.list.iter().filter(is_left).map(|one| &one.erasure);

@@ -26,11 +26,11 @@ use crate::private;
 pub const VARIABLE: &str = "TABULARIUM_ERASURES";
 /// The suffix that turns the name of the data folder into the name of the ledger.
 const SUFFIX: &str = ".erasures";
-/// The version of the file's form.
+/// The version of the file's format.
 const LAYOUT: u32 = 1;
-/// Bytes of a hash that are kept.
+/// How many bytes of a hash the ledger keeps.
 const HASH_BYTES: usize = 16;
-/// How far back it is looked whether an erasure is entered already. An entry that stands twice does no harm.
+/// How far back to look for an existing entry. A duplicate entry does no harm.
 const LOOK_BACK: u64 = 1 << 20;
 
 /// The path of the ledger of the lake in `dir`: the value of [`VARIABLE`], or the folder's own path with `.erasures`
@@ -52,23 +52,23 @@ fn named() -> Option<PathBuf> {
     std::path::absolute(named).ok()
 }
 
-/// Whose rows an erasure means, of one owner.
+/// The rows of one owner that an erasure means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Whose<'a> {
     /// Imported rows that are filed under this Patient.
     Patient(&'a str),
-    /// Rows that the syncs of this authorization brought.
+    /// Rows that the syncs of this authorization stored.
     Authorization(&'a str),
 }
 
-/// The state of a ledger at one moment. A later state begins with the same bytes.
+/// The state of a ledger at one moment. Later states begin with the same bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerState {
     /// The ledger's id.
     pub ledger: String,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// The SHA-256 of this many bytes, as hexadecimal digits.
+    /// The SHA-256 of these bytes, as hexadecimal digits.
     pub sha256: String,
 }
 
@@ -87,13 +87,13 @@ struct Entry {
     rows: Vec<String>,
 }
 
-/// A ledger as it was read.
+/// The contents of a ledger.
 #[derive(Debug)]
 pub struct Ledger {
     head: Head,
     salt: Vec<u8>,
     entries: Vec<Entry>,
-    /// The whole lines of the file.
+    /// The complete lines of the file.
     bytes: Vec<u8>,
 }
 
@@ -104,7 +104,7 @@ impl Ledger {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             read => read.map_err(LakeError::io("read", path))?,
         };
-        // A line that was not written to its end was never relied on.
+        // An incomplete last line was never relied on.
         bytes.truncate(memchr::memrchr(b'\n', &bytes).map_or(0, |end| end + 1));
         let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
         let (head, salt) = head(lines.next().unwrap_or_default()).ok_or_else(|| unreadable(path, 1))?;
@@ -158,7 +158,7 @@ impl Ledger {
             .map_err(LakeError::io("write", path))
     }
 
-    /// How far it has come.
+    /// Its state now.
     pub fn state(&self) -> LedgerState {
         LedgerState {
             ledger: self.head.ledger.clone(),
@@ -167,21 +167,21 @@ impl Ledger {
         }
     }
 
-    /// Whether this is the ledger that was in such a state once.
+    /// Whether this ledger was once in that state.
     pub fn goes_on_from(&self, state: &LedgerState) -> bool {
         let length = usize::try_from(state.bytes).ok();
         let begun = length.and_then(|length| self.bytes.get(..length));
         self.head.ledger == state.ledger && begun.is_some_and(|begun| sha256(begun) == state.sha256)
     }
 
-    /// Whether anything was erased from a lake ([`lake_id`]) after it had recorded and finished `number` erasures.
+    /// Whether anything was erased from a lake ([`lake_id`]) after its erasure with this number.
     pub(crate) fn has_later(&self, lake: &str, number: u64) -> bool {
         self.entries
             .iter()
             .any(|entry| entry.lake == lake && entry.number > number)
     }
 
-    /// The same, by its hashes.
+    /// The same, as hashes.
     pub fn since(&self, key: OwnerKey, number: u64) -> ErasedSince {
         let keyer = Keyer::new(key, &self.salt);
         let own = self.entries.iter().filter(|entry| entry.lake == keyer.lake);
@@ -200,7 +200,7 @@ pub(crate) fn lake_id(key: OwnerKey) -> String {
     hexadecimal(&hmac::sign(&key, b"lake").as_ref()[..HASH_BYTES])
 }
 
-/// What was erased after some moment, by its hashes.
+/// The hashes of everything that was erased after some moment.
 #[derive(Debug)]
 pub struct ErasedSince {
     keyer: Keyer,
@@ -209,24 +209,24 @@ pub struct ErasedSince {
 }
 
 impl ErasedSince {
-    /// Whether nothing was.
+    /// Whether nothing was erased.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The number of the newest such erasure, else the number that was asked with.
+    /// The number of the newest such erasure. Without one, the number that the caller gave.
     pub fn newest(&self) -> u64 {
         self.newest
     }
 
-    /// Whether such rows were erased.
+    /// Whether these rows were erased.
     pub fn has(&self, mode: Mode, application: &str, owner: i64, whose: Whose<'_>) -> bool {
         !self.is_empty() && self.rows.contains(&self.keyer.hash(mode, application, owner, whose))
     }
 }
 
-/// Enters erasures that a lake has recorded, durably and each once. Does nothing if there is no ledger: without a
-/// backup nothing can bring anybody back.
+/// Enters erasures that a lake has recorded, durably and without duplicates. Does nothing if there is no ledger:
+/// without a backup no erased person can come back.
 pub(in crate::lake) fn enter(dir: &Path, key: OwnerKey, erasures: &[Arc<Erasure>], now: i64) -> Result<(), LakeError> {
     let path = place(dir);
     if !path.try_exists().map_err(LakeError::io("find", &path))? {
@@ -255,7 +255,7 @@ pub(in crate::lake) fn enter(dir: &Path, key: OwnerKey, erasures: &[Arc<Erasure>
     }
 }
 
-/// Opens a ledger for writing, once nobody else does.
+/// Opens a ledger for writing. Waits for other writers.
 fn open(path: &Path) -> Result<File, LakeError> {
     let file = private::options()
         .read(true)
@@ -274,7 +274,7 @@ fn salt(file: &mut File) -> std::io::Result<Option<Vec<u8>>> {
     Ok(line.and_then(head).map(|(_, salt)| salt))
 }
 
-/// The last lines, and the length of all whole lines: one that a killed process has left unfinished does not count.
+/// The last lines, and the length of all complete lines. A line that a killed process left unfinished does not count.
 fn recent(file: &mut File) -> std::io::Result<(Vec<u8>, u64)> {
     let length = file.metadata()?.len();
     let from = length.saturating_sub(LOOK_BACK);
@@ -291,13 +291,13 @@ fn append(file: &mut File, length: u64, lines: &[u8]) -> std::io::Result<()> {
     file.seek(SeekFrom::Start(length))?;
     let written = file.write_all(lines).and_then(|()| file.sync_all());
     if written.is_err() {
-        // Removes a line that was written in part.
+        // Removes a partially written line.
         file.set_len(length)?;
     }
     written
 }
 
-/// Makes the file with these bytes, whole or not at all, unless there is one.
+/// Creates the file with all these bytes, unless it exists.
 fn publish(path: &Path, bytes: &[u8]) -> Result<(), LakeError> {
     let draft = path.with_added_extension(format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0));
     let write = || -> std::io::Result<()> {

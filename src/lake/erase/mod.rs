@@ -1,11 +1,11 @@
 //! Erases a person's rows for good, from the newest snapshot and from every older one that can still be read.
 //!
-//! This room decides which rows an erasure means, hides them from the moment it is recorded, and rewrites the files
-//! that hold them. It does not decide who may request one, and it does not touch rows that belong to nobody.
+//! This room decides which rows an erasure means. It hides them as soon as the erasure is recorded, and rewrites the
+//! files that hold them. It does not decide who may request an erasure, and it does not touch rows without a person.
 //!
-//! The catalog records an erasure first; from then on no scope shows the rows (`known`). Then the files are rewritten
-//! (`prepare`, `rewrite`) and exchanged, and the last of these SQLite transactions removes the record (`run`). All
-//! recorded erasures run together, so each file is rewritten once. The next writer finishes what a killed one began.
+//! The catalog records an erasure first. From then on no scope shows the rows (`known`). Then the files are rewritten
+//! (`prepare`, `rewrite`) and exchanged. The last of these SQLite transactions removes the record (`run`). All recorded
+//! erasures run together, so each file is rewritten once. The next writer finishes an erasure that was killed.
 
 mod again;
 mod collect;

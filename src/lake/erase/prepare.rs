@@ -1,4 +1,4 @@
-//! Writing the files that are to take another's place: a data file without what is erased, and its delete files.
+//! Writes replacement files: a data file without the erased rows, and its delete files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -26,7 +26,7 @@ use crate::lake::snapshot::TableSnapshot;
 use crate::lake::store::disk::file_name;
 use crate::lake::store::folder::Folder;
 
-/// Files that no snapshot has yet. They go with this.
+/// Files that no snapshot has yet. Dropping this removes them.
 #[derive(Debug, Default)]
 pub(in crate::lake) struct Fresh(Vec<PathBuf>);
 
@@ -35,7 +35,7 @@ impl Fresh {
         &self.0
     }
 
-    /// They have come to be in snapshots.
+    /// Keeps the files, because snapshots have them now.
     pub(in crate::lake) fn keep(&mut self) {
         self.0.clear();
     }
@@ -53,50 +53,50 @@ impl Fresh {
 impl Drop for Fresh {
     fn drop(&mut self) {
         for path in &self.0 {
-            // What cannot be removed now, or was never written, is the next writer's to remove.
+            // The next writer removes files that cannot be removed now. Some were never written.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// What one file holds of one erasure.
+/// The rows of one erasure in one file.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) erasure: u64,
     pub(super) ty: TypeId,
     /// Rows of all snapshots.
     pub(super) rows: u64,
-    /// Resources of the newest one.
+    /// How many of them are resources of the newest snapshot.
     pub(super) live: u64,
-    /// The replacement of the file. `None` if it held nothing but blank rows.
+    /// The replacement of the file. `None` if it held only blank rows.
     pub(super) file: Option<ErasedFile>,
-    /// Whether something else is left of the file.
+    /// Whether the replacement has other rows.
     pub(super) rewritten: bool,
 }
 
-/// The ids that new files are searched for, and the number of each erasure's among them.
+/// The ids for which new files are searched, and for each erasure how many of them are its own.
 #[derive(Debug)]
 pub(super) struct Wanted<'a> {
     pub(super) identifiers: &'a Identifiers,
     pub(super) numbers: &'a BTreeMap<u64, u32>,
 }
 
-/// An exchange that only waits to be recorded.
+/// An exchange that is ready to be recorded.
 #[derive(Debug)]
 pub(super) struct Prepared<'p> {
     pub(super) exchange: Exchange<'p>,
     pub(super) fresh: Fresh,
     pub(super) found: Vec<Found>,
-    /// What becomes of the file, for the evidence of subjects.
+    /// What happens to the file, for the evidence of each subject.
     pub(super) told: Vec<(String, ErasedFile)>,
     /// Bytes of the new files.
     pub(super) bytes: u64,
 }
 
-/// Where and why a file could not be taken up.
+/// Where and why a file could not be rewritten.
 #[derive(Debug)]
 pub(in crate::lake) enum Hindrance {
-    /// It is not there, so nothing is in it.
+    /// The file does not exist, so it holds nothing.
     Gone,
     Error(LakeError),
 }
@@ -107,7 +107,7 @@ impl From<LakeError> for Hindrance {
     }
 }
 
-/// The rows of a file that are meant by some of these scopes.
+/// The rows of a file that these scopes mean.
 pub(in crate::lake) fn meant(path: &Path, id: u64, scopes: &[&Scope], keys: &Keys) -> Result<OwnRows, Hindrance> {
     own_rows(id, path, scopes, keys).map_err(|error| match error {
         ScanError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Hindrance::Gone,
@@ -115,7 +115,7 @@ pub(in crate::lake) fn meant(path: &Path, id: u64, scopes: &[&Scope], keys: &Key
     })
 }
 
-/// Writes the file that takes a file's place, and its delete files; nothing where none of its rows is meant.
+/// Writes the replacement of a file and its delete files. Writes nothing if none of its rows is meant.
 pub(super) fn prepare<'p>(
     folder: &Folder,
     table: &'p Arc<TableSnapshot>,
@@ -133,7 +133,7 @@ pub(super) fn prepare<'p>(
     Ok(Some(prepared))
 }
 
-/// The ids of the rows that erasures mean in a file, each with its number.
+/// The ids of the rows that erasures mean in a file, each with the number of its subject.
 pub(super) fn collect_ids(
     folder: &Folder,
     table: &TableSnapshot,
@@ -222,7 +222,7 @@ fn sha256(path: &Path) -> Result<String, LakeError> {
     }
 }
 
-/// The people whose earlier versions are looked for, and the erasure that this is evidence of.
+/// The people whose earlier versions are removed, and the erasure for which this is evidence.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Superseded<'a> {
     pub(super) scope: &'a Scope,
@@ -230,7 +230,7 @@ pub(super) struct Superseded<'a> {
     pub(super) number: u32,
 }
 
-/// The same for the rows of scopes that the newest snapshot has no more. Rows that are blank already are no reason.
+/// The same for the scopes' rows that the newest snapshot no longer has. Blank rows alone are no reason to rewrite.
 pub(super) fn prepare_superseded<'p>(
     folder: &Folder,
     table: &'p Arc<TableSnapshot>,
@@ -267,7 +267,7 @@ pub(super) fn prepare_superseded<'p>(
     Ok(Some(prepared))
 }
 
-/// Says of each subject what becomes of a file that held earlier versions.
+/// Notes for each subject what happens to a file that held earlier versions.
 fn tell_superseded(
     folder: &Folder,
     table: &TableSnapshot,
@@ -395,7 +395,7 @@ fn replace<'p>(
     Ok(prepared)
 }
 
-/// An error with what caused it.
+/// An error with its causes.
 pub(in crate::lake) fn reasons(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -409,11 +409,11 @@ pub(in crate::lake) fn reasons(error: &dyn Error) -> String {
     text
 }
 
-/// A delete file to write: the snapshots it is for, and positions.
+/// A delete file to write: its snapshots and positions.
 type Period = (u64, Option<u64>, Vec<u64>);
 
-/// The deleted rows of a file for each snapshot, once those at `erased` are deleted in all of them. A file without
-/// remaining rows ends, and has no period if that is true from its beginning. Snapshots before `oldest` cannot be read.
+/// The deleted rows of a file for each snapshot, when those at `erased` are deleted in all of them. A file without
+/// remaining rows ends. If that is true from its beginning, it has no period. Snapshots before `oldest` cannot be read.
 fn periods(file: &StoredFile, erased: &[u64], deletes: Vec<Period>, oldest: u64, end: &mut Option<u64>) -> Vec<Period> {
     let mut periods = Vec::with_capacity(deletes.len() + 1);
     let first_delete = deletes.first().map_or(file.end, |(begin, _, _)| Some(*begin));

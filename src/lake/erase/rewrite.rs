@@ -22,11 +22,12 @@ use crate::lake::error::LakeError;
 use crate::lake::file::{CheckedFile, FileWriter, row_bytes};
 use crate::lake::seal::Keys;
 
-/// Rows decoded at a time, at most.
+/// The maximum number of rows decoded at a time.
 const BATCH_ROWS: u64 = 1_024;
-/// Bytes of decoded rows held, about; a single row may be larger.
+/// The approximate bytes of decoded rows in memory. A single row may be larger.
 const BATCH_BYTES: u64 = 8 << 20;
-/// The columns that a blank row copies from its neighbour. They decide who sees a row and what a file may hold.
+/// The columns that a blank row copies from its neighbour. They decide who sees a row, and they bound the file's
+/// statistics.
 const NEIGHBOURS: [&str; 8] = [
     "owner",
     "patient",
@@ -38,8 +39,8 @@ const NEIGHBOURS: [&str; 8] = [
     "digest",
 ];
 
-/// Writes the file at `old` again at `new`, of the kind that the lake makes now, with the rows at `erased` (ascending,
-/// not all of its `rows`) blank.
+/// Rewrites the file at `old` to `new`, of the kind that the lake makes now. The rows at `erased` (ascending, not all
+/// of its `rows`) become blank.
 pub(in crate::lake) fn rewrite(
     old: &Path,
     new: &Path,
@@ -111,7 +112,7 @@ fn write_blanked(
     writer.write(&blanked)
 }
 
-/// What a blank row may take from the row at a place.
+/// The values that a blank row may copy from the row at a position.
 fn neighbour_at(
     path: &Path,
     file: &CheckedFile,
@@ -132,7 +133,7 @@ fn neighbour_at(
     row.ok_or_else(|| LakeError::Damaged(format!("{} has fewer rows than recorded", path.display())))
 }
 
-/// The same of a row of a batch, which is not kept in memory for it.
+/// The same for a row of a batch, without keeping the batch in memory.
 fn one_row(batch: &RecordBatch, at: usize) -> Result<RecordBatch, ArrowError> {
     let schema = batch.schema();
     let fields = schema.fields().iter().enumerate();
@@ -147,14 +148,14 @@ fn one_row(batch: &RecordBatch, at: usize) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_new(batch.schema(), columns.collect::<Result<_, _>>()?)
 }
 
-/// The batch with some rows blank. The first `leading` of these come before the neighbour, all others after theirs.
+/// The batch with some rows blank. The first `leading` of these come before their neighbour, all others after it.
 fn blanked(
     neighbour: &RecordBatch,
     batch: &RecordBatch,
     blank: &[bool],
     leading: usize,
 ) -> Result<RecordBatch, ArrowError> {
-    // The neighbour of the rows at the batch's start is row zero, the batch's own follow.
+    // The neighbour of the batch's first rows is row zero. The batch's own rows follow.
     let (mut copied, mut kept, mut last) = (Vec::new(), Vec::new(), 0u32);
     for (row, blank) in blank.iter().enumerate() {
         if !blank {
@@ -172,8 +173,8 @@ fn blanked(
     let schema = batch.schema();
     let columns = schema.fields().iter().zip(batch.columns());
     let columns = columns.map(|(field, column)| match field.name().as_str() {
-        // Right behind the neighbour's in the order of ids, and before all where the neighbour is the first row that is
-        // left.
+        // In the order of ids they come right after the neighbour's id, or before all ids if the neighbour is the first
+        // row left.
         "id" => {
             let ids = copy("id", column)?;
             texts(&ids, |row, text, ids| match blank[row] {
@@ -191,7 +192,7 @@ fn blanked(
     RecordBatch::try_new(schema.clone(), columns.collect::<Result<_, _>>()?)
 }
 
-/// A text column made from another.
+/// A text column made from another one.
 fn texts(column: &ArrayRef, mut append: impl FnMut(usize, &mut StringBuilder, &str)) -> Result<ArrayRef, ArrowError> {
     let texts = column
         .as_string_opt::<i32>()

@@ -1,5 +1,5 @@
-//! Carrying erasures out: recorded, every file rewritten that any snapshot reaches, old and new exchanged, old ones
-//! removed.
+//! Carries out erasures. It records them, rewrites every file that any snapshot reaches, exchanges the files, and
+//! removes the old ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -20,8 +20,8 @@ use crate::lake::error::LakeError;
 use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 use crate::lake::snapshot::{Snapshot, TableSnapshot};
 
-/// New files are exchanged for the old ones once they have this many bytes: that much more room is taken for a while,
-/// and that much work a kill may cost.
+/// New files are exchanged for the old ones when they have this many bytes. Meanwhile the disk needs that much more
+/// room, and a kill may lose that much work.
 pub(super) const AT_ONCE: u64 = 256 << 20;
 
 impl Erased {
@@ -59,19 +59,19 @@ impl<'p> Work<'p> {
 #[derive(Default)]
 pub(super) struct Progress {
     done: BTreeMap<u64, Erased>,
-    /// Those that some file keeps from being finished.
+    /// Erasures that a file prevents from finishing.
     hindered: BTreeSet<u64>,
-    /// The ledger does not tell of them yet, so none is finished.
+    /// Whether the ledger lacks them, so that none is finished.
     is_unlisted: bool,
-    /// What keeps bytes of any of them: old files that could not be removed, errors of the disk.
+    /// Why bytes of these erasures may remain: old files that could not be removed, errors of the disk.
     pub(super) left: Vec<String>,
 }
 
 impl LakeWriter {
-    /// Erases the rows that a patient's scope has as its own, from the newest snapshot and from all older ones that can
-    /// be read. Rows that belong to nobody stay. So do rows that are committed later, even the same ones.
+    /// Erases the rows that belong to a patient's scope itself, from the newest snapshot and from all older readable
+    /// ones. Rows without a person stay. So do rows that are committed later, even the same ones.
     ///
-    /// No scope shows the rows once this has begun. The next writer finishes what an error or a crash leaves undone.
+    /// No scope shows the rows once this has begun. The next writer finishes it after an error or a crash.
     pub fn erase(&mut self, mode: Mode, application: &str, patient: &PatientScope) -> Result<Erased, LakeError> {
         let intent = Intent {
             mode,
@@ -83,12 +83,12 @@ impl LakeWriter {
     }
 
     /// Erases the rows of several intents at once. This costs little more than the largest of them, because each file
-    /// is rewritten once. Returns the result for each. [`Erased::left`] lists what could not be finished. That is
-    /// recorded and hidden, and need not be requested again.
+    /// is rewritten once. Returns the result for each. [`Erased::left`] lists what could not be finished. Unfinished
+    /// erasures are recorded and hidden, and need not be requested again.
     pub fn erase_all(&mut self, intents: &[Intent]) -> Result<Vec<Erased>, LakeError> {
         let ids = self.record_erasures(intents)?;
         let done = self.finish_erasures();
-        // What interrupted writers have left has rows, too, though no snapshot shows them.
+        // Files of interrupted writers have rows too, though no snapshot shows them.
         let scopes: Vec<Scope> = intents.iter().map(Intent::scope).collect();
         let mut left = self.remove_orphans_of(&scopes.iter().collect::<Vec<_>>());
         left.extend(self.destroy_all_keys().err().map(keys_left));
@@ -98,8 +98,8 @@ impl LakeWriter {
         Ok(done)
     }
 
-    /// The first half of [`erase_all`](LakeWriter::erase_all): hides the rows from everybody, durably. Gives the
-    /// erasures' numbers; none, and nothing recorded, where there is no row to erase.
+    /// The first half of [`erase_all`](LakeWriter::erase_all): hides the rows from all readers, durably. Returns the
+    /// erasures' numbers. If there is no row to erase, it records nothing and returns none.
     pub fn record_erasures(&mut self, intents: &[Intent]) -> Result<Vec<Option<u64>>, LakeError> {
         // A failed transaction may also have left files with such rows.
         self.settle_orphans()?;
@@ -120,7 +120,7 @@ impl LakeWriter {
         if !there.is_empty() {
             let intents: Vec<&Intent> = there.iter().map(|at| unique[*at]).collect();
             catalog::watch_erasures(&self.connection)?;
-            // First beside the catalog: what is recorded is not to come back with a new one.
+            // Write the mark first: a new catalog must not bring the rows back.
             self.announce_erasures(&intents);
             let recorded = catalog::record(&mut self.connection, &intents)?;
             there.iter().zip(recorded).for_each(|(at, id)| ids[*at] = Some(id));
@@ -132,18 +132,18 @@ impl LakeWriter {
         Ok(places.into_iter().map(|at| ids[at]).collect())
     }
 
-    /// Sets the time that erasures wait between hiding rows and removing files. In this time other processes that read
-    /// the lake learn of the erasure; before that they still show what they have open.
+    /// Sets the time between hiding rows and removing files. In this time other processes that read the lake learn of
+    /// the erasure. Until they do, they still show the rows of open snapshots.
     pub fn let_readers_notice(&mut self, within: Duration) {
         self.notice = within;
     }
 
-    /// The results of erasures that an earlier writer had begun.
+    /// The results of erasures that an earlier writer began.
     pub fn resumed(&self) -> &[(Intent, Erased)] {
         &self.resumed
     }
 
-    /// Erasures that are not finished because a file could not be read, replaced or removed. Nobody sees their rows,
+    /// Erasures that are unfinished because a file could not be read, replaced or removed. No reader sees their rows,
     /// and each writer tries again.
     pub fn unfinished(&self) -> Vec<Intent> {
         let snapshot = self.lake().snapshot();
@@ -157,7 +157,7 @@ impl LakeWriter {
         unfinished
     }
 
-    /// Which intents mean rows that some snapshot has, or may have in a file that cannot be read.
+    /// The intents whose rows some snapshot has, or a file that cannot be read may have.
     fn have_rows(&self, intents: &[&Intent]) -> Result<Vec<bool>, LakeError> {
         let snapshot = self.lake().snapshot();
         let scopes: Vec<Scope> = intents.iter().map(|intent| intent.scope()).collect();
@@ -204,7 +204,7 @@ impl LakeWriter {
         folder.join(&file.name)
     }
 
-    /// Finishes what an earlier writer left, as far as possible. The rest stays hidden and prevents nobody from
+    /// Finishes the erasures of an earlier writer as far as possible. The rest stays hidden and does not prevent
     /// writing.
     pub(in crate::lake) fn go_on_erasing(&mut self) -> Result<(), LakeError> {
         let pending = self.lake().snapshot().erasures.pending.clone();
@@ -213,7 +213,7 @@ impl LakeWriter {
             let of = |erasure: &Arc<Erasure>| Some((erasure.intent()?, done.remove(&erasure.id).unwrap_or_default()));
             self.resumed = pending.iter().filter_map(of).collect();
         } else if self.lake().snapshot().erasures.epoch > 0 {
-            // Somebody may have been reading when the last erasure ended.
+            // A reader may have been active when the last erasure ended.
             self.connection.busy_timeout(Duration::ZERO)?;
             catalog::empty_log(&self.connection)?;
             self.connection.busy_timeout(catalog::PATIENCE)?;
@@ -237,7 +237,7 @@ impl LakeWriter {
             progress.left.push(format!("backups, because {error}"));
         }
         if let Err(error) = self.rewrite_all(&pending, AT_ONCE, &mut progress) {
-            // The disk may lack the room for all new files at once. One file after the other needs less.
+            // The disk may lack the room for all new files at once. Rewriting one file after the other needs less.
             tracing::debug!(%error, "erasing goes on file by file");
             self.leaves_orphans = true;
             progress.hindered.clear();
@@ -269,7 +269,7 @@ impl LakeWriter {
         progress.done
     }
 
-    /// Enters the recorded erasures into the ledger. Once they are finished, nothing else knows them.
+    /// Enters the recorded erasures into the ledger. A finished erasure has no other record.
     fn enter_in_ledger(&self, pending: &[Arc<Erasure>]) -> Result<(), LakeError> {
         if self.erases_again {
             return Ok(());
@@ -278,8 +278,8 @@ impl LakeWriter {
         ledger::enter(lake.folder().path(), lake.owner_key(), pending, now)
     }
 
-    /// Rewrites every file that is reached, and exchanges the new ones for the old ones whenever there are `at_once`
-    /// bytes of them.
+    /// Rewrites every file that the erasures reach. Exchanges the new files for the old ones whenever there are
+    /// `at_once` bytes of them.
     fn rewrite_all(
         &mut self,
         pending: &[Arc<Erasure>],
@@ -372,7 +372,7 @@ impl LakeWriter {
         Ok((numbers, Arc::clone(&self.erased_ids.identifiers)))
     }
 
-    /// Whether attachments are there that erasures mean.
+    /// Whether the erasures mean any existing attachment.
     fn have_attachments(&self, erasures: &[&Erasure]) -> Result<bool, LakeError> {
         for intent in erasures.iter().filter_map(|erasure| erasure.intent()) {
             if catalog::means_attachments(&self.connection, &intent)? {
@@ -382,7 +382,7 @@ impl LakeWriter {
         Ok(false)
     }
 
-    /// Has new files take the places of old ones, and gives up the attachments that `attached` means, for good.
+    /// Replaces old files by new ones, and releases for good the attachments that `attached` means.
     pub(super) fn exchange(
         &mut self,
         mut work: Work<'_>,
@@ -413,7 +413,7 @@ impl LakeWriter {
         let keys = self.lake().folder().keys().clone();
         let exchanged = catalog::exchange(&mut self.connection, finished, &work.exchanges, attached, told, &keys);
         if exchanged.is_ok() || catalog::epoch(&self.connection).ok() != Some(before) {
-            // Even if an error is reported they may be part of a snapshot; the next writer sorts that out.
+            // Even if an error is reported, the files may be part of a snapshot. The next writer checks this.
             work.fresh.keep();
         }
         for (erasure, attachments) in exchanged? {
@@ -424,7 +424,7 @@ impl LakeWriter {
         }
         let base = self.lake().snapshot();
         self.publish(&base)?;
-        // They stay in the catalog's schedule until they are gone.
+        // Files stay in the catalog's schedule until they are removed.
         let not_removed = self.remove_scheduled()?;
         progress.left.extend(not_removed.iter().map(|error| reasons(error)));
         progress.left.extend(self.destroy_keys().err().map(keys_left));

@@ -1,5 +1,5 @@
-//! Looking for erased ids in what an erasure has left: every text of a rewritten file, read again from the disk, and
-//! the files of attachments.
+//! Searches for erased ids in the files that an erasure leaves: every text of a rewritten file, read again from the
+//! disk, and the attachment files.
 
 use std::path::Path;
 
@@ -21,11 +21,11 @@ use crate::lake::seal::Keys;
 use crate::lake::store::folder::Folder;
 use crate::lake::store::survey::files_below;
 
-/// Bytes of decoded rows held, about; a single row may be larger.
+/// The approximate bytes of decoded rows in memory. A single row may be larger.
 const BATCH_BYTES: u64 = 8 << 20;
 
 /// Searches every text of a data file for ids. `asked` has the application whose rows count and the number of the ids.
-/// Returns as many answers, in that order.
+/// Returns one answer for each, in that order.
 pub(super) fn search_file(
     (path, keys): (&Path, &Keys),
     ty: &str,
@@ -58,7 +58,7 @@ pub(super) fn search_file(
                     if is_id {
                         here.extend(identifiers.whose(ty, text));
                     }
-                    // A value counts once for each whose ids it has.
+                    // A value counts once for each subject whose ids it has.
                     here.sort_unstable();
                     here.dedup();
                     here.iter().for_each(|whose| *found.entry(*whose).or_default() += 1);
@@ -75,7 +75,7 @@ pub(super) fn search_file(
     Ok(searched)
 }
 
-/// The rows of a batch that belong to an application: another one may have given the same ids.
+/// The rows of a batch that belong to an application. Another application may have the same ids.
 fn of_application(batch: &RecordBatch, application: &str) -> Result<RecordBatch, arrow::error::ArrowError> {
     let column = batch.column_by_name("application");
     let Some(column) = column.and_then(|column| column.as_string_opt::<i32>()) else {
@@ -88,7 +88,7 @@ fn of_application(batch: &RecordBatch, application: &str) -> Result<RecordBatch,
     }
 }
 
-/// Every text of a column, however deep it is.
+/// Every text of a column, at any depth.
 fn each_text(column: &ArrayRef, found: &mut dyn FnMut(&str)) {
     match column.data_type() {
         DataType::Utf8 => column.as_string::<i32>().iter().flatten().for_each(found),
@@ -108,7 +108,7 @@ fn each_text(column: &ArrayRef, found: &mut dyn FnMut(&str)) {
     }
 }
 
-/// How many files of attachments there are, and how many of them are a scope's.
+/// How many attachment files there are, and how many of them belong to a scope.
 pub(super) fn search_attachments(folder: &Folder, key: OwnerKey, scopes: &[Scope]) -> Result<Vec<Searched>, LakeError> {
     let mut searched = vec![Searched::default(); scopes.len()];
     let mut modes: Vec<_> = scopes.iter().map(|scope| scope.mode).collect();

@@ -1,4 +1,4 @@
-//! Erasing earlier versions: rows that only older snapshots have.
+//! Erases earlier versions: rows that only older snapshots have.
 
 use std::ops::RangeInclusive;
 
@@ -12,11 +12,11 @@ use crate::lake::error::LakeError;
 use crate::lake::owners::scope::Scope;
 
 impl LakeWriter {
-    /// Removes earlier versions of rows: rows that these scopes have as their own, in all snapshots but the newest,
-    /// where they were replaced. Earlier versions may hold what was erased elsewhere since. Returns for each scope
-    /// where such rows remain, and why.
+    /// Removes earlier versions of rows that belong to these scopes: replaced versions, in all snapshots but the
+    /// newest. Earlier versions may hold values that were erased elsewhere since. Returns for each scope where such
+    /// rows remain, and why.
     ///
-    /// Nothing is recorded, because the newest snapshot shows no such row. A caller whose request does not finish
+    /// It records nothing, because the newest snapshot shows no such row. A caller whose request does not finish
     /// repeats it. The files count as evidence of the erasures `of`, one for each intent.
     pub fn erase_superseded(&mut self, intents: &[Intent], of: &[Intent]) -> Result<Vec<Vec<String>>, LakeError> {
         let snapshot = self.lake().snapshot();
@@ -74,7 +74,7 @@ impl LakeWriter {
     }
 
     fn exchange_superseded(&mut self, work: Work<'_>, progress: &mut Progress) -> Result<(), LakeError> {
-        // An exchange counts as the end of an erasure does, so the catalog has to have the table.
+        // An exchange counts as the end of an erasure, so the catalog needs the table.
         catalog::watch_erasures(&self.connection)?;
         self.exchange(work, &[], &[], progress)
     }

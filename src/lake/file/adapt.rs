@@ -1,4 +1,4 @@
-//! Batches with some of a file's columns become batches with all of them.
+//! Adds missing columns to batches, so that they have all columns of a schema.
 
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, RecordBatch, StructArray, new_null_array};
 use arrow::datatypes::{DataType, Field, SchemaRef};

@@ -1,5 +1,5 @@
-//! A Parquet file that is read more or less completely, for merging, erasing and importing. All bytes read are compared
-//! with checksums, or decrypted.
+//! A Parquet file that is read for the most part, for merging, erasing and importing. All bytes read are compared with
+//! checksums, or decrypted.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -18,7 +18,7 @@ use crate::lake::seal::{FileKey, Keys, SEALED_MAGIC};
 
 /// The bytes before the first page.
 const MAGIC: &[u8; 4] = b"PAR1";
-/// Bytes of pages that are read in one go where all of them are.
+/// How many bytes of pages one read takes if all pages are read.
 const READ_AT_ONCE: usize = 1 << 20;
 
 /// An open file. Cheap to clone.
@@ -29,7 +29,7 @@ pub struct CheckedFile(Arc<Open>);
 struct Open {
     file: File,
     guarded: Guarded,
-    /// The page read last, with its place: the Parquet library asks for a page's header and then for its data.
+    /// The last page read, with its position. The Parquet library reads a page's header first and then its data.
     last: Mutex<Option<(usize, Bytes)>>,
 }
 
@@ -53,7 +53,7 @@ impl CheckedFile {
         metadata.map_err(LakeError::parquet("read", path))
     }
 
-    /// A reader of its rows, still to be told which.
+    /// A reader of its rows. The caller still selects the rows.
     pub(crate) fn rows(&self, path: &Path) -> Result<ParquetRecordBatchReaderBuilder<CheckedFile>, LakeError> {
         let metadata = self.metadata(path, ArrowReaderOptions::new())?;
         Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(
@@ -67,7 +67,7 @@ impl CheckedFile {
         self.0.guarded.sealed.as_ref().map(|(key, _)| key)
     }
 
-    /// Whether damage of its pages shows when they are read.
+    /// Whether reading a damaged page fails.
     pub fn has_checksums(&self) -> bool {
         self.0.guarded.guard.is_there()
     }
@@ -88,7 +88,7 @@ impl CheckedFile {
         while at < pages.len() {
             let (start, mut length) = pages.page(at);
             at += 1;
-            // Small pages are read together: a call for each would cost more than comparing them.
+            // Small pages are read together, because one call for each would cost more than the comparison.
             while at < pages.len() && length + pages.page(at).1 <= READ_AT_ONCE {
                 length += pages.page(at).1;
                 at += 1;
@@ -113,7 +113,7 @@ impl Open {
         Some(tail.bytes.slice((from as usize).min(tail.bytes.len())..))
     }
 
-    /// The page in which a byte is, from that byte on.
+    /// The rest of the page that holds a byte, from that byte on.
     fn page_from(&self, start: u64) -> Result<Bytes, ParquetError> {
         let pages = &self.guarded.guard;
         let at = pages.page_of(start);
@@ -169,7 +169,7 @@ impl ChunkReader for CheckedFile {
     }
 }
 
-/// A file without checksums, read from a place on.
+/// A file without checksums, read from a position on.
 struct ReadFrom(Arc<Open>, u64);
 
 impl Read for ReadFrom {

@@ -1,9 +1,9 @@
 //! Checksums of a Parquet file: their position, how they are written and how they are verified.
 //!
-//! Each page has a checksum that covers its header. So have all bytes after the pages: bloom filters, page indexes,
-//! footer. Parquet's own checksum is in the page header. The Parquet library can verify that one but not write it, and
-//! it does not cover headers, indexes and footers. A file without checksums, from an earlier program, is read
-//! unchecked.
+//! Each page has a checksum that covers its header. Another checksum covers all bytes after the pages: bloom filters,
+//! page indexes, footer. Parquet's own checksum is in the page header. The Parquet library can verify it but cannot
+//! write it, and it does not cover headers, indexes and footers. A file without checksums, from an earlier program, is
+//! read unchecked.
 
 use std::fs::File;
 use std::io;
@@ -15,20 +15,20 @@ use parquet::arrow::arrow_writer::{PageKey, PageStore, PageStoreArgs, PageStoreF
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 
-/// Footer key of the place where the checksums begin (16 hexadecimal digits) and of the checksum of all from there to
-/// the file's end (8 digits), in which these 8 digits count as zeros.
+/// Footer key of two values: where the checksums begin (16 hexadecimal digits), and the checksum of all bytes from
+/// there to the file's end (8 digits). For this checksum its own 8 digits count as zeros.
 pub const CHECKSUMS_KEY: &str = "tabularium.checksums";
 
-/// Digits of the place, and of the checksum.
+/// The numbers of digits of the position and of the checksum.
 const PLACE_DIGITS: usize = 16;
 const SUM_DIGITS: usize = 8;
-/// How Thrift announces the value behind the key: field 2, a string of 24 bytes.
+/// The Thrift header of the value after the key: field 2, a string of 24 bytes.
 const VALUE_FOLLOWS: [u8; 2] = [0x18, (PLACE_DIGITS + SUM_DIGITS) as u8];
 /// The offset of the first page: after Parquet's magic number.
 const FIRST_PAGE: u64 = 4;
 /// The footer's length and the magic number.
 const END: u64 = 8;
-/// The key stands near the file's end. It is looked for here even if the footer's length is damaged.
+/// The key is near the file's end. This finds it even if the footer's length is damaged.
 const SEARCHED: u64 = 64 << 10;
 
 /// Length and checksum of each page as the writer puts it into the file.
@@ -48,7 +48,7 @@ impl PageSums {
         section
     }
 
-    /// Where the last page ends if there are no gaps between them.
+    /// The end of the last page, if there are no gaps between pages.
     pub(super) fn end(&self) -> u64 {
         FIRST_PAGE + self.lock().iter().map(|(length, _)| u64::from(*length)).sum::<u64>()
     }
@@ -73,7 +73,7 @@ impl PageStoreFactory for PageSums {
 struct SummedPages {
     blobs: Vec<Bytes>,
     bytes: usize,
-    /// A page's header that was taken, with its length.
+    /// A header of a page, with its length.
     header: Option<(crc32fast::Hasher, usize)>,
     sums: PageSums,
 }
@@ -106,7 +106,7 @@ impl PageStore for SummedPages {
     }
 }
 
-/// The footer's entry before the checksum is known. `start` is where the section begins; 0 in a file without one.
+/// The footer's entry before the checksum is known. `start` is where the section begins, or 0 in a file without one.
 pub(in crate::lake) fn unsealed(start: u64) -> KeyValue {
     KeyValue::new(
         CHECKSUMS_KEY.to_owned(),
@@ -114,7 +114,7 @@ pub(in crate::lake) fn unsealed(start: u64) -> KeyValue {
     )
 }
 
-/// Writes the checksum of all from `start` on into the footer of a file that is otherwise complete.
+/// Writes the checksum of all bytes from `start` on into the footer of an otherwise complete file.
 pub(in crate::lake) fn seal(file: &File, start: u64) -> io::Result<()> {
     let length = file.metadata()?.len();
     let mut tail = vec![0; length.saturating_sub(start) as usize];
@@ -135,13 +135,13 @@ fn value_in(bytes: &[u8]) -> Option<usize> {
 /// The bytes after the pages of a file with checksums, verified.
 #[derive(Clone, Debug)]
 pub(in crate::lake) struct Tail {
-    /// Where it begins.
+    /// Where the section begins.
     pub(in crate::lake) start: u64,
     pub(in crate::lake) bytes: Bytes,
 }
 
 impl Tail {
-    /// Reads it. `None` if the file has no checksums.
+    /// Reads the section. `None` if the file has no checksums.
     pub(in crate::lake) fn read(file: &File, length: u64) -> Result<Option<Tail>, ParquetError> {
         if length < FIRST_PAGE + END {
             return Ok(None);
@@ -220,7 +220,7 @@ pub(in crate::lake) struct Checksums {
 }
 
 impl Checksums {
-    /// Bytes it takes.
+    /// Its size in bytes.
     pub(in crate::lake) fn weight(&self) -> usize {
         size_of_val(&*self.starts) + size_of_val(&*self.sums)
     }
@@ -230,7 +230,7 @@ impl Checksums {
         self.sums.len()
     }
 
-    /// The place of a page.
+    /// The position of a page.
     pub(in crate::lake) fn page(&self, at: usize) -> (u64, usize) {
         (self.starts[at], (self.starts[at + 1] - self.starts[at]) as usize)
     }
@@ -241,7 +241,7 @@ impl Checksums {
         (at < self.len()).then_some(at)
     }
 
-    /// The bytes from `start` on. `read` is asked for the whole pages in which they are, which are compared.
+    /// The bytes from `start` on. Calls `read` for the whole pages that hold them, and verifies these.
     pub(in crate::lake) fn read(
         &self,
         start: u64,

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::columns::json::Tape;
 
-/// The digest of a text in which version and date do not stand yet.
+/// The digest of a text that has no version and date yet.
 pub(crate) fn digest(text: &[u8]) -> [u8; 16] {
     of_parts(&[text])
 }
@@ -24,7 +24,7 @@ fn of_parts(parts: &[&[u8]]) -> [u8; 16] {
     digest
 }
 
-/// The text before and after what the commit added. `None` if it added nothing.
+/// The text before and after the values that the commit added. `None` if it added none.
 fn content<'t>(resource: &'t [u8], tape: &mut Tape) -> Option<[&'t [u8]; 2]> {
     let meta = tape.parse(resource).ok()?.get("meta")?.span();
     let inside = meta.start + 1;
@@ -44,7 +44,7 @@ fn content<'t>(resource: &'t [u8], tape: &mut Tape) -> Option<[&'t [u8]; 2]> {
     }
 }
 
-/// Whether a row is a blank one, left where a row was erased: its digest is another row's.
+/// Whether a row is a blank row of an erasure. Such a row has the digest of another row.
 pub(in crate::lake) fn is_blank(id: &str) -> bool {
     id.is_empty() || memmem::find(id.as_bytes(), b"!").is_some()
 }

@@ -1,5 +1,5 @@
-//! What the pages of a file are compared with before anybody has them: checksums in a file in clear, the seal in a
-//! sealed one.
+//! The guard of a file's pages: checksums in a clear file, the seal in a sealed one. A page is verified before a caller
+//! gets it.
 
 use std::fs::File;
 use std::io;
@@ -13,22 +13,22 @@ use parquet::file::metadata::ParquetMetaData;
 use super::checksums::{Checksums, Tail};
 use crate::lake::seal::{self, FileKey, Keys, SealedPages};
 
-/// What the pages are compared with.
+/// How pages are verified.
 #[derive(Debug)]
 pub(in crate::lake) enum Guard {
-    /// Nothing: a file of an earlier program.
+    /// Not at all: the file is from an earlier program.
     None,
     /// Checksums.
     Sums(Checksums),
-    /// The seal. Places are those of the file in clear.
+    /// By the seal. Positions are those of the clear file.
     Sealed(SealedPages),
 }
 
-/// A file as it is opened.
+/// An open file with its guard.
 #[derive(Debug)]
 pub(in crate::lake) struct Guarded {
     pub(in crate::lake) guard: Guard,
-    /// Where the file ends, as its readers count.
+    /// Where the file ends, in positions of the clear file.
     pub(in crate::lake) end: u64,
     /// The bytes after the pages of a file with checksums.
     pub(in crate::lake) tail: Option<Tail>,
@@ -42,7 +42,7 @@ impl Guarded {
         Guarded::open_held(file, length, keys, false)
     }
 
-    /// The same. A file in clear may be `is_held` by an answer that began before the lake was sealed.
+    /// The same. For an answer that began before the lake was sealed, a clear file may be `is_held`.
     pub(in crate::lake) fn open_held(
         file: &File,
         length: u64,
@@ -70,7 +70,7 @@ impl Guarded {
         })
     }
 
-    /// The footer of a sealed file, as readers of Arrow go by it.
+    /// The footer of a sealed file, as Arrow's readers expect it.
     pub(in crate::lake) fn sealed_footer(
         &self,
         options: &ArrowReaderOptions,
@@ -81,7 +81,7 @@ impl Guarded {
 }
 
 impl Guard {
-    /// Bytes that it takes.
+    /// Its size in bytes.
     pub(in crate::lake) fn weight(&self) -> usize {
         match self {
             Guard::None => 0,
@@ -90,12 +90,12 @@ impl Guard {
         }
     }
 
-    /// Whether damage shows by it.
+    /// Whether it detects damage.
     pub(in crate::lake) fn is_there(&self) -> bool {
         !matches!(self, Guard::None)
     }
 
-    /// How many pages it knows.
+    /// The number of its pages.
     pub(in crate::lake) fn len(&self) -> usize {
         match self {
             Guard::None => 0,
@@ -104,7 +104,7 @@ impl Guard {
         }
     }
 
-    /// The place of a page.
+    /// The position of a page.
     pub(in crate::lake) fn page(&self, at: usize) -> (u64, usize) {
         match self {
             Guard::None => (0, 0),
@@ -122,7 +122,7 @@ impl Guard {
         }
     }
 
-    /// The bytes from `start` on, compared or decrypted. `read` reads from the file.
+    /// The bytes from `start` on, verified or decrypted. Calls `read` to read from the file.
     pub(in crate::lake) fn read(
         &self,
         start: u64,

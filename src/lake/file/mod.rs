@@ -1,4 +1,4 @@
-//! One Parquet file of a table: how pages and row groups are made, which compression and which statistics they have.
+//! One Parquet file of a table: how pages and row groups are made, and which compression and statistics they have.
 //!
 //! It writes rows in the order in which it gets them. The caller sorts them by (`owner`, `id`), chooses the path, makes
 //! the file durable and commits it. This module reads rows only to check them.

@@ -1,4 +1,4 @@
-//! How a file is encoded. The README of `lake` has the measurements after these choices.
+//! How a file is encoded. The README of `lake` has the measurements behind these choices.
 
 use crate::columns::layout::LAYOUT_VERSION;
 use crate::fhir::{TypeId, facts};
@@ -14,19 +14,19 @@ pub const LAYOUT_VERSION_KEY: &str = "tabularium.layout_version";
 /// Footer key of the table's resource type.
 pub const RESOURCE_TYPE_KEY: &str = "tabularium.resource_type";
 
-/// Rows in a row group, at most.
+/// The maximum number of rows in a row group.
 pub(in crate::lake) const ROW_GROUP_ROWS: usize = 32_768;
-/// Encoded bytes in a row group, about and at most.
+/// The approximate maximum of encoded bytes in a row group.
 const ROW_GROUP_BYTES: usize = 64 << 20;
-/// Rows in a data page: what a page index can leave unread.
+/// Rows in a data page, the unit that a page index can skip.
 pub(in crate::lake) const PAGE_ROWS: usize = 1_024;
-/// Bytes of resource text in a data page: what one resource costs to read.
+/// Bytes of resource text in a data page, the unit that reading one resource costs.
 const RESOURCE_PAGE_BYTES: usize = 32 << 10;
-/// How often the bloom filter says of an absent id that it might be there.
+/// How often the bloom filter reports an absent id as possibly present.
 const BLOOM_FALSE_POSITIVES: f64 = 0.001;
 
 /// The properties of a file of `ty` with about `rows` rows. `id` and `owner` are the indexes of these columns. With a
-/// key the file is sealed and has no bloom filter, because the Parquet library would write that unencrypted.
+/// key the file is sealed. It then has no bloom filter, because the Parquet library would write one unencrypted.
 pub(super) fn properties(
     ty: TypeId,
     rows: usize,

@@ -1,4 +1,4 @@
-//! Checking a whole file: every page against its checksum, and every row's text against its digest.
+//! Checks a whole file: every page against its checksum, and every row's text against its digest.
 
 use std::path::Path;
 
@@ -15,20 +15,20 @@ use crate::columns::json::Tape;
 use crate::lake::error::LakeError;
 use crate::lake::seal::Keys;
 
-/// Bytes of decoded rows held, about; a single row may be larger.
+/// The approximate bytes of decoded rows in memory. A single row may be larger.
 const BATCH_BYTES: u64 = 8 << 20;
 
-/// What of a file was compared and found right.
+/// The verified parts of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Pages with a checksum; none in a file of an earlier program.
+    /// Pages with a checksum. 0 for a file of an earlier program.
     pub pages: u64,
-    /// Rows whose text has its digest.
+    /// Rows whose text has the right digest.
     pub rows: u64,
 }
 
-/// Checks a data file against its checksums, which cover every byte of it. Files of earlier programs have no checksums,
-/// and [`verify`] checks these.
+/// Checks a data file against its checksums, which cover every byte of it. Files of earlier programs have no checksums.
+/// [`verify`] checks these.
 pub fn verify_checksums(path: &Path, keys: &Keys) -> Result<Verified, LakeError> {
     let file = CheckedFile::open(path, keys)?;
     if !file.has_checksums() {

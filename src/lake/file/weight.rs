@@ -1,9 +1,9 @@
-//! Estimates how much memory rows take once they are read, from a file's footer and page indexes.
+//! Estimates the memory of decoded rows from a file's footer and page indexes.
 
 use parquet::file::metadata::ParquetMetaData;
 
-/// About how many bytes a row of a row group takes where its rows are heaviest. Averages hide a few large documents
-/// among many small records; pages end soon after a large value, so they show it.
+/// About how many bytes a decoded row of a row group takes at the place where rows are largest. Averages hide a few
+/// large documents among many small records. Pages end soon after a large value, so they show it.
 pub(in crate::lake) fn row_bytes(metadata: &ParquetMetaData, group: usize) -> u64 {
     let of = metadata.row_group(group);
     let rows = of.num_rows().max(1) as u64;
@@ -12,7 +12,7 @@ pub(in crate::lake) fn row_bytes(metadata: &ParquetMetaData, group: usize) -> u6
     average.max(1) + heaviest.max().unwrap_or(0)
 }
 
-/// The bytes of a row of the page of a column that has the fewest rows for its size.
+/// The bytes per row of the column's page with the largest rows.
 fn heaviest_page(metadata: &ParquetMetaData, group: usize, leaf: usize) -> Option<u64> {
     let of = metadata.row_group(group);
     let column = of.column(leaf);

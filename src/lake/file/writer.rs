@@ -1,4 +1,4 @@
-//! Writing a file and noting what the catalog records of it.
+//! Writes a file and collects what the catalog records of it.
 
 use super::adapt::adapt;
 use super::checksums::{PageSums, seal, unsealed};
@@ -27,7 +27,7 @@ pub struct FileWriter {
     schema: SchemaRef,
     writer: ArrowWriter<File>,
     sums: PageSums,
-    /// The key it is sealed under.
+    /// The key that seals it.
     key: Option<FileKey>,
     rows: u64,
     nulls: Vec<u64>,
@@ -37,9 +37,9 @@ pub struct FileWriter {
 }
 
 impl FileWriter {
-    /// Begins the file at `path`, where none may be. `schema` is one that
-    /// [`Layout::adopt`](crate::columns::layout::Layout::adopt) gave and has all columns of all batches to come, which
-    /// will have about `rows` rows. In a sealed lake the file gets a key of its own, which its commit keeps.
+    /// Creates the file at `path`, which must not exist. `schema` comes from
+    /// [`Layout::adopt`](crate::columns::layout::Layout::adopt) and has all columns of all later batches. These will
+    /// have about `rows` rows. In a sealed lake the file gets its own key, which the commit stores.
     pub fn create(
         path: &Path,
         ty: TypeId,
@@ -54,7 +54,7 @@ impl FileWriter {
         let properties = properties(ty, rows, places, key.as_ref()).map_err(failed())?;
         let file = private::options().read(true).write(true).create_new(true).open(path);
         let file = file.map_err(LakeError::io("write", path))?;
-        // Arrow's own schema in the footer would double its size and say nothing that Parquet's types do not.
+        // Arrow's own schema in the footer would double its size and only repeat Parquet's types.
         let sums = PageSums::default();
         let mut options = ArrowWriterOptions::new()
             .with_properties(properties)
@@ -77,7 +77,7 @@ impl FileWriter {
         })
     }
 
-    /// Writes rows, which follow those before in the order of (`owner`, `id`).
+    /// Writes rows. They must follow the earlier ones in the order of (`owner`, `id`).
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), LakeError> {
         if batch.num_rows() == 0 {
             return Ok(());
@@ -98,17 +98,17 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Rows so far.
+    /// The number of rows so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// About how large the file would be if it ended here.
+    /// The approximate size of the file if it ended here.
     pub fn bytes(&self) -> u64 {
         (self.writer.bytes_written() + self.writer.in_progress_size()) as u64
     }
 
-    /// Ends the file, which must have a row. It is the commit that makes it durable.
+    /// Finishes the file, which must have a row. The commit makes it durable.
     pub fn finish(self) -> Result<WrittenFile, LakeError> {
         let FileWriter {
             path,
@@ -151,7 +151,7 @@ impl FileWriter {
     }
 }
 
-/// Ends a file in clear, with the checksums of its pages.
+/// Ends a clear file with the checksums of its pages.
 fn summed(mut writer: ArrowWriter<File>, sums: &PageSums, path: &Path) -> Result<File, LakeError> {
     writer.flush().map_err(LakeError::parquet("write", path))?;
     let start = writer.bytes_written() as u64;
@@ -169,7 +169,7 @@ fn summed(mut writer: ArrowWriter<File>, sums: &PageSums, path: &Path) -> Result
     Ok(file)
 }
 
-/// Writes `batches` one after the other as the file at `path`. See [`FileWriter`].
+/// Writes all `batches` to the file at `path`. See [`FileWriter`].
 pub fn write_file<'b>(
     path: &Path,
     ty: TypeId,
@@ -186,7 +186,7 @@ pub fn write_file<'b>(
     writer.finish()
 }
 
-/// The file's size, and its footer's without length and magic.
+/// The file's size, and its footer's without length and magic number.
 fn measure(file: &mut File) -> std::io::Result<(u64, u64)> {
     let bytes = file.seek(SeekFrom::End(0))?;
     file.seek(SeekFrom::End(-8))?;
@@ -215,7 +215,7 @@ fn leaves(ty: &arrow::datatypes::DataType) -> usize {
     }
 }
 
-/// Makes the range reach over the batch's values. `None` if there is no such column or no value in it.
+/// Extends the range to the batch's values. Returns `None` if there is no such column or it has no value.
 fn widen<T: ArrowPrimitiveType<Native = i64>>(
     range: &mut Option<RangeInclusive<i64>>,
     batch: &RecordBatch,

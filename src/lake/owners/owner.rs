@@ -1,7 +1,7 @@
 //! Owners: the number on each row filed under a person, and the two numbers that mean no person.
 //!
-//! An owner is laid out like the first 64 bits of a UUIDv8 (RFC 9562), so that ids and owners have the same numeric and
-//! text order: top bit zero, 47 bits of hash, the version nibble 8, 12 bits of hash.
+//! An owner has the layout of the first 64 bits of a UUIDv8 (RFC 9562): top bit zero, 47 bits of hash, the version
+//! nibble 8, 12 bits of hash. So ids and owners have the same numeric and text order.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -10,16 +10,16 @@ use siphasher::sip::SipHasher13;
 
 /// Owner of rows that name no person: organizations, practitioners, locations.
 pub const SHARED: i64 = 0;
-/// Owner of rows that name people, but none in particular: visible to application tokens only.
+/// Owner of rows that name several people or an unclear one. Only application tokens see them.
 pub const APPLICATION_ONLY: i64 = 1;
 
-/// The secret with which a lake hashes owners. It is random per lake, so that nobody outside can choose patient ids
-/// that collide. It never changes, because rows are sorted by owner.
+/// The secret with which a lake hashes owners. It is random per lake, so nobody outside can choose patient ids that
+/// collide. It never changes, because rows are sorted by owner.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct OwnerKey([u8; 16]);
 
 impl OwnerKey {
-    /// The key under which a lake's catalog keeps it, as 32 hexadecimal digits.
+    /// The catalog's key for this secret, which it holds as 32 hexadecimal digits.
     pub const METADATA_KEY: &'static str = "tabularium.owner_key";
 
     /// A new key, with the 122 random bits of a UUID.
@@ -27,7 +27,7 @@ impl OwnerKey {
         OwnerKey(uuid::Uuid::new_v4().into_bytes())
     }
 
-    /// From its hexadecimal form.
+    /// Reads the hexadecimal form.
     pub fn from_hex(text: &str) -> Option<OwnerKey> {
         let number = u128::from_str_radix(text, 16).ok().filter(|_| text.len() == 32)?;
         Some(OwnerKey(number.to_be_bytes()))
@@ -43,7 +43,7 @@ impl OwnerKey {
         self.0
     }
 
-    /// The owner of the imported rows that are filed under a patient of an application.
+    /// The owner of imported rows that are filed under a patient of an application.
     pub fn owner_of(self, application: &str, patient: &str) -> i64 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
         hasher.write(application.as_bytes());
@@ -53,25 +53,24 @@ impl OwnerKey {
         layout(hasher.finish())
     }
 
-    /// The owner of the rows that the syncs of a consent bring.
+    /// The owner of the rows that the syncs of a consent store.
     pub fn owner_of_consent(self, consent: &str) -> i64 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
-        // Not a byte of UTF-8, so that no patient of an application has the same input.
+        // This is no byte of UTF-8, so a patient of an application never has the same input.
         hasher.write(&[0xfd]);
         hasher.write(consent.as_bytes());
         layout(hasher.finish())
     }
 
-    /// Every owner that rows filed under a patient of an application may have: the hash of the id, under which an
-    /// import files rows that keep their ids, and, where the id is one that this service gave, the owner that the id
-    /// itself names.
+    /// Every owner that rows filed under a patient of an application may have. One is the hash of the id: an import
+    /// uses it for rows that keep their ids. If this service made the id, the other is the owner in the id itself.
     pub fn owners_of(self, application: &str, patient: &str) -> Vec<i64> {
         let mut owners = vec![self.owner_of(application, patient)];
         owners.extend(owner_named_by(patient).filter(|owner| *owner != owners[0]));
         owners
     }
 
-    /// The hash of a resource that makes up the second half of the id it gets where ids are rewritten.
+    /// The hash of a resource for the second half of its new id, when ids are rewritten.
     pub fn hash(self, application: &str, ty: &str, id: &str) -> u64 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
         for text in [application, ty, id] {
@@ -81,17 +80,17 @@ impl OwnerKey {
         hasher.finish()
     }
 
-    /// The id that a record of a source gets under a consent's owner: a UUIDv8 of the owner and a hash of the endpoint,
-    /// the type and the id that the source knows it by.
+    /// The id that a source's record gets under a consent's owner: a UUIDv8 of the owner and a hash of the endpoint,
+    /// the type and the source's id.
     pub fn synced_id(self, owner: i64, endpoint: &str, ty: &str, id: &str) -> String {
         assemble(owner, self.hash(endpoint, ty, id))
     }
 
-    /// A keyed hash by which the lake recognizes values that it issued. Without the key nobody can make it for another
-    /// value.
+    /// A keyed hash by which the lake recognizes values that it issued. Only the holder of the key can make it for
+    /// another value.
     pub fn seal(self, value: &impl Hash) -> u64 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
-        // Neither a byte of UTF-8 nor the separator, so no such hash is the hash of an id.
+        // This is neither a byte of UTF-8 nor the separator, so no such hash is the hash of an id.
         hasher.write(&[0xfe]);
         value.hash(&mut hasher);
         hasher.finish()
@@ -104,7 +103,7 @@ impl fmt::Debug for OwnerKey {
     }
 }
 
-/// The owner that an id of a UUIDv8's form begins with.
+/// The owner at the beginning of an id, if the id is a UUIDv8.
 pub fn owner_named_by(id: &str) -> Option<i64> {
     let uuid = uuid::Uuid::try_parse(id)
         .ok()

@@ -43,7 +43,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// One person's imported records. `owners` are all that the person's rows may have.
+    /// A scope of one person's imported records. `owners` are all owners that the person's rows may have.
     pub fn of_patient(application: &str, mode: Mode, patient: &str, owners: Vec<i64>) -> Scope {
         Scope {
             mode,
@@ -57,16 +57,16 @@ impl Scope {
     }
 }
 
-/// The person behind a patient token.
+/// The person of a patient token.
 ///
 /// A row is visible if its `owner` is one of `owners` and one of these holds: its authorization is one of
-/// `authorizations`, or it was imported (no authorization) and is filed under one of `patients`. Also visible are
-/// shared rows (owner 0) that visible rows refer to by a relative reference, transitively.
+/// `authorizations`, or it was imported (no authorization) and is filed under one of `patients`. Shared rows (owner 0)
+/// are visible if visible rows refer to them by a relative reference, transitively.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PatientScope {
-    /// Ids of the Patient resources of the consent, the primary one first.
+    /// Ids of the consent's Patient resources. The primary one is first.
     pub patients: Vec<String>,
-    /// Owners under which the person's rows are.
+    /// The owners of the person's rows.
     pub owners: Vec<i64>,
     /// Authorizations whose rows are visible. Empty for imported data.
     pub authorizations: Vec<String>,

@@ -1,5 +1,5 @@
-//! Errors of reading the lake. A retry helps only against a failing disk. All other errors are files that differ from
-//! the catalog, or mistakes of the caller.
+//! Errors of reading the lake. A retry helps only with a failing disk. All other errors are files that differ from the
+//! catalog, or mistakes of the caller.
 
 use std::path::PathBuf;
 
@@ -17,15 +17,15 @@ pub enum ScanError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A data file is not the Parquet file that the catalog promises.
+    /// A data file is not the Parquet file that the catalog describes.
     #[error("{path} is damaged")]
     Parquet {
         /// The file.
         path: PathBuf,
-        /// What the reader found.
+        /// The reader's error.
         source: ParquetError,
     },
     /// A data file lacks a system column or its page index.
@@ -36,7 +36,7 @@ pub enum ScanError {
         /// A column or an index.
         what: &'static str,
     },
-    /// Columns could not be brought to the table's types.
+    /// Columns could not be converted to the table's types.
     #[error("columns do not fit the table's layout")]
     Columns(#[from] ArrowError),
     /// A delete file could not be read.
@@ -50,7 +50,7 @@ pub enum ScanError {
     Locator {
         /// The data file's id.
         file: u64,
-        /// The row in it.
+        /// The row in the file.
         row: u32,
     },
 }

@@ -1,9 +1,9 @@
-//! The only door to the data. It decides which rows a [`Scope`](super::Scope) shows, which files, row groups, pages and
-//! Parquet leaves a request reads, and what stays in memory between requests.
+//! The only way to read the data. It decides which rows a [`Scope`](super::Scope) shows, which files, row groups, pages
+//! and Parquet leaves a request reads, and what stays in memory between requests.
 //!
 //! It does not know searches or views. Their plans name leaves and filters, and get columns and locators. `predicate`
-//! says what a filter needs of a row, and `lower` alone decides what the scan does about it. Nothing leaves the lake
-//! without a [`ScopedTable`].
+//! states what a filter needs of a row. `lower` alone decides how the scan uses it. All data leave the lake through a
+//! [`ScopedTable`].
 
 mod cache;
 mod conditions;

@@ -1,9 +1,9 @@
-//! Conditions on rows as DataFusion expressions: search criteria and views' `where` as the planner and the scan see
-//! them.
+//! Conditions on rows as DataFusion expressions: search criteria and views' `where`, in the form that the planner and
+//! the scan see.
 //!
-//! A predicate names the leaves that it reads, says what must hold of a matching row, and decides rows over columns.
-//! One scalar function carries all kinds of predicates, so a `Filter` node holds them like any other expression.
-//! `lower` decides how the scan uses them.
+//! A predicate names the leaves that it reads and its necessary condition, and decides rows over columns. One scalar
+//! function carries all kinds of predicates, so a `Filter` node holds them like any other expression. `lower` decides
+//! how the scan uses them.
 
 use std::any::Any;
 use std::fmt;
@@ -25,26 +25,26 @@ use crate::fhir::storage::{EVERYTHING, LeafSet};
 
 /// A condition on the rows of a table.
 pub trait Predicate: Any + fmt::Debug + Send + Sync {
-    /// The condition as plans and accounts show it.
+    /// The condition as plans and reports show it.
     fn label(&self) -> &Arc<str>;
 
-    /// The leaves that deciding it reads.
+    /// The leaves that it reads.
     fn leaves(&self) -> &LeafSet;
 
-    /// What must hold of a row that meets it.
+    /// The condition that every matching row meets.
     fn necessary(&self) -> &Necessary;
 
-    /// Whether `necessary` will say more when the plan runs: it depends on what others have found by then. A scan
-    /// asks again before it reads.
+    /// Whether `necessary` becomes stricter when the plan runs, because it depends on the results of other plans. A
+    /// scan asks again before it reads.
     fn is_late(&self) -> bool {
         false
     }
 
-    /// Decides each row of a batch; null counts as `false`. Columns that the batch lacks are elements that no row has.
+    /// Decides each row of a batch. Null counts as `false`. Columns that the batch lacks count as null in all rows.
     fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, DataFusionError>;
 }
 
-/// A predicate as an expression over the columns of a scan that has this schema.
+/// A predicate as an expression over the columns of a scan with this schema.
 pub fn expression(predicate: Arc<dyn Predicate>, schema: &Schema) -> Expr {
     let leaves = predicate.leaves();
     let reads = |column: &str| {
@@ -58,7 +58,7 @@ pub fn expression(predicate: Arc<dyn Predicate>, schema: &Schema) -> Expr {
     expression_over(predicate, arguments)
 }
 
-/// A predicate as an expression over these columns. Each leaf that the predicate reads is in at least one of them.
+/// A predicate as an expression over these columns. They must include every leaf that the predicate reads.
 pub fn expression_over(predicate: Arc<dyn Predicate>, arguments: Vec<Expr>) -> Expr {
     function(predicate).call(arguments)
 }
@@ -68,7 +68,7 @@ pub fn function(predicate: Arc<dyn Predicate>) -> ScalarUDF {
     ScalarUDF::from(PredicateFunction {
         name: format!("[{}]", predicate.label()),
         predicate: predicate.into(),
-        // No column that it reads may be stored.
+        // None of the columns that it reads may be stored.
         signature: Signature::one_of(
             vec![TypeSignature::Nullary, TypeSignature::VariadicAny],
             Volatility::Immutable,
@@ -76,7 +76,7 @@ pub fn function(predicate: Arc<dyn Predicate>) -> ScalarUDF {
     })
 }
 
-/// The predicate that a function carries, if it carries one.
+/// The predicate that a function carries, if any.
 pub fn carried(function: &ScalarUDF) -> Option<&Arc<dyn Predicate>> {
     let function = function.inner().downcast_ref::<PredicateFunction>()?;
     Some(&function.predicate)
@@ -87,7 +87,7 @@ pub fn is_predicate(of: &Expr) -> bool {
     predicate(of).is_some()
 }
 
-/// The predicate that an expression is, if it is one and nothing else.
+/// The predicate, if the expression consists of exactly one.
 pub(super) fn predicate(expression: &Expr) -> Option<&Arc<dyn Predicate>> {
     let Expr::ScalarFunction(call) = expression else {
         return None;
@@ -103,8 +103,8 @@ struct PredicateFunction {
     signature: Signature,
 }
 
-/// By the predicate alone: planning compares and hashes expressions again and again, and labels may list thousands of
-/// values.
+/// Compare predicates by identity alone: planning compares and hashes expressions again and again, and labels may list
+/// thousands of values.
 impl PartialEq for PredicateFunction {
     fn eq(&self, other: &PredicateFunction) -> bool {
         self.predicate == other.predicate

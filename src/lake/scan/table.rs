@@ -1,4 +1,4 @@
-//! One table as one scope sees it: the value through which everything is read.
+//! One table as one scope sees it. Every read goes through this value.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,7 +26,7 @@ use crate::lake::owners::scope::Scope;
 use crate::lake::seal::Keys;
 use crate::lake::snapshot::{DataFile, Snapshot, TableSnapshot};
 
-/// Reads a lake's files and caches what is useful. One per lake and process.
+/// Reads a lake's files and caches useful parts of them. One per lake and process.
 pub struct Reader {
     pub(super) memory: Memory,
     /// The rows to hide.
@@ -34,7 +34,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader with nothing in memory yet.
+    /// A reader with empty caches.
     pub fn new(limits: MemoryLimits, keys: Keys) -> Reader {
         Reader {
             memory: Memory::new(limits, keys),
@@ -42,8 +42,8 @@ impl Reader {
         }
     }
 
-    /// Another reader of the same lake with its own caches. It hides only what this reader hides now, so use it only
-    /// while nobody can begin an erasure.
+    /// Another reader of the same lake with its own caches. It hides only what this reader hides now. Use it only while
+    /// no erasure can begin.
     pub(in crate::lake) fn apart(&self, limits: MemoryLimits) -> Reader {
         Reader {
             memory: Memory::new(limits, self.memory.keys().clone()),
@@ -85,7 +85,7 @@ impl Reader {
         self.erasures.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The rows of a type that a scope shows in a snapshot. A type that was never stored is a table of the system
+    /// The rows of a type that a scope shows in a snapshot. A type that was never stored has a table of the system
     /// columns without rows.
     pub fn table(self: &Arc<Self>, snapshot: &Arc<Snapshot>, ty: TypeId, scope: &Arc<Scope>) -> ScopedTable {
         ScopedTable {
@@ -115,16 +115,16 @@ pub struct ScopedTable {
     pub(super) table: Option<Arc<TableSnapshot>>,
     pub(super) ty: TypeId,
     pub(super) scope: Arc<Scope>,
-    /// Rows that the snapshot's files may still have and that must be hidden.
+    /// Erasures with rows that the snapshot's files may still have and that must be hidden.
     pub(super) erasures: Box<[Arc<Erasure>]>,
-    /// Keeps its files from going away.
+    /// Holds its files open.
     pub(super) held: Option<Arc<Held>>,
     /// Weak, so that a table that outlives its explanation records nothing.
     pub(super) watch: Weak<Watch>,
 }
 
 impl ScopedTable {
-    /// The same table, with all reads of it and of the tables it leads to recorded.
+    /// The same table. The watch records all reads of it and of tables made from it.
     pub fn watched(self, watch: &Arc<Watch>) -> ScopedTable {
         ScopedTable {
             watch: Arc::downgrade(watch),
@@ -132,7 +132,7 @@ impl ScopedTable {
         }
     }
 
-    /// Who records the reads.
+    /// The watch that records the reads.
     pub(super) fn watch(&self) -> Option<Arc<Watch>> {
         self.watch.upgrade()
     }
@@ -151,22 +151,22 @@ impl ScopedTable {
         self.ty
     }
 
-    /// Who is asking.
+    /// The caller's scope.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// The snapshot it reads.
+    /// The id of the snapshot that it reads.
     pub fn snapshot(&self) -> u64 {
         self.snapshot.id
     }
 
-    /// Whether its files are held, so that none goes away before it is dropped.
+    /// Whether its files are held open, so that none is lost before the table is dropped.
     pub fn is_held(&self) -> bool {
         self.held.is_some()
     }
 
-    /// How many resources of the type are stored, in any scope.
+    /// The number of stored resources of the type, in any scope.
     pub fn stored(&self) -> u64 {
         self.table.as_ref().map_or(0, |table| table.rows)
     }
@@ -176,7 +176,7 @@ impl ScopedTable {
         !self.files().is_empty()
     }
 
-    /// The same scope's and snapshot's table of another type.
+    /// The table of another type in the same scope and snapshot.
     pub fn other(&self, ty: TypeId) -> ScopedTable {
         ScopedTable {
             watch: self.watch.clone(),
@@ -190,7 +190,7 @@ impl ScopedTable {
         self.clip(leaves).schema().clone()
     }
 
-    /// All columns that are stored of the type, with their files' field ids. `None` if nothing is.
+    /// All stored columns of the type, with the field ids of the files. `None` if there are none.
     pub fn stored_columns(&self) -> Option<&SchemaRef> {
         self.table.as_ref().map(|table| table.layout.schema())
     }
@@ -206,7 +206,7 @@ impl ScopedTable {
         self.table.as_ref().map_or(&[], |table| table.files.as_slice())
     }
 
-    /// The live rows of a row group that the scope shows, of these owners only if any are named.
+    /// The live rows of a row group that the scope shows. With `owners`, only their rows.
     pub(super) fn visible(
         &self,
         data: &DataFile,
@@ -237,7 +237,8 @@ impl ScopedTable {
         Ok(shown)
     }
 
-    /// The rows that must be hidden. A held table checks this again on each use, because its answer may take long.
+    /// The erasures whose rows must be hidden. A held table checks this again on each use, because its answer may take
+    /// long.
     fn hidden(&self) -> Cow<'_, [Arc<Erasure>]> {
         match &self.held {
             None => Cow::Borrowed(&self.erasures),
@@ -278,7 +279,7 @@ impl ScopedTable {
         Ok(false)
     }
 
-    /// The rows that are the scope's own, deleted ones included.
+    /// The rows that belong to the scope itself, including deleted ones.
     pub(super) fn own(
         &self,
         file: &Arc<OpenFile>,
@@ -300,7 +301,7 @@ impl ScopedTable {
         self.directory(file, group, |rows| rows.own(&self.scope, owners))
     }
 
-    /// Asks a row group's directory, building it at first.
+    /// Uses a row group's directory. The first call builds it.
     pub(super) fn directory<T>(
         &self,
         file: &Arc<OpenFile>,
@@ -316,7 +317,7 @@ impl ScopedTable {
         Ok(answer)
     }
 
-    /// The files that may hold rows of one of these owners, each once.
+    /// The files that may hold rows of one of these owners, without duplicates.
     pub(super) fn files_of(&self, owners: &[i64]) -> Vec<Arc<DataFile>> {
         let Some(table) = &self.table else { return Vec::new() };
         if owners.len() > table.files.len() {
@@ -334,7 +335,7 @@ impl ScopedTable {
         files
     }
 
-    /// The shared rows that the patient scope's own rows refer to, directly or not, in all tables.
+    /// The shared rows to which the patient scope's own rows refer, directly or not, in all tables.
     pub(super) fn shared(&self) -> Result<Arc<SharedRows>, ScanError> {
         match self.held.as_deref().and_then(Held::shared) {
             Some(shared) => Ok(shared.clone()),

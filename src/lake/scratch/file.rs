@@ -1,4 +1,4 @@
-//! A temporary file without a name that is written, read and sought like any other.
+//! A temporary file without a name. It is written, read and sought like any other file.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -8,7 +8,7 @@ use std::path::Path;
 use super::place::{PIECE, changed, named, unnamed};
 use crate::lake::seal::{AROUND, PieceCipher};
 
-/// The file. One piece of it is in memory. It is sealed again whenever another piece takes its place.
+/// The file. One piece of it is in memory. When another piece replaces it, it is sealed again.
 #[derive(Debug)]
 pub(crate) struct ScratchFile {
     file: File,
@@ -16,7 +16,7 @@ pub(crate) struct ScratchFile {
     /// Bytes in clear.
     length: u64,
     place: u64,
-    /// The piece in memory, which one it is, and whether it is to be written.
+    /// The piece in memory, its number, and whether it must be written.
     piece: Vec<u8>,
     number: u64,
     is_changed: bool,
@@ -24,7 +24,7 @@ pub(crate) struct ScratchFile {
 }
 
 impl ScratchFile {
-    /// Makes an empty one in this folder.
+    /// Creates an empty file in this folder.
     pub(crate) fn create_in(folder: &Path) -> io::Result<ScratchFile> {
         Ok(ScratchFile {
             file: unnamed(folder)?,
@@ -38,7 +38,7 @@ impl ScratchFile {
         })
     }
 
-    /// Has the piece of this number in memory. All others have as many bytes on disk as the length says.
+    /// Loads the piece with this number into memory. All other pieces have their full length on disk.
     fn load(&mut self, number: u64) -> io::Result<()> {
         if number == self.number {
             return Ok(());
@@ -86,7 +86,7 @@ impl ScratchFile {
     }
 }
 
-/// The place of a piece.
+/// The position of a piece.
 fn slot(number: u64) -> u64 {
     number * (PIECE + AROUND) as u64
 }
@@ -96,7 +96,7 @@ impl Write for ScratchFile {
         if bytes.is_empty() {
             return Ok(0);
         }
-        // After its end a file has zeros.
+        // The part after the end of a file reads as zeros.
         let place = self.place;
         while self.length < place {
             self.place = self.length;

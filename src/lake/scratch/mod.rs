@@ -1,5 +1,5 @@
-//! Temporary files, encrypted under a key that exists only in this process's memory, in every kind of lake. Nobody can
-//! read what a killed process leaves, or what the disk keeps of removed files. A changed byte is noticed.
+//! Temporary files, encrypted in every kind of lake under a key that exists only in this process's memory. Nobody can
+//! read the files of a killed process, or what the disk keeps of removed files. A changed byte is noticed.
 //!
 //! This room decides how such files are written and read. Callers decide what goes into them.
 

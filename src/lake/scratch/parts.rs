@@ -1,4 +1,4 @@
-//! Runs of bytes in an unnamed temporary file. Each is read by itself, whole or in part.
+//! Ranges of bytes in an unnamed temporary file. Each is read by itself, whole or in part.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +19,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Makes an empty one in this folder.
+    /// Creates an empty file in this folder.
     pub(crate) fn create_in(folder: &Path) -> io::Result<Parts> {
         Ok(Parts {
             file: unnamed(folder)?,
@@ -34,7 +34,7 @@ impl Parts {
         self.end.fetch_add((length + pieces * AROUND) as u64, Ordering::Relaxed)
     }
 
-    /// Writes bytes where room was taken for them.
+    /// Writes bytes to reserved space.
     pub(crate) fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         let pieces = bytes.len().div_ceil(PIECE);
         let mut sealed = Vec::with_capacity(bytes.len() + pieces * AROUND);
@@ -44,14 +44,14 @@ impl Parts {
         self.file.write_all_at(&sealed, at)
     }
 
-    /// Adds bytes. Returns their place.
+    /// Adds bytes. Returns their position.
     pub(crate) fn add(&self, bytes: &[u8]) -> io::Result<u64> {
         let at = self.reserve(bytes.len());
         self.write(at, bytes)?;
         Ok(at)
     }
 
-    /// Appends a part of the bytes at a place to `out`; `length` is that of all of them.
+    /// Appends a part of the bytes at `at` to `out`. `length` is the length of all these bytes.
     pub(crate) fn read(&self, at: u64, length: usize, part: Range<usize>, out: &mut Vec<u8>) -> io::Result<()> {
         if part.start > part.end || part.end > length {
             return Err(io::ErrorKind::UnexpectedEof.into());

@@ -9,7 +9,7 @@ use crate::private;
 /// The plain bytes of a piece. A read of a few bytes decrypts one piece.
 pub(super) const PIECE: usize = 16 << 10;
 
-/// A file that goes with the process, however that ends, and that only its user may open.
+/// Creates a file that disappears with the process, however the process ends. Only its user may open it.
 pub(super) fn unnamed(folder: &Path) -> io::Result<File> {
     let path = folder.join(format!("scratch-{}", uuid::Uuid::new_v4()));
     let file = private::options().read(true).write(true).create_new(true).open(&path)?;
@@ -17,7 +17,7 @@ pub(super) fn unnamed(folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Two numbers, as a piece is authenticated with them.
+/// Two numbers in the form that authenticates a piece.
 pub(super) fn named(one: u64, other: u64) -> [u8; 16] {
     let mut place = [0; 16];
     place[..8].copy_from_slice(&one.to_le_bytes());

@@ -1,5 +1,5 @@
-//! A file of text that is written once, from its start to its end, and read in the same way as often as one likes.
-//! It has a name, so that many of them can be there without being open, and a key that a folder of them shares.
+//! A text file that is written once, from start to end, and read in the same way any number of times. It has a name, so
+//! many such files can exist without being open. All files of a folder share a key.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -20,13 +20,13 @@ const HEAD: usize = 8;
 pub(crate) struct ScratchKey(Arc<PieceCipher>);
 
 impl ScratchKey {
-    /// A new one.
+    /// A new random key.
     pub(crate) fn random() -> io::Result<ScratchKey> {
         PieceCipher::random().map(|cipher| ScratchKey(Arc::new(cipher)))
     }
 }
 
-/// A file of text: a clear one of the caller, or a temporary one.
+/// A text file: a clear file of the caller, or a temporary one.
 #[derive(Clone, Debug)]
 pub struct TextFile {
     path: PathBuf,
@@ -46,12 +46,12 @@ impl TextFile {
         TextFile { path, key }
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens it, to be read from its start.
+    /// Opens it for reading from its start.
     pub fn open(&self) -> io::Result<TextReader> {
         let file = File::open(&self.path)?;
         let Some(key) = &self.key else {
@@ -89,7 +89,7 @@ struct Sealed {
     head: u64,
     number: u64,
     piece: Vec<u8>,
-    /// Which bytes of the piece are not read yet.
+    /// The bytes of the piece that are not read yet.
     left: std::ops::Range<usize>,
     is_over: bool,
 }

@@ -1,4 +1,4 @@
-//! AES-256-GCM over one piece of a file: the one way in which bytes of ours are encrypted that are no Parquet.
+//! AES-256-GCM over one piece of a file. All our bytes that are not Parquet are encrypted in this way.
 
 use std::fmt;
 use std::io;
@@ -12,7 +12,7 @@ const TAG: usize = 16;
 /// The bytes around a sealed piece: `nonce, 12 bytes | encrypted bytes | tag, 16 bytes`.
 pub(in crate::lake) const AROUND: usize = NONCE_LEN + TAG;
 
-/// A key, ready to seal and open pieces. A piece opens only at the place that it was sealed for.
+/// A key that can seal and open pieces. A piece opens only at the place for which it was sealed.
 pub(in crate::lake) struct PieceCipher(RandomizedNonceKey);
 
 impl fmt::Debug for PieceCipher {

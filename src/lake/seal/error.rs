@@ -10,12 +10,12 @@ pub enum SealError {
     /// The key-encryption key was not given.
     #[error("give its key-encryption key with --key-file, --key-command or TABULARIUM_LAKE_KEY")]
     NoKek,
-    /// The key-encryption key could not be had.
+    /// The key-encryption key could not be obtained.
     #[error("the key-encryption key {origin} {what}")]
     Kek {
-        /// Its intended source.
+        /// The intended source of the key.
         origin: String,
-        /// Its fault.
+        /// The fault of the key.
         what: String,
     },
     /// Another key-encryption key wrapped the keys.
@@ -30,23 +30,23 @@ pub enum SealError {
     /// There is no keys database.
     #[error("{} is missing, without which no file of a sealed lake can be read; put it back from where you keep its copy", .0.display())]
     Missing(PathBuf),
-    /// There is one already.
+    /// A keys database exists already.
     #[error("{} is there already", .0.display())]
     Exists(PathBuf),
-    /// The keys database is cut off, or no keys database.
+    /// The keys database is cut off, or the file is no keys database.
     #[error("the keys database {} is damaged: {what}; put it back from where you keep its copy", .path.display())]
     Damaged {
         /// The database.
         path: PathBuf,
-        /// Its fault.
+        /// The fault of the database.
         what: String,
     },
-    /// The keys database was written by a newer program.
+    /// A newer program wrote the keys database.
     #[error("the keys database {} has the layout {found}, this program reads {known}", .path.display())]
     Version {
         /// The database.
         path: PathBuf,
-        /// What it says.
+        /// The version that it states.
         found: i64,
         /// The version that this program reads.
         known: i64,
@@ -59,18 +59,18 @@ pub enum SealError {
         /// The key's id.
         id: KeyId,
     },
-    /// A sealed file was met in a lake that was opened as an open one.
+    /// A lake that was opened as an open one has a sealed file.
     #[error("a file is sealed with the key {0}, and the lake was opened without keys")]
     Unopened(KeyId),
-    /// The system gave no random numbers.
+    /// The system returned no random numbers.
     #[error("the system gave no random numbers")]
     Random,
     /// A file could not be read or written.
     #[error("cannot {action} {}: {source}", .path.display())]
     Io {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
         /// The system's error.
         source: std::io::Error,
@@ -80,7 +80,7 @@ pub enum SealError {
     Sqlite {
         /// The database.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
 }
@@ -92,7 +92,7 @@ impl SealError {
         move |source| SealError::Io { action, path, source }
     }
 
-    /// For `map_err` on SQLite calls: separates the errors of a damaged file from the others.
+    /// For `map_err` on SQLite calls: tells a damaged file from other errors.
     pub(super) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> SealError {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         let path = path.to_owned();
@@ -115,8 +115,8 @@ impl SealError {
         }
     }
 
-    /// Whether the caller's input is at fault: a missing or wrong key, or another lake's database. Errors of the system
-    /// are not.
+    /// Whether the caller's input is wrong: a missing or wrong key, or another lake's database. Errors of the system do
+    /// not count.
     pub fn is_of_input(&self) -> bool {
         !matches!(
             self,
@@ -124,7 +124,7 @@ impl SealError {
         )
     }
 
-    /// Whether the same call may succeed later without anybody repairing anything.
+    /// Whether a retry may succeed without a repair.
     pub fn retryable(&self) -> bool {
         matches!(self, SealError::Sqlite { source, .. }
             if source.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy))

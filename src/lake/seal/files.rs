@@ -7,7 +7,7 @@ use crate::lake::error::LakeError;
 use crate::lake::store::folder::Folder;
 
 impl Folder {
-    /// Makes the keys of files durable, before the catalog names these.
+    /// Stores the keys of files durably, before the catalog names the files.
     pub(in crate::lake) fn keep_keys<'k>(&self, keys: impl Iterator<Item = &'k FileKey>) -> Result<(), LakeError> {
         let keys: Vec<FileKey> = keys.cloned().collect();
         match keys.is_empty() {
@@ -16,8 +16,8 @@ impl Folder {
         }
     }
 
-    /// Destroys all keys but these. The others belong to files that were erased or that no snapshot has. Returns their
-    /// number.
+    /// Destroys all keys but these. The others belong to files that were erased or that no snapshot has. Returns the
+    /// number of destroyed keys.
     pub(in crate::lake) fn destroy_keys_but(&self, kept: &BTreeSet<KeyId>) -> Result<usize, LakeError> {
         let gone = self.keys_but(kept)?;
         self.keys().destroy(&gone)?;

@@ -1,5 +1,5 @@
-//! The key-encryption key: 32 bytes that wrap the keys of files. The operator keeps it, in a file, in the environment
-//! or in a key management service that a command asks. This program never writes it down.
+//! The key-encryption key: 32 bytes that wrap the keys of files. The operator keeps it in a file, in the environment,
+//! or in a key management service that a command queries. This program never writes it down.
 
 use std::fmt;
 use std::io::Read;
@@ -18,9 +18,9 @@ use super::key_id::from_digits;
 
 /// The environment variable that has the key.
 pub const KEK_VARIABLE: &str = "TABULARIUM_LAKE_KEY";
-/// No text of a key is longer, with whatever blanks there are around it.
+/// The maximum length of a key's text, with white space around it.
 const MAX_TEXT: u64 = 1_024;
-/// How long a command may take to print the key.
+/// The maximum time for a command to print the key.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The key that wraps the keys of files. Overwritten in memory when it is dropped.
@@ -39,7 +39,7 @@ impl Kek {
         Ok(Kek(bytes))
     }
 
-    /// The key of a text: 64 hexadecimal digits, or 32 bytes in base64 of either alphabet.
+    /// Reads a key from 64 hexadecimal digits, or from 32 bytes in base64 of either alphabet.
     pub fn parse(text: &str) -> Option<Kek> {
         let text = text.trim();
         let bytes = match text.len() {
@@ -77,18 +77,18 @@ pub enum KekSource {
     Command(String),
 }
 
-/// The source that the process was started with, if any.
+/// The source with which the process was started, if any.
 static PREFERRED: OnceLock<KekSource> = OnceLock::new();
 
 impl Default for KekSource {
-    /// The source that the process was started with, else the environment.
+    /// The source with which the process was started, otherwise the environment.
     fn default() -> KekSource {
         PREFERRED.get().cloned().unwrap_or(KekSource::Environment)
     }
 }
 
 impl KekSource {
-    /// Makes this the [`default`](KekSource::default) of the process. The first call counts.
+    /// Makes this the [`default`](KekSource::default) of the process. Only the first call has an effect.
     pub fn prefer(self) {
         let _ = PREFERRED.set(self);
     }
@@ -151,7 +151,7 @@ impl KekSource {
 }
 
 impl fmt::Display for KekSource {
-    /// A command is not shown: its arguments may be secrets.
+    /// A command is not shown, because its arguments may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             KekSource::File(path) => write!(f, "in {}", path.display()),
@@ -161,7 +161,7 @@ impl fmt::Display for KekSource {
     }
 }
 
-/// The text of a key, as far as one can be.
+/// Reads the text of a key, up to the maximum length.
 fn text_of(from: impl Read) -> std::io::Result<Zeroizing<String>> {
     let mut text = Zeroizing::new(String::with_capacity(MAX_TEXT as usize));
     let mut bounded = from.take(MAX_TEXT);

@@ -1,4 +1,4 @@
-//! The key of one file, and its id, which everything outside of the keys database uses.
+//! The key of one file, and its id. Only the keys database uses the key itself.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -11,7 +11,7 @@ use super::key_id::{ID_BYTES, KeyId};
 /// Bytes of a key: AES-256.
 pub const KEY_BYTES: usize = 32;
 
-/// The key of one file. Clones share it; it is overwritten in memory when the last one is dropped.
+/// The key of one file. Clones share it. It is overwritten in memory when the last clone is dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FileKey(Arc<Held>);
 
@@ -21,16 +21,16 @@ struct Held {
     secret: Zeroizing<[u8; KEY_BYTES]>,
 }
 
-/// A key that can be found while somebody holds it.
+/// A reference to a key, which finds the key while somebody holds it.
 pub(super) struct LentKey(Weak<Held>);
 
 impl LentKey {
-    /// The key, if anybody still holds it.
+    /// The key, if somebody still holds it.
     pub(super) fn get(&self) -> Option<FileKey> {
         self.0.upgrade().map(FileKey)
     }
 
-    /// Whether anybody holds it.
+    /// Whether somebody holds the key.
     pub(super) fn is_held(&self) -> bool {
         self.0.strong_count() > 0
     }
@@ -55,12 +55,12 @@ impl FileKey {
         FileKey(Arc::new(Held { id, secret }))
     }
 
-    /// The same without holding it.
+    /// A reference that does not hold the key.
     pub(super) fn lent(&self) -> LentKey {
         LentKey(Arc::downgrade(&self.0))
     }
 
-    /// Its id.
+    /// The id of the key.
     pub fn id(&self) -> KeyId {
         self.0.id
     }

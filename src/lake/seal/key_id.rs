@@ -7,12 +7,12 @@ use zeroize::Zeroizing;
 
 pub(super) const ID_BYTES: usize = 16;
 
-/// Names a file's key and tells nothing of it. Its text is 32 hexadecimal digits.
+/// Names a file's key and reveals nothing about it. Its text is 32 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(pub(super) [u8; ID_BYTES]);
 
 impl KeyId {
-    /// The id as bytes, as Parquet's key metadata has it.
+    /// The id's bytes, as Parquet's key metadata has them.
     pub fn bytes(&self) -> &[u8; ID_BYTES] {
         &self.0
     }
@@ -35,7 +35,7 @@ impl fmt::Debug for KeyId {
     }
 }
 
-/// A text that is no id of a key.
+/// A text that is no key id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no id of a key: it has 32 hexadecimal digits")]
 pub struct NoKeyId;
@@ -49,11 +49,11 @@ impl FromStr for KeyId {
     }
 }
 
-/// The bytes of hexadecimal digits. They may be a secret's.
+/// Reads bytes from hexadecimal digits. They may be a secret.
 pub(super) fn from_digits(text: &str) -> Option<Zeroizing<Vec<u8>>> {
     let digit = |letter: &u8| char::from(*letter).to_digit(16).map(|digit| digit as u8);
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    // Allocated at once: a vector that grows leaves copies of the secret behind.
+    // Allocate once, because a vector that grows leaves copies of the secret in memory.
     let mut bytes = Zeroizing::new(Vec::with_capacity(pairs.len()));
     for [high, low] in pairs {
         bytes.push(digit(high)? << 4 | digit(low)?);

@@ -1,4 +1,4 @@
-//! The interface to keys for the rest of the lake: nothing in an open lake, the keys database in a sealed one.
+//! The interface to keys for the rest of the lake. An open lake has none, a sealed lake has a keys database.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -19,9 +19,9 @@ pub struct Keys(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     state: RwLock<State>,
-    /// Keys that are in use: new keys that are not stored yet, because a writer may read its file before the commit,
-    /// and keys of files that a running answer still reads. They are found here until they are dropped, even after they
-    /// leave the database.
+    /// Keys in use: new keys that are not stored yet, because a writer may read its file before the commit, and keys of
+    /// files that a running answer still reads. They are found here until they are dropped, even after they leave the
+    /// database.
     lent: Mutex<FxHashMap<KeyId, LentKey>>,
 }
 
@@ -32,24 +32,24 @@ struct State {
 }
 
 impl Keys {
-    /// For an open lake, which has no keys.
+    /// The keys of an open lake: none.
     pub fn none() -> Keys {
         Keys::default()
     }
 
-    /// Those of a sealed lake.
+    /// The keys of a sealed lake.
     pub fn of(store: KeyStore) -> Keys {
         Keys::of_kind(Kind::Sealed, Some(store))
     }
 
-    /// Those of a lake of this kind.
+    /// The keys of a lake of this kind.
     pub(in crate::lake) fn of_kind(kind: Kind, store: Option<KeyStore>) -> Keys {
         let keys = Keys::default();
         keys.turn(kind, store);
         keys
     }
 
-    /// Has the lake be of this kind from now on. `store` has the keys, where they were not known before.
+    /// Changes the kind of the lake. `store` has the keys if they were unknown before.
     pub(in crate::lake) fn turn(&self, kind: Kind, store: Option<KeyStore>) {
         let mut state = self.0.state.write().unwrap_or_else(PoisonError::into_inner);
         let store = store.map(Arc::new).or_else(|| state.store.take());
@@ -92,14 +92,14 @@ impl Keys {
         if !state.kind.seals() {
             return Ok(None);
         }
-        // Never a file in clear in a sealed lake.
+        // A sealed lake never accepts a clear file.
         let store = state.store.ok_or(SealError::NoKek)?;
         let key = store.make()?;
         self.lend(&key);
         Ok(Some(key))
     }
 
-    /// The key of this id. It can be found while somebody holds it, even after its destruction.
+    /// The key with this id. It is found while somebody holds it, even after its destruction.
     pub(in crate::lake) fn hold(&self, id: &KeyId) -> Result<FileKey, SealError> {
         let key = self.key(id)?;
         self.lend(&key);
@@ -112,17 +112,17 @@ impl Keys {
         lent.insert(key.id(), key.lent());
     }
 
-    /// Keeps keys durably, before anything names them.
+    /// Stores keys durably, before anything names them.
     pub fn keep(&self, keys: &[FileKey]) -> Result<(), SealError> {
         match self.store() {
             Some(store) => store.keep(keys),
             None if keys.is_empty() => Ok(()),
-            // The catalog is about to name them.
+            // The catalog is about to name the keys, so they must be stored.
             None => Err(SealError::NoKek),
         }
     }
 
-    /// The key of this id.
+    /// The key with this id.
     pub fn key(&self, id: &KeyId) -> Result<FileKey, SealError> {
         if let Some(lent) = self.lent_key(id) {
             return Ok(lent);
@@ -139,12 +139,12 @@ impl Keys {
         self.lent_key(id).is_some()
     }
 
-    /// Destroys keys; see [`KeyStore::destroy`].
+    /// Destroys keys. See [`KeyStore::destroy`].
     pub fn destroy(&self, ids: &[KeyId]) -> Result<(), SealError> {
         self.store().map_or(Ok(()), |store| store.destroy(ids))
     }
 
-    /// The ids of all keys that are kept.
+    /// The ids of all stored keys.
     pub fn ids(&self) -> Result<Vec<KeyId>, SealError> {
         self.store().map_or_else(|| Ok(Vec::new()), |store| store.ids())
     }
@@ -154,12 +154,12 @@ impl Keys {
         self.store().map_or(Ok(()), |store| store.refresh())
     }
 
-    /// Makes a database of some of these keys in another folder.
+    /// Makes a database with some of these keys in another folder.
     pub(in crate::lake) fn copy_to(&self, folder: &Path, ids: Option<&[KeyId]>) -> Result<(), SealError> {
         self.store().map_or(Ok(()), |store| store.copy_to(folder, ids))
     }
 
-    /// How many keys somebody holds.
+    /// The number of keys that somebody holds.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.lent().values().filter(|lent| lent.is_held()).count()

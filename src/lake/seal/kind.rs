@@ -6,12 +6,12 @@ pub enum Kind {
     /// All in clear.
     #[default]
     Open,
-    /// On the way from [`Open`](Kind::Open) to [`Sealed`](Kind::Sealed): both kinds of files are there, new ones are
-    /// sealed.
+    /// In conversion from [`Open`](Kind::Open) to [`Sealed`](Kind::Sealed): the lake has files of both kinds, and new
+    /// files are sealed.
     Sealing,
     /// All sealed.
     Sealed,
-    /// On the way back: both kinds of files are there, new ones are in clear.
+    /// In conversion back: the lake has files of both kinds, and new files are clear.
     Unsealing,
 }
 
@@ -21,17 +21,17 @@ impl Kind {
         matches!(self, Kind::Sealing | Kind::Sealed)
     }
 
-    /// Whether there may be sealed files, and so keys.
+    /// Whether sealed files may exist, and so keys.
     pub fn has_keys(self) -> bool {
         self != Kind::Open
     }
 
-    /// Whether clear files may belong to the lake. In a sealed lake nobody knows who put them there.
+    /// Whether clear files may belong to the lake. In a sealed lake somebody else may have put them there.
     pub fn takes_clear(self) -> bool {
         self != Kind::Sealed
     }
 
-    /// Whether files of both kinds may be there.
+    /// Whether the lake may have files of both kinds.
     pub fn is_halfway(self) -> bool {
         matches!(self, Kind::Sealing | Kind::Unsealing)
     }

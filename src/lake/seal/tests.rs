@@ -1,4 +1,4 @@
-//! Real databases: wrong keys, damage, several processes, and what is left of a key that was destroyed.
+//! Real databases: wrong keys, damage, several processes, and the remains of destroyed keys.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -9,9 +9,9 @@ use rusqlite::Connection;
 use super::database::store::FILE;
 use super::*;
 
-/// Tells a test process that it is the second one, and its folder.
+/// Tells a test process that it is the second one, and which folder to use.
 const OTHER: &str = "TABULARIUM_TEST_KEYS";
-/// How many keys that process keeps.
+/// How many keys that process stores.
 const OTHERS: usize = 10;
 
 fn kek() -> Kek {
@@ -49,7 +49,7 @@ fn wrapped(folder: &Path, sql: &str) -> Vec<Vec<u8>> {
     rows.map(Result::unwrap).collect()
 }
 
-/// How many of these texts have a part of 12 bytes that is in the database's file, and in its journal.
+/// How many of these texts have 12 successive bytes in the database's file, and in its journal.
 fn left(folder: &Path, texts: &[Vec<u8>]) -> (usize, usize) {
     let found = |name: &str| {
         let bytes = std::fs::read(folder.join(name)).unwrap_or_default();
@@ -214,7 +214,7 @@ fn an_interrupted_destruction_is_finished_by_the_next() {
     let folder = tempfile::tempdir().unwrap();
     let (store, keys) = made(folder.path(), 200);
     let gone = wrapped(folder.path(), "SELECT wrapped FROM file_key WHERE number <= 100");
-    // The transaction of a destruction, by a process that was killed after it.
+    // Plays the transaction of a destruction whose process was killed right after it.
     let other = super::database::store::connect(&folder.path().join(FILE)).unwrap();
     other
         .execute_batch("BEGIN; DELETE FROM file_key WHERE number <= 100; INSERT INTO unscrubbed VALUES (1); COMMIT;")
@@ -257,7 +257,7 @@ fn processes_share_one_database() {
         .spawn()
         .unwrap();
     let mut own = Vec::new();
-    // SQLite grants locks in no order, so each process stops before the other is done.
+    // SQLite grants locks in no order, so each process stops before the other ends.
     while own.len() < 24 {
         let key = store.make().unwrap();
         store.keep(std::slice::from_ref(&key)).unwrap();
@@ -338,7 +338,7 @@ fn both_key_encryption_keys_are_taken_until_a_rotation_ends() {
     assert!(matches!(old.keep(&[key]), Err(SealError::Rotated(_))));
     old.refresh().unwrap();
     assert!(matches!(old.key(&keys[0].id()), Err(SealError::Rotated(_))));
-    // Once more is no error, and another one may follow.
+    // A second destruction is no error, and another one may follow.
     assert_eq!(
         KeyStore::rotate(folder.path(), &kek(), &new_kek(), false).unwrap(),
         rotated
@@ -361,8 +361,8 @@ fn a_rotation_needs_the_key_in_use_and_another_one() {
     all_open(&KeyStore::open(folder.path(), kek()).unwrap(), &keys);
 }
 
-/// A server made a key for each file of a sync, and forgot those only that were committed: keys of syncs that failed
-/// stayed in memory until it ended.
+/// A server made a key for each file of a sync, and dropped only committed keys. Keys of failed syncs stayed in memory
+/// until the server ended.
 #[test]
 fn a_key_is_known_as_long_as_somebody_holds_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -381,7 +381,7 @@ fn a_key_is_known_as_long_as_somebody_holds_it() {
     let id = kept.id();
     drop(kept);
     let held = keys.hold(&id).unwrap();
-    // An answer on its way is not broken off.
+    // A running answer is not interrupted.
     keys.destroy(&[id]).unwrap();
     assert!(keys.key(&id).unwrap() == held);
     drop(held);
@@ -411,7 +411,7 @@ fn a_copy_has_the_keys_that_are_asked_for_and_no_trace_of_others() {
 fn nothing_is_left_of_a_database_that_was_removed() {
     let folder = tempfile::tempdir().unwrap();
     let (store, _) = made(folder.path(), 20);
-    // A creation that was interrupted has left a second name of the same file.
+    // An interrupted creation has left a second name of the same file.
     std::fs::hard_link(folder.path().join(FILE), folder.path().join("keys.sqlite.new")).unwrap();
     let elsewhere = tempfile::tempdir_in(folder.path().parent().unwrap()).unwrap();
     let other = elsewhere.path().join("link");

@@ -9,9 +9,9 @@ use super::kek::Kek;
 use super::key::{FileKey, KEY_BYTES};
 use super::key_id::KeyId;
 
-/// The first byte of everything wrapped: how the rest is to be read.
+/// The first byte of every wrapped text: the version of the rest.
 const VERSION: u8 = 1;
-/// The purpose of the text that proves a key-encryption key, and of the text that carries the former one.
+/// The purposes of the text that proves a key-encryption key, and of the text that carries the former one.
 const PROOF: &[u8] = b"proof";
 const EARLIER: &[u8] = b"earlier";
 
@@ -20,7 +20,7 @@ pub(super) struct Wrapping(RandomizedNonceKey);
 
 impl Wrapping {
     pub(super) fn new(kek: &Kek) -> Result<Wrapping, SealError> {
-        // A key of 32 bytes is always taken.
+        // A key of 32 bytes is always accepted.
         let key = RandomizedNonceKey::new(&AES_256_GCM, kek.bytes()).map_err(|_| SealError::Random)?;
         Ok(Wrapping(key))
     }
@@ -30,12 +30,12 @@ impl Wrapping {
         self.seal(key.id().bytes(), key.secret())
     }
 
-    /// The key of an id that was wrapped. `None` if this is not the key that wrapped it, or the bytes were changed.
+    /// Unwraps the key with this id. `None` if another key wrapped it or the bytes were changed.
     pub(super) fn unwrap(&self, id: KeyId, wrapped: &[u8]) -> Option<FileKey> {
         Some(FileKey::new(id, secret(&self.open(id.bytes(), wrapped)?)?))
     }
 
-    /// The id of this key.
+    /// A text that proves that a process has this key.
     pub(super) fn proof(&self) -> Result<Vec<u8>, SealError> {
         self.seal(PROOF, &[])
     }
@@ -45,7 +45,7 @@ impl Wrapping {
         self.open(PROOF, proof).is_some()
     }
 
-    /// The key-encryption key that this one takes the place of, wrapped.
+    /// Wraps the key-encryption key that this one replaces.
     pub(super) fn wrap_earlier(&self, kek: &Kek) -> Result<Vec<u8>, SealError> {
         self.seal(EARLIER, kek.bytes())
     }
@@ -55,7 +55,7 @@ impl Wrapping {
     }
 
     fn seal(&self, what: &[u8], plain: &[u8]) -> Result<Vec<u8>, SealError> {
-        // Room for the tag: a longer allocation would leave the secret behind in the shorter one.
+        // Reserve space for the tag. A reallocation would leave the secret in the old memory.
         let mut text = Zeroizing::new(Vec::with_capacity(plain.len() + AES_256_GCM.tag_len()));
         text.extend_from_slice(plain);
         let sealed = self.0.seal_in_place_append_tag(Aad::from(what), &mut *text);

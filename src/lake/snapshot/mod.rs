@@ -1,6 +1,6 @@
-//! One snapshot of the lake, immutable: the files of each table, and what is known about them without opening them.
+//! One snapshot of the lake, immutable: the files of each table, and the facts about them that need no file access.
 //!
-//! Readers hold an `Arc<Snapshot>` and never ask the catalog again. Successive snapshots share what did not change.
+//! Readers hold an `Arc<Snapshot>` and never ask the catalog again. Successive snapshots share unchanged parts.
 //! `catalog` reads snapshots.
 
 mod owners;
@@ -27,18 +27,18 @@ pub struct Snapshot {
     pub time: i64,
     /// The tables that exist, one per mode and resource type.
     pub tables: BTreeMap<(Mode, TypeId), Arc<TableSnapshot>>,
-    /// The erasures that were recorded when it was read. Rows that were erased by then are in none of its files.
+    /// The recorded erasures when the snapshot was read. No file of it has rows that were erased by then.
     pub(super) erasures: Erasures,
 }
 
 impl Snapshot {
-    /// How many times an erasure was recorded or finished before it was read: the same snapshot
-    /// read earlier may name other files.
+    /// How many times an erasure had been recorded or finished when the snapshot was read. The same snapshot with an
+    /// earlier epoch may name other files.
     pub fn erasures(&self) -> u64 {
         self.erasures.epoch
     }
 
-    /// Whether it has data files that another one has not. Asks tables only that differ between the two.
+    /// Whether it has data files that `other` lacks. Compares only tables that differ.
     pub(super) fn names_more_than(&self, other: &Snapshot) -> bool {
         let lost = |(key, table): (&(Mode, TypeId), &Arc<TableSnapshot>)| match other.tables.get(key) {
             Some(now) => !Arc::ptr_eq(table, now) && table.files.iter().any(|file| now.file(file.id).is_none()),
@@ -60,13 +60,13 @@ pub struct TableSnapshot {
     pub table_id: u64,
     /// Live or test.
     pub mode: Mode,
-    /// Whose resources it holds.
+    /// The resource type of its rows.
     pub ty: TypeId,
-    /// Its columns, in every file or not.
+    /// Its columns, whether or not every file has them.
     pub layout: Arc<Layout>,
-    /// Data files, ascending by (least owner, id).
+    /// Data files, ascending by (lowest owner, id).
     pub files: Vec<Arc<DataFile>>,
-    /// Rows that are not deleted.
+    /// The number of live rows.
     pub rows: u64,
     /// Bytes of data files and delete files.
     pub bytes: u64,
@@ -108,7 +108,7 @@ impl TableSnapshot {
         self.owners.holding(owner).into_iter().map(|at| &self.files[at])
     }
 
-    /// The file of this id.
+    /// The file with this id.
     pub fn file(&self, id: u64) -> Option<&Arc<DataFile>> {
         let by_id = self.by_id.get_or_init(|| {
             self.files
@@ -126,42 +126,42 @@ impl TableSnapshot {
 pub struct DataFile {
     /// `data_file_id` in the catalog; never used for another file.
     pub id: u64,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// Rows in the file, deleted ones included.
+    /// The number of rows in the file, including deleted ones.
     pub rows: u64,
     /// Size of the file.
     pub bytes: u64,
-    /// Size of the Parquet footer, without its length and magic.
+    /// Size of the Parquet footer, without its length and magic number.
     pub footer_size: u64,
-    /// The row id of the first row. The others follow.
+    /// The row id of the first row. Later rows have the following ids.
     pub row_id_start: u64,
     /// The snapshot that added it.
     pub begin_snapshot: u64,
-    /// The lowest and greatest `owner`.
+    /// The lowest and highest `owner`.
     pub owners: RangeInclusive<i64>,
-    /// The lowest and greatest `version`.
+    /// The lowest and highest `version`.
     pub versions: RangeInclusive<i64>,
-    /// The lowest and greatest `last_updated`, in microseconds since 1970.
+    /// The lowest and highest `last_updated`, in microseconds since 1970.
     pub last_updated: RangeInclusive<i64>,
-    /// Which of its rows are gone.
+    /// The deleted rows of the file.
     pub deletes: Option<Arc<DeleteFile>>,
 }
 
 impl DataFile {
-    /// Rows that are not deleted.
+    /// The number of rows that are not deleted.
     pub fn live_rows(&self) -> u64 {
         self.rows
             .saturating_sub(self.deletes.as_ref().map_or(0, |deletes| deletes.count))
     }
 }
 
-/// A Parquet file with the positions of the deleted rows of one data file; `lake::deletes` reads it.
+/// A Parquet file with the positions of the deleted rows of one data file. `lake::deletes` reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeleteFile {
     /// `delete_file_id` in the catalog.
     pub id: u64,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// How many rows are deleted.
     pub count: u64,

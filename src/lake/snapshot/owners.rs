@@ -1,4 +1,4 @@
-//! Finds the files whose owner ranges contain an owner, without looking at all of them: a table may have 100,000 files.
+//! Finds the files whose owner ranges contain an owner. It does not search all files: a table may have 100,000.
 //!
 //! A segment tree over the files in order of their lowest owner. Each inner node keeps the highest owner below it.
 
@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 pub(super) struct OwnerIndex {
     /// The lowest owner of each file, ascending.
     starts: Vec<i64>,
-    /// A complete binary tree of highest owners. The leaves start at `leaves`; node `n` is the parent of `2n` and `2n +
+    /// A complete binary tree of highest owners. The leaves start at `leaves`. Node `n` is the parent of `2n` and `2n +
     /// 1`.
     max_ends: Vec<i64>,
     leaves: usize,
@@ -35,7 +35,7 @@ impl OwnerIndex {
         }
     }
 
-    /// Places of the ranges that hold `owner`, ascending.
+    /// Indexes of the ranges that contain `owner`, ascending.
     pub(super) fn holding(&self, owner: i64) -> Vec<usize> {
         let end = self.starts.partition_point(|start| *start <= owner);
         let mut found = Vec::new();

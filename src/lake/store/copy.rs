@@ -1,5 +1,4 @@
-//! Copies a lake into another folder, a sealed one with its keys, so that the copy can be changed and the original
-//! stays.
+//! Copies a lake into another folder, a sealed lake with its keys. The copy can be changed while the original stays.
 
 use std::path::Path;
 
@@ -10,8 +9,8 @@ use super::open::Lake;
 use crate::private;
 
 impl Lake {
-    /// Copies the lake on disk into a folder, which is created if it is missing. Nobody may write the lake during the
-    /// copy: [`LakeError::Busy`] names the process that does. The store of the service and orphans are not copied.
+    /// Copies the lake on disk into a folder, which is created if it is missing. No process may write the lake during
+    /// the copy: [`LakeError::Busy`] names the one that does. The service's store and orphans are not copied.
     pub fn copy_to(&self, dir: &Path) -> Result<(), LakeError> {
         let _lock = WriteLock::take(self.folder())?;
         private::folder(dir).map_err(LakeError::io("make", dir))?;

@@ -1,4 +1,4 @@
-//! Removes files, and makes names in a folder durable.
+//! Removes files, and makes the directory entries of a folder durable.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ pub(in crate::lake) fn remove(path: &Path) -> Result<(), LakeError> {
     }
 }
 
-/// Makes the names in a folder durable.
+/// Makes the directory entries of a folder durable.
 pub(in crate::lake) fn sync_folder(dir: &Path) -> Result<(), LakeError> {
     std::fs::File::open(dir)
         .and_then(|dir| dir.sync_all())

@@ -1,9 +1,9 @@
-//! Where things lie in a lake's folder: the catalog, the data files and the lock. Nothing else in the program builds
-//! these paths.
+//! The paths in a lake's folder: the catalog, the data files and the lock. No other file of the program builds these
+//! paths.
 //!
 //! ```text
 //! DIR/catalog.sqlite              the DuckLake catalog
-//! DIR/catalog.mark                where the catalog stood when it was last written
+//! DIR/catalog.mark                the catalog's state when it was last written
 //! DIR/keys.sqlite                 the keys of a sealed lake's files
 //! DIR/lock                        held while a process writes, names it
 //! DIR/data/live/Patient/*.parquet data and delete files of one table
@@ -16,10 +16,10 @@ use super::super::error::LakeError;
 use super::super::owners::scope::Mode;
 use super::super::seal::{KEYS_FILE, KekSource, KeyStore, Keys, Kind, SealError};
 
-/// `data_path` as the catalog states it: relative to the lake's folder, so that the folder can be moved.
+/// `data_path` in the catalog: relative to the lake's folder, so that the folder can be moved.
 pub(in crate::lake) const DATA_PATH: &str = "data/";
 
-/// How the name of a catalog begins that another has replaced.
+/// The beginning of the name of a catalog that was replaced.
 const KEPT_CATALOG: &str = "catalog.sqlite.damaged-";
 /// The same for data files.
 const KEPT_FILES: &str = "data.damaged-";
@@ -32,7 +32,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The lake in `dir`, made absolute so that a later change of the working directory does not matter.
+    /// The lake in `dir`. The path becomes absolute, so that a later change of the working directory does not matter.
     pub(in crate::lake) fn new(dir: &Path) -> std::io::Result<Folder> {
         Ok(Folder {
             path: std::path::absolute(dir)?,
@@ -45,19 +45,19 @@ impl Folder {
         Folder { keys, ..self }
     }
 
-    /// The same folder of a lake of this kind, with its keys, which are there if it has any.
+    /// The same folder of a lake of this kind, with its keys. A lake with sealed files must have keys.
     pub(in crate::lake) fn unlock(self, kind: Kind, source: &KekSource) -> Result<Folder, LakeError> {
         let store = kind.has_keys().then(|| self.open_keys(source)).transpose()?;
         Ok(self.with_keys(Keys::of_kind(kind, store)))
     }
 
-    /// The same folder with keys for the sealed lake that is to be made in it.
+    /// The same folder, with keys for the sealed lake that will be made in it.
     pub(in crate::lake) fn seal(self, source: &KekSource) -> Result<Folder, LakeError> {
         let store = self.make_keys(source)?;
         Ok(self.with_keys(Keys::of(store)))
     }
 
-    /// The keys database of the lake, which is there.
+    /// Opens the keys database of the lake, which must exist.
     pub(in crate::lake) fn open_keys(&self, source: &KekSource) -> Result<KeyStore, LakeError> {
         let store = source.load().and_then(|kek| KeyStore::open(&self.path, kek));
         store.map_err(|source| self.of_keys(source))
@@ -97,7 +97,7 @@ impl Folder {
         self.path.join("catalog.sqlite")
     }
 
-    /// Whether there is a catalog. An empty file does not count: SQLite creates one for a mere look.
+    /// Whether there is a catalog. An empty file does not count, because SQLite creates one when it only looks.
     pub(in crate::lake) fn has_catalog(&self) -> bool {
         std::fs::metadata(self.catalog()).is_ok_and(|file| file.is_file() && file.len() > 0)
     }
@@ -132,8 +132,7 @@ impl Folder {
         self.data().join(".orphans")
     }
 
-    /// Moves a catalog that is not to be trusted to another name, with its log. Returns the name. `time` keeps the
-    /// names apart.
+    /// Renames a catalog that must not be used, with its log. Returns the new name. `time` makes the name unique.
     pub(in crate::lake) fn keep_catalog(&self, time: &str) -> Result<Option<PathBuf>, LakeError> {
         let to = self.path.join(format!("{KEPT_CATALOG}{time}"));
         let mut kept = None;
@@ -154,12 +153,12 @@ impl Folder {
         Ok(kept)
     }
 
-    /// The folder for data files that a new catalog could not take.
+    /// The folder for data files that a new catalog could not adopt.
     pub(in crate::lake) fn kept_files(&self, time: &str) -> PathBuf {
         self.path.join(format!("{KEPT_FILES}{time}"))
     }
 
-    /// All that was kept under such names.
+    /// All files and folders with such names.
     pub(in crate::lake) fn kept(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
         let is_kept = |name: &str| name.starts_with(KEPT_CATALOG) || name.starts_with(KEPT_FILES);

@@ -1,5 +1,5 @@
-//! Copies the catalog of a lake that continues to change, with the list of files that belong to it. The way back makes
-//! a lake of a folder with such a catalog and its files.
+//! Copies the catalog of a lake in use, with the list of its files. It also makes a lake again from a folder with such
+//! a catalog and its files.
 //!
 //! It copies no data files and does not decide where they go (`backup`). An image does not protect its files: an
 //! erasure may replace a file before it is copied. Then a newer image is needed.
@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub struct ImageFile {
     /// The path below the lake's folder: `data/live/Patient/0123456789abcdef.parquet`.
     pub path: PathBuf,
-    /// Its length, as the catalog records it.
+    /// Its length in the catalog's record.
     pub bytes: u64,
 }
 
@@ -45,11 +45,11 @@ pub struct LakeImage {
     owner_key: OwnerKey,
     /// The newest snapshot.
     pub snapshot: u64,
-    /// How often an erasure was recorded or finished.
+    /// How many times an erasure was recorded or finished.
     pub erasures: u64,
     /// The kind of the lake's files.
     pub kind: Kind,
-    /// Whether there are unfinished erasures: then files have rows that nobody may see.
+    /// Whether there are unfinished erasures. Then files have rows that nobody may see.
     pub is_erasing: bool,
     /// Every data file, delete file and attachment of all snapshots, by path.
     pub files: Vec<ImageFile>,
@@ -102,20 +102,20 @@ impl LakeImage {
         LakeImage { kek, ..self }
     }
 
-    /// The secret under which owners are hashed.
+    /// The secret that hashes owners.
     pub(crate) fn owner_key(&self) -> OwnerKey {
         self.owner_key
     }
 
-    /// Reads some of the files, given below the lake's folder, from beginning to end and holds them against the
-    /// catalog's copy.
+    /// Reads some files completely, given by their paths below the lake's folder, and compares them with the catalog's
+    /// copy.
     pub fn inspect(&self, is_asked: impl Fn(&Path) -> bool) -> Result<Vec<Finding>, LakeError> {
         let below = |path: &Path| is_asked(path.strip_prefix(self.folder.path()).unwrap_or(path));
         let folder = self.folder.clone().unlock(self.kind, &self.kek)?;
         check::inspect(&self.connection, &folder, &below)
     }
 
-    /// Whether the lake still names this file. One that is missing was replaced in the meantime if it does not.
+    /// Whether the lake still names this file. If it does not, a missing file was replaced in the meantime.
     pub fn is_still_named(&self, path: &Path) -> Result<bool, LakeError> {
         let reader = catalog::open_reader(&self.folder)?;
         let named = catalog::named(&reader, &self.folder.data())?;
@@ -123,22 +123,22 @@ impl LakeImage {
     }
 }
 
-/// Whether the lake in `dir` is a sealed one. Its keys are not asked for.
+/// Whether the lake in `dir` is sealed. Does not read its keys.
 pub fn is_sealed(dir: &Path) -> Result<bool, LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     let sealed = catalog::open_reader(&folder).and_then(|reader| catalog::is_sealed(&reader));
     sealed.map_err(|error| error.of_catalog(folder.path()))
 }
 
-/// How often the lake in `dir` has recorded or finished an erasure.
+/// How many times the lake in `dir` has recorded or finished an erasure.
 pub fn erasures(dir: &Path) -> Result<u64, LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     let counted = catalog::open_reader(&folder).and_then(|reader| catalog::epoch(&reader));
     counted.map_err(|error| error.of_catalog(folder.path()))
 }
 
-/// Copies a SQLite database that others may be writing to a file where nothing is yet, whole, without a log, and
-/// durably.
+/// Copies a SQLite database, which other processes may be writing, to a file that does not exist yet. The copy is
+/// complete, has no log, and is durable.
 pub(crate) fn copy_sqlite(reader: &Connection, to: &Path) -> Result<(), LakeError> {
     private::options()
         .write(true)
@@ -146,7 +146,7 @@ pub(crate) fn copy_sqlite(reader: &Connection, to: &Path) -> Result<(), LakeErro
         .open(to)
         .map_err(LakeError::io("make", to))?;
     let mut copy = Connection::open(to)?;
-    // Nobody uses the file before it is whole, so it is synced once at its end.
+    // No process uses the file before it is complete, so it is synced once at the end.
     copy.pragma_update(None, "synchronous", "off")?;
     let pages = i32::MAX;
     let copied = backup::Backup::new(reader, &mut copy).and_then(|run| run.run_to_completion(pages, PAUSE, None));
@@ -158,7 +158,7 @@ pub(crate) fn copy_sqlite(reader: &Connection, to: &Path) -> Result<(), LakeErro
         .map_err(LakeError::io("sync", to))
 }
 
-/// SQLite's errors here concern the copy. Its source is sound.
+/// SQLite's errors here concern the copy. The original is intact.
 fn of_copy(error: rusqlite::Error, to: &Path) -> LakeError {
     use rusqlite::ffi::{SQLITE_FULL, SQLITE_IOERR_FSYNC, SQLITE_IOERR_TRUNCATE, SQLITE_IOERR_WRITE};
     let code = error.sqlite_error().map(|error| error.extended_code);
@@ -171,8 +171,8 @@ fn of_copy(error: rusqlite::Error, to: &Path) -> LakeError {
     }
 }
 
-/// Makes a lake of a folder with a copied catalog and its files: writes the mark, and continues the count of erasures
-/// after those that were repeated. Returns the secret with which owners are hashed.
+/// Makes a lake from a folder with a copied catalog and its files: writes the mark, and continues the count of erasures
+/// after the repeated ones. Returns the secret that hashes owners.
 pub fn settle_image(dir: &Path, carried_out: Option<&ErasedSince>) -> Result<OwnerKey, LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     let settle = || {
@@ -194,7 +194,7 @@ pub fn settle_image(dir: &Path, carried_out: Option<&ErasedSince>) -> Result<Own
     settle().map_err(|error: LakeError| error.of_catalog(folder.path()))
 }
 
-/// The right to make a lake in a folder. Other processes that want to write or make one there find it busy.
+/// The right to make a lake in a folder. Other processes that want to write or make one there get `Busy`.
 #[derive(Debug)]
 pub struct Reserved {
     _lock: WriteLock,

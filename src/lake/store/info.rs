@@ -17,7 +17,7 @@ pub struct LakeInfo {
     pub committed: String,
     /// Snapshots that can still be read.
     pub snapshots: u64,
-    /// Rows that are not deleted.
+    /// The number of live rows.
     pub rows: u64,
     /// Data files.
     pub files: u64,
@@ -27,31 +27,31 @@ pub struct LakeInfo {
     pub catalog_bytes: u64,
     /// Bytes of files that only older snapshots reach.
     pub replaced_bytes: u64,
-    /// The tables, live ones first, by name.
+    /// The tables by name, live ones first.
     pub tables: Vec<TableInfo>,
 }
 
-/// One table's size.
+/// The size of one table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TableInfo {
     /// `live` or `test`.
     pub mode: &'static str,
     /// The resource type.
     pub table: &'static str,
-    /// Rows that are not deleted.
+    /// The number of live rows.
     pub rows: u64,
-    /// Deleted rows that compaction has not yet dropped.
+    /// The number of deleted rows that compaction has not dropped yet.
     pub deleted: u64,
     /// Data files.
     pub files: u64,
     /// Bytes of data and delete files.
     pub bytes: u64,
-    /// Columns, nested ones counted.
+    /// The number of columns, including nested ones.
     pub columns: u64,
 }
 
 impl Lake {
-    /// The contents of the readable snapshots, newest first, at most this many.
+    /// The contents of at most this many readable snapshots, newest first.
     pub fn growth(&self, limit: u32) -> Result<Vec<SnapshotSize>, LakeError> {
         self.with_reader(|reader| catalog::growth(reader, limit))
     }

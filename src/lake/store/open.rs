@@ -1,4 +1,4 @@
-//! An open lake: its folder, its newest snapshot, and older ones that somebody still reads.
+//! An open lake: its folder, its newest snapshot, and older snapshots that readers hold.
 //!
 //! Opening needs no lock and changes nothing. Writing goes through `Lake::writer`.
 
@@ -25,9 +25,9 @@ use crate::fhir::TypeId;
 
 /// How often a serving process checks for changes by other processes.
 pub const REFRESH: Duration = Duration::from_secs(1);
-/// How long a snapshot stays readable after its successor was committed: page links name it that long.
+/// How long a snapshot stays readable after its successor was committed. Page links name it that long.
 const RETENTION: Duration = Duration::from_secs(3600);
-/// Older snapshots kept at hand, so that the pages of one search do not each read the catalog.
+/// The number of older snapshots kept in memory, so that the pages of one search do not each read the catalog.
 const RECENT: usize = 8;
 
 /// The options of an opened lake.
@@ -41,7 +41,8 @@ pub struct LakeOptions {
     pub memory: MemoryLimits,
     /// The source of a sealed lake's key-encryption key. By default the environment.
     pub kek: KekSource,
-    /// Whether the lake must be sealed. A new lake is then made sealed. `None` accepts both, and makes an open lake.
+    /// Whether the lake must be sealed. A new lake is then made sealed. `None` accepts both kinds, and makes an open
+    /// lake.
     pub sealed: Option<bool>,
 }
 
@@ -57,7 +58,7 @@ impl Default for LakeOptions {
     }
 }
 
-/// An open lake. Cheap to clone; clones see the same snapshots.
+/// An open lake. Cheap to clone. Clones see the same snapshots.
 #[derive(Clone, Debug)]
 pub struct Lake(Arc<Shared>);
 
@@ -70,14 +71,14 @@ struct Shared {
     reader: Mutex<Connection>,
     /// The catalog's file that the reader has open.
     catalog: Option<FileTrace>,
-    /// How the last writer of this process left the lake.
+    /// The trace of the last writer of this process.
     left: Mutex<Option<Trace>>,
     owner_key: OwnerKey,
     enclosing_key: EnclosingKey,
     data: Arc<Reader>,
 }
 
-/// Pictures of older snapshots: a few recent ones, and all that are held.
+/// Older snapshots in memory: a few recent ones, and all that readers hold.
 #[derive(Debug, Default)]
 struct Older {
     recent: VecDeque<Arc<Snapshot>>,
@@ -90,7 +91,7 @@ impl Lake {
         Lake::open_with(dir, LakeOptions::default())
     }
 
-    /// Opens the lake in `dir` with a clock and retention of the caller's.
+    /// Opens the lake in `dir` with the caller's clock and retention.
     pub fn open_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
         let folder = folder(dir.as_ref())?;
         let (reader, newest, owner_key) = read_catalog(&folder).map_err(|error| error.of_catalog(folder.path()))?;
@@ -132,21 +133,21 @@ impl Lake {
         Arc::clone(&self.0.newest.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Loads what another process committed and returns the newest snapshot. Costs one small query if nothing happened.
+    /// Loads the commits of other processes and returns the newest snapshot. Costs one small query if nothing happened.
     pub fn refresh(&self) -> Result<Arc<Snapshot>, LakeError> {
         self.refuse_replaced()?;
         let reader = lock(&self.0.reader);
         let snapshot = catalog::load(&reader, &self.0.folder, Some(&self.snapshot()))?;
-        // After the snapshot: a file of a kind that the lake is no more is one that has been replaced since.
+        // Do this after the snapshot is in place: files of a kind that the lake no longer has were replaced before it.
         let kind = catalog::kind(&reader)?;
-        // Only one refresh at a time: an older kind must not replace a newer one.
+        // One refresh at a time: an older kind must not replace a newer one.
         self.turn_to(kind)?;
         drop(reader);
         self.advance_to(snapshot);
         Ok(self.snapshot())
     }
 
-    /// Loads changes of the lake's keys by other processes: its kind, and destroyed keys.
+    /// Loads the changes of the lake's keys by other processes: its kind, and destroyed keys.
     fn turn_to(&self, kind: Kind) -> Result<(), LakeError> {
         let keys = self.0.folder.keys();
         if keys.kind() != kind {
@@ -170,13 +171,13 @@ impl Lake {
         self.0.folder.keys().kind()
     }
 
-    /// Whether something was erased since a snapshot with this epoch. Then files that it names may have been replaced,
-    /// perhaps by another process. A caller that failed to read them takes a new snapshot.
+    /// Whether rows were erased since a snapshot with this epoch. Then another process may have replaced files that it
+    /// names. A caller that failed to read them takes a new snapshot.
     pub fn erased_since(&self, erasures: u64) -> bool {
         self.refresh().is_ok_and(|now| now.erasures() != erasures)
     }
 
-    /// A snapshot by its id, as a page link names it. [`LakeError::SnapshotGone`] once it has expired. While the
+    /// The snapshot with this id, which a page link names. [`LakeError::SnapshotGone`] if it has expired. While the
     /// snapshot is held, this process does not remove its files.
     pub fn snapshot_at(&self, id: u64) -> Result<Arc<Snapshot>, LakeError> {
         let newest = self.snapshot();
@@ -186,7 +187,7 @@ impl Lake {
         let epoch = catalog::epoch(&lock(&self.0.reader))?;
         let held = self.older().find(id, epoch);
         if let Some(held) = held {
-            // Another process may have let it go, and its files with it.
+            // Another process may have let it expire, and removed its files.
             return match catalog::is_kept(&lock(&self.0.reader), id)? {
                 true => Ok(held),
                 false => Err(LakeError::SnapshotGone(id)),
@@ -206,17 +207,17 @@ impl Lake {
         Ok(snapshot)
     }
 
-    /// The secret under which owners and rewritten ids are hashed; for writers.
+    /// The secret that hashes owners and rewritten ids. For writers.
     pub(crate) fn owner_key(&self) -> OwnerKey {
         self.0.owner_key
     }
 
-    /// Encloses a text for a use. The result is 16 bytes longer.
+    /// Encrypts a text for a use. The result is 16 bytes longer.
     pub fn enclose(&self, text: &[u8], used: &[u8]) -> Vec<u8> {
         self.enclosing_key().enclose(text, used)
     }
 
-    /// Decrypts a text that was encrypted for this very use. `None` for anything else.
+    /// Decrypts a text that was encrypted for exactly this use. `None` for any other text.
     pub fn disclose(&self, enclosed: &[u8], used: &[u8]) -> Option<Vec<u8>> {
         self.enclosing_key().disclose(enclosed, used)
     }
@@ -225,12 +226,12 @@ impl Lake {
         &self.0.enclosing_key
     }
 
-    /// The owner of the imported rows that are filed under a patient of an application.
+    /// The owner of imported rows that are filed under a patient of an application.
     pub fn owner_of(&self, application: &str, patient: &str) -> i64 {
         self.0.owner_key.owner_of(application, patient)
     }
 
-    /// The owner of the rows that a consent's syncs bring.
+    /// The owner of the rows that a consent's syncs store.
     pub fn owner_of_consent(&self, consent: &str) -> i64 {
         self.owner_key().owner_of_consent(consent)
     }
@@ -245,8 +246,8 @@ impl Lake {
         self.0.owner_key.seal(value)
     }
 
-    /// The rows of a resource type that a scope shows in a snapshot: the only door to the data. Where no such row was
-    /// ever stored this is a table without rows.
+    /// The rows of a resource type that a scope shows in a snapshot. This is the only way to read the data. If no such
+    /// row was ever stored, the table has no rows.
     pub fn table(&self, snapshot: &Arc<Snapshot>, ty: TypeId, scope: &Arc<Scope>) -> ScopedTable {
         self.0.data.table(snapshot, ty, scope)
     }
@@ -256,26 +257,25 @@ impl Lake {
         self.0.data.clone()
     }
 
-    /// Another reader of the data with these limits for its caches. For a writer: while it exists nothing may be
-    /// erased.
+    /// Another reader of the data with its own limits for caches. For a writer: no erasure may begin while it exists.
     pub(crate) fn reader_apart(&self, limits: MemoryLimits) -> Arc<Reader> {
         Arc::new(self.0.data.apart(limits))
     }
 
-    /// Hides the rows of these intents from everybody who reads through this lake, until the next call without them.
-    /// For erasures that were requested and not yet recorded.
+    /// Hides the rows of these intents from all readers of this lake, until the next call without them. For erasures
+    /// that are requested and not recorded yet.
     pub fn hide(&self, intents: &[Intent]) {
         self.0.data.hide(intents);
     }
 
-    /// Preloads what every request for the newest snapshot needs first: footers and page indexes of its files, then the
-    /// system columns of each row group. Uses up to half of the budget ([`MemoryLimits::bytes`]). A step takes some
-    /// milliseconds; continues while `go_on` returns `true`.
+    /// Preloads the data that every request for the newest snapshot needs first: footers and page indexes of its files,
+    /// then the system columns of each row group. Uses up to half of the budget ([`MemoryLimits::bytes`]). A step takes
+    /// some milliseconds. It continues while `go_on` returns `true`.
     pub fn warm(&self, go_on: impl FnMut() -> bool) -> Result<Warmed, ScanError> {
         self.0.data.warm(&self.snapshot(), go_on)
     }
 
-    /// Stops if another file has taken the catalog's name: this process knows the former one.
+    /// Returns an error if another file has taken the catalog's name, because this process has opened the former one.
     pub(in crate::lake) fn refuse_replaced(&self) -> Result<(), LakeError> {
         let now = FileTrace::of(&self.0.folder.catalog());
         match (&self.0.catalog, &now) {
@@ -286,12 +286,12 @@ impl Lake {
         }
     }
 
-    /// How the last writer of this process left the lake.
+    /// The trace of the last writer of this process.
     pub(in crate::lake) fn left(&self) -> MutexGuard<'_, Option<Trace>> {
         lock(&self.0.left)
     }
 
-    /// Asks the catalog something that no snapshot tells.
+    /// Queries the catalog for something that no snapshot has.
     pub(in crate::lake) fn with_reader<T>(
         &self,
         ask: impl FnOnce(&Connection) -> Result<T, LakeError>,
@@ -299,9 +299,9 @@ impl Lake {
         ask(&lock(&self.0.reader))
     }
 
-    /// Puts a newer snapshot in place; an older one is left alone.
+    /// Makes a newer snapshot the current one. Ignores an older one.
     pub(in crate::lake) fn advance_to(&self, snapshot: Arc<Snapshot>) {
-        // First the rows to hide, then the snapshot: nobody may read the snapshot without them.
+        // Hide the rows first, then set the snapshot: nobody may read it with these rows.
         self.learn(&snapshot);
         let mut newest = self.0.newest.write().unwrap_or_else(PoisonError::into_inner);
         if age(&newest) >= age(&snapshot) {
@@ -316,8 +316,8 @@ impl Lake {
         }
     }
 
-    /// Drops caches of files and snapshots that newer ones have replaced, unless this process still holds one that
-    /// has them or they are among the last few.
+    /// Drops cache entries of replaced files and snapshots. Entries stay if this process still holds a snapshot that
+    /// has them, or if one of the last few snapshots does.
     pub fn release(&self) {
         let mut snapshots = self.older().all();
         snapshots.push(self.snapshot());
@@ -329,7 +329,7 @@ impl Lake {
         self.0.data.usage()
     }
 
-    /// Reads the erasures that a snapshot was made with.
+    /// The erasures with which a snapshot was made.
     fn learn(&self, snapshot: &Snapshot) {
         let newest = self.snapshot().erasures.epoch;
         let oldest = self.older().oldest_epoch().map_or(newest, |oldest| oldest.min(newest));
@@ -374,18 +374,18 @@ impl Older {
         }
     }
 
-    /// Every older snapshot that is held.
+    /// Every held older snapshot.
     fn all(&self) -> Vec<Arc<Snapshot>> {
         self.held.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// The lowest epoch of any snapshot that is held.
+    /// The lowest epoch of any held snapshot.
     fn oldest_epoch(&mut self) -> Option<u64> {
         let held = self.held.iter().filter_map(Weak::upgrade);
         held.map(|snapshot| snapshot.erasures.epoch).min()
     }
 
-    /// The lowest snapshot held by somebody else than this cache.
+    /// The oldest snapshot that a reader other than this cache holds.
     fn oldest(&mut self) -> Option<u64> {
         self.recent.clear();
         self.held.retain(|held| held.strong_count() > 0);
@@ -397,7 +397,7 @@ impl Older {
     }
 }
 
-/// Which of two snapshots is the newer one: both only ever grow.
+/// The order of snapshots in time. Both numbers only grow.
 fn age(snapshot: &Snapshot) -> (u64, u64) {
     (snapshot.id, snapshot.erasures.epoch)
 }
@@ -410,8 +410,8 @@ fn read_catalog(folder: &Folder) -> Result<(Connection, Arc<Snapshot>, OwnerKey)
     Ok((reader, newest, owner_key))
 }
 
-/// The folder with the keys to open its files. An error if the lake is not of the wanted kind, or its keys cannot be
-/// had.
+/// The folder with the keys to open its files. Returns an error if the lake is not of the wanted kind, or its keys
+/// cannot be obtained.
 fn unlocked(folder: Folder, reader: &Connection, options: &LakeOptions) -> Result<Folder, LakeError> {
     let kind = catalog::kind(reader)?;
     let is_sealed = kind.seals();

@@ -10,22 +10,22 @@ use super::folder::Folder;
 /// How the data folder differs from the catalog. Paths are sorted.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::lake) struct Survey {
-    /// Named and not there.
+    /// Files that the catalog names and that do not exist.
     pub(in crate::lake) missing: Vec<PathBuf>,
-    /// Named and of another size than recorded: path, bytes recorded, bytes found.
+    /// Files whose size differs from the record: path, recorded bytes, actual bytes.
     pub(in crate::lake) altered: Vec<(PathBuf, u64, u64)>,
-    /// There and not named.
+    /// Files that exist and that the catalog does not name.
     pub(in crate::lake) unnamed: Vec<PathBuf>,
 }
 
 impl Survey {
-    /// Whether everything that the catalog names is there as recorded.
+    /// Whether every file that the catalog names exists as recorded.
     pub(in crate::lake) fn is_whole(&self) -> bool {
         self.missing.is_empty() && self.altered.is_empty()
     }
 }
 
-/// Looks at every file of the data folder. `named` has the files of the catalog with their sizes.
+/// Lists every file of the data folder. `named` has the catalog's files with their sizes.
 pub(in crate::lake) fn survey(folder: &Folder, mut named: FxHashMap<PathBuf, u64>) -> Result<Survey, LakeError> {
     let mut survey = Survey::default();
     files(folder, &mut |path, bytes| match named.remove(&path) {
@@ -47,12 +47,12 @@ pub(in crate::lake) fn holds_files(folder: &Folder) -> Result<bool, LakeError> {
     Ok(any)
 }
 
-/// All files of the data folder with their sizes, except those that were moved aside.
+/// All files of the data folder with their sizes, except files that were moved aside.
 fn files(folder: &Folder, found: &mut dyn FnMut(PathBuf, u64)) -> Result<(), LakeError> {
     walk(&folder.data(), &folder.orphans(), found)
 }
 
-/// All files below a folder, with their sizes; none where it is not there.
+/// All files below a folder with their sizes. A missing folder has none.
 pub(in crate::lake) fn files_below(dir: &Path, found: &mut dyn FnMut(PathBuf, u64)) -> Result<(), LakeError> {
     walk(dir, Path::new(""), found)
 }
@@ -67,7 +67,7 @@ fn walk(dir: &Path, leave_out: &Path, found: &mut dyn FnMut(PathBuf, u64)) -> Re
         if path == leave_out {
             continue;
         }
-        // A link counts as its target. A broken link counts as a file that nobody can read.
+        // A link counts as its target. A broken link counts as an unreadable file.
         let facts = std::fs::metadata(&path).or_else(|_| std::fs::symlink_metadata(&path));
         match facts {
             Ok(facts) if facts.is_dir() => walk(&path, leave_out, found)?,

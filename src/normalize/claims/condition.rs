@@ -72,7 +72,7 @@ impl Use {
     }
 }
 
-/// A diagnosis of an Encounter, by all its claims.
+/// A diagnosis of an Encounter, from all its claims.
 struct Told<'c> {
     code: &'c Code,
     text: Option<&'c Name>,
@@ -83,7 +83,7 @@ struct Told<'c> {
     origins: BTreeSet<Origin>,
 }
 
-/// Makes the Conditions, and tells which diagnoses each visit has.
+/// Makes the Conditions, and returns the diagnoses of each visit.
 pub(super) fn make(claims: &[Claim], visits: &Visits, own: &Own, context: &Context<'_>, out: &mut Output) -> Diagnosed {
     let mut diagnosed = Diagnosed::default();
     let mut told: BTreeMap<(usize, Option<Name>, Name), Told<'_>> = BTreeMap::new();
@@ -121,7 +121,7 @@ pub(super) fn make(claims: &[Claim], visits: &Visits, own: &Own, context: &Conte
     diagnosed
 }
 
-/// The visits whose lines point to a diagnosis. If no line points anywhere, all visits of the claim.
+/// The visits whose lines point to a diagnosis. If no line points to any, all visits of the claim.
 fn visits_of(place: usize, claim: &Claim, diagnosis: &Diagnosis, visits: &Visits) -> Vec<usize> {
     let mut all = visits.of_claim(place, claim);
     if claim.lines.iter().all(|line| line.diagnoses.is_empty()) {

@@ -1,4 +1,4 @@
-//! Encounter from claims: what a visit or stay is written as.
+//! Encounter from claims: the resource of a visit or stay.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,8 @@ use crate::normalize::codes::Codes;
 use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::report::Rule;
 
-/// Makes the Encounters of the visits that no source's Encounter tells of. `diagnosed` has the diagnoses of each visit.
+/// Makes the Encounters of the visits that no Encounter of a source describes. `diagnosed` has the diagnoses of each
+/// visit.
 pub(super) fn make(claims: &[Claim], visits: &Visits, diagnosed: &Diagnosed, context: &Context<'_>, out: &mut Output) {
     for (place, visit) in visits.list.iter().enumerate() {
         let Some(id) = &visit.id else { continue };
@@ -38,7 +39,7 @@ pub(super) fn make(claims: &[Claim], visits: &Visits, diagnosed: &Diagnosed, con
     }
 }
 
-/// The evaluation and management codes; without one, the type of the first claim as text.
+/// The evaluation and management codes. Without one, the type of the first claim as text.
 fn types(visit: &Visit, claims: &[Claim], codes: &dyn Codes) -> Vec<String> {
     let mut found = BTreeMap::new();
     for (_, line) in visit.lines(claims) {
@@ -60,7 +61,8 @@ fn types(visit: &Visit, claims: &[Claim], codes: &dyn Codes) -> Vec<String> {
     vec![format!("{{\"text\":{}}}", quoted(title.unwrap_or(PLACEHOLDER)))]
 }
 
-/// Practitioners of the care team, each once with its roles. For a professional's claim also the billing provider.
+/// Practitioners of the care team, without duplicates, with their roles. For a professional's claim also the billing
+/// provider.
 fn participants(visit: &Visit, claims: &[Claim], context: &Context<'_>) -> Vec<String> {
     let mut people: BTreeMap<String, (BTreeSet<Role>, String)> = BTreeMap::new();
     for (claim, line) in visit.lines(claims) {
@@ -102,7 +104,7 @@ fn part(role: Role) -> (&'static str, &'static str) {
     }
 }
 
-/// Point of origin of the first claim that tells it, discharge status of the last.
+/// Point of origin of the first claim that states it, and discharge status of the last.
 fn hospitalization(visit: &Visit, claims: &[Claim], codes: &dyn Codes) -> Option<String> {
     if !visit.is_long() {
         return None;
@@ -141,7 +143,7 @@ fn locations(visit: &Visit, claims: &[Claim], context: &Context<'_>) -> Vec<Stri
 fn organization(visit: &Visit, claims: &[Claim], context: &Context<'_>) -> Option<String> {
     let pick = |claim: &Claim| {
         let institutional = claim.kind == Kind::Institutional;
-        // The billing provider of a professional may be a person without a type.
+        // The billing provider of a professional may be a person without a stated type.
         let fits = |party: &&Party| party.is("Organization") || (institutional && party.may_be(&["Organization"]));
         let facility = claim.facility.as_ref().filter(fits);
         let party = facility.or(claim.provider.as_ref().filter(fits))?;

@@ -17,7 +17,7 @@ use crate::normalize::report::Rule;
 /// R5's element as an extension of R4.
 const INSURANCE_PLAN: &str = "http://hl7.org/fhir/5.0/StructureDefinition/extension-Coverage.insurancePlan";
 
-/// A period that ends later than these years after its start has no end: payers write 9999 or 2099 for one.
+/// A period that ends more than this many years after its start has no end: payers write 9999 or 2099 for one.
 const MAX_YEARS: i32 = 10;
 
 /// CMS's plan id.
@@ -29,7 +29,7 @@ struct PlanId {
 }
 
 impl PlanId {
-    /// `H1234`, `H1234-001` or `H1234-001-000`, and nothing else. `S` contracts are stand-alone Part D.
+    /// Parses `H1234`, `H1234-001` or `H1234-001-000`, and nothing else. `S` contracts are stand-alone Part D.
     fn read(text: &str) -> Option<PlanId> {
         let text = text.trim();
         let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -130,7 +130,7 @@ impl Coverage {
         })
     }
 
-    /// The record it was read from.
+    /// The record from which it was read.
     pub(super) fn origin(&self) -> Origin {
         Origin {
             source: self.source,
@@ -139,7 +139,7 @@ impl Coverage {
         }
     }
 
-    /// A number that is another when the Coverage says something else.
+    /// A number that changes with the content of the Coverage.
     pub(super) fn fingerprint(&self, directory: &Directory) -> u64 {
         use std::hash::{Hash, Hasher};
         let mut hasher = siphasher::sip::SipHasher24::new();
@@ -210,7 +210,7 @@ impl Told {
         }
     }
 
-    /// The most specific id. Of CMS's months the last.
+    /// The most specific id. If CMS states several months, the last.
     fn decide(&self) -> Option<PlanId> {
         if let Some((month, contract)) = self.contracts.last_key_value() {
             return Some(PlanId {
@@ -234,7 +234,7 @@ fn is_part_d(name: &str) -> bool {
         .any(|word| name.contains(word))
 }
 
-/// Makes the InsurancePlans, and lets each Coverage refer to its own.
+/// Makes the InsurancePlans, and makes each Coverage refer to its own.
 pub(super) fn make(mut coverages: Vec<Coverage>, context: &Context<'_>, out: &mut Output) {
     coverages.sort_by(|a, b| (a.source, &a.id).cmp(&(b.source, &b.id)));
     let mut plans: BTreeMap<(SourceId, &PlanId, Option<i32>), Vec<&Coverage>> = BTreeMap::new();
@@ -328,7 +328,7 @@ fn write(
     json.json()
 }
 
-/// Each text once, without regard to case. The first spelling counts.
+/// The texts without duplicates, compared without regard to case. The first spelling counts.
 fn distinct<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
     let mut distinct: Vec<&str> = Vec::new();
     for text in texts {

@@ -1,4 +1,4 @@
-//! MedicationRequest from pharmacy claims: one for each prescription, whose fills the claims are.
+//! MedicationRequest from pharmacy claims: one for each prescription. The claims are its fills.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::{Day, SourceId};
 use crate::normalize::report::Rule;
 
-/// Fills that are further apart are of different prescriptions.
+/// Fills that are further apart belong to different prescriptions.
 const MAX_GAP_DAYS: i32 = 180;
 
 /// A source's MedicationRequest for the same drug, by the same prescriber, within these days is the same prescription.
@@ -47,7 +47,7 @@ pub(super) fn make(claims: &[Claim], own: &Own, context: &Context<'_>, out: &mut
     }
 }
 
-/// The facts that fills of one prescription share.
+/// The common facts of a prescription's fills.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     source: SourceId,
@@ -153,7 +153,7 @@ impl Prescription<'_> {
         }
         let source = self.key.source;
         let rule = Rule::MedicationRequest;
-        // A run of fills by drug is distinguished from the next by its first day.
+        // The first day distinguishes a run of fills from the next run of the same drug.
         let seed = match &self.key.by {
             By::Number(number) => format!("{}|{}|number|{number}", rule.name(), self.key.patient),
             By::Drug(drug) => {
@@ -185,7 +185,7 @@ impl Prescription<'_> {
         if let Some(when) = written.min().or(first.when()) {
             json.text("authoredOn", &when.text);
         }
-        // US Core requires that somebody ordered it.
+        // US Core requires a requester.
         let prescriber = self.fills.iter().rev().find_map(Fill::prescriber);
         let requester = prescriber.map_or_else(undefined, |party| context.directory.json(source, party));
         json.raw("requester", &requester);
@@ -204,7 +204,7 @@ impl Prescription<'_> {
         out.make(rule, source, "MedicationRequest", &id, json.json(), origins);
     }
 
-    /// The drug of the latest fill, in the words of the latest fill of the same drug that has any.
+    /// The drug of the latest fill. Its text is that of the latest fill of the same drug with a text.
     fn medication(&self, last: &Fill<'_>, codes: &dyn Codes) -> String {
         let drug = last.drug();
         let mut same = self.fills.iter().rev().filter(|fill| fill.drug() == drug);
@@ -286,8 +286,8 @@ impl Prescription<'_> {
     }
 }
 
-/// Names of a drug that two prescriptions of it share: its ingredients, else the first 9 digits of its NDC. With `all`,
-/// RxNorm's and the NDC's beside the ingredients.
+/// Names of a drug that are the same in two prescriptions of it: its ingredients, otherwise the first 9 digits of its
+/// NDC. With `all`, RxNorm's and the NDC's as well as the ingredients.
 fn drug_keys(drug: Vec<&Code>, codes: &dyn Codes, all: bool) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
     for code in drug {

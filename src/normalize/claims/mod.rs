@@ -1,7 +1,7 @@
 //! Generates resources from claims and Coverage.
 //!
 //! Decides which claims describe the same prescription, Encounter, diagnosis and procedure, and when a source's own
-//! record replaces a generated one. Each rule has a file. A claim is read once into typed facts; rules read no JSON.
+//! record replaces a generated one. Each rule has a file. A claim is read once into typed facts. Rules read no JSON.
 
 mod condition;
 mod encounter;

@@ -1,4 +1,4 @@
-//! The results of rules: resources, additions, and the records that each was made from.
+//! The results of rules: resources, additions, and for each the records from which it was made.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +11,14 @@ use crate::normalize::record::{Source, SourceId};
 use crate::normalize::report::Rule;
 use crate::normalize::settings::Settings;
 
-/// A record that a resource is made from.
+/// A record from which a resource is made.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Origin {
-    /// Whose it is.
+    /// The source of the record.
     pub(super) source: SourceId,
-    /// Its type.
+    /// The record's type.
     pub(super) resource_type: &'static str,
-    /// Its id.
+    /// The record's id.
     pub(super) id: Name,
 }
 
@@ -26,12 +26,12 @@ pub(super) struct Origin {
 pub(super) struct Context<'c> {
     /// Sources, terminology, the day.
     pub(super) settings: &'c Settings<'c>,
-    /// Who has which NPI.
+    /// Finds the NPI of providers.
     pub(super) directory: &'c Directory,
 }
 
 impl Context<'_> {
-    /// A source, if there is one of the number.
+    /// The source with this number, if there is one.
     pub(super) fn source(&self, id: SourceId) -> Option<&Source> {
         self.settings.sources.get(id.0 as usize)
     }
@@ -58,7 +58,7 @@ impl Context<'_> {
         resource
     }
 
-    /// The extension on what a rule adds to a source's own record.
+    /// The extension on additions of a rule to a source's own record.
     pub(super) fn mark(&self, source: SourceId, rule: Rule) -> String {
         let base = self.source(source).map_or("", |source| &source.tag_system_base);
         Object::new()
@@ -69,7 +69,7 @@ impl Context<'_> {
 }
 
 /// The profile of US Core 6.1 that a generated resource meets, whatever its claim leaves out. An InsurancePlan claims
-/// none: US Core has none for it, and Plan-Net's asks for the plan's networks, which no Coverage tells.
+/// none: US Core has none for it, and Plan-Net's requires the plan's networks, which no Coverage states.
 fn profile(resource_type: &str) -> Option<&'static str> {
     Some(match resource_type {
         "Condition" => "http://hl7.org/fhir/us/core/StructureDefinition/us-core-condition-encounter-diagnosis",
@@ -81,12 +81,12 @@ fn profile(resource_type: &str) -> Option<&'static str> {
     })
 }
 
-/// The URL of the extension on what rules add.
+/// The URL of the extension on additions of rules.
 pub(super) fn mark_url(tag_system_base: &str) -> String {
     format!("{tag_system_base}/StructureDefinition/normalized")
 }
 
-/// What was made.
+/// The generated resources and additions.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     generated: Vec<Generated>,
@@ -95,7 +95,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// A resource, and the records that it was made from.
+    /// A resource, and the records from which it was made.
     pub(super) fn make(
         &mut self,
         rule: Rule,
@@ -132,7 +132,7 @@ impl Output {
             .push(addition);
     }
 
-    /// What was made from each record.
+    /// The results from each record.
     pub(super) fn made(&self) -> &BTreeMap<Origin, BTreeSet<(Rule, String)>> {
         &self.made
     }

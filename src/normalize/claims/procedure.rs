@@ -14,16 +14,16 @@ use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::{Day, SourceId};
 use crate::normalize::report::Rule;
 
-/// Who performed a service, in the order in which roles are asked.
+/// The roles that may have performed a service, in order of preference.
 const PERFORMERS: [Role; 4] = [Role::Rendering, Role::Operating, Role::Primary, Role::Attending];
 
-/// Who performed the procedures of a stay.
+/// The roles that may have performed the procedures of a stay, in order of preference.
 const SURGEONS: [Role; 4] = [Role::Operating, Role::Rendering, Role::Attending, Role::Primary];
 
-/// Equal code, day and performer are one procedure.
+/// Lines with equal code, day and performer are one procedure.
 type Key = (SourceId, Name, Name, Option<Day>, String);
 
-/// A procedure, by all lines that tell of it.
+/// A procedure, with all lines that describe it.
 struct Told<'c> {
     codings: Vec<&'c Code>,
     text: Option<&'c Name>,
@@ -105,7 +105,7 @@ pub(super) fn make(claims: &[Claim], visits: &Visits, own: &Own, context: &Conte
     }
 }
 
-/// The days of a claim's procedures: their own, else the claim's.
+/// The days of a claim's procedures: their own, otherwise the claim's.
 fn dates(claim: &Claim) -> Vec<Span> {
     let own = claim
         .procedures
@@ -133,7 +133,7 @@ fn key(claim: &Claim, code: &Code, performed: &Span, performer: Option<&Party>, 
     )
 }
 
-/// The visit of a claim on a day; where it has none that day, its first.
+/// The visit of a claim on a day. If it has none on that day, its first.
 fn visit_on(claim: &Claim, place: usize, day: Option<Day>, visits: &Visits) -> Option<usize> {
     let all = visits.of_claim(place, claim);
     let on = |visit: &&usize| day.is_some() && visits.list[**visit].period.day() == day;
@@ -184,7 +184,7 @@ impl<'c> Told<'c> {
             (Some(start), end) if end.as_ref().is_none_or(|end| end == start) => {
                 json.text("performedDateTime", &start.text);
             }
-            // US Core requires that what is completed was performed some time.
+            // US Core requires a time for a completed procedure.
             (None, None) if !self.denied => {
                 json.text("performedString", PLACEHOLDER);
             }

@@ -1,4 +1,4 @@
-//! Provenance: the record, and its version, from which a generated resource was made.
+//! Provenance: the record, with its version, from which a generated resource was made.
 
 use siphasher::sip::SipHasher24;
 use std::collections::{BTreeMap, BTreeSet};

@@ -15,10 +15,10 @@ use super::tables::place_of_service::{Class, INPATIENT_HOSPITAL};
 use super::tables::revenue;
 use crate::normalize::record::{Day, SourceId};
 
-/// A line of a claim by their places, or a claim without lines.
+/// A line of a claim, by their indexes, or a claim without lines.
 pub(super) type Part = (usize, Option<usize>);
 
-/// The facts that the parts of a visit share, in the order in which visits are decided.
+/// The common facts of a visit's parts, in the order in which visits are decided.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sort {
     /// The source's Encounter that the claim names.
@@ -40,21 +40,21 @@ pub(super) enum Sort {
 pub(super) struct Visit {
     /// The source and patient of its claims.
     pub(super) source: SourceId,
-    /// The reference to its patient.
+    /// The reference to the visit's patient.
     pub(super) patient: Name,
-    /// What its parts have in common.
+    /// The common facts of its parts.
     pub(super) sort: Sort,
-    /// Its parts.
+    /// The visit's parts.
     pub(super) parts: Vec<Part>,
-    /// Its class.
+    /// The visit's class.
     pub(super) class: Class,
-    /// From first to last day.
+    /// From the first to the last day.
     pub(super) period: Span,
     /// Whether the patient is still there.
     pub(super) goes_on: bool,
     /// The source's Encounter, with its source.
     pub(super) own: Option<(SourceId, Name)>,
-    /// The id of the Encounter that is generated.
+    /// The id of the generated Encounter.
     pub(super) id: Option<String>,
 }
 
@@ -88,7 +88,7 @@ pub(super) struct Visits {
 }
 
 impl Visits {
-    /// Finds the visits, and which of them a source's Encounter tells of.
+    /// Finds the visits, and which of them an Encounter of a source describes.
     pub(super) fn find(claims: &[Claim], own: &Own, context: &Context<'_>) -> Visits {
         let mut groups = Groups {
             claims,
@@ -151,7 +151,7 @@ impl Visits {
 
 type Key = (SourceId, Name, Sort);
 
-/// Stays of one facility: periods with the claims that tell of them.
+/// Stays of one facility: periods with their claims.
 type Stays = BTreeMap<(SourceId, Name, String), Vec<(Day, Day, Vec<usize>)>>;
 
 struct Groups<'g> {
@@ -200,7 +200,7 @@ impl Groups<'_> {
         }
     }
 
-    /// Takes a claim whose lines name an Encounter of the source. Lines that name none go with the first that does.
+    /// Adds a claim whose lines name an Encounter of the source. Lines that name none go with the first one that does.
     fn named(&mut self, place: usize, claim: &Claim, own: &Own) -> bool {
         let known = |line: &Line| {
             let encounter = line.encounter.clone();
@@ -246,7 +246,7 @@ impl Groups<'_> {
         }
     }
 
-    /// Periods that meet, or follow within a day, are one stay.
+    /// Merges periods that meet, or follow within a day, into one stay.
     fn merge_stays(&mut self) {
         for ((_, _, facility), periods) in &mut self.stays {
             periods.sort();
@@ -279,7 +279,7 @@ impl Groups<'_> {
         }
     }
 
-    /// The stay that covers the days: at the facility, or at any where none is given.
+    /// The stay that covers the days: at the facility, or at any facility if none is given.
     fn covering(&self, claim: &Claim, facility: Option<&String>, from: Day, to: Day) -> Option<Sort> {
         let first = (
             claim.source,
@@ -341,13 +341,13 @@ impl Groups<'_> {
     }
 }
 
-/// Claims for supplies, equipment or laboratory tests alone are no visit.
+/// Claims with only supplies, equipment or laboratory tests are no visit.
 fn gives_none(claim: &Claim) -> bool {
     let no_visit = |line: &Line| matches!(line.purpose(), Service::Supply | Service::Laboratory);
     claim.equipment || (!claim.lines.is_empty() && claim.lines.iter().all(no_visit))
 }
 
-/// The lines of a claim with their days; a claim without lines, or without days on them, has the day that it begins.
+/// The lines of a claim with their days. A claim without lines, or whose lines have no days, has its first day.
 fn days(claim: &Claim) -> Vec<(Option<usize>, Day)> {
     let begins = claim.billable.day().or(claim.created.as_ref().map(|when| when.day));
     if claim.lines.is_empty() {
@@ -358,7 +358,7 @@ fn days(claim: &Claim) -> Vec<(Option<usize>, Day)> {
     dated.collect()
 }
 
-/// From admission to discharge, as one claim tells.
+/// From admission to discharge, according to one claim.
 fn stay_span(claim: &Claim) -> Span {
     let line = claim.lines.iter().filter_map(|line| line.served.start.as_ref()).min();
     let admission = &claim.admission.start;
@@ -388,7 +388,7 @@ impl Visit {
         }
     }
 
-    /// Its claims and lines.
+    /// The visit's claims and lines.
     pub(super) fn lines<'c>(&'c self, claims: &'c [Claim]) -> impl Iterator<Item = (&'c Claim, Option<&'c Line>)> {
         self.parts.iter().map(|(place, line)| {
             let claim = &claims[*place];
@@ -438,7 +438,7 @@ impl Visit {
         self.period = period;
     }
 
-    /// Its first and last day.
+    /// The visit's first and last day.
     fn days(&self) -> Option<(Day, Day)> {
         let start = self.period.day()?;
         let end = self.period.end.as_ref().map_or(start, |end| end.day);

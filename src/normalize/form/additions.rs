@@ -1,4 +1,4 @@
-//! What other rules add to a source's record.
+//! Additions of other rules to a source's record.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::normalize::contributed::{add_extension, add_items};
 use crate::normalize::marks::Base;
 use crate::normalize::report::{Report, Rule};
 
-/// Makes the additions of a record.
+/// Writes the additions of a record.
 pub(super) fn make(root: Value<'_>, base: &Base<'_>, additions: &[Addition], edits: &mut Edits, report: &mut Report) {
     let mut wanted: BTreeMap<&str, Vec<(Rule, String)>> = BTreeMap::new();
     for addition in additions {
@@ -25,7 +25,7 @@ pub(super) fn make(root: Value<'_>, base: &Base<'_>, additions: &[Addition], edi
     }
 }
 
-/// An item with the mark of its rule. An extension with a value is marked in that.
+/// An item with the mark of its rule. An extension with a value is marked inside the value.
 fn marked(json: &str, base: &Base<'_>, rule: Rule) -> String {
     let mut tape = Tape::new();
     let Ok(item) = tape.parse(json.as_bytes()) else {

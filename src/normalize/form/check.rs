@@ -1,5 +1,5 @@
-//! The project's own check: R4's required elements and types over a resource, that is cardinalities, JSON types and the
-//! forms of primitives. Value sets, invariants and profiles are not looked at.
+//! The project's own check: R4's required elements and types in a resource, which are cardinalities, JSON types and the
+//! forms of primitives. It ignores value sets, invariants and profiles.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,14 +13,14 @@ use crate::fhir::temporal::{Precision, Temporal, TimeOfDay};
 use crate::fhir::{Element, Kind, Primitive, TypeId, facts};
 use crate::normalize::walk::{is_present, resource_type};
 
-/// What is wrong.
+/// A fault in a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The resource does not say a type of R4.
+    /// The resource states no type of R4.
     UnknownType,
     /// R4 has no such element there.
     UnknownElement,
-    /// A required element is not there.
+    /// A required element is missing.
     Missing,
     /// A list where R4 has one value, or two types of one choice.
     TooMany,
@@ -28,18 +28,18 @@ pub enum Fault {
     NoList,
     /// The wrong JSON type.
     Type,
-    /// The text is not of the primitive's form.
+    /// The text does not have the primitive's form.
     Form,
-    /// A code with white space around it.
+    /// A code with leading or trailing white space.
     Space,
-    /// A property that says nothing: `null`, `""`, `[]` or `{}`.
+    /// A property without content: `null`, `""`, `[]` or `{}`.
     Empty,
 }
 
-/// Something that is wrong with a resource.
+/// A fault with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where, such as `Observation.component[1].code`.
+    /// The place, such as `Observation.component[1].code`.
     pub path: String,
     /// What.
     pub fault: Fault,
@@ -62,7 +62,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The faults of a resource: nothing, if it is valid by R4's cardinalities and types.
+/// The faults of a resource. Empty if it is valid by R4's cardinalities and types.
 pub fn check(json: Value<'_>) -> Vec<Problem> {
     match resource_type(json) {
         Some(ty) => problems(json, ty),
@@ -102,7 +102,7 @@ fn required(ty: TypeId) -> u128 {
     REQUIRED.get_or_init(|| facts().types().map(of_type).collect())[ty.index()]
 }
 
-/// The state of the check. Written out only where something is wrong.
+/// The state of the check. It becomes a text only for a fault.
 #[derive(Clone, Copy)]
 struct Path<'p> {
     parent: Option<&'p Path<'p>>,
@@ -157,7 +157,7 @@ impl Check {
                 name: &name,
                 at: None,
             };
-            // Asked of every property: `strip_prefix` costs a call.
+            // This runs for every property, and `strip_prefix` would cost a call.
             let bare = (name.as_bytes().first() == Some(&b'_')).then(|| &name[1..]);
             let child = facts.child(ty, bare.unwrap_or(&name));
             let Some(child) = child.filter(|child| bare.is_none() || is_primitive(child.ty)) else {
@@ -166,7 +166,7 @@ impl Check {
             };
             let element = child.element;
             if !is_present(value) {
-                // A required element is said to be missing below.
+                // A missing required element is reported below.
                 if element.min == 0 {
                     self.fault(&path, Fault::Empty);
                 }
@@ -190,7 +190,7 @@ impl Check {
                 (true, true) => {
                     for (at, item) in value.items().enumerate() {
                         let path = Path { at: Some(at), ..path };
-                        // A value without extension, or an extension without value, has null in the other's place.
+                        // For a value without extension, or an extension without value, the other list has null.
                         if item.is_null() && is_primitive(child.ty) {
                             let other = sibling().and_then(|list| list.items().nth(at));
                             if other.is_none_or(|other| other.is_null()) {
@@ -277,7 +277,7 @@ fn whole(value: Value<'_>) -> Option<i32> {
     value.number()?.parse().ok()
 }
 
-/// Whether a text is of a primitive's form.
+/// Whether a text has the form of a primitive.
 fn has_form(primitive: Primitive, text: &str) -> bool {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
     let has_space = || text.as_bytes().iter().any(is_space);
@@ -297,7 +297,7 @@ fn has_form(primitive: Primitive, text: &str) -> bool {
         Primitive::Base64Binary => is_base64(text),
         Primitive::Xhtml => text.trim_start().starts_with("<div"),
         Primitive::Date => Temporal::date(text).is_ok(),
-        // Queries may leave out seconds and zone, records may not.
+        // Queries may leave out seconds and zone, but records may not.
         Primitive::DateTime => Temporal::date(text).is_ok() || Temporal::instant(text).is_ok(),
         Primitive::Instant => Temporal::instant(text).is_ok(),
         Primitive::Time => TimeOfDay::parse(text).is_ok_and(|time| time.precision >= Precision::Second),
@@ -305,7 +305,7 @@ fn has_form(primitive: Primitive, text: &str) -> bool {
     }
 }
 
-/// Groups of four characters, white space around them.
+/// Groups of four characters, with white space around them.
 fn is_base64(text: &str) -> bool {
     let is_one = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     let mut groups = 0_usize;

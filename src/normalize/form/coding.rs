@@ -1,7 +1,6 @@
 //! Codes in the form of their system.
 //!
-//! What is decided: the form of a code, not whether it exists. A code that does not fit its system's form stays as it
-//! is.
+//! It decides the form of a code, not whether the code exists. A code that does not fit its system's form is unchanged.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -13,8 +12,8 @@ use super::systems::{
 };
 use crate::normalize::codes::Codes;
 
-/// A code in the form of its system, trimmed. A code that does not fit stays as it is. The system may have any of its
-/// spellings: those of ICD-9-CM decide the position of the dot.
+/// A code in the form of its system, trimmed. A code that does not fit is unchanged. The system may have any of its
+/// spellings. Those of ICD-9-CM decide the position of the dot.
 pub fn canonical_code<'c>(system: &str, code: &'c str, codes: &dyn Codes) -> Cow<'c, str> {
     let code = trim(code);
     match form(system, code, codes) {
@@ -23,23 +22,23 @@ pub fn canonical_code<'c>(system: &str, code: &'c str, codes: &dyn Codes) -> Cow
     }
 }
 
-/// A code without the white space around it that R4 does not admit.
+/// A code without leading and trailing white space, which R4 does not allow.
 pub(super) fn trim(code: &str) -> &str {
     code.trim_matches([' ', '\t', '\n', '\r'])
 }
 
-/// How a code stands to the form of its system.
+/// How a code compares to the form of its system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// As the system writes it, or of a system without a form.
+    /// The code has the system's form, or the system has no form.
     Right,
-    /// The system writes it so.
+    /// The system's form of the code.
     Written(String),
-    /// It does not fit.
+    /// The code does not fit.
     Unfit,
 }
 
-/// The form of a code that has no white space around it.
+/// The form of a code without leading and trailing white space.
 pub(super) fn form(system: &str, code: &str, codes: &dyn Codes) -> Form {
     thread_local! {
         static FORMS: RefCell<Memo<2, Form>> = RefCell::default();
@@ -105,7 +104,7 @@ fn are_digits(code: &str) -> bool {
     !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A letter, a digit, a letter or digit, and up to four more behind the dot.
+/// A letter, a digit, a letter or digit, and up to four more after the dot.
 fn icd_10_cm(code: &str) -> Option<String> {
     let plain = undotted(code, 3)?;
     let bytes = plain.as_bytes();
@@ -114,7 +113,7 @@ fn icd_10_cm(code: &str) -> Option<String> {
 }
 
 /// A diagnosis has three digits before its dot (`V` and two, `E` and three), a procedure two. Four digits without a dot
-/// may be either: only a spelling of the system that means one of them decides.
+/// may be either. Only a spelling of the system that means one of them decides.
 fn icd_9_cm(system: &str, code: &str) -> Option<String> {
     let is_dotted = code.contains('.');
     let is_procedure = [".6.104", "/procedure", "/ICD9"]
@@ -132,7 +131,7 @@ fn icd_9_cm(system: &str, code: &str) -> Option<String> {
     };
     let plain = undotted(&upper, before)?;
     let digits = plain.strip_prefix(['E', 'V']).unwrap_or(&plain);
-    // A procedure of two digits stands without a dot.
+    // A procedure of two digits has no dot.
     let fits = are_digits(digits) && (before.min(2)..=before + 2).contains(&plain.len());
     fits.then(|| dotted(&plain, before))
 }
@@ -167,7 +166,7 @@ fn padded(labeler: &str, product: &str, package: &str) -> String {
     format!("{labeler:0>5}{product:0>4}{package:0>2}")
 }
 
-/// Digits, a hyphen and a check digit; parts and answers begin with letters.
+/// Digits, a hyphen and a check digit. Parts and answers begin with letters.
 fn loinc(code: &str) -> Option<String> {
     let upper = code.to_ascii_uppercase();
     let (head, check) = upper.split_once('-')?;
@@ -181,7 +180,7 @@ fn cvx(code: &str) -> Option<String> {
     (1..=3).contains(&number.len()).then(|| format!("{number:0>2}"))
 }
 
-/// Revenue codes and types of bill have four places, the first of them mostly a zero.
+/// Revenue codes and types of bill have four places. The first is usually a zero.
 fn four(code: &str) -> Option<String> {
     let upper = alphanumeric(code, 3..=4)?;
     are_digits(&upper[..2]).then(|| format!("{upper:0>4}"))

@@ -21,10 +21,10 @@ use crate::normalize::walk::{self, Visit};
 
 /// The maximum number of a consent's displays in memory. A code has one display for each source.
 const CAPACITY: usize = 50_000;
-/// A longer display is a text.
+/// A longer display counts as a text.
 const MAX_LENGTH: usize = 300;
 
-/// Names a code of a system, both canonical: 128 bits, so that two never meet.
+/// Identifies a code of a system, both canonical: 128 bits, so that two never collide.
 pub(in crate::normalize) fn key(system: &str, code: &str) -> u128 {
     let mut hasher = SipHasher13::new();
     hasher.write(system.as_bytes());
@@ -51,19 +51,19 @@ fn canonical_key(system: &str, code: &str, codes: &dyn Codes) -> u128 {
 #[derive(Debug, Default)]
 pub(super) struct Known(BTreeMap<(u128, SourceId), Box<str>>);
 
-/// A display, and the source that gives it if that is another than the one it is for.
+/// A display, and the source of it if that differs from the record's.
 pub(in crate::normalize) struct Shown<'t> {
     pub(in crate::normalize) text: Cow<'t, str>,
     pub(in crate::normalize) from: Option<SourceId>,
 }
 
 impl<'t> Shown<'t> {
-    /// One of the record's own source, or of a terminology.
+    /// A display of the record's own source, or of a terminology.
     pub(in crate::normalize) fn own(text: Cow<'t, str>) -> Shown<'t> {
         Shown { text, from: None }
     }
 
-    /// The first of two, but one of the record's own source comes before another source's.
+    /// The first of two displays, but one of the record's own source precedes one of another source.
     pub(in crate::normalize) fn either(one: Option<Shown<'t>>, other: Option<Shown<'t>>) -> Option<Shown<'t>> {
         match (&one, &other) {
             (Some(Shown { from: Some(_), .. }), Some(Shown { from: None, .. })) | (None, _) => other,
@@ -83,8 +83,8 @@ impl Known {
         walk::resource(record.json, record.resource_type, &mut collect);
     }
 
-    /// The display of a code for records of a source: its own, else of other sources' the shortest, then the first in
-    /// order.
+    /// The display of a code for records of a source: its own. Otherwise the shortest of other sources, then the first
+    /// in order.
     pub(super) fn get(&self, key: u128, source: SourceId) -> Option<Shown<'_>> {
         let all = self.0.range((key, SourceId(0))..=(key, SourceId(u32::MAX)));
         let all = all.map(|((_, of), text)| (*of, text.as_ref()));
@@ -95,7 +95,7 @@ impl Known {
         })
     }
 
-    /// Of several displays of a source the shortest stays; of equally short ones the first in order.
+    /// Of several displays of a source the shortest stays. Of equally short ones the first in order stays.
     fn add(&mut self, key: u128, source: SourceId, display: &str) {
         match self.0.get_mut(&(key, source)) {
             Some(known) if (known.len(), known.as_ref()) <= (display.len(), display) => {}
@@ -141,12 +141,12 @@ impl<'t> Visit<'t> for Collect<'_> {
     }
 }
 
-/// What a Coding says.
+/// The contents of a Coding.
 pub(in crate::normalize) struct Coding<'t> {
     pub(in crate::normalize) system: Option<(Value<'t>, Cow<'t, str>)>,
     pub(in crate::normalize) version: Option<Value<'t>>,
     pub(in crate::normalize) code: Option<(Value<'t>, Cow<'t, str>)>,
-    /// The display, where it says something.
+    /// The display, if it is not empty.
     pub(in crate::normalize) display: Option<Cow<'t, str>>,
     /// Whether there is a display, or an extension in its place.
     pub(in crate::normalize) has_display: bool,

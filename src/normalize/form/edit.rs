@@ -13,7 +13,7 @@ use crate::normalize::record::{Record, SourceId};
 use crate::normalize::report::Report;
 use crate::normalize::walk;
 
-/// Edits a record, and makes the additions of other rules.
+/// Edits a record, and writes the additions of other rules.
 pub(in crate::normalize) fn edit(
     record: &Record<'_>,
     base: &Base<'_>,
@@ -30,8 +30,7 @@ pub(in crate::normalize) fn edit(
     additions::make(record.json, base, additions, edits, report);
 }
 
-/// A value of some type in the form that [`edit`] gives it in a record of a source, as compact JSON. It is to be marked
-/// as a whole.
+/// A value of some type as [`edit`] writes it in a record of a source, as compact JSON. The caller marks it as a whole.
 pub(in crate::normalize) fn rewrite(
     value: Value<'_>,
     ty: TypeId,

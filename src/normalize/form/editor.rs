@@ -25,13 +25,13 @@ pub(super) struct Editor<'e, 'm> {
     marks: bool,
     edits: &'m mut Edits,
     report: &'m mut Report,
-    /// Objects that lack required elements, with their type and what they have.
+    /// Objects that lack required elements, with their type and their existing elements.
     pub(super) lacking: Vec<(Value<'e>, TypeId, u64)>,
     /// Codes that lost white space.
     pub(super) trimmed: usize,
 }
 
-/// A system and a code that are written differently from the source's.
+/// A system and a code that differ from the source's.
 struct Written<'e> {
     system: Cow<'e, str>,
     code: String,
@@ -66,8 +66,8 @@ impl<'e, 'm> Editor<'e, 'm> {
         Editor { marks: false, ..self }
     }
 
-    /// Edits a list of codings. Returns the first display that an item has or gets; the source's own comes before
-    /// another source's.
+    /// Edits a list of codings. Returns the first display that an item has or gets. The source's own precedes another
+    /// source's.
     fn list(&mut self, list: Value<'e>) -> Option<Shown<'e>> {
         let mut text = None;
         for item in list.items().filter(Value::is_object) {
@@ -99,7 +99,7 @@ impl<'e, 'm> Editor<'e, 'm> {
         display
     }
 
-    /// How a coding is to be written, where that differs in more than white space; that is taken away here.
+    /// The new form of a coding, if it differs in more than white space. White space is removed here.
     fn written(&mut self, coding: &Coding<'e>) -> Option<Written<'e>> {
         let (value, code) = coding.code.as_ref()?;
         let trimmed = trim(code);
@@ -138,7 +138,7 @@ impl<'e, 'm> Editor<'e, 'm> {
         }
     }
 
-    /// The display of a coding that is written as it should be, added where it has none.
+    /// The display of a coding that needs no other edit. Adds it if it is missing.
     fn display(&mut self, item: Value<'e>, coding: Coding<'e>) -> Option<Shown<'e>> {
         if coding.has_display {
             return coding.display.map(Shown::own);
@@ -158,7 +158,7 @@ impl<'e, 'm> Editor<'e, 'm> {
         known.or_else(|| facts.display(key(system, code), self.source))
     }
 
-    /// Adds a display or a text, marked if another source gives it.
+    /// Adds a display or a text, marked if it is from another source.
     fn append(&mut self, object: Value<'e>, name: &str, display: &Shown<'e>) {
         self.edits.append_str(object, name, &display.text);
         if let Some(beside) = self.beside(display) {
@@ -167,7 +167,7 @@ impl<'e, 'm> Editor<'e, 'm> {
         self.report.of(Rule::Displays).changed += 1;
     }
 
-    /// The properties of a new coding that say its display.
+    /// The properties of a new coding for its display.
     fn display_json(&self, display: Option<&Shown<'e>>) -> String {
         let Some(display) = display else {
             return String::new();
@@ -185,7 +185,7 @@ impl<'e, 'm> Editor<'e, 'm> {
         Some(self.base.beside(Rule::Displays, &Origin::Source(source)))
     }
 
-    /// Adds RxNorm to a list with an NDC, where it has none. Returns its display.
+    /// Adds RxNorm to a list with an NDC, if it has none. Returns its display.
     fn map(&mut self, list: Value<'e>) -> Option<Shown<'e>> {
         let ndc = unmapped_ndc(list, self.codes)?;
         let Some(concept) = self.codes.rxnorm(&ndc) else {
@@ -202,7 +202,7 @@ impl<'e, 'm> Editor<'e, 'm> {
         display
     }
 
-    /// The extension that keeps what the source wrote.
+    /// The extension with the source's own coding.
     fn keep(&mut self, value: Value<'e>, coding: &Coding<'e>) {
         let own: Vec<String> = [("system", &coding.system), ("code", &coding.code)]
             .iter()
@@ -234,7 +234,7 @@ pub(in crate::normalize) fn unmapped_ndc(list: Value<'_>, codes: &dyn Codes) -> 
     ndc
 }
 
-/// Whether a list has a coding already as it is to be written, or an earlier item leads to the same.
+/// Whether a list already has a coding in its final form, or an earlier item gets the same form.
 fn stands(list: Value<'_>, item: Value<'_>, written: &Written<'_>, codes: &dyn Codes) -> bool {
     list.items().filter(|other| other.index() != item.index()).any(|other| {
         let coding = Coding::read(other);

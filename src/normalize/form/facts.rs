@@ -14,17 +14,17 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Takes in a record.
+    /// Adds a record.
     pub(in crate::normalize) fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
         self.displays.see(record, settings.codes);
     }
 
-    /// The facts when all records are seen.
+    /// The facts after all records were seen.
     pub(in crate::normalize) fn decide(self, sources: Arc<[Source]>) -> Facts {
         Facts { sources, ..self }
     }
 
-    /// The display that records of the consent give to a code, by [`displays::key`], for a record of a source.
+    /// The display that records of the consent have for a code, by [`displays::key`], for a record of a source.
     pub(in crate::normalize) fn display(&self, key: u128, source: SourceId) -> Option<Shown<'_>> {
         self.displays.get(key, source)
     }

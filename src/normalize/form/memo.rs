@@ -1,5 +1,5 @@
-//! Answers that were given before: records repeat the same few thousand codes. A table of fixed size, in which a later
-//! answer takes the place of an earlier one. It is a thread's own, and holds only what depends on nothing else.
+//! A cache of answers, because records repeat the same few thousand codes. It is a table of fixed size, in which later
+//! answers replace earlier ones. Each thread has its own. The answers depend on their texts alone.
 
 use std::hash::Hasher;
 
@@ -7,7 +7,7 @@ use rustc_hash::FxHasher;
 
 /// Places of a table.
 const PLACES: usize = 2048;
-/// Longer texts are not kept.
+/// Answers about longer texts are not cached.
 const MAX_LENGTH: usize = 300;
 
 /// Answers by some texts.
@@ -25,7 +25,7 @@ impl<const N: usize, V> Default for Memo<N, V> {
 }
 
 impl<const N: usize, V: Clone> Memo<N, V> {
-    /// The answer, computed if it is not known.
+    /// The answer, computed if it is not cached.
     pub(super) fn get(&mut self, texts: [&str; N], answer: impl FnOnce() -> V) -> V {
         let mut hasher = FxHasher::default();
         texts.iter().for_each(|text| hasher.write(text.as_bytes()));

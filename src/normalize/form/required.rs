@@ -7,11 +7,11 @@ use crate::normalize::marks::{DATA_ABSENT_REASON, PLACEHOLDER};
 use crate::normalize::report::{Report, Rule};
 use crate::normalize::walk::{choice_name, required};
 
-/// Deeper than required elements of R4 lie in one another.
+/// More than the nesting of required elements in R4.
 const MAX_DEPTH: usize = 8;
 
 /// Fills missing required elements. In the rest, `trimmed` codes have lost white space. A resource that would still be
-/// invalid stays as it came.
+/// invalid is unchanged.
 pub(super) fn fill(
     root: Value<'_>,
     ty: TypeId,
@@ -45,7 +45,7 @@ pub(super) fn fill(
         let Some((name, json)) = placeholder(element, 0) else {
             continue;
         };
-        // A property that says nothing gives way.
+        // A property without content is replaced.
         for (key, value) in object.entries() {
             let key = key.name();
             let leads_here = |key: &str| element.types.iter().any(|ty| key == json_name(element, *ty));

@@ -1,7 +1,7 @@
 //! Which spellings of a code system's name mean which canonical URL.
 //!
-//! Only the systems of this table and HL7's v2 and v3 (`schemas/hl7-systems.tsv`) are touched. Scheme, `www.`, upper
-//! case, a trailing slash and a version behind `|` do not tell two systems apart.
+//! Only the systems of this table and HL7's v2 and v3 (`schemas/hl7-systems.tsv`) are changed. Scheme, `www.`, upper
+//! case, a trailing slash and a version after `|` do not distinguish systems.
 
 use std::cell::RefCell;
 use std::sync::OnceLock;
@@ -58,7 +58,7 @@ pub const ISO_3166: &str = "urn:iso:std:iso:3166";
 /// ISO 3166-2, subdivisions.
 pub const ISO_3166_2: &str = "urn:iso:std:iso:3166:-2";
 
-/// Canonical URL, another spelling as [`key`] writes it, what follows says where the spelling is from.
+/// Canonical URL, and another spelling in the form of [`key`]. The comment after it names the source of the spelling.
 #[rustfmt::skip]
 const ALIASES: &[(&str, &str)] = &[
     (ICD_10_CM, "hl7.org/fhir/sid/icd-10-cm"), // R4, "Known code systems"; HL7 terminology, NamingSystem Icd10CM
@@ -141,16 +141,16 @@ const ALIASES: &[(&str, &str)] = &[
     (ISO_3166_2, "urn:oid:1.0.3166.2"), // NamingSystem ISO3166Part2
 ];
 
-/// HL7's v2 and v3: name behind `http://terminology.hl7.org/CodeSystem/`, OIDs separated by commas. `schemas/README.md`
-/// has its source.
+/// HL7's v2 and v3: the name after `http://terminology.hl7.org/CodeSystem/`, and OIDs separated by commas.
+/// `schemas/README.md` names its source.
 static HL7: &str = include_str!("../../../schemas/hl7-systems.tsv");
 
-/// The canonical URL of a well-known code system. Any other system stays as it is.
+/// The canonical URL of a well-known code system. Any other system is unchanged.
 pub fn canonical_system(system: &str) -> &str {
     well_known(system).unwrap_or(system)
 }
 
-/// The canonical URL, of a well-known system only.
+/// The canonical URL of a system, if it is well known.
 pub(super) fn well_known(system: &str) -> Option<&'static str> {
     thread_local! {
         static SYSTEMS: RefCell<Memo<1, Option<&'static str>>> = RefCell::default();
@@ -196,7 +196,7 @@ impl Table {
         table
     }
 
-    /// The spellings of one of HL7's systems. They live as long as the program, each once.
+    /// The spellings of one of HL7's systems. They live as long as the program, without duplicates.
     fn hl7(&mut self, name: &'static str, oids: &'static str) {
         let canonical: &'static str = format!("http://terminology.hl7.org/CodeSystem/{name}").leak();
         if self.exact.insert(canonical, canonical).is_some() {

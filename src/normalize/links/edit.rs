@@ -1,6 +1,6 @@
 //! The edits of references.
 //!
-//! What another source's record gives stands beside a mark: the display, and the text of a reference that leads there.
+//! Values from another source's record have a mark: the display, and the text of a reference that leads there.
 
 use super::facts::Facts;
 use super::identifiers::{Identifier, fragment};
@@ -18,7 +18,7 @@ use crate::normalize::walk::{self, Visit, resource_type};
 /// A reference is marked as dangling after this many syncs.
 const PATIENCE: u32 = 3;
 
-/// Edits the references of a record, and makes what it gains from others.
+/// Edits the references of a record, and writes its gains from others.
 pub(in crate::normalize) fn edit(
     record: &Record<'_>,
     base: &Base<'_>,
@@ -53,7 +53,7 @@ fn references(record: &Record<'_>, base: &Base<'_>, facts: &Facts, edits: &mut E
     walk::resource(record.json, record.resource_type, &mut editor);
 }
 
-/// Links a Patient to those of other sources. Links that the source has itself are not repeated.
+/// Links a Patient to those of other sources. Links that the source already has are not repeated.
 fn patient_links(
     record: &Record<'_>,
     base: &Base<'_>,
@@ -90,13 +90,13 @@ struct Editor<'e, 'm> {
     report: &'m mut Report,
 }
 
-/// What a Reference says.
+/// The contents of a Reference.
 struct Read<'e> {
     text: Option<Value<'e>>,
     identifier: Option<Value<'e>>,
     resource_type: Option<TypeId>,
     has_display: bool,
-    /// Something stands beside the text.
+    /// Whether the text has a sibling property.
     has_beside: bool,
     extension: Option<Value<'e>>,
 }
@@ -168,17 +168,18 @@ impl<'e> Visit<'e> for Editor<'e, '_> {
 }
 
 impl<'e> Editor<'e, '_> {
-    /// Whether a resource is of the record's own source.
+    /// Whether a resource belongs to the record's own source.
     fn is_own(&self, place: EntryIndex) -> bool {
         self.facts.index.source(place) == self.record.source
     }
 
-    /// Whether a reference may be led to a resource: to another source's only if that can be marked.
+    /// Whether a reference may be changed to lead to a resource. If that belongs to another source, the change must be
+    /// markable.
     fn may_lead_to(&self, read: &Read<'e>, place: EntryIndex) -> bool {
         self.is_own(place) || !read.has_beside
     }
 
-    /// A reference that leads to a resource as it stands.
+    /// A reference that leads to a resource without a change.
     fn found(&mut self, value: Value<'e>, read: &Read<'e>, place: EntryIndex) {
         let named = !read.has_display;
         if let Some((name, from)) = self.facts.index.name(place).filter(|_| named) {
@@ -191,7 +192,7 @@ impl<'e> Editor<'e, '_> {
         self.dangles_no_longer(read);
     }
 
-    /// The mark of a name: of another source's resource, or one that another source's record gives.
+    /// The mark of a display: of another source's resource, or from another source's record.
     fn beside(&self, place: EntryIndex, from: Option<SourceId>) -> Option<String> {
         if !self.is_own(place) {
             let reference = self.facts.index.reference(place);
@@ -230,7 +231,7 @@ impl<'e> Editor<'e, '_> {
         self.report.of(Rule::References).changed += 1;
     }
 
-    /// A reference that has an identifier only.
+    /// A reference with only an identifier.
     fn logical(&mut self, value: Value<'e>, read: &Read<'e>, targets: &'static [TypeId]) {
         let Some(identifier) = read.identifier.and_then(Identifier::read) else {
             return;

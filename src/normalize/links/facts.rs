@@ -1,5 +1,5 @@
-//! The facts of the records of a consent that this room keeps: possible targets of references, and what practitioners,
-//! organizations and locations can tell each other.
+//! The facts that this room keeps of the records of a consent: possible targets of references, and the values that
+//! practitioners, organizations and locations can gain from each other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,21 +23,21 @@ pub struct Facts {
     knowledge: Knowledge,
     pub(super) sources: Arc<[Source]>,
     pub(super) gains: FxHashMap<EntryIndex, Vec<Gain>>,
-    /// For the Patients of a consent with several sources, the others.
+    /// For each Patient of a consent with several sources, the others.
     pub(super) patients: FxHashMap<EntryIndex, Vec<EntryIndex>>,
-    /// The source that is synced, and how often its references led nowhere before.
+    /// The synced source, and how often its references had no target before.
     pub(super) synced: Option<SourceId>,
     pub(super) dangling: BTreeMap<u64, u32>,
 }
 
 impl Facts {
-    /// Takes in how often the references of the source that is synced led nowhere before.
+    /// Adds the earlier counts of missing targets of the synced source's references.
     pub(in crate::normalize) fn recall(&mut self, source: SourceId, dangling: BTreeMap<u64, u32>) {
         self.synced = Some(source);
         self.dangling = dangling;
     }
 
-    /// Takes in a record.
+    /// Adds a record.
     pub(in crate::normalize) fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
         let base = settings
             .sources
@@ -49,7 +49,7 @@ impl Facts {
         }
     }
 
-    /// The facts when all records are seen.
+    /// The facts after all records were seen.
     pub(in crate::normalize) fn decide(
         mut self,
         settings: &Settings<'_>,

@@ -22,7 +22,7 @@ const SPELLINGS: &[(&str, &str)] = &[
 /// An identifier by which resources are found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Identifier {
-    /// The system; for a member id without one, `MB`.
+    /// The system. For a member id without one, `MB`.
     pub(super) system: String,
     /// The value.
     pub(super) value: String,
@@ -47,7 +47,7 @@ impl Identifier {
         let value = identifier.get_str("value")?;
         match identifier.get_str("system") {
             Some(system) => Identifier::new(system.trim(), &value),
-            // Without a system the type may tell: CARIN and v2-0203 agree on these codes.
+            // Without a system the type may show it: CARIN and v2-0203 agree on these codes.
             None => {
                 let codings = identifier.get("type")?.get("coding")?;
                 codings
@@ -75,7 +75,7 @@ impl Identifier {
         read.into_iter().chain(member)
     }
 
-    /// The identifier of a conditional reference that has no other condition.
+    /// The identifier of a conditional reference without other conditions.
     pub(super) fn of_query(query: &str) -> Option<Identifier> {
         let mut parameters = form_urlencoded::parse(query.as_bytes());
         let (name, token) = parameters.next()?;
@@ -104,7 +104,7 @@ impl Identifier {
     }
 }
 
-/// The id behind a contained resource's reference.
+/// The id in a reference to a contained resource.
 pub(super) fn fragment(reference: &str) -> Option<&str> {
     match Reference::parse(reference) {
         Reference::Fragment(id) if !id.is_empty() => Some(id),

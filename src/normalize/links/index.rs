@@ -31,7 +31,7 @@ const IDENTIFIED: &[&str] = &[
     "Group",
 ];
 
-/// Records of these belong to one person as its source knows it: no other source's are found by identifier.
+/// Records of these types belong to one person of one source. No identifier leads to another source's.
 const OWN_SOURCE_ONLY: &[&str] = &["Patient", "RelatedPerson", "Coverage"];
 
 /// A resource's place in the index.
@@ -46,7 +46,7 @@ struct Entry {
     name: Name,
 }
 
-/// An id. Those of synced rows are UUIDs, which take less room so.
+/// An id. Ids of synced rows are UUIDs, which are stored in less space.
 #[derive(Debug)]
 enum Id {
     Uuid([u8; 16]),
@@ -161,7 +161,7 @@ impl Index {
                 self.by_identifier.get(&key(&parts, source))
             });
             let first = answers.next()?;
-            // Answers of several types are several, too.
+            // Matches of several types are several, too.
             Some(if answers.next().is_some() {
                 &Answer::Several
             } else {
@@ -172,7 +172,7 @@ impl Index {
             return one(answer);
         }
         let elsewhere: Vec<&str> = names.into_iter().filter(|ty| !OWN_SOURCE_ONLY.contains(ty)).collect();
-        // A member id without a system means something at its own payer only.
+        // A member id without a system has a meaning at its own payer only.
         if identifier.system == "MB" {
             None
         } else {
@@ -197,7 +197,7 @@ impl Index {
         format!("{}/{}", facts().get(self.resource_type(place)).name, self.id(place))
     }
 
-    /// The name of a resource, and its source if that is another than the resource's own.
+    /// The name of a resource, and its source if that differs from the resource's own.
     pub(super) fn name(&self, place: EntryIndex) -> Option<(&str, Option<SourceId>)> {
         self.names.text(self.entries[place.0 as usize].name)
     }
@@ -210,7 +210,7 @@ impl Index {
     }
 }
 
-/// A key of 128 bits, so that two never meet.
+/// A key of 128 bits, so that two never collide.
 pub(super) fn key(parts: &[&str], source: Option<SourceId>) -> u128 {
     let mut hasher = SipHasher13::new();
     hasher.write_u32(source.map_or(u32::MAX, |source| source.0));
@@ -235,7 +235,7 @@ fn one(answer: &Answer) -> Option<EntryIndex> {
     }
 }
 
-/// Whether two addresses are one: the scheme, upper case and a trailing slash do not count.
+/// Whether two addresses are equal, ignoring the scheme, upper case and a trailing slash.
 pub(super) fn is_same_base(one: &str, other: &str) -> bool {
     fn bare(text: &str) -> &str {
         text.split_once("://")

@@ -22,21 +22,21 @@ use crate::normalize::record::{Record, SourceId};
 use crate::normalize::report::{Report, Rule};
 use crate::normalize::settings::Settings;
 
-/// A larger value is not kept, which bounds memory.
+/// Larger values are not kept, which bounds memory.
 const MAX_LENGTH: usize = 2000;
-/// The maximum number of values of one copy that are kept.
+/// The maximum number of kept values of one copy.
 const MAX_VALUES: usize = 32;
 
-/// What an element holds.
+/// The type of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Holds {
-    /// A text, one.
+    /// A single text.
     Text,
     /// A list of HumanNames.
     Names,
     Telecoms,
     Addresses,
-    /// One Address.
+    /// A single Address.
     Address,
     /// A list of CodeableConcepts.
     Concepts,
@@ -83,30 +83,30 @@ fn elements(ty: TypeId) -> &'static [(&'static str, Holds)] {
         .map_or(&[], |(_, elements)| elements)
 }
 
-/// Whether copies of this type tell each other something.
+/// Whether copies of this type can gain facts from each other.
 pub(super) fn is_known(ty: TypeId) -> bool {
     !elements(ty).is_empty()
 }
 
-/// A value that a copy has.
+/// A value of a copy.
 #[derive(Debug)]
 struct Known {
     element: &'static str,
     holds: Holds,
     /// The key by which two values are the same.
     same: String,
-    /// As the source wrote it, without id and extensions.
+    /// The source's value, without id and extensions.
     json: Box<str>,
 }
 
-/// What a record gains.
+/// A gain of a record.
 #[derive(Debug)]
 pub(super) struct Gain {
     element: &'static str,
     holds: Holds,
-    /// The value, of a qualification its code.
+    /// The value. For a qualification, its code.
     json: String,
-    /// Whose it is.
+    /// The resource from which it is.
     from: EntryIndex,
 }
 
@@ -157,7 +157,7 @@ impl Knowledge {
             copies.sort_by_cached_key(|(place, _)| (index.source(*place), index.id(*place)));
             for (place, own) in &copies {
                 let mut has: BTreeSet<(&str, &str)> = own.iter().map(|one| (one.element, one.same.as_str())).collect();
-                // Where R4 allows one value, the copy's own value stays.
+                // If R4 allows only one value, the copy's own value stays.
                 has.extend(
                     own.iter()
                         .filter(|one| is_single(one.holds))
@@ -220,7 +220,7 @@ fn concept(json: &str, source: SourceId, settings: &Settings<'_>, form: &form::F
     Some(form::rewrite(value, ty, form, settings.codes, source))
 }
 
-/// Takes in a value, with what makes it the same as another.
+/// Reads a value, and computes the key of equal values.
 fn read(element: &'static str, holds: Holds, value: Value<'_>) -> Option<Known> {
     let letters = |text: &str| -> String {
         text.chars()
@@ -256,7 +256,7 @@ fn read(element: &'static str, holds: Holds, value: Value<'_>) -> Option<Known> 
         ),
         Holds::Addresses | Holds::Address => match words(&["line", "city", "state"]) {
             empty if letters(&empty).is_empty() => letters(&value.get_str("text")?),
-            // A postal code with and without its last four digits is one.
+            // Postal codes with and without the last four digits are equal.
             words => {
                 words
                     + &letters(&value.get_str("postalCode").unwrap_or_default())
@@ -296,7 +296,7 @@ fn taxonomy(concept: Value<'_>) -> Option<String> {
     })
 }
 
-/// Makes what a record gains, marked with where it is from.
+/// Writes a record's gains, marked with their source.
 pub(super) fn give(
     root: Value<'_>,
     base: &Base<'_>,

@@ -1,7 +1,7 @@
-//! What a resource is called, for the display of references to it.
+//! The name of a resource, for the display of references to it.
 //!
-//! A name is a person's name, an element `name` or `title`, or the text of the resource's code. A code may get its
-//! display from another record, so such a name is known only when all records were seen.
+//! It is a person's name, an element `name` or `title`, or the text of the resource's code. A code may get its display
+//! from another record, so such a name is known only after all records were seen.
 
 use std::borrow::Cow;
 
@@ -52,17 +52,17 @@ const NAMED: &[(&str, &str)] = &[
     ("Specimen", "type"),
 ];
 
-/// A name's place among the names.
+/// A name's index among the names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Name(u32);
 
 const NONE: Name = Name(0);
 
-/// A name as far as its record tells.
+/// A name, as far as its record shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Found {
-    /// Codes whose display comes before the text, if another record of the source has it. A display of another source
-    /// comes after the text.
+    /// Codes whose display precedes the text, if another record of the source has it. A display of another source
+    /// follows the text.
     codes: Box<[u128]>,
     /// With codes, the source of the record.
     source: Option<SourceId>,
@@ -78,7 +78,7 @@ impl Found {
         }
     }
 
-    /// The name, with the source of a display that is not the record's own.
+    /// The name, with the source of the display if that is not the record's own.
     fn resolve(self, form: &form::Facts) -> Option<(Box<str>, Option<SourceId>)> {
         let mut shown = None;
         if let Some(source) = self.source {
@@ -92,7 +92,7 @@ impl Found {
     }
 }
 
-/// All names, each once.
+/// All names, without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     places: FxHashMap<Found, Name>,
@@ -120,7 +120,7 @@ impl Names {
         }
     }
 
-    /// A name, and the source that it is from if that is another than its resource's.
+    /// A name, and its source if that differs from its resource's.
     pub(super) fn text(&self, name: Name) -> Option<(&str, Option<SourceId>)> {
         let (text, from) = self.texts.get(name.0 as usize)?.as_ref()?;
         Some((text, *from))
@@ -146,7 +146,7 @@ fn says_something(text: &str) -> bool {
     !text.trim().is_empty() && text != PLACEHOLDER
 }
 
-/// A person's official name, else the usual, else the first that is not an old one.
+/// A person's official name, otherwise the usual one, otherwise the first that is not an old one.
 fn human(names: Value<'_>) -> Option<String> {
     let rank = |name: &Value<'_>| match name.get_str("use").as_deref() {
         Some("official") => 0,
@@ -167,7 +167,7 @@ fn human(names: Value<'_>) -> Option<String> {
     says_something(&text).then_some(text)
 }
 
-/// The text that `form` leaves in a concept: its own text, or the first display.
+/// The text that a concept has after `form`: its own text, or the first display.
 fn concept_name(concept: Value<'_>, codes: &dyn Codes) -> Option<Found> {
     if let Some(text) = concept.get("text") {
         let text = text.as_str().filter(|text| says_something(text))?;

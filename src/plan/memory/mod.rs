@@ -1,4 +1,4 @@
-//! The memory that all plans share, and the disk that sorts fall back on.
+//! The memory that all plans share, and the disk to which sorts spill.
 
 mod pool;
 mod reserved;

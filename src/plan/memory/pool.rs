@@ -1,4 +1,4 @@
-//! The memory that operators of all plans share, and the disk that sorts fall back on.
+//! The memory that operators of all plans share, and the disk to which sorts spill.
 
 use std::sync::{Arc, LazyLock};
 
@@ -8,15 +8,15 @@ use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 
 use super::spill::spilling;
 
-/// Bytes that sorts, joins and groups of all plans may hold together.
+/// The maximum memory of sorts, joins and groups of all plans together, in bytes.
 const MEMORY: usize = 1 << 30;
-/// Bytes that sorts of all plans may have on disk together.
+/// The maximum bytes on disk of sorts of all plans together.
 const SPILLED: u64 = 32 << 30;
 
 /// The memory that all plans share. A sort that gets no more memory continues in sealed files of the system's temporary
 /// folder, which are removed with it. An operator that cannot spill fails.
 pub fn runtime() -> Arc<RuntimeEnv> {
-    // Folders are made when something is first put there, so that nothing of this can fail.
+    // Folders are made at their first use, so this cannot fail.
     static RUNTIME: LazyLock<Arc<RuntimeEnv>> = LazyLock::new(|| bounded(MEMORY, SPILLED).unwrap_or_default());
     RUNTIME.clone()
 }
@@ -40,7 +40,7 @@ mod tests {
 
     const ROWS: u64 = 600_000;
 
-    /// The sorted numbers, and how often the sort went to disk.
+    /// The sorted numbers, and how many times the sort spilled.
     async fn sorted(runtime: Arc<RuntimeEnv>) -> Result<(Vec<u64>, usize)> {
         let schema = Arc::new(Schema::new(vec![Field::new("number", DataType::UInt64, false)]));
         let batches = (0..ROWS).step_by(10_000).map(|from| {

@@ -1,8 +1,7 @@
 //! Counts the rows that a window function keeps towards the memory of its plan.
 //!
-//! `WindowAggExec` keeps all of its input before it gives a row, and DataFusion does not count that. A rule puts a
-//! `ReservedExec` under each such operator. It reserves memory for every batch that passes, and fails where none is
-//! left.
+//! `WindowAggExec` keeps all of its input before it yields a row, and DataFusion does not count that. A rule puts a
+//! `ReservedExec` under each such operator. It reserves memory for every batch that passes, and fails if none is left.
 
 use std::fmt;
 use std::pin::Pin;
@@ -26,10 +25,10 @@ use futures::{Stream, StreamExt};
 
 use super::super::child::only_child;
 
-/// A window joins the batches that it keeps, so that there are two of each for a moment.
+/// A window joins the batches that it keeps, so for a moment each exists twice.
 const COPIES: usize = 2;
 
-/// The rows of its input, for which it holds memory until the stream is dropped.
+/// The rows of its input. It holds memory for them until the stream is dropped.
 #[derive(Clone, Debug)]
 pub struct ReservedExec {
     input: Arc<dyn ExecutionPlan>,

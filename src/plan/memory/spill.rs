@@ -1,4 +1,4 @@
-//! Spill files of operators that get no more memory: sealed under a key in memory, without a name, and bounded in total
+//! Spill files of operators that get no more memory: sealed under a key in memory, without a name, and limited in total
 //! size.
 
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use futures::Stream;
 
 use crate::lake::scratch::Parts;
 
-/// Bytes that are sealed, and read, at once.
+/// The number of bytes that are sealed, or read, at once.
 const RUN: usize = 256 << 10;
 
 /// Lets plans spill into a folder, at most this many bytes in total.
@@ -53,14 +53,14 @@ impl TempFileFactory for Spills {
     }
 }
 
-/// One file.
+/// One spill file.
 struct Spilled(Arc<Inner>);
 
 struct Inner {
     parts: Parts,
     /// Offsets and lengths of the written parts.
     runs: Mutex<Vec<(u64, usize)>>,
-    /// Bytes of it in clear.
+    /// The clear size of the file in bytes.
     size: AtomicU64,
     room: Arc<Room>,
 }
@@ -89,7 +89,7 @@ impl SpillFile for Spilled {
             let Some((at, length)) = inner.run(number) else {
                 return Ok(None);
             };
-            // Waiting for the disk keeps nobody else.
+            // Waiting for the disk must not block others.
             let reading = SpawnedTask::spawn_blocking(move || {
                 let mut run = Vec::with_capacity(length);
                 inner.parts.read(at, length, 0..length, &mut run).map(|()| (run, inner))
@@ -114,7 +114,7 @@ impl SpillFile for Spilled {
 
 struct Writer {
     inner: Arc<Inner>,
-    /// What is not sealed yet.
+    /// Bytes that are not sealed yet.
     run: Vec<u8>,
 }
 
@@ -162,7 +162,7 @@ impl SpillWriter for Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // Whoever needs to know that all is written has called `finish`.
+        // A caller that must know whether all is written has called `finish`.
         let _ = self.put();
     }
 }
@@ -190,7 +190,7 @@ mod tests {
             let runs: Vec<Bytes> = file.read_stream().unwrap().try_collect().await.unwrap();
             assert!(runs.concat() == text.as_bytes());
         }
-        // Room is for all files together, and given back.
+        // The limit is for all files together. Dropped files return their room.
         let full = |file: &Arc<dyn SpillFile>| file.open_writer().unwrap().write_all(&vec![1; 7 << 19]).is_err();
         let other = disk.create_tmp_file("a test").unwrap();
         assert!(full(&other));

@@ -1,7 +1,7 @@
-//! Rows in the table's own order: the input's partitions are consecutive parts of the table. They run one by one, or
-//! some ahead on other threads, until there are enough rows.
+//! Rows in the table's own order. The input's partitions are consecutive parts of the table. They run one by one, or
+//! some run ahead on other threads, until there are enough rows.
 //!
-//! A page therefore costs the same wherever it is, and after it only what ran ahead is read.
+//! A page therefore costs the same wherever it is. After its end no more is read, except by parts that ran ahead.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -30,7 +30,8 @@ use super::super::threads::{Pace, Part, Parts, Prefetch};
 use super::limit::Limit;
 use crate::lake::scan::LakeScanExec;
 
-/// Up to this many rows are mostly found in the first part. A second thread would only read what nobody wants.
+/// If at most this many rows are wanted, the first part usually has them. A second thread would only read unwanted
+/// rows.
 const FEW_ROWS: usize = 10_000;
 
 /// Takes rows of its input's partitions, one partition after the other. Its output is one partition.
@@ -60,12 +61,12 @@ impl OrderedLimitExec {
         }
     }
 
-    /// Which rows it takes.
+    /// The rows that it takes.
     pub fn limit(&self) -> Limit {
         self.limit
     }
 
-    /// What it takes rows of.
+    /// Its input.
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
     }
@@ -76,7 +77,7 @@ impl OrderedLimitExec {
     }
 }
 
-/// The input, told how many rows of a partition are wanted at most.
+/// The input with the maximum number of rows that are wanted of a partition.
 fn bounded(input: Arc<dyn ExecutionPlan>, limit: Limit) -> Arc<dyn ExecutionPlan> {
     match (input.downcast_ref::<LakeScanExec>(), limit.of_part()) {
         (Some(scan), Some(max_rows)) => Arc::new(scan.at_most(max_rows)),
@@ -110,7 +111,7 @@ impl ExecutionPlan for OrderedLimitExec {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    /// Rows that are dealt out again have lost their order.
+    /// Repartitioned rows would lose their order.
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }
@@ -159,7 +160,7 @@ impl ExecutionPlan for OrderedLimitExec {
     }
 }
 
-/// The rows of a partition that may be wanted, in the order in which they are.
+/// The rows of a partition that may be wanted, in order.
 fn begin(
     input: &Arc<dyn ExecutionPlan>,
     part: usize,
@@ -179,7 +180,7 @@ fn begin(
     }
 }
 
-/// The last rows of a part, at most this many, in reverse order.
+/// At most this many last rows of a part, in reverse order.
 async fn last(mut batches: SendableRecordBatchStream, max_rows: usize) -> Result<Vec<RecordBatch>> {
     let mut kept: VecDeque<RecordBatch> = VecDeque::new();
     let mut rows = 0;
@@ -201,7 +202,7 @@ async fn last(mut batches: SendableRecordBatchStream, max_rows: usize) -> Result
     kept.iter().rev().map(reversed).collect()
 }
 
-/// The batches of parts, without the rows that are left out, until enough were taken.
+/// The batches of parts, without the skipped rows, until enough were taken.
 struct Limited {
     parts: Option<Prefetch<RecordBatch, DataFusionError>>,
     skip: usize,
@@ -271,7 +272,7 @@ mod tests {
     use super::super::super::{OrderedLimit, Planned, Planner};
     use super::*;
 
-    /// A table whose parts have batches of this many numbered rows, and a column that nobody reads.
+    /// A table whose parts have batches of this many numbered rows, and a column that nothing reads.
     fn table(parts: &[&[u32]]) -> LogicalPlan {
         let fields = ["number", "other"].map(|name| Field::new(name, DataType::UInt32, false));
         let schema = Arc::new(Schema::new(fields.to_vec()));

@@ -1,26 +1,26 @@
-//! Which rows of a table's order are taken: how many are left out, how many follow, from which end.
+//! Which rows of a table's order are taken: how many are skipped, how many follow, and from which end.
 
 use std::fmt;
 
 /// Which rows of a table's order are taken. By default all, from its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Hash)]
 pub struct Limit {
-    /// Rows to leave out.
+    /// How many rows are skipped.
     pub skip: usize,
-    /// Rows to take after them. `None` for all.
+    /// How many rows are taken after them. `None` for all.
     pub take: Option<usize>,
-    /// Whether rows are counted, and come, from the table's end.
+    /// Whether rows are counted and returned from the table's end.
     pub backwards: bool,
 }
 
 impl Limit {
-    /// How many rows are looked for at most.
+    /// The maximum number of rows to find.
     pub(super) fn max_rows(&self) -> Option<usize> {
         self.take.map(|take| self.skip.saturating_add(take))
     }
 
-    /// How many rows of a part of the table are looked for at most. Backwards, the last rows of a part are wanted, and
-    /// only its end tells which they are.
+    /// The maximum number of rows to find in a part of the table. Backwards, these are the last rows of the part, and
+    /// only its end shows which they are.
     pub fn of_part(&self) -> Option<usize> {
         self.max_rows().filter(|_| !self.backwards)
     }

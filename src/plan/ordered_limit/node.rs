@@ -1,5 +1,5 @@
-//! Rows in the table's own order, as a node of a logical plan: how many are left out, how many are taken, from which
-//! end. A sort has no part in it: rows keep the order of files, and within a file that of its rows.
+//! Rows in the table's own order, as a node of a logical plan: how many are skipped, how many are taken, and from which
+//! end. It sorts nothing: rows keep the order of files, and within a file the order of its rows.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct OrderedLimit {
 }
 
 impl OrderedLimit {
-    /// A plan of these rows.
+    /// A plan with these rows.
     pub fn plan(input: LogicalPlan, limit: Limit) -> LogicalPlan {
         LogicalPlan::Extension(Extension {
             node: Arc::new(OrderedLimit { input, limit }),
@@ -68,7 +68,7 @@ impl UserDefinedLogicalNodeCore for OrderedLimit {
     }
 }
 
-/// Makes the node's operator.
+/// Plans the node as its operator.
 pub(in crate::plan) struct Ordered;
 
 #[async_trait]

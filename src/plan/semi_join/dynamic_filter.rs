@@ -1,4 +1,5 @@
-//! A condition on the rows of one scan that is known once others have run: the dynamic filter of a semi-join.
+//! The dynamic filter of a semi-join: a condition on the rows of one scan that becomes known after other plans have
+//! run.
 
 use std::any::Any;
 use std::fmt;
@@ -11,13 +12,13 @@ use crate::columns::conditions::{IdSet, Necessary};
 use crate::fhir::storage::LeafSet;
 use crate::lake::scan::Predicate;
 
-/// What ids mean for the rows of a table.
+/// The meaning of ids for the rows of a table.
 pub trait Link: Any + fmt::Debug + Send + Sync {
-    /// The condition that these ids make, one set for each plan that was run.
+    /// The condition for these ids, with one set for each plan that ran.
     fn condition(&self, ids: &[Arc<IdSet>]) -> Result<Arc<dyn Predicate>>;
 }
 
-/// A condition that plans hold before it is known. The scan asks it what must hold of a row when it begins to read.
+/// A condition that plans hold before it is known. When the scan begins to read, it asks for the necessary condition.
 #[derive(Debug)]
 pub struct DynamicFilter {
     label: Arc<str>,
@@ -44,7 +45,7 @@ impl DynamicFilter {
         self.link.as_ref()
     }
 
-    /// Whether the ids have been told.
+    /// Whether the ids are known.
     pub fn is_known(&self) -> bool {
         self.known.get().is_some()
     }
@@ -84,7 +85,8 @@ impl Predicate for DynamicFilter {
     }
 }
 
-/// The conditions of this kind that one plan holds, by number: a filter and the semi-join that tells it name the same.
+/// The conditions of this kind in one plan, by number. A filter and the semi-join that sets its ids have the same
+/// number.
 #[derive(Debug, Default)]
 pub struct DynamicFilters(Mutex<Vec<(usize, Arc<DynamicFilter>)>>);
 

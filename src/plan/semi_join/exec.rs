@@ -1,4 +1,4 @@
-//! A semi-join: the rows of one plan that refer to the rows of another plan, or that these refer to.
+//! A semi-join: the rows of one plan that refer to the rows of another plan, or to which these refer.
 //!
 //! The ids are found first. They become a condition (`DynamicFilter`), which is a filter of the other side's scan and
 //! skips files, row groups and rows there. The operator itself compares nothing.
@@ -30,14 +30,14 @@ use super::ids::IdsExec;
 pub struct On {
     /// The condition as text.
     pub label: Arc<str>,
-    /// The plans that find ids, in the order that the condition takes them.
+    /// The plans that find ids, in the order in which the condition expects them.
     pub ids: Vec<Arc<IdsExec>>,
     /// The filter of the other side's scan. `None` if the ids were known when that side was planned.
     pub filter: Option<Arc<DynamicFilter>>,
 }
 
 impl On {
-    /// A physical plan with these conditions on its rows, which its filter has already.
+    /// A physical plan with these conditions on its rows. Its filter has them already.
     pub fn over_physical(joins: &[On], left: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         let over = |left, on: &On| -> Arc<dyn ExecutionPlan> { Arc::new(SemiJoinExec::new(left, on.clone())) };
         joins.iter().fold(left, over)
@@ -108,12 +108,12 @@ impl SemiJoinExec {
 }
 
 impl SemiJoinExec {
-    /// What it is on.
+    /// The condition of the join.
     pub fn on(&self) -> &On {
         &self.on
     }
 
-    /// The rows that it leaves, where the ids were known before: the other side was planned with them.
+    /// The other side's rows, if the ids were known before. That side was planned with them.
     pub fn settled(&self) -> Option<&Arc<dyn ExecutionPlan>> {
         self.on.filter.is_none().then_some(&self.left)
     }
@@ -171,7 +171,7 @@ impl ExecutionPlan for SemiJoinExec {
             let Some(ids) = plan.downcast_ref::<IdsExec>() else {
                 return internal_err!("the other sides of a SemiJoinExec are IdsExec");
             };
-            // Its clone finds the same ids, once.
+            // Its clone uses the same ids, found once.
             *known = Arc::new(ids.clone());
         }
         Ok(Arc::new(SemiJoinExec::new(left, on)))

@@ -1,4 +1,4 @@
-//! The set of ids that a plan's rows come to: the build side of a semi-join.
+//! The set of ids from a plan's rows: the build side of a semi-join.
 
 use std::any::Any;
 use std::fmt;
@@ -24,7 +24,7 @@ use super::super::child::only_child;
 use super::super::threads::at_once;
 use crate::columns::conditions::IdSet;
 
-/// Ids in a batch, where a set is given out as rows.
+/// The number of ids in a batch, if a set is returned as rows.
 const BATCH: usize = 8_192;
 
 /// Takes ids from rows.
@@ -32,15 +32,15 @@ pub trait Take: Any + fmt::Debug + Send + Sync {
     /// The name of the taken ids in plans.
     fn label(&self) -> &str;
 
-    /// Adds the ids of a batch of rows. An error ends the plan: there may be too many.
+    /// Adds the ids of a batch of rows. An error ends the plan, for example if there are too many ids.
     fn take(&self, rows: &RecordBatch, ids: &mut IdSet) -> Result<()>;
 
-    /// Whether a plan may lead to these ids.
+    /// Whether a plan may yield these ids.
     fn check(&self, ids: &IdSet) -> Result<()>;
 }
 
-/// Collects the ids of its input's rows: every partition its own, which are merged. They are collected once, however
-/// many plans the operator is part of.
+/// Collects the ids of its input's rows. Each partition collects its own, and the sets are merged. They are collected
+/// once, even if several plans contain the operator.
 #[derive(Clone, Debug)]
 pub struct IdsExec {
     input: Arc<dyn ExecutionPlan>,
@@ -70,13 +70,13 @@ impl IdsExec {
         }
     }
 
-    /// The ids. Whoever asks first runs the plan.
+    /// The ids. The first caller runs the plan.
     pub async fn ids(&self, context: &Arc<TaskContext>) -> Result<Arc<IdSet>> {
         let found = self.found.get_or_try_init(|| self.collect(context)).await?;
         Ok(found.clone())
     }
 
-    /// What takes the ids from its rows.
+    /// Takes the ids from its rows.
     pub fn take(&self) -> &dyn Take {
         self.take.as_ref()
     }
@@ -159,7 +159,7 @@ impl ExecutionPlan for IdsExec {
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let input = only_child(self.name(), children)?;
-        // The same operator keeps the ids that it found.
+        // The same input means the same ids, so keep them.
         match Arc::ptr_eq(&input, &self.input) {
             true => Ok(self),
             false => Ok(Arc::new(IdsExec::new(input, self.take.clone()))),
@@ -170,7 +170,7 @@ impl ExecutionPlan for IdsExec {
         self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
     }
 
-    /// The ids as rows, in no order. A semi-join asks for the set itself.
+    /// The ids as unsorted rows. A semi-join uses the set itself.
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let plan = self.clone();
         let batches = async move {

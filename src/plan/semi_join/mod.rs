@@ -1,5 +1,4 @@
-//! Semi-joins: the set of ids that one side comes to, the dynamic filter of the other side, and the operator between
-//! them.
+//! Semi-joins: the set of ids from one side, the dynamic filter of the other side, and the operator between them.
 
 mod dynamic_filter;
 mod exec;

@@ -1,4 +1,4 @@
-//! Semi-joins and the sets of ids that they are on, as nodes of logical plans, and from there to the operators.
+//! Semi-joins and their sets of ids as nodes of logical plans, and the planning of their operators.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -16,7 +16,7 @@ use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use super::exec::{On, SemiJoinExec};
 use super::ids::{self, IdsExec};
 
-/// The set of ids of a plan's rows. The plan is physical already: its scan was decided at its turn, from the results of
+/// The set of ids of a plan's rows. The plan is physical already: its scan was decided earlier, from the results of
 /// earlier plans.
 #[derive(Clone, Debug)]
 pub struct Ids {
@@ -95,7 +95,7 @@ pub struct SemiJoin {
 }
 
 impl SemiJoin {
-    /// A logical plan with these conditions on its rows, which its filter has already.
+    /// A logical plan with these conditions on its rows. Its filter has them already.
     pub fn over(joins: &[On], left: LogicalPlan) -> Result<LogicalPlan> {
         joins.iter().try_fold(left, |left, on| SemiJoin::node(left, on.clone()))
     }
@@ -146,14 +146,14 @@ impl UserDefinedLogicalNodeCore for SemiJoin {
         })
     }
 
-    /// Of the left side only the columns that are wanted above, of the ids all.
+    /// For the left side, only the columns that are wanted above. For the ids, all columns.
     fn necessary_children_exprs(&self, output: &[usize]) -> Option<Vec<Vec<usize>>> {
         let ids = self.ids.iter().map(|_| vec![0]);
         Some(std::iter::once(output.to_vec()).chain(ids).collect())
     }
 }
 
-/// Plans semi-joins and the sets of ids that they are on.
+/// Plans semi-joins and their sets of ids.
 #[derive(Debug)]
 pub struct SemiJoinPlanner;
 

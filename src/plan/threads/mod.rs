@@ -1,4 +1,4 @@
-//! The threads that plans run on, and parts of a work that run ahead on them.
+//! The threads of plans, and work that runs ahead on them.
 
 mod prefetch;
 mod runtime;

@@ -1,5 +1,5 @@
-//! Runs parts of a work ahead on several threads and returns the results in the order of the parts. Threads may be
-//! ahead of the consumer by a bounded number of results, so that memory stays bounded. They stop when the stream is
+//! Runs parts of some work ahead on several threads and returns the results in the order of the parts. Threads may be
+//! ahead of the consumer by a limited number of results, so that memory stays bounded. They stop when the stream is
 //! dropped.
 
 use std::pin::Pin;
@@ -14,20 +14,20 @@ use tokio::task::JoinSet;
 use super::runtime::{Died, current, own};
 use crate::lake::scan::processors;
 
-/// Results of one part that may wait to be taken.
+/// The maximum number of results of one part that wait to be read.
 const WAITING: usize = 4;
 
-/// A part: what it gives, in order.
+/// A part, as the stream of its results in order.
 pub type Part<T, E> = Pin<Box<dyn Stream<Item = Result<T, E>> + Send>>;
-/// Parts in order. Each is asked for when a thread is there to run it.
+/// Parts in order. A part is requested when a thread is free to run it.
 pub type Parts<T, E> = Box<dyn Iterator<Item = Part<T, E>> + Send>;
 
 /// How parts are run.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// Whether whoever takes the results runs the first part, and others begin only if it was not enough.
+    /// Whether the consumer runs the first part, and others begin only if it was not enough.
     pub first_here: bool,
-    /// Whether parts may block: they get threads of their own. Others are tasks, and pause now and then.
+    /// Whether parts may block. Such parts get their own threads. Other parts are tasks, and pause now and then.
     pub blocking: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct Pace {
 pub struct Prefetch<T, E> {
     /// Parts that no thread has begun.
     parts: Option<Parts<T, E>>,
-    /// The part that is run by who polls.
+    /// The part that the polling thread runs.
     here: Option<Part<T, E>>,
     running: Option<Running<T, E>>,
     pace: Pace,
@@ -45,7 +45,7 @@ pub struct Prefetch<T, E> {
 struct Running<T, E> {
     queue: Receiver<Receiver<Message<T, E>>>,
     current: Option<Receiver<Message<T, E>>>,
-    /// Dropping them ends them.
+    /// Dropping this ends the threads.
     workers: JoinSet<()>,
 }
 
@@ -120,7 +120,7 @@ impl<T: Send + 'static, E: Send + 'static> Prefetch<T, E> {
     }
 }
 
-/// Runs parts as long as there are any and somebody wants their results.
+/// Runs parts as long as there are more and the consumer wants results.
 async fn work<T: Send, E: Send>(source: Shared<T, E>) {
     while let Some((mut part, results)) = next_part(&source).await {
         while let Some(result) = part.next().await {
@@ -140,11 +140,11 @@ async fn work<T: Send, E: Send>(source: Shared<T, E>) {
     }
 }
 
-/// Takes the next part and announces its results in order. Returns `None` if there are no more parts, or nobody listens
-/// any more.
+/// Takes the next part and announces its results in order. Returns `None` if there are no more parts, or the consumer
+/// has stopped.
 async fn next_part<T, E>(source: &Shared<T, E>) -> Option<(Part<T, E>, Sender<Message<T, E>>)> {
     let mut source = source.lock().await;
-    // If a thread dies here, the others must not continue: a part would be missing.
+    // If a thread dies here, the others must not continue, because a part would be missing.
     let mut open = source.take()?;
     let part = open.parts.next()?;
     let (results, taken) = channel(WAITING);
@@ -288,7 +288,7 @@ mod tests {
             let mut results = results(endless, pace);
             assert!(results.next().is_some());
             drop(results);
-            // The channel closes once the last part is dropped.
+            // The channel closes when the last part is dropped.
             assert!(stopped.recv().is_err());
         }
     }
@@ -325,7 +325,7 @@ mod tests {
             };
             let found: Vec<_> = results((0..2).map(dying), pace).collect();
             assert_eq!(found, [Err(Fault::Died)]);
-            // None of the later results is returned either.
+            // No later result is returned either.
             let no_part = (0..4).map(|part| -> Part<usize, Fault> {
                 match part {
                     1 => panic!("there is no such part"),

@@ -1,5 +1,5 @@
-//! The threads that plans run on. A plan that is polled on a runtime runs its parts there: searches have one of their
-//! own. All others share one, which is started when it is first needed.
+//! The threads of plans. A plan that is polled on a runtime runs its parts there. Searches have their own runtime. All
+//! other plans share one, which is started at its first use.
 
 use std::sync::LazyLock;
 
@@ -22,7 +22,7 @@ impl From<Died> for DataFusionError {
     }
 }
 
-/// The runtime of plans that are polled outside of any. `None` if the system gives no threads.
+/// The runtime of plans that are polled outside any runtime. `None` if the system provides no threads.
 pub(super) fn own() -> Option<&'static Handle> {
     static OWN: LazyLock<Option<Runtime>> = LazyLock::new(|| {
         let mut builder = Builder::new_multi_thread();
@@ -31,7 +31,7 @@ pub(super) fn own() -> Option<&'static Handle> {
     OWN.as_ref().map(Runtime::handle)
 }
 
-/// The runtime that polls, or else the plans' own.
+/// The current runtime, otherwise the plans' own.
 pub(super) fn current() -> Option<Handle> {
     Handle::try_current().ok().or_else(|| own().cloned())
 }
@@ -44,9 +44,9 @@ pub async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
     }
 }
 
-/// Runs parts of a work concurrently and returns their results in order. A single part runs here.
+/// Runs parts of some work concurrently and returns their results in order. A single part runs here.
 ///
-/// None of several parts runs on this thread: the task that a runtime thread spawned last waits for that very thread,
+/// Of several parts none runs on this thread. The last task that a runtime thread spawned waits for that very thread,
 /// so the second of two parts would start only after the first.
 pub async fn at_once<F>(parts: impl IntoIterator<Item = F>) -> Result<Vec<F::Output>, JoinError>
 where
@@ -66,8 +66,8 @@ where
     Ok(results)
 }
 
-/// A stream's items for a thread that blocks on each. Work ahead of it runs on the plans' own threads, whatever runtime
-/// this thread belongs to.
+/// A stream's items for a thread that blocks on each. Work ahead of it runs on the plans' own threads, even if this
+/// thread belongs to another runtime.
 #[derive(Debug)]
 pub struct Waiting<S>(S);
 

@@ -1,4 +1,4 @@
-//! A page to be rendered: its links, and the parts of its Bundle besides resources.
+//! A page before it is written: its links, and the parts of its Bundle besides resources.
 
 use bytes::Bytes;
 
@@ -30,30 +30,30 @@ pub(in crate::search) struct Occasion<'a> {
     pub(in crate::search) lake: &'a Lake,
 }
 
-/// All of an answer but its resources.
+/// An answer without its resources.
 #[derive(Debug)]
 pub(in crate::search) struct Answer<'a> {
     occasion: Occasion<'a>,
     /// The position in the search's pages.
     pub(in crate::search) course: &'a Position,
-    /// The types searched, in their order.
+    /// The searched types, in order.
     types: &'a [TypeId],
-    /// What was asked.
+    /// The query.
     pub(in crate::search) query: &'a Query,
-    /// The snapshot that was read.
+    /// The snapshot that it read.
     snapshot: u64,
-    /// How many matches there are, if that is to be said.
+    /// The number of matches, if the answer states it.
     pub(in crate::search) total: Option<usize>,
-    /// Whether there are matches after this page.
+    /// Whether further matches follow this page.
     pub(in crate::search) more: bool,
-    /// Whether matches are on other pages because this one would have brought more along than one answer holds.
+    /// Whether the page ends early because its includes would exceed one answer.
     pub(in crate::search) shortened: bool,
     /// How many matches the page leaves out at its beginning.
     pub(in crate::search) left_out: usize,
 }
 
 impl<'a> Answer<'a> {
-    /// The answer of a search that was carried out nowhere yet.
+    /// The context of an answer before its search runs.
     pub(in crate::search) fn new(
         occasion: Occasion<'a>,
         course: &'a Position,
@@ -93,7 +93,7 @@ impl Answer<'_> {
             matches: matches.len(),
             more: self.more,
             included: query.included,
-            // The remaining includes of these matches come before further matches.
+            // A link to the remaining includes of these matches precedes further matches.
             more_included: included.is_full().then(|| query.included + included.len()),
             ends: end(matches.first()).zip(end(matches.last())).map(Into::into),
             first: PageToken {

@@ -6,10 +6,11 @@ use memchr::memmem;
 
 /// One of our addresses in a stored text, which has no white space between tokens.
 const RELATIVE: &[u8] = br#""url":"Binary/"#;
-/// The length of its id, after which the text ends.
+/// The length of its id, which ends the text.
 const ID: usize = uuid::fmt::Hyphenated::LENGTH;
 
-/// A text with the addresses of attachments under a base, which ends with a slash. `None` if it has none.
+/// A text with the attachments' addresses below a base, which ends with a slash. `None` if the text has no such
+/// address.
 pub fn with_base(text: &[u8], base: &str) -> Option<Bytes> {
     let mut found = memmem::find_iter(text, RELATIVE)
         .filter(|at| is_ours(&text[at + RELATIVE.len()..]))
@@ -28,7 +29,7 @@ pub fn with_base(text: &[u8], base: &str) -> Option<Bytes> {
     Some(Bytes::from(out))
 }
 
-/// An address as it is stored, of one that was shown.
+/// The stored form of an address that an answer showed.
 pub(in crate::search) fn stored_form(address: String, base: &str) -> String {
     let relative = address.strip_prefix(base);
     let ours = relative.filter(|text| {

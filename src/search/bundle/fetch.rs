@@ -1,4 +1,4 @@
-//! The resources of a page's matches, read last and only for the page, on all processors.
+//! Reads the resources of a page's matches, last and only for the page, on all processors.
 
 use super::super::SearchError;
 use super::super::engine::{Engine, MAX_PAGE_BYTES};
@@ -9,7 +9,7 @@ pub(in crate::search) use crate::lake::scan::processors;
 use crate::lake::scan::{Locator, Row, ScopedTable};
 use crate::plan::at_once;
 
-/// Rows that are worth a thread of their own.
+/// The minimum number of rows for a thread.
 const WORTH_A_THREAD: usize = 128;
 
 impl Engine {
@@ -47,8 +47,8 @@ impl Engine {
     }
 }
 
-/// The rows at the first of these places, at most `count`, and the number of places used. Fewer if they have more bytes
-/// than `max_bytes`, but at least one.
+/// The rows at the first of these locators, at most `count`, and the number of locators used. Fewer if they have more
+/// bytes than `max_bytes`, but at least one.
 pub(in crate::search) async fn some(
     table: &ScopedTable,
     places: &[Locator],
@@ -65,13 +65,13 @@ pub(in crate::search) async fn some(
     }
 }
 
-/// The rows at these places in the order given. `None` if they have more bytes than `max_bytes`.
+/// The rows at these locators in the given order. `None` if they have more bytes than `max_bytes`.
 async fn at_most(table: &ScopedTable, places: &[Locator], max_bytes: usize) -> Result<Option<Vec<Row>>, SearchError> {
     let parts = (places.len() / WORTH_A_THREAD).clamp(1, processors());
     if parts == 1 {
         return Ok(table.resources_at_most(places, max_bytes)?);
     }
-    // Neighbours in a file are in the same pages, so each thread takes a contiguous share.
+    // Neighbours in a file share pages, so each thread takes a contiguous part.
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_unstable_by_key(|at| places[*at]);
     let shares = order.chunks(order.len().div_ceil(parts));

@@ -1,4 +1,4 @@
-//! A page as a searchset Bundle: the stored bytes of each resource, spliced between the entries' own few.
+//! A page as a searchset Bundle. Each resource's stored bytes are spliced between the bytes of its entry.
 
 use bytes::Bytes;
 
@@ -15,14 +15,14 @@ use crate::lake::scan::{Locator, Row};
 pub(in crate::search) struct Entry {
     pub(in crate::search) ty: TypeId,
     pub(in crate::search) row: Row,
-    /// The locator of its row, if known.
+    /// The locator of the row, if known.
     pub(in crate::search) place: Option<Locator>,
     /// For a contained resource shown alone: the type of its container.
     pub(in crate::search) container: Option<TypeId>,
 }
 
 impl Entry {
-    /// A resource of its own.
+    /// An entry for a resource that is not contained in another one.
     pub(in crate::search) fn of(ty: TypeId, row: Row) -> Entry {
         Entry {
             ty,
@@ -32,7 +32,7 @@ impl Entry {
         }
     }
 
-    /// The same with its locator.
+    /// The same entry with its locator.
     pub(in crate::search) fn at(self, place: Locator) -> Entry {
         Entry {
             place: Some(place),
@@ -41,7 +41,7 @@ impl Entry {
     }
 }
 
-/// All that a page shows.
+/// The contents of a page.
 #[derive(Debug)]
 pub(in crate::search) struct Page<'a> {
     /// `{base}/fhir/`.
@@ -82,7 +82,7 @@ impl Page<'_> {
             if at > 0 {
                 out.push(b',');
             }
-            // The elements that are asked for are those of the matches.
+            // The requested elements apply to matches only.
             let is_whole = self.subset.is_whole() || mode == "include" && !self.subset.elements.is_empty();
             let cut = match is_whole {
                 true => None,
@@ -144,13 +144,13 @@ pub(in crate::search) fn push_entry(out: &mut Vec<u8>, base: &str, entry: &Entry
     out.extend_from_slice(format!(r#","search":{{"mode":"{mode}"}}}}"#).as_bytes());
 }
 
-/// An entry that says how the page came about.
+/// Writes the entry with the remarks on the search.
 pub(in crate::search) fn push_outcome(out: &mut Vec<u8>, outcome: &OperationOutcome) {
     let outcome = outcome.to_json();
     out.extend_from_slice(format!(r#"{{"resource":{outcome},"search":{{"mode":"outcome"}}}}"#).as_bytes());
 }
 
-/// Remarks as one resource, if there are any.
+/// The remarks as one resource, if there are any.
 pub(in crate::search) fn said(remarks: &[Issue]) -> Option<OperationOutcome> {
     let mut remarks = remarks.iter().cloned();
     let first = OperationOutcome::new(remarks.next()?);

@@ -1,7 +1,8 @@
 //! Parts of a resource: `_summary` and `_elements` (R4 search, 3.1.1.5.8 and 3.1.1.5.9), of searches and of reads, cut
 //! from the stored JSON text.
 //!
-//! What is left keeps its bytes; the result carries the SUBSETTED tag. Mandatory and modifier elements always stay.
+//! The remaining bytes are unchanged. The result carries the SUBSETTED tag. Mandatory and modifier elements always
+//! stay.
 
 use super::super::SearchError;
 use super::super::parameters::raw::{Handling, RawParameter, refuse_modifier};
@@ -14,7 +15,7 @@ const SUBSETTED: &str = concat!(
     r#""display":"subsetted"}"#
 );
 
-/// Which part of each resource is asked for.
+/// The requested part of each resource.
 #[derive(Clone, Debug, Default)]
 pub struct Subset {
     /// `_summary`.
@@ -24,7 +25,7 @@ pub struct Subset {
 }
 
 impl Subset {
-    /// The subset that the parameters of a read of `ty` request. Other parameters do not matter (R4 HTTP, general
+    /// The subset that the parameters of a read of `ty` request. Ignores other parameters (R4 HTTP, general
     /// parameters).
     pub fn of_read(ty: TypeId, parameters: &[RawParameter]) -> Result<Subset, SearchError> {
         let mut subset = Subset::default();
@@ -72,7 +73,7 @@ impl Subset {
         self.elements.is_empty() && matches!(self.summary, Summary::False | Summary::Count)
     }
 
-    /// The part of `resource`, of type `ty`. `None` if the text is no JSON object.
+    /// The requested part of `resource`, of type `ty`. `None` if the text is no JSON object.
     pub fn cut(&self, ty: TypeId, resource: &[u8]) -> Option<Vec<u8>> {
         let mut tape = Tape::new();
         let root = tape.parse(resource).ok().filter(Value::is_object)?;
@@ -125,7 +126,7 @@ fn is_required(element: &Element) -> bool {
     element.min > 0 || element.modifier
 }
 
-/// Removes from `value`, the property `name` of a `parent`, everything outside of the summary form.
+/// Removes everything outside the summary form from `value`, the property `name` of a `parent`.
 fn omit_beyond_summary(parent: TypeId, name: &str, value: Value<'_>, edits: &mut Edits) {
     let Some(child) = facts().child(parent, name) else {
         return;

@@ -12,7 +12,7 @@ pub(in crate::search) fn holds(ty: TypeId) -> bool {
     !compartment::patient_params(ty).is_empty() || facts().get(ty).name == "Patient"
 }
 
-/// The condition for one Patient; an error where resources of `ty` are in no Patient's compartment.
+/// The condition for one Patient. An error if resources of `ty` are in no Patient's compartment.
 pub(in crate::search) fn criterion(
     resolver: &Resolver<'_>,
     ty: TypeId,
@@ -21,7 +21,7 @@ pub(in crate::search) fn criterion(
     of_any(resolver, ty, &[patient])
 }
 
-/// The same for all of these Patients together. Their ids have R4's form.
+/// The same for several Patients together. Their ids have R4's form.
 pub(in crate::search) fn of_any(
     resolver: &Resolver<'_>,
     ty: TypeId,

@@ -1,7 +1,7 @@
 //! Criteria: conditions on rows, as a tree.
 //!
-//! A condition on other resources (a chain, `_has`, `_list`) is a [`Join`]. `join` either answers it with the resources
-//! found there, or leaves it to the plan that reads the rows. Only conditions without joins are decided over rows.
+//! A condition on other resources (a chain, `_has`, `_list`) is a [`Join`]. `join` either replaces it by the resources
+//! found, or leaves it to the plan that reads the rows. Only conditions without joins are decided over rows.
 
 use std::sync::Arc;
 
@@ -21,64 +21,64 @@ use crate::fhir::storage::LeafSet;
 use crate::lake::scan::Predicate;
 use crate::plan::DynamicFilter;
 
-/// One condition on the rows; a query's conditions all hold of a match.
+/// One condition on the rows. A match meets all conditions of the query.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct Criterion {
-    /// What is asked.
+    /// The condition itself.
     pub(in crate::search) condition: Condition,
     /// The criterion as text, for `explain`.
     pub(in crate::search) label: String,
-    /// The text that it was resolved from, if it was; plans that travel say it again.
+    /// The text from which it was resolved, if known. A plan that travels carries this text.
     pub(in crate::search) origin: Option<Arc<Origin>>,
 }
 
 /// The condition of a criterion.
 #[derive(Clone, Debug)]
 pub(in crate::search) enum Condition {
-    /// Something of the values of a parameter.
+    /// A condition on the values of a parameter.
     Values {
         /// The parameter, compiled for the type.
         compiled: Arc<Compiled>,
-        /// The test of its values.
+        /// The test of the values.
         test: Test,
     },
-    /// Something of the tuples of a composite parameter.
+    /// A condition on the tuples of a composite parameter.
     Tuples {
         /// The composite, compiled for the type.
         compiled: Arc<Compiled>,
-        /// The test of its tuples.
+        /// The test of the tuples.
         test: TupleTest,
     },
     /// Words in the narrative or in the whole resource.
     Words {
-        /// The places that are searched.
+        /// Where the words are searched.
         within: Within,
         /// The words.
         words: Arc<Words>,
     },
     /// All of these hold.
     All(Vec<Criterion>),
-    /// One of these holds.
+    /// One of these must hold.
     Any(Vec<Criterion>),
-    /// This does not hold.
+    /// This must not hold.
     Not(Box<Criterion>),
-    /// All of this holds of one and the same item of an element.
+    /// All of these must hold for the same item of an element.
     Item {
         /// Yields the items.
         items: Arc<Compiled>,
         /// The conditions on each item. Their programs are evaluated on the items.
         holds: Box<Criterion>,
     },
-    /// The row contains a resource of this type, as far as its text tells at a glance.
+    /// The row contains a resource of this type, as far as a quick look at its text tells.
     Holds(TypeId),
     /// A reference leads to a resource that the row contains.
     Inside {
         /// Yields the references, with their text.
         references: Arc<Compiled>,
-        /// For each target type the condition there.
+        /// The condition for each target type.
         targets: Vec<(TypeId, Criterion)>,
     },
-    /// Something of other resources.
+    /// A condition on other resources.
     Join(Box<Join>),
     /// Something of other resources that the plan finds before it reads the rows.
     Dynamic(Arc<DynamicFilter>),
@@ -89,29 +89,29 @@ pub(in crate::search) enum Condition {
 pub(in crate::search) enum Test {
     /// `:missing`.
     Missing(bool),
-    /// One of the alternatives holds; of none of them, where `not`.
+    /// One of the alternatives must hold. With `not`, none of them may.
     AnyOf {
         /// The alternatives.
         matchers: Vec<Matcher>,
         /// `:not`.
         not: bool,
     },
-    /// One value is other than this.
+    /// One value must differ from this.
     Differs(Matcher),
 }
 
 /// A test of a composite's tuples.
 #[derive(Clone, Debug)]
 pub(in crate::search) enum TupleTest {
-    /// `:missing`: whether there is no tuple with a value for each component.
+    /// `:missing`: whether no tuple has a value for each component.
     Missing(bool),
-    /// One of the alternatives holds: a matcher for each component.
+    /// One of the alternatives must hold. Each has a matcher for each component.
     AnyOf(Vec<Vec<Matcher>>),
-    /// One of many does.
+    /// One of many alternatives must hold.
     OneOf(Arc<TupleSet>),
 }
 
-/// The places that are searched for words.
+/// The places where words are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::search) enum Within {
     /// `_text`: the narrative.
@@ -123,46 +123,46 @@ pub(in crate::search) enum Within {
 /// A condition on other resources.
 #[derive(Clone, Debug)]
 pub(in crate::search) enum Join {
-    /// A chain: a reference of the parameter leads to a resource that meets the criterion of its type.
+    /// A chain: a reference of the parameter leads to a resource that meets the criterion for its type.
     Chain {
-        /// The reference parameter, compiled to tell targets.
+        /// The reference parameter, compiled so that it yields targets.
         compiled: Arc<Compiled>,
-        /// For each target type the condition there.
+        /// The condition for each target type.
         targets: Vec<(TypeId, Criterion)>,
     },
     /// `_has`: a resource that meets the criterion refers to the row.
     Has {
-        /// The type of the resources that refer.
+        /// The type of the referring resources.
         source: TypeId,
-        /// Their reference parameter, compiled to tell targets.
+        /// The reference parameter of these resources, compiled so that it yields targets.
         through: Arc<Compiled>,
-        /// The condition on them.
+        /// The condition on these resources.
         criterion: Box<Criterion>,
         /// `_id` of the rows' type.
         ids: Arc<Compiled>,
     },
-    /// `_list`: one of these Lists names the row.
+    /// `_list`: one of these Lists has the row as an entry.
     List {
         /// The Lists' ids.
         lists: Vec<String>,
         /// `_id` of the rows' type.
         ids: Arc<Compiled>,
     },
-    /// `:below` or `:above`: a reference leads to one of these resources or into the hierarchy under or over it.
+    /// `:below` or `:above`: a reference leads to one of these resources, or to one below or above it in the hierarchy.
     Hierarchy {
-        /// The reference parameter, compiled to tell targets.
+        /// The reference parameter, compiled so that it yields targets.
         compiled: Arc<Compiled>,
         /// The start of the hierarchy.
         from: Vec<(TypeId, String)>,
-        /// For each type among these, the parameter that leads to a resource's parent.
+        /// For each of these types, the parameter that leads to a resource's parent.
         parents: Vec<(TypeId, Arc<Compiled>)>,
-        /// Which way to go.
+        /// Whether the direction is `:below`.
         below: bool,
     },
 }
 
 impl Test {
-    /// Takes account of the one code system that the elements compared are bound to.
+    /// Applies the one code system to which the compared elements are bound.
     pub(in crate::search) fn bind(&mut self, system: &'static str) {
         match self {
             Test::AnyOf { matchers, .. } => matchers.iter_mut().for_each(|matcher| matcher.bind(system)),
@@ -171,7 +171,7 @@ impl Test {
         }
     }
 
-    /// Takes account of the types of the values compared: a canonical that names no version means all, and a boolean is
+    /// Applies the types of the compared values: a canonical without a version means all versions, and a boolean is
     /// true or false.
     pub(in crate::search) fn fit(&mut self, compiled: &Compiled, raw: &RawParameter) -> Result<(), SearchError> {
         let matchers = match self {
@@ -225,7 +225,7 @@ impl Test {
 }
 
 impl Criterion {
-    /// That the values of a parameter pass a test.
+    /// A condition that the values of a parameter pass a test.
     pub(in crate::search) fn of_values(compiled: Arc<Compiled>, test: Test, label: String) -> Criterion {
         Criterion {
             condition: Condition::Values { compiled, test },
@@ -234,7 +234,7 @@ impl Criterion {
         }
     }
 
-    /// The parameter and the test of its values, if the criterion is nothing else.
+    /// The parameter and the test of its values, if the criterion consists only of these.
     pub(in crate::search) fn values(&self) -> Option<(&Arc<Compiled>, &Test)> {
         match &self.condition {
             Condition::Values { compiled, test } => Some((compiled, test)),
@@ -242,7 +242,7 @@ impl Criterion {
         }
     }
 
-    /// Whether it speaks of other resources, so that it must be answered before rows are decided by it.
+    /// Whether it has a condition on other resources. That must be answered before rows are decided.
     pub(in crate::search) fn has_join(&self) -> bool {
         match &self.condition {
             Condition::All(parts) | Condition::Any(parts) => parts.iter().any(Criterion::has_join),
@@ -257,7 +257,7 @@ impl Criterion {
         }
     }
 
-    /// Whether deciding it takes the digits that a decimal was written with, which the number beside it has not.
+    /// Whether it needs the written digits of a decimal, which the column of numbers does not have.
     pub(in crate::search) fn reads_digits(&self) -> bool {
         match &self.condition {
             Condition::Values { test, .. } => match test {
@@ -303,7 +303,7 @@ impl Criterion {
 }
 
 impl Within {
-    /// The column that holds the text.
+    /// The column with the text.
     pub(in crate::search) fn leaf(self) -> &'static str {
         match self {
             Within::Narrative => "text.div",

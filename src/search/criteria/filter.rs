@@ -1,7 +1,7 @@
 //! A query's criteria over a batch of rows: which rows match.
 //!
-//! The population plan runs this inside the scan, the person path straight over a person's columns: there is one
-//! meaning.
+//! The population plan runs this inside the scan, and the person path runs it over a person's columns. So a criterion
+//! has one meaning.
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
@@ -26,12 +26,12 @@ pub(in crate::search) fn leaves(criteria: &[Criterion]) -> LeafSet {
     leaves
 }
 
-/// For each row whether all criteria hold.
+/// For each row, whether all criteria hold.
 pub(in crate::search) fn matches(criteria: &[Criterion], batch: &RecordBatch) -> Result<BooleanArray, SearchError> {
     all(criteria, batch, true)
 }
 
-/// The same, where every parameter's program is run.
+/// The same, but every parameter's program runs.
 pub(in crate::search) fn matches_by_programs(
     criteria: &[Criterion],
     batch: &RecordBatch,
@@ -56,7 +56,7 @@ fn all(criteria: &[Criterion], batch: &RecordBatch, plain: bool) -> Result<Boole
     Ok(BooleanArray::new(all, None))
 }
 
-/// Marks the rows for which the criterion holds. No row is marked before.
+/// Marks the rows for which the criterion holds. The caller passes no marked rows.
 fn mark(criterion: &Criterion, batch: &RecordBatch, plain: bool, rows: &mut [bool]) -> Result<(), SearchError> {
     match &criterion.condition {
         Condition::Values { compiled, test } => {
@@ -106,13 +106,13 @@ fn mark(criterion: &Criterion, batch: &RecordBatch, plain: bool, rows: &mut [boo
     Ok(())
 }
 
-/// A parameter's values. A row on which its expression is in error has none.
+/// A parameter's values. A row on which its expression fails has none.
 fn values(compiled: &Compiled, batch: &RecordBatch) -> Result<Collection, SearchError> {
     let evaluation = compiled.program.evaluate(batch);
     Ok(evaluation.map_err(|source| compiled.failed(source))?.lenient())
 }
 
-/// For each row the ids of the contained resources that its references lead to.
+/// For each row the ids of the contained resources to which its references lead.
 fn inner_references(values: &Collection, rows: usize) -> Vec<Vec<String>> {
     let mut found = vec![Vec::new(); rows];
     for part in values.typed() {
@@ -133,7 +133,7 @@ fn inner_references(values: &Collection, rows: usize) -> Vec<Vec<String>> {
     found
 }
 
-/// For each item whether a criterion holds whose programs run on items.
+/// For each item whether a criterion holds. The criterion's programs run on items.
 fn of_items(criterion: &Criterion, focus: &Focus) -> Result<Vec<bool>, SearchError> {
     let mut items = vec![false; focus.len()];
     match &criterion.condition {
@@ -172,7 +172,7 @@ fn of_items(criterion: &Criterion, focus: &Focus) -> Result<Vec<bool>, SearchErr
     Ok(items)
 }
 
-/// Marks the rows that have a value which differs from the matcher's.
+/// Marks the rows with a value that differs from the matcher's.
 fn mark_differing(matcher: &Matcher, part: &Typed, rows: &mut [bool]) {
     let each = Typed {
         offsets: Offsets::Each(part.items.len()),
@@ -210,8 +210,8 @@ fn mark_values(values: &Collection, test: &Test, rows: &mut [bool]) {
     }
 }
 
-/// Marks the rows with a matching tuple. Each item of the composite's expression is a context of its own, on which the
-/// components are decided.
+/// Marks the rows with a matching tuple. Each item of the composite's expression is a context for deciding the
+/// components.
 fn mark_tuples(
     compiled: &Compiled,
     test: &TupleTest,
@@ -302,7 +302,7 @@ fn text(column: Option<&dyn Array>, row: usize) -> Option<&str> {
     texts.is_valid(row).then(|| texts.value(row))
 }
 
-/// The text between the tags, with a blank in the place of tags and entities.
+/// The text between the tags. Each tag and entity becomes a blank.
 fn without_markup(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut until = None;
@@ -321,7 +321,7 @@ fn without_markup(html: &str) -> String {
     out
 }
 
-/// The words of all texts in a JSON value, in order. Of narratives only the visible text counts.
+/// The words of all texts in a JSON value, in order. Narratives count only with their visible text.
 fn texts(value: Value<'_>, words: &mut Vec<String>) {
     if value.is_object() {
         value.entries().for_each(|(_, value)| texts(value, words));

@@ -14,7 +14,7 @@ use crate::fhir::search_parameter::SearchParameter;
 /// Codes of the parameters that lead to a parent.
 pub(in crate::search) const PARENTS: [&str; 2] = ["partof", "part-of"];
 
-/// The condition, or an error where the type pointed to has no hierarchy.
+/// The condition. An error if the target type has no hierarchy.
 pub(in crate::search) fn condition(
     resolver: &Resolver<'_>,
     ty: TypeId,

@@ -1,4 +1,4 @@
-//! A sort key as a DataFusion function over the columns its program reads.
+//! A sort key as a DataFusion function over the columns of its program.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ use crate::lake::scan::{Order, Reach};
 pub(in crate::search) fn expression(key: &SortKey, schema: &Schema) -> Expr {
     let fields = schema.fields().iter().map(|field| field.name().as_str());
     let mut columns: Vec<&str> = fields.filter(|column| key.reads(column)).collect();
-    // DataFusion does not call a function without columns for each row. So `id` is passed where the key's columns do
-    // not exist.
+    // DataFusion does not call a function without columns for each row. So `id` is passed if the key's columns do not
+    // exist.
     if columns.is_empty() {
         columns.push("id");
     }
@@ -41,7 +41,7 @@ pub(in crate::search) fn function(key: &SortKey) -> ScalarUDF {
     })
 }
 
-/// The key that a function yields, if it yields one.
+/// The key that a function yields, if it yields a key.
 pub(in crate::search) fn key_of(function: &ScalarUDF) -> Option<&SortKey> {
     let function = function.inner().downcast_ref::<KeyFunction>()?;
     Some(&function.key)

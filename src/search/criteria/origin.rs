@@ -1,5 +1,5 @@
-//! The text that a criterion was resolved from, with the other inputs of resolving it, so that another process can
-//! resolve the same criterion.
+//! The text from which a criterion was resolved, with the other inputs. Another process can resolve the same criterion
+//! from it.
 
 use serde::{Deserialize, Serialize};
 

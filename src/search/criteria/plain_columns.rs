@@ -47,7 +47,7 @@ impl Plain {
         done
     }
 
-    /// The columns of the places that have any, if all of them are of these kinds.
+    /// The columns that exist, if all of them are of these kinds.
     fn columns<T>(
         &self,
         batch: &RecordBatch,
@@ -78,14 +78,14 @@ impl Plain {
     }
 }
 
-/// The program has to be run.
+/// The program must run.
 struct Undecided;
 
 /// Beginnings and ends in microseconds.
 struct Times {
     starts: ArrayRef,
     ends: ArrayRef,
-    /// Whether a missing bound is open. Otherwise both bounds exist or none.
+    /// Whether a missing bound is open. Otherwise both bounds are present or both missing.
     open: bool,
 }
 
@@ -125,7 +125,7 @@ impl Times {
     }
 }
 
-/// Whether a row has a value. The arrays' own way asks through two more calls a row.
+/// Whether a row has a value. Arrow's own function makes two more calls per row.
 fn validity(nulls: Option<&NullBuffer>) -> impl Fn(usize) -> bool + '_ {
     move |row| nulls.is_none_or(|nulls| nulls.is_valid(row))
 }
@@ -177,7 +177,7 @@ impl Amounts {
     }
 }
 
-/// A child of a root struct, null where the struct is. `None` if either is no column.
+/// A child of a root struct, null if the struct is null. `None` if one of them is no column.
 fn child(batch: &RecordBatch, column: &str, name: &str) -> Result<Option<ArrayRef>, Undecided> {
     let Some(parent) = batch.column_by_name(column) else {
         return Ok(None);
@@ -196,7 +196,7 @@ fn child(batch: &RecordBatch, column: &str, name: &str) -> Result<Option<ArrayRe
     }
 }
 
-/// A place without columns, or with only nulls, has no value. In any other place the values must be read.
+/// If the columns are missing or hold only nulls, there is no value. Otherwise the values must be read.
 fn absent<T>(place: &RootElement, batch: &RecordBatch) -> Result<Option<T>, Undecided> {
     let companion = format!("{}__", place.column);
     let schema = batch.schema();

@@ -1,4 +1,4 @@
-//! A query's criteria as predicates, which plans hold in their filters and scans take over.
+//! A query's criteria as predicates. Plans hold them in filters, and scans take them over.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ pub(in crate::search) struct Asked {
     necessary: Necessary,
     /// Whether values in plain columns are compared without the program.
     pub(in crate::search) plain: bool,
-    /// The Patients whose compartments the query names, and the owners of their rows.
+    /// The Patients of the compartments that the query names, and the owners of their rows.
     pub(in crate::search) filed: Option<Filed>,
 }
 
-/// A query's criteria. All must hold. Without `pushdown` the program of each is evaluated on every row.
+/// A query's criteria, which must all hold. Without `pushdown` the program of each is evaluated on every row.
 pub(in crate::search) fn of(query: &Query, pushdown: bool) -> Vec<Arc<dyn Predicate>> {
     let criteria = query.criteria.iter();
     criteria.map(|criterion| one(query, criterion, pushdown)).collect()

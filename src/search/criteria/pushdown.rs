@@ -1,7 +1,7 @@
 //! Pushes a criterion down to the scan ([`Necessary`]): exact conditions on the texts of items, which dictionary codes
 //! decide, and conditions that statistics can refute.
 //!
-//! Both name the columns of a parameter's values. So they work only for parameters whose programs yield everything in
+//! Both name the columns of a parameter's values. So they work only for parameters whose programs yield all values of
 //! those columns. All other parameters are evaluated row by row.
 
 use std::sync::Arc;
@@ -71,7 +71,7 @@ fn exact(ty: TypeId, criterion: &Criterion) -> Option<Vec<ItemMatch>> {
     }
 }
 
-/// That an item at one of a parameter's origins matches.
+/// A condition that an item at one of a parameter's origins matches.
 fn item_match(
     ty: TypeId,
     criterion: &Criterion,
@@ -111,7 +111,7 @@ fn leaf_names(origin: Origin<'_>, matcher: &Matcher) -> Option<&'static [&'stati
             Matcher::Reference(ReferenceValue::Relative { .. }) | Matcher::RefersTo(_) | Matcher::PointsTo(_),
             "Reference",
         ) => Some(&[REFERENCE_TYPE, REFERENCE_ID]),
-        // Only primitives of the root that do not repeat: a list of texts is not the leaf of a struct.
+        // Only primitives of the root that do not repeat. A list of texts is not the leaf of a struct.
         (Matcher::Token(_) | Matcher::Id(_) | Matcher::OneOf(_) | Matcher::Uri(_) | Matcher::Exact(_), _)
             if is_text(ty.kind) =>
         {
@@ -160,7 +160,7 @@ fn leaf_tests(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Opt
     }
 }
 
-/// The type that references to be matched point to. `None` if that is not all that decides.
+/// The target type of the references. `None` if something else decides too.
 fn pointed(selection: Selection, asked: Option<TypeId>) -> Option<Option<TypeId>> {
     match (selection, asked) {
         (Selection::All, asked) => Some(asked),
@@ -192,7 +192,7 @@ fn code(code: &str) -> LeafTest {
     }
 }
 
-/// A condition without which no row can match the criterion, as far as statistics can refute it.
+/// A necessary condition of the criterion that statistics may refute.
 fn refutable(criterion: &Criterion) -> Prune {
     if let Condition::Holds(_) | Condition::Inside { .. } = criterion.condition {
         return Prune::Present { leaf: COLUMN.into() };
@@ -244,7 +244,7 @@ fn refutable(criterion: &Criterion) -> Prune {
     Prune::Or(any)
 }
 
-/// A bound that is missing is open, so all that can be said is that there is one.
+/// A missing bound is open, so the condition only requires that a bound exists.
 fn present(path: &str, leaves: &[&str]) -> Vec<Prune> {
     leaves
         .iter()

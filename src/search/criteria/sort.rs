@@ -1,7 +1,8 @@
 //! Sort keys: the one value of a parameter that decides a row's position (R4 search, 3.1.1.5.2).
 //!
-//! Of several values the minimum counts ascending and the maximum descending. Dates sort by their start, descending by
-//! their end. Rows without a value come last in both orders. Rows with equal keys are ordered by their ids.
+//! Of several values the minimum counts ascending and the maximum descending. Dates sort by their start ascending, and
+//! by their end descending. Rows without a value come last in both orders. Rows with equal keys are ordered by their
+//! ids.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ pub(in crate::search) fn data_type(key: &SortKey) -> DataType {
     }
 }
 
-/// The key of each row of a batch that has the columns of the key's program.
+/// The key of each row of a batch. The batch has the columns of the key's program.
 pub(in crate::search) fn keys(key: &SortKey, batch: &RecordBatch) -> Result<ArrayRef, SearchError> {
     let compiled = &key.compiled;
     let values = compiled
@@ -139,7 +140,7 @@ fn only_child(part: &Typed, name: &str, keys: &mut [Option<String>], descending:
     });
 }
 
-/// The folded texts of these children, one after the other.
+/// The folded texts of these children, concatenated.
 fn in_order(part: &Typed, names: &[&str], keys: &mut [Option<String>], descending: bool) {
     let children: Vec<Collection> = names.iter().map(|name| part.items.child(name)).collect();
     each(part, keys, descending, |item| {

@@ -1,4 +1,4 @@
-//! Targets of references: the relative references that a parameter yields over a batch of rows, and its canonicals.
+//! Targets of references: the relative references and canonicals that a parameter yields over a batch of rows.
 
 use arrow::array::RecordBatch;
 
@@ -9,7 +9,7 @@ use crate::fhir::reference::{Canonical, Target};
 use crate::fhir::storage::{REFERENCE_ID, REFERENCE_TYPE};
 use crate::fhirpath::{Collection, Typed};
 
-/// Tells type and id of each, row by row within one kind of value.
+/// Passes on type and id of each, by row within one kind of value.
 pub(in crate::search) fn each(
     compiled: &Compiled,
     batch: &RecordBatch,
@@ -18,7 +18,7 @@ pub(in crate::search) fn each(
     each_by_row(compiled, batch, |_, ty, id| found(ty, id))
 }
 
-/// Tells the row, too.
+/// Passes on the row, too.
 pub(in crate::search) fn each_by_row(
     compiled: &Compiled,
     batch: &RecordBatch,
@@ -44,7 +44,7 @@ pub(in crate::search) fn each_by_row(
     Ok(())
 }
 
-/// Tells the text of each canonical.
+/// Passes on the text of each canonical.
 pub(in crate::search) fn each_canonical(
     compiled: &Compiled,
     batch: &RecordBatch,
@@ -66,7 +66,7 @@ pub(in crate::search) fn is_of_references(part: &Typed) -> bool {
     part.items.ty().name() == "Reference"
 }
 
-/// The resource here that a canonical names by a relative URL, as R4's own examples do.
+/// The local resource that a canonical names by a relative URL, as R4's own examples do.
 pub(in crate::search) fn relative(canonical: &str) -> Option<Target<'_>> {
     let canonical = Canonical::parse(canonical);
     Target::parse(canonical.url).filter(|_| canonical.fragment.is_none())

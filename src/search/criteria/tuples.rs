@@ -1,21 +1,20 @@
-//! Many alternatives of a composite parameter: only the alternatives with a tuple's own token are compared with the
-//! tuple.
+//! Many alternatives of a composite parameter: a tuple is compared only with the alternatives that have its token.
 //!
-//! Alternatives with the same token form a group. A tuple's tokens select its groups, and the conditions of a group on
-//! the other components are decided for all of its tuples at once.
+//! Alternatives with the same token form a group. A tuple's tokens select its groups. The conditions of a group on the
+//! other components are decided for all of its tuples at once.
 
 use super::super::parameters::parameter::Compiled;
 use super::matcher::{self, Matcher, TokenIndex};
 use crate::fhir::search_parameter::SearchType;
 use crate::fhirpath::Collection;
 
-/// Fewer alternatives are asked one by one.
+/// Fewer alternatives are compared one by one.
 const FEW: usize = 8;
 
 /// Alternatives by their token.
 #[derive(Debug)]
 pub(in crate::search) struct TupleSet {
-    /// Which of the components is the token.
+    /// The index of the token's component.
     key: usize,
     index: TokenIndex,
     groups: Vec<Group>,
@@ -24,14 +23,14 @@ pub(in crate::search) struct TupleSet {
 /// The conditions of alternatives with the same token on the other components.
 #[derive(Debug)]
 enum Group {
-    /// There is one other: it is to match one of these.
+    /// One other component, which must match one of these.
     One(usize, Vec<Matcher>),
-    /// With several other components, all of them must match the same alternative. The token's component is skipped.
+    /// Several other components, which must all match the same alternative. The token's component is skipped.
     Several(Vec<Vec<Matcher>>),
 }
 
 impl TupleSet {
-    /// `None`, with the alternatives, where there are few or none of the components is a token.
+    /// Returns the alternatives unchanged if there are few or no component is a token.
     pub(in crate::search) fn of(
         compiled: &Compiled,
         mut alternatives: Vec<Vec<Matcher>>,
@@ -76,7 +75,8 @@ impl TupleSet {
         })
     }
 
-    /// Tells each tuple that meets an alternative, maybe more than once; `components` hold the values of each tuple.
+    /// Passes on each tuple that meets an alternative, maybe more than once. `components` hold the values of each
+    /// tuple.
     pub(in crate::search) fn each(&self, components: &[Collection], mut found: impl FnMut(usize)) {
         let mut members: Vec<Vec<u32>> = vec![Vec::new(); self.groups.len()];
         for part in components[self.key].typed() {

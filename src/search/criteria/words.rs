@@ -9,7 +9,7 @@ use std::iter::Peekable;
 
 use super::super::parameters::values::{fold, is_silent};
 
-/// The deepest nesting of parentheses and `not`.
+/// The maximum nesting of parentheses and `not`.
 const MAX_DEPTH: usize = 32;
 
 /// The words that a text must have.
@@ -34,14 +34,14 @@ enum Token {
 }
 
 impl Words {
-    /// Reads a parameter's value, escapes and all. `None` if it is malformed or holds no word.
+    /// Parses a parameter's value with its escapes. `None` if it is malformed or holds no word.
     pub(in crate::search) fn parse(text: &str) -> Option<Words> {
         let mut tokens = tokens(text)?.into_iter().peekable();
         let words = any(&mut tokens, 0)?;
         tokens.next().is_none().then_some(words)
     }
 
-    /// How many words it names.
+    /// The number of its words.
     pub(in crate::search) fn count(&self) -> usize {
         match self {
             Words::Phrase(phrase) => phrase.len(),
@@ -50,7 +50,7 @@ impl Words {
         }
     }
 
-    /// Whether a text that consists of these words, folded, satisfies the condition.
+    /// Whether a text with exactly these words, folded, meets the condition.
     pub(in crate::search) fn hold(&self, text: &[String]) -> bool {
         match self {
             Words::Phrase(phrase) => text.windows(phrase.len()).any(|window| {
@@ -64,7 +64,7 @@ impl Words {
     }
 }
 
-/// The words of a text, folded, added to those found before.
+/// Appends the folded words of a text.
 pub(in crate::search) fn split_into(text: &str, words: &mut Vec<String>) {
     let found = text
         .split(|c: char| !c.is_alphanumeric() && !is_silent(c))

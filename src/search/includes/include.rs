@@ -15,22 +15,22 @@ use crate::fhir::{TypeId, facts};
 /// A reference parameter to follow from the matches, or to the matches.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct Include {
-    /// The type that holds the references.
+    /// The type with the references.
     pub(in crate::search) source: TypeId,
-    /// Its reference parameter.
+    /// The reference parameter.
     pub(in crate::search) compiled: Arc<Compiled>,
-    /// Only targets of this type.
+    /// The type of the targets. `None` for all types.
     pub(in crate::search) target: Option<TypeId>,
     /// Whether the sources are included (`_revinclude`) or the targets.
     pub(in crate::search) reverse: bool,
-    /// Whether resources that are included are followed too (`:iterate`).
+    /// Whether included resources are followed too (`:iterate`).
     pub(in crate::search) iterate: bool,
 }
 
 impl Include {
-    /// Parses `Type:parameter`, `Type:parameter:TargetType`, `Type:*` or `*`. Empty where it can never find anything
-    /// for a search of `ty`: it speaks of another type's references, or they lead nowhere. `of_any`: resources of other
-    /// types may be among the matches, too.
+    /// Parses `Type:parameter`, `Type:parameter:TargetType`, `Type:*` or `*`. Empty if it can never find anything for a
+    /// search of `ty`, because the references are another type's or lead nowhere. `of_any`: resources of other types
+    /// may be among the matches, too.
     pub(in crate::search) fn parse(
         programs: &Programs,
         ty: TypeId,
@@ -39,7 +39,7 @@ impl Include {
     ) -> Result<Vec<Include>, SearchError> {
         let iterate = match raw.modifier.as_deref() {
             None => false,
-            // The name that `:iterate` had before R4.
+            // The name of `:iterate` before R4.
             Some("iterate" | "recurse") => true,
             Some(modifier) => {
                 return Err(SearchError::Modifier {
@@ -77,7 +77,7 @@ impl Include {
         self.target.is_none_or(|target| target == ty) && self.compiled.leads_to(ty)
     }
 
-    /// Whether it has anything to do with resources of a type that were found before.
+    /// Whether it applies to resources of a type that were found before.
     pub(in crate::search) fn follows(&self, ty: TypeId) -> bool {
         match self.reverse {
             true => self.leads_to(ty),
@@ -112,7 +112,7 @@ pub(in crate::search) fn each_once(mut includes: Vec<Include>) -> Vec<Include> {
     includes
 }
 
-/// An include that is being parsed.
+/// An include during parsing.
 struct Asked<'a> {
     programs: &'a Programs,
     /// The type searched.

@@ -1,7 +1,7 @@
 //! The included resources of a page: targets of its matches' references, and resources that refer to its matches.
 //!
-//! Their order depends only on the snapshot. So a page with more includes than one answer holds can continue where it
-//! stopped.
+//! Their order depends only on the snapshot. So if a page has more includes than one answer holds, the next answer can
+//! continue where it stopped.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::lake::scan::{Locator, Row, ScopedTable, Sought};
 pub struct IncludeLimits {
     /// Resources.
     pub resources: usize,
-    /// Bytes of them; a single resource may have more.
+    /// The maximum bytes of the includes in one answer. A single resource may exceed it.
     pub bytes: usize,
 }
 
@@ -43,7 +43,7 @@ impl Default for IncludeLimits {
 /// The maximum number of resources that refer to a page's matches by one parameter.
 const MAX_REFERRING: usize = 1_000_000;
 
-/// The resources included so far, each once and none of the matches.
+/// The resources included so far, without duplicates and without matches.
 #[derive(Debug)]
 pub(in crate::search) struct Included {
     limits: IncludeLimits,
@@ -57,7 +57,7 @@ pub(in crate::search) struct Included {
 }
 
 impl Included {
-    /// For a page with these matches. Earlier answers had this many of its includes.
+    /// The includes of a page with these matches. Earlier answers had this many of its includes.
     pub(in crate::search) fn of_page(limits: IncludeLimits, matches: &[Entry], skip: usize) -> Included {
         Included {
             limits,
@@ -75,12 +75,12 @@ impl Included {
         Included::of_page(IncludeLimits::default(), &[], 0)
     }
 
-    /// Whether there are more than one answer holds.
+    /// Whether there are more includes than one answer holds.
     pub(in crate::search) fn is_full(&self) -> bool {
         self.full
     }
 
-    /// Bytes of resources that are worth reading at a time.
+    /// The minimum bytes of resources to read at a time.
     pub(in crate::search) fn room(&self) -> usize {
         self.limits.bytes.max(1 << 20)
     }
@@ -90,7 +90,7 @@ impl Included {
         self.entries.len()
     }
 
-    /// All of them, in the order they were found.
+    /// All includes, in the order they were found.
     pub(in crate::search) fn finish(self) -> Vec<Entry> {
         self.entries
     }
@@ -124,7 +124,7 @@ impl Included {
 #[derive(Debug)]
 pub(in crate::search) struct Source {
     pub(in crate::search) row: Row,
-    /// The locator of its row, if known.
+    /// The locator of the row, if known.
     pub(in crate::search) place: Option<Locator>,
 }
 
@@ -134,7 +134,7 @@ pub(in crate::search) struct Sources<'a> {
     pub(in crate::search) rows: &'a [Source],
     /// The leaves that the next includes read.
     leaves: LeafSet,
-    /// Their columns and owners, found out when first asked for.
+    /// Their columns and owners, computed at first use.
     columns: Option<Columns>,
 }
 
@@ -158,8 +158,8 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// The relative references that an include's parameter yields for the rows, in order, as far as the include follows
-    /// them. If the target of a person's reference belongs to anybody, it belongs to that person.
+    /// The relative references that an include's parameter yields for the rows, in order, if the include follows them.
+    /// If a person's reference leads to a person's row, that row belongs to the same person.
     pub(in crate::search) fn targets(
         &mut self,
         include: &Include,
@@ -206,7 +206,7 @@ impl Sources<'_> {
     }
 }
 
-/// The owners of resources whose places are known.
+/// The owners of resources with known locators.
 fn owners(table: &ScopedTable, rows: &[Source]) -> Result<Vec<Option<i64>>, SearchError> {
     let places: Vec<Locator> = rows.iter().filter_map(|source| source.place).collect();
     let mut owners = table.owners(&places)?.into_iter();

@@ -37,7 +37,7 @@ impl Ids {
         }
     }
 
-    /// Those of one type.
+    /// The ids of one type.
     pub(in crate::search) fn of(&self, ty: TypeId) -> impl Iterator<Item = &str> {
         let of = self.of.iter().find(|(of, _)| *of == ty);
         of.into_iter().flat_map(|(_, ids)| ids.iter().map(String::as_str))
@@ -49,7 +49,7 @@ impl Ids {
         some.map(|(ty, _)| *ty)
     }
 
-    /// Adds these and returns the new ones.
+    /// Adds these ids and returns the new ones.
     pub(in crate::search) fn merge(&mut self, other: Ids) -> Ids {
         let mut new = other;
         for (ty, ids) in &mut new.of {
@@ -71,7 +71,7 @@ impl Ids {
 }
 
 impl Engine {
-    /// The targets of a query's matches in one table, of the types that `none` was made for.
+    /// The targets of a query's matches in one table, of the types that `none` names.
     pub(in crate::search) async fn all_referred(
         &self,
         table: &ScopedTable,
@@ -94,7 +94,7 @@ impl Engine {
         let rows = table.person_batch(person, &filter::leaves(&query.criteria))?.batch;
         let matches = filter::matches(&query.criteria, &rows)?;
         if matches.true_count() > 0 {
-            // The same rows in the same order.
+            // These are the same rows in the same order.
             let rows = table.person_batch(person, &leaves)?.batch;
             collect(&filter_record_batch(&rows, &matches)?, &mut found)?;
         }
@@ -102,7 +102,7 @@ impl Engine {
     }
 }
 
-/// The columns that tell where a table's references lead.
+/// The columns with a table's references.
 fn leaves(table: &ScopedTable) -> LeafSet {
     let mut leaves = LeafSet::new();
     if let Some(schema) = table.stored_columns() {
@@ -171,7 +171,7 @@ fn collect_column(column: &dyn Array, found: &mut Ids) {
     }
 }
 
-/// The references in contained resources, which lie in a column as text.
+/// The references in contained resources, which a column holds as text.
 fn collect_contained(column: &dyn Array, found: &mut Ids) -> Result<(), SearchError> {
     let Some(list) = column.as_list_opt::<i32>() else {
         return Ok(());
@@ -189,7 +189,7 @@ fn collect_contained(column: &dyn Array, found: &mut Ids) -> Result<(), SearchEr
     Ok(())
 }
 
-/// How deep it goes is bounded by the tape.
+/// The tape bounds the depth of the recursion.
 fn collect_value(value: Value<'_>, found: &mut Ids) {
     if value.is_array() {
         value.items().for_each(|item| collect_value(item, found));

@@ -1,8 +1,8 @@
 //! Runs the includes of a page, one after the other.
 //!
-//! A driver of stages: each stage follows one include from the resources of one type that the stage before included. A
-//! search plan finds resources that refer to them; their own references are read by id. A stage depends on earlier
-//! stages, because no resource is included twice. The walk ends when the answer is full.
+//! Each stage follows one include from the resources of one type that earlier stages included. A search plan finds
+//! resources that refer to them. Targets of their own references are read by id. Stages depend on each other, because
+//! no resource is included twice. The walk ends when the answer is full.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -18,9 +18,9 @@ use crate::fhir::TypeId;
 use crate::lake::scan::{Locator, PlacedRow, ScopedTable, Sought};
 use crate::plan::at_once;
 
-/// The number of resources that are fetched at a time. Fewer if they are large.
+/// The number of resources that are fetched at a time. Large resources are fetched in smaller parts.
 const STEP: usize = 2_000;
-/// Targets that are worth a thread of their own.
+/// The minimum number of targets for a thread.
 const WORTH_A_THREAD: usize = 256;
 
 /// Resources of one type to follow.
@@ -72,7 +72,7 @@ impl Engine {
         Ok(included)
     }
 
-    /// Includes what one include finds for rows of one type. Returns the new resources.
+    /// Includes the results of one include for rows of one type. Returns the new resources.
     async fn follow(
         &self,
         table: &ScopedTable,
@@ -97,8 +97,8 @@ impl Engine {
             let mut step = STEP;
             while !left.is_empty() && !included.is_full() {
                 let (now, later) = left.split_at(step.min(left.len()));
-                // If the targets exceed the room of an answer, they are read in smaller parts. A single target is read
-                // whole.
+                // If the targets exceed the room of an answer, they are read in smaller parts. A single target is
+                // always read.
                 let max_bytes = if step == 1 { usize::MAX } else { included.room() };
                 let Some(rows) = targets_of(table, now, max_bytes).await? else {
                     step = (step / 16).max(1);
@@ -132,7 +132,7 @@ impl Engine {
         Ok(new)
     }
 
-    /// The resources that the canonicals of an include lead to.
+    /// The resources to which the canonicals of an include lead.
     async fn named_by(
         &self,
         table: &ScopedTable,
@@ -152,7 +152,7 @@ impl Engine {
         Ok(named)
     }
 
-    /// The locators of an include's source type whose rows refer to these rows.
+    /// The locators of rows of an include's source type that refer to these rows.
     async fn referring(
         &self,
         table: &ScopedTable,
@@ -202,7 +202,7 @@ async fn targets_of(
     Ok(Some(rows))
 }
 
-/// Puts new rows to those of their type.
+/// Adds new rows to those of the same type.
 fn merge(fresh: &mut Followed, found: Vec<(TypeId, Source)>) {
     for (ty, row) in found {
         match fresh.iter_mut().find(|(known, _)| *known == ty) {

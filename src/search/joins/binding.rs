@@ -1,8 +1,8 @@
-//! Which people's rows a query can match at all, told from the scope and from the patients that it names.
+//! Decides which people's rows a query can match, from the scope and from the patients that the query names.
 //!
-//! A patient token's query is bound to the token's person. An application's query is bound to the patients it names by
-//! a parameter over the very element that rows are filed under: a row with `subject` = `Patient/1` is under that
-//! patient's owner and nowhere else, and so does the Patient itself.
+//! A patient token's query is bound to the token's person. An application's query is bound to patients if it names them
+//! by a parameter over the element that decides the filing. A row with `subject` = `Patient/1` is under that patient's
+//! owner and nowhere else. So is the Patient itself.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use crate::fhir::{Element, TypeId, facts};
 use crate::lake::Lake;
 use crate::lake::scan::{Person, ScopedTable};
 
-/// With more people than this, the owners of rows are no filter: most row groups would have rows of one of them.
+/// With more people than this, owners are no filter: most row groups would have rows of one of them.
 const MAX_PEOPLE: usize = 65_536;
-/// The average number of rows per person from which restricting a scan to people pays off.
+/// The minimum average of rows per person at which restricting a scan to people pays off.
 const ROWS_PER_PERSON: u64 = 8;
 
-/// The people that bound a query.
+/// The people to whom the query is bound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::search) struct Bound {
     /// One person: the query runs over that person's columns.
     pub(in crate::search) person: Option<Person>,
-    /// Several: the scan skips all other owners.
+    /// Several people: the scan skips all other owners.
     pub(in crate::search) owners: Option<Vec<i64>>,
 }
 
@@ -60,7 +60,7 @@ pub(in crate::search) fn of(ty: TypeId, criteria: &[Criterion], table: &ScopedTa
     }
 }
 
-/// Whether a criterion leaves only rows that are filed under the patients that it names.
+/// Whether a criterion keeps only rows that are filed under the patients that it names.
 pub(in crate::search) fn is_of_people(ty: TypeId, criterion: &Criterion) -> bool {
     named(ty, criterion).is_some()
 }
@@ -81,7 +81,7 @@ impl Filed {
         }
     }
 
-    /// The owners of all rows that can meet a criterion. `None` if others' rows can meet it.
+    /// The owners of all rows that can meet a criterion. `None` if rows of any owner can meet it.
     pub(in crate::search) fn owners(&self, ty: TypeId, criterion: &Criterion) -> Option<Arc<[i64]>> {
         let mut is_theirs = true;
         named(ty, criterion)?.each(|id| is_theirs &= self.patients.iter().any(|patient| patient == id));
@@ -106,7 +106,7 @@ impl<'q> Named<'q> {
         self.sets.iter().flat_map(|ids| ids.iter()).for_each(|id| take(&id));
     }
 
-    /// The patients of one alternative. `None` if it may match others' rows.
+    /// Adds the patients of one alternative. `None` if the alternative may match rows of any patient.
     fn add(mut self, matcher: &'q Matcher, patient: TypeId) -> Option<Named<'q>> {
         match matcher {
             Matcher::Id(id) => self.single.push(id),
@@ -119,7 +119,7 @@ impl<'q> Named<'q> {
     }
 }
 
-/// The patients under whom all rows that meet a criterion are filed. `None` if that cannot be told.
+/// The patients under whom all rows that meet a criterion are filed. `None` if unknown.
 fn named(ty: TypeId, criterion: &Criterion) -> Option<Named<'_>> {
     let (compiled, matchers) = match &criterion.condition {
         Condition::Values {
@@ -150,7 +150,8 @@ fn named(ty: TypeId, criterion: &Criterion) -> Option<Named<'_>> {
     Some(named)
 }
 
-/// The only root element whose Patient reference decides the filing of a row of this type, if it does not repeat.
+/// The root element whose Patient reference alone decides the filing of a row of this type, if the element does not
+/// repeat.
 fn filing_element(ty: TypeId, patient: TypeId) -> Option<&'static str> {
     let mut found = None;
     for name in ["subject", "patient", "beneficiary"] {

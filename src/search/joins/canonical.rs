@@ -1,7 +1,7 @@
 //! Resolves canonicals: from a URL with an optional version to the stored resources with that URL.
 //!
-//! A canonical without a version means all stored resources of its URL. One with a version means the resources of
-//! exactly that version. One with a fragment means a part of a resource and resolves to none. Tables are read through
+//! A canonical without a version means all stored resources of its URL. With a version it means the resources of
+//! exactly that version. With a fragment it means a part of a resource and resolves to none. Tables are read through
 //! the caller's scope, as for any reference.
 
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
@@ -19,7 +19,7 @@ use crate::fhir::storage::{LeafSet, root_column};
 use crate::lake::scan::ScopedTable;
 
 impl Engine {
-    /// The URLs of a table's rows that meet these criteria. No criterion has an open join.
+    /// The URLs of a table's rows that meet these criteria. The criteria have no unanswered joins.
     pub(in crate::search) async fn borne_by(
         &self,
         table: &ScopedTable,
@@ -53,7 +53,7 @@ impl Engine {
         Ok(asked)
     }
 
-    /// The ids of the rows of a table that canonicals lead to, in order.
+    /// The ids of a table's rows to which canonicals lead, in order.
     pub(in crate::search) async fn named(
         &self,
         table: &ScopedTable,
@@ -98,7 +98,7 @@ impl Engine {
     }
 }
 
-/// Tells row, URL and version of each row that bears a URL.
+/// Passes on row, URL and version of each row with a URL.
 fn each_borne(batch: &RecordBatch, mut found: impl FnMut(usize, &str, Option<&str>)) {
     let (urls, versions) = (texts(batch, "url"), texts(batch, "version"));
     for (row, url) in urls.into_iter().flatten().enumerate() {

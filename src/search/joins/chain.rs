@@ -11,7 +11,7 @@ use super::super::parameters::result::invalid;
 use crate::fhir::search_parameter::SearchType;
 use crate::fhir::{TypeId, facts};
 
-/// The condition of the rest of a chain on resources of a type.
+/// Resolves the rest of a chain to a condition on resources of a type.
 pub(in crate::search) type Ask<'a> = &'a dyn Fn(TypeId, &str) -> Result<Option<Criterion>, SearchError>;
 
 /// `reference[:Type].rest`: the part after the dot is a condition on the target. `None` if a name is unknown.
@@ -25,8 +25,8 @@ pub(in crate::search) fn chain(
     })
 }
 
-/// Follows the first step of a chain and asks `rest` of each type that it leads to: with a type only that, without one
-/// every type that the reference may lead to and that has such a parameter.
+/// Follows the first step of a chain and resolves `rest` for each type to which it leads. With a type in the text, only
+/// for that one. Otherwise for every possible target type with such a parameter.
 pub(in crate::search) fn along(
     resolver: &Resolver<'_>,
     ty: TypeId,
@@ -46,7 +46,7 @@ pub(in crate::search) fn along(
     follow(resolver, compiled, only, chain, &|target| ask(target, rest))
 }
 
-/// Asks something of each type that a reference may lead to, or of the one that is named.
+/// Resolves a condition for each type to which a reference may lead, or for the named type.
 pub(in crate::search) fn follow(
     resolver: &Resolver<'_>,
     compiled: Arc<Compiled>,
@@ -78,7 +78,7 @@ pub(in crate::search) fn follow(
         match ask(target) {
             Ok(Some(criterion)) => found.push((target, criterion)),
             Ok(None) => {}
-            // A value, modifier or further step that is right for one type may be wrong for another's parameter of the
+            // A value, modifier or further step may fit one type's parameter and not another type's parameter of the
             // same name.
             Err(error @ (SearchError::Value { .. } | SearchError::Modifier { .. } | SearchError::Chain { .. })) => {
                 failed = Some(error);
@@ -96,7 +96,7 @@ pub(in crate::search) fn follow(
     }
 }
 
-/// The types that a reference parameter may point to: the named type or all resource types. For canonicals, the types
+/// The types to which a reference parameter may point: the named type or all possible types. For canonicals, the types
 /// with a `url`.
 fn targets(compiled: &Compiled) -> Vec<TypeId> {
     let named = &compiled.parameter.targets;

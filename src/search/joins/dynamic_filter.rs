@@ -80,7 +80,7 @@ impl Engine {
     }
 }
 
-/// That a row refers to one of the resources found, or that it is one of them.
+/// A condition that a row refers to one of the found resources, or is one of them.
 #[derive(Debug)]
 pub(in crate::search) struct Reference {
     ty: TypeId,
@@ -93,7 +93,7 @@ pub(in crate::search) struct Reference {
 }
 
 impl Reference {
-    /// `None` if ids are not all that decides.
+    /// `None` if ids alone do not decide.
     pub(in crate::search) fn of(ty: TypeId, join: &Join, label: &str) -> Option<Reference> {
         let (compiled, to) = match join {
             Join::Chain { compiled, targets } => {
@@ -118,7 +118,7 @@ impl Reference {
         self.origin.as_ref()
     }
 
-    /// The same with the text of the condition.
+    /// The same with the origin of the condition.
     pub(in crate::search) fn with_origin(self, origin: Arc<Origin>) -> Reference {
         Reference {
             origin: Some(origin),
@@ -132,7 +132,7 @@ impl Reference {
         DynamicFilter::new(self.label.as_str().into(), leaves, Box::new(self))
     }
 
-    /// The condition of these ids on a row. A type without ids had no resource found.
+    /// The condition of these ids on a row. For a type without ids no resource was found.
     fn criterion(&self, ids: &[Arc<IdSet>]) -> Criterion {
         let found = |at: usize| ids.get(at).cloned().unwrap_or_default();
         let matchers = match &self.to {

@@ -1,9 +1,9 @@
 //! Answers conditions on other resources by semi-joins: each becomes a set of ids, and a reference of the row, or its
 //! own id, must be in the set.
 //!
-//! The plans that find ids run stage by stage. The number of ids that one finds decides which side of the next goes
-//! first, whose rows the search can match at all, and whether it is planned or runs over one person's columns. If none
-//! of this depends on the ids, the plan that reads the rows finds them itself and filters its scan.
+//! The plans that find ids run stage by stage. The number of ids that one plan finds decides about the next: which side
+//! runs first, whose rows the search can match at all, and whether it is planned or runs over one person's columns. If
+//! none of this depends on the ids, the plan that reads the rows finds them itself and filters its scan.
 //!
 //! Other tables are read through the same scope and snapshot. So a chain finds nothing that its caller could not read,
 //! and all pages of a search see the same data.
@@ -25,10 +25,10 @@ use crate::fhir::TypeId;
 use crate::lake::scan::{Predicate, ScopedTable};
 use crate::plan::{IdsExec, On};
 
-/// The answers to the conditions of one criterion.
+/// Answers the conditions of one criterion.
 struct Asked<'a> {
     this_side: Option<&'a ThisSide<'a>>,
-    /// Whether they speak of items of the rows rather than of the rows.
+    /// Whether the conditions are about items of the rows instead of the rows.
     of_items: bool,
 }
 
@@ -250,8 +250,7 @@ impl Engine {
         Ok(other)
     }
 
-    /// The condition of a chain on contained resources, if rows of the table contain any: a chain also applies to
-    /// contained resources (R4 search, 3.1.1.5.5).
+    /// The condition of a chain on contained resources, if rows of the table contain any (R4 search, 3.1.1.5.5).
     async fn inside(
         &self,
         table: &ScopedTable,
@@ -309,7 +308,7 @@ impl Engine {
     }
 }
 
-/// That a parameter refers to a match of one of these plans.
+/// A condition that a parameter refers to a result of one of these plans.
 pub(in crate::search) fn values(compiled: &Arc<Compiled>, matchers: Vec<Matcher>) -> Condition {
     Condition::Values {
         compiled: compiled.clone(),

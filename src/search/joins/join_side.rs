@@ -1,6 +1,5 @@
-//! Decides from which side a condition on other resources is answered. If the search's own criteria leave few rows,
-//! these are found first. Then the condition is tested only on resources that these rows refer to, or that refer to
-//! them.
+//! Decides which side of a condition on other resources runs first. If the search's own criteria leave few rows, these
+//! are found first. Then the condition is tested only on resources that these rows refer to, or that refer to them.
 
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use crate::fhir::TypeId;
 use crate::lake::scan::ScopedTable;
 use crate::plan::{IdsExec, On};
 
-/// How many rows one person is taken to have, where that is not known.
+/// The assumed number of rows of one person, if it is unknown.
 const ROWS_OF_A_PERSON: u64 = 1_000;
 /// The search's rows are found first if the other table has at least this many times as many rows.
 const TIMES: u64 = 4;
@@ -66,7 +65,7 @@ impl<'a> ThisSide<'a> {
         self.rows.saturating_mul(TIMES) < other.stored()
     }
 
-    /// Narrows the search of another table to the resources that the rows refer to, where that is worth it.
+    /// Narrows the search of another table to the resources that the rows refer to, if it pays.
     pub(in crate::search) async fn referred(
         &self,
         engine: &Engine,
@@ -74,7 +73,7 @@ impl<'a> ThisSide<'a> {
         other: &mut Other,
     ) -> Result<(), SearchError> {
         let ty = other.table.ty();
-        // Whom canonicals lead to, ids do not tell.
+        // Ids do not tell where canonicals lead.
         let narrows = self.is_smaller_than(&other.table) && !through.follows_urls(ty);
         let Some(ids) = engine.ids_of(ty)?.filter(|_| narrows) else {
             return Ok(());
@@ -86,7 +85,7 @@ impl<'a> ThisSide<'a> {
         .await
     }
 
-    /// Narrows the search of another table to the resources that refer to the rows, where that is worth it.
+    /// Narrows the search of another table to the resources that refer to the rows, if it pays.
     pub(in crate::search) async fn referring(
         &self,
         engine: &Engine,
@@ -107,7 +106,7 @@ impl<'a> ThisSide<'a> {
         .await
     }
 
-    /// The search of these rows by the known criteria.
+    /// The search for these rows by the known criteria.
     fn first(&self) -> Other {
         Other::of(self.table.clone(), self.known.clone())
     }
@@ -133,12 +132,12 @@ async fn narrow(
     Ok(())
 }
 
-/// Refers to one of these resources of a type.
+/// A criterion that a row refers to one of these resources of a type.
 pub(in crate::search) fn refers_to(ty: TypeId, ids: Arc<IdSet>) -> Matcher {
     Matcher::RefersTo(Arc::new(Targets { ty, ids }))
 }
 
-/// That a value of a parameter matches.
+/// A condition that a value of a parameter matches.
 pub(in crate::search) fn criterion(compiled: &Arc<Compiled>, matcher: Matcher, label: &str) -> Criterion {
     let test = Test::AnyOf {
         matchers: vec![matcher],
@@ -147,7 +146,7 @@ pub(in crate::search) fn criterion(compiled: &Arc<Compiled>, matcher: Matcher, l
     Criterion::of_values(compiled.clone(), test, label.to_owned())
 }
 
-/// How many resources are looked at to answer a criterion's conditions on others. `None` if it has none.
+/// How many other resources must be read to answer a criterion's conditions. `None` if it has none.
 pub(in crate::search) fn reach(table: &ScopedTable, criterion: &Criterion) -> Option<u64> {
     match &criterion.condition {
         Condition::All(parts) | Condition::Any(parts) => parts.iter().filter_map(|part| reach(table, part)).max(),
@@ -167,7 +166,7 @@ pub(in crate::search) fn reach(table: &ScopedTable, criterion: &Criterion) -> Op
     }
 }
 
-/// How many ids a criterion leaves, where it is of ids.
+/// How many ids a criterion allows, if it is a condition on ids.
 fn ids(criterion: &Criterion) -> Option<usize> {
     let Some((compiled, Test::AnyOf { matchers, not: false })) = criterion.values() else {
         return None;

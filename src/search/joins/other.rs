@@ -1,7 +1,7 @@
 //! The other side of a semi-join: the plan that finds the ids for a condition.
 //!
-//! It is built without a planner. It offers no choice: a scan with its filters, or one person's columns, and the ids
-//! from their rows. Planning it would take longer than reading a table of some thousand rows.
+//! It is built without a planner, because it has one form: a scan with its filters, or one person's columns, and the
+//! ids from their rows. Planning it would take longer than reading a table of some thousand rows.
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::scan::{Person, ScopedTable};
 use crate::plan::{IdsExec, Lookup, LookupExec, On, Take};
 
-/// The maximum number of resources that a condition on other resources may be met by.
+/// The maximum number of resources that may meet a condition on other resources.
 const MAX_JOINED: usize = 5_000_000;
 
-/// The search of another table that a condition leads to.
+/// The search of another table for a condition.
 pub(in crate::search) struct Other {
     pub(in crate::search) table: ScopedTable,
     pub(in crate::search) criteria: Vec<Criterion>,
@@ -55,7 +55,7 @@ impl Engine {
         self.side(other, LeafSet::from(["id".to_owned()]), take).await
     }
 
-    /// A plan for the ids of the resources of type `ty` that the rows refer to which meet the criteria.
+    /// A plan for the ids of resources of type `ty`, to which the rows that meet the criteria refer.
     pub(in crate::search) async fn referred(
         &self,
         other: &mut Other,
@@ -71,7 +71,7 @@ impl Engine {
         self.side(other, through.program.leaves().clone(), take).await
     }
 
-    /// A plan for the ids of the resources of the table's type that a List names as its entries.
+    /// A plan for the ids of the table's type that a List has as entries.
     pub(in crate::search) fn listed(&self, table: &ScopedTable, list: &str) -> IdsExec {
         let ty = facts().get(table.ty()).name;
         let entries = Entries::new(table.clone(), list.to_owned());
@@ -79,12 +79,12 @@ impl Engine {
         IdsExec::new(Arc::new(LookupExec::new(Arc::new(entries))), Arc::new(Own { label }))
     }
 
-    /// The result of a plan, which is run now if necessary.
+    /// The result of a plan, which runs now if it has not run.
     pub(in crate::search) async fn ids(&self, plan: &IdsExec) -> Result<Arc<IdSet>, SearchError> {
         Ok(plan.ids(&self.sessions().parallel().context()).await?)
     }
 
-    /// A plan for the ids that are taken from the rows which meet the criteria.
+    /// A plan that takes ids from the rows that meet the criteria.
     async fn side(&self, other: &mut Other, leaves: LeafSet, take: Arc<dyn Take>) -> Result<Arc<IdsExec>, SearchError> {
         let Other { table, criteria, joins } = other;
         joins.extend(self.join(table, criteria).await?);
@@ -225,13 +225,13 @@ impl Lookup for OfPerson {
     fn rows(&self) -> Result<RecordBatch> {
         let rows = self.table.person_batch(self.person, &self.wanted)?.batch;
         let matches = filter::matches(&self.criteria, &rows).map_err(of_plan)?;
-        // The columns that every person's batch has come after the requested ones.
+        // Every person's batch has some columns after the requested ones.
         let asked: Vec<usize> = (0..self.schema.fields().len()).collect();
         Ok(filter_record_batch(&rows.project(&asked)?, &matches)?)
     }
 }
 
-/// The resources of a table's type that a List names as its entries.
+/// The entries of a List of a table's type.
 #[derive(Debug)]
 pub(in crate::search) struct Entries {
     label: String,

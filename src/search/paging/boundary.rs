@@ -1,4 +1,4 @@
-//! The rows of a sorted search after one of its matches, or before it. A page link names only the match; its sort keys
+//! The rows of a sorted search after one of its matches, or before it. A page link names only the match. Its sort keys
 //! are read again from its columns.
 //!
 //! Each row has one value for each key, and the id decides between equal rows, so each row has exactly one position.
@@ -28,7 +28,7 @@ pub(in crate::search) struct Beyond {
     /// The match's keys and id.
     bound: Vec<ArrayRef>,
     pub(in crate::search) side: Side,
-    /// The place of the match.
+    /// The locator of the match.
     pub(in crate::search) matched: Locator,
 }
 
@@ -71,7 +71,7 @@ impl Predicate for Beyond {
     }
 }
 
-/// For each row whether it is on the requested side of the match with these keys.
+/// For each row, whether it is on the requested side of the match with these keys.
 fn beyond(keys: &[SortKey], batch: &RecordBatch, bound: &[ArrayRef], side: Side) -> Result<BooleanArray, SearchError> {
     let rows = columns(keys, batch)?;
     let descending = keys.iter().map(|key| key.descending).chain([false]);
@@ -102,7 +102,7 @@ fn beyond(keys: &[SortKey], batch: &RecordBatch, bound: &[ArrayRef], side: Side)
     Ok((0..batch.num_rows()).map(|row| Some(is_beyond(row))).collect())
 }
 
-/// The columns that rows are ordered by: the keys, and the id.
+/// The columns that order rows: the keys, and the id.
 fn columns(keys: &[SortKey], batch: &RecordBatch) -> Result<Vec<ArrayRef>, SearchError> {
     let mut columns = keys
         .iter()

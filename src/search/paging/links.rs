@@ -13,23 +13,23 @@ pub(in crate::search) struct Links<'a> {
     pub parameters: &'a [(String, String)],
     /// Page size.
     pub count: usize,
-    /// First match of the page that was asked for.
+    /// The index of the requested page's first match.
     pub offset: usize,
-    /// How many matches at its beginning it leaves out: it was looked for from its end, and has no room for more.
+    /// How many matches the page leaves out at its beginning. It was read from its end, and has no room for more.
     pub left_out: usize,
-    /// Matches on this page.
+    /// The number of matches on this page.
     pub matches: usize,
     /// The type and locator of the page's first and last match, if known.
     pub ends: Option<[(usize, Locator); 2]>,
-    /// Whether there are matches after it.
+    /// Whether further matches follow.
     pub more: bool,
-    /// Included resources that earlier answers had.
+    /// The number of includes in earlier answers.
     pub included: usize,
     /// Where the includes continue, if this answer does not hold all of them.
     pub more_included: Option<usize>,
     /// The tag of the search's first page.
     pub first: PageToken,
-    /// The tag that the request had.
+    /// The tag of the request.
     pub asked: Option<&'a str>,
 }
 
@@ -58,8 +58,8 @@ impl Links<'_> {
             links.push(("next", self.page(next, 0, Some(&tag))));
         }
         if offset > 0 && self.count > 0 {
-            // The previous page ends before this page, even if fewer matches than a page come before. If it has no room
-            // for all, it leaves out the first ones, so that walking back meets every match.
+            // The previous page ends before this page, even if there are fewer matches than a full page. If it has no
+            // room for all, it leaves out the first ones, so a client that walks back meets every match.
             let previous = offset.saturating_sub(self.count);
             let tag = tag(previous, self.place(0, Side::Before));
             links.push(("previous", self.page(previous, 0, Some(&tag))));
@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    /// A tag as a link of the tests shows it.
+    /// A tag in the form that the tests' links show.
     fn write(tag: &PageToken) -> String {
         match tag.place {
             None => format!("{}", tag.offset),

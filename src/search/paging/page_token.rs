@@ -1,9 +1,9 @@
 //! Page tokens: the opaque `_tag` of a page's links. A token names the snapshot of the pages, the position of the next
 //! page and, if requested, the number of matches.
 //!
-//! It holds no values of records, only positions in files. These would reveal how many rows of anybody come before, so
-//! a token is encrypted with the lake's key, bound to its search. A token of another search, or a damaged or invented
-//! one, is refused. The row at the position is still read through the reader's own scope.
+//! It holds no values of records, only positions in files. These would reveal how many rows of other people come
+//! before. So a token is encrypted with the lake's key and bound to its search. A token of another search, or a damaged
+//! or invented one, is refused. The row at the position is still read through the reader's own scope.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,9 +15,9 @@ use crate::lake::{Lake, Scope};
 
 /// The version in the first byte of a token.
 const VERSION: u8 = 3;
-/// Says in a tag that the matches were not counted.
+/// The total in a tag if the matches were not counted.
 const NOT_COUNTED: u64 = u64::MAX;
-/// Parameters that do not change which matches there are nor their order.
+/// Parameters that change neither the matches nor their order.
 const SHAPING: [&str; 7] = [
     "_total",
     "_summary",
@@ -28,14 +28,14 @@ const SHAPING: [&str; 7] = [
     "_pretty",
 ];
 
-/// The side of a match on which a page is.
+/// The position of a page relative to a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::search) enum Side {
-    /// It begins after the match.
+    /// The page begins after the match.
     After,
-    /// It begins with the match.
+    /// The page begins with the match.
     At,
-    /// It ends before the match.
+    /// The page ends before the match.
     Before,
 }
 
@@ -55,21 +55,21 @@ impl Side {
     }
 }
 
-/// The place of a page.
+/// The position of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::search) struct PagePosition {
-    /// Which of the types searched the match is of, in their order.
+    /// The index of the match's type among the searched types.
     pub(in crate::search) part: usize,
     /// A match.
     pub(in crate::search) locator: Locator,
-    /// On which side of it.
+    /// The page's position relative to the match.
     pub(in crate::search) side: Side,
 }
 
 /// The content of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::search) struct PageToken {
-    /// The snapshot that all pages of the search come from.
+    /// The snapshot of all pages of the search.
     pub(in crate::search) snapshot: u64,
     /// The epoch: how many erasures had changed snapshots.
     pub(in crate::search) erasures: u64,
@@ -79,12 +79,12 @@ pub(in crate::search) struct PageToken {
     pub(in crate::search) offset: usize,
     /// The position of the page. Without it the page is found by counting.
     pub(in crate::search) place: Option<PagePosition>,
-    /// How many matches there are, if that was counted.
+    /// The number of matches, if it was counted.
     pub(in crate::search) total: Option<usize>,
 }
 
-/// A search as far as its tags are bound to it: its address and the parameters that choose and order its matches.
-/// Parameters of different names may change places.
+/// The part of a search to which its tags are bound: its address and the parameters that choose and order its matches.
+/// The order of parameters with different names does not matter.
 #[derive(Debug)]
 pub(in crate::search) struct Identity {
     address: String,
@@ -140,7 +140,7 @@ impl PageToken {
         )
     }
 
-    /// Reads a token that was issued for this search. Anything else is an error.
+    /// Reads a token that was issued for this search. Any other text is an error.
     pub(in crate::search) fn parse(text: &str, lake: &Lake, search: &Identity) -> Result<PageToken, SearchError> {
         let opened = || {
             let enclosed = URL_SAFE_NO_PAD.decode(text.strip_prefix("~~")?).ok()?;
@@ -155,7 +155,7 @@ impl PageToken {
         })
     }
 
-    /// Always as many, so that the length of a tag says nothing either.
+    /// The length is constant, so that it reveals nothing.
     fn bytes(&self) -> Vec<u8> {
         let (side, part, locator) = match self.place {
             None => (0, 0, Locator { file: 0, row: 0 }),
@@ -211,7 +211,7 @@ pub(in crate::search) fn scope_seal(lake: &Lake, scope: &Scope) -> u64 {
     lake.seal(&("scope of a page link", scope))
 }
 
-/// Whether a value of `_tag` is meant as the tag of a page link: no code or system begins like one.
+/// Whether a value of `_tag` is the tag of a page link. No code or system begins like one.
 pub(in crate::search) fn is_meant(value: &str) -> bool {
     SnapshotToken::is_meant(value)
 }

@@ -1,5 +1,5 @@
-//! The snapshot that a link to further rows of a view pins, as in the link's opaque `_tag`. How many snapshots and
-//! erasures there were tells of everybody's records, so it is enclosed with the lake's key.
+//! The snapshot that a link to further rows of a view pins, in the link's opaque `_tag`. The numbers of snapshots and
+//! erasures say something about other people's records, so the lake's key encrypts them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,9 +8,9 @@ use crate::lake::{Lake, Snapshot};
 
 const USED: &[u8] = b"snapshot of a view's rows";
 
-/// A snapshot as links name it.
+/// A snapshot in the form of links.
 ///
-/// FHIR has a search parameter of the same name. A pin begins with two tildes, which no token does.
+/// FHIR has a search parameter of the same name. A pin begins with two tildes, and no token does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotToken {
     /// The snapshot.
@@ -34,7 +34,7 @@ impl SnapshotToken {
         format!("~~{}", URL_SAFE_NO_PAD.encode(lake.enclose(&numbers, USED)))
     }
 
-    /// Whether a value can only be a link's `_tag`, whole or damaged.
+    /// Whether a value can only be a link's `_tag`, intact or damaged.
     pub fn is_meant(value: &str) -> bool {
         value.starts_with("~~")
     }

@@ -8,7 +8,7 @@ use super::page_token::{Identity, PageToken, scope_seal};
 use crate::lake::Scope;
 use crate::lake::scan::ScopedTable;
 
-/// A search as its links know it, and the tag that a link led here with.
+/// A search as its links identify it, and the tag of the request's link.
 #[derive(Debug)]
 pub(in crate::search) struct Position {
     pub(in crate::search) search: Identity,
@@ -21,13 +21,13 @@ pub(in crate::search) struct Position {
 }
 
 impl Position {
-    /// How many matches the search has, if an earlier page has counted them for the same scope.
+    /// The number of matches, if an earlier page has counted them for the same scope.
     pub(in crate::search) fn total(&self) -> Option<usize> {
         self.own().filter(|_| !self.is_erased_since())?.total
     }
 
-    /// Uses the page's position if it has one. Pages are counted instead if the link was changed, if another caller
-    /// with other matches uses it, or for contained resources, which have no position of their own.
+    /// Uses the page's position if it has one. Otherwise earlier matches are counted: if the link was changed, if
+    /// another caller with other matches uses it, or for contained resources, which have no position of their own.
     pub(in crate::search) fn place(&self, query: &mut Query) -> Result<(), SearchError> {
         if query.contained.which == Which::Outer {
             query.place = self
@@ -38,7 +38,7 @@ impl Position {
         self.counted(query)
     }
 
-    /// Refuses a page found by counting the matches of earlier pages if some of them may have been erased.
+    /// Refuses a page that is found by counting if some matches of earlier pages may have been erased.
     pub(in crate::search) fn counted(&self, query: &mut Query) -> Result<(), SearchError> {
         query.erased_since = self.is_erased_since();
         match query.erased_since && (query.offset > 0 && query.place.is_none() || query.included > 0) {
@@ -55,20 +55,20 @@ impl Position {
         self.tag.as_ref().filter(|tag| tag.scope == self.scope)
     }
 
-    /// Checks that the tables searched have the row that the page begins or ends with.
+    /// Checks that the searched tables have the row with which the page begins or ends.
     pub(in crate::search) fn check(&self, query: &Query, tables: &[&ScopedTable]) -> Result<(), SearchError> {
         let Some(place) = query.place else { return Ok(()) };
         match tables.get(place.part).is_some_and(|table| table.has(place.locator)) {
             true => Ok(()),
-            // Links are sealed, so the row was there: it has been erased.
+            // The lake made this link, so the row existed. It has been erased.
             false => Err(SearchError::Expired),
         }
     }
 }
 
 impl Engine {
-    /// The position of a request. `address` is that of the search below the server's, `parameters` are those that were
-    /// understood.
+    /// The position of a request. `address` is the search's address below the server's. `parameters` are the understood
+    /// ones.
     pub(in crate::search) fn course(
         &self,
         query: &Query,
@@ -83,7 +83,7 @@ impl Engine {
             search,
             scope: scope_seal(self.lake(), scope),
             tag,
-            // Read before the snapshot is taken: an erasure in between then counts as later.
+            // Read this before the snapshot is taken. An erasure in between then counts as later.
             erasures: self.lake().snapshot().erasures(),
         })
     }

@@ -9,11 +9,11 @@ use crate::fhir::{TypeId, facts};
 /// A parameter that every search accepts and that no SearchParameter of R4 defines.
 #[derive(Clone, Copy, Debug)]
 pub struct Common {
-    /// Its name.
+    /// The parameter's name.
     pub name: &'static str,
     /// Its type, by R4's code.
     pub ty: &'static str,
-    /// Its possible values.
+    /// The possible values.
     pub documentation: &'static str,
 }
 
@@ -101,7 +101,7 @@ impl Engine {
         }
     }
 
-    /// The resource types that the values of a reference parameter may point to, for includes and chains.
+    /// The resource types to which the values of a reference parameter may point, for includes and chains.
     pub fn led_to(&self, ty: TypeId, parameter: &SearchParameter) -> Vec<TypeId> {
         if parameter.ty != SearchType::Reference {
             return Vec::new();

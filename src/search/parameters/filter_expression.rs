@@ -1,7 +1,7 @@
 //! `_filter`: tests of parameters combined with `and`, `or`, `not` and parentheses (R4,
 //! <http://hl7.org/fhir/R4/search_filter.html>).
 //!
-//! Decides which parameter each test means: one of the searched type, one of a chain's target, or one of an item of an
+//! Decides which parameter each test means: a parameter of the searched type, of a chain's target, or of an item of an
 //! element (`characteristic[code eq gender].value eq mixed`). `filter_operator` decides what an operator means for
 //! values.
 
@@ -25,7 +25,7 @@ use crate::fhir::{TypeId, facts};
 /// The maximum number of tests of one filter.
 const MAX_TESTS: usize = 200;
 
-/// The deepest nesting of parentheses and brackets: the grammar descends once for each.
+/// The maximum nesting of parentheses and brackets. The grammar recurses for each.
 const MAX_DEPTH: usize = 50;
 
 mod grammar {
@@ -36,7 +36,7 @@ mod grammar {
 }
 use grammar::{Grammar, Rule};
 
-/// The condition that a `_filter` puts on rows of `ty`.
+/// The condition of a `_filter` on rows of `ty`.
 pub(in crate::search) fn condition(
     resolver: &Resolver<'_>,
     ty: TypeId,
@@ -55,8 +55,8 @@ pub(in crate::search) fn condition(
     Filter { resolver, raw }.combined(&TestedNames::Type(ty), root)
 }
 
-/// The filter with the placeholder replaced by several values: a test that names it becomes as many tests. `None` if
-/// the text is no filter.
+/// The filter with the placeholder replaced by several values. A test that contains it becomes one test per value.
+/// `None` if the text is no filter.
 pub fn with_alternatives(filter: &str, placeholder: &str, values: &[String]) -> Option<String> {
     let tests: Vec<Pair<'_, Rule>> = parse(filter)?
         .into_inner()
@@ -96,7 +96,7 @@ fn parse(text: &str) -> Option<Pair<'_, Rule>> {
     Grammar::parse(Rule::filter, text).ok()?.next()
 }
 
-/// The error for a text that is no filter. It names the place of the fault.
+/// The error for a text that is no filter. It names the position of the fault.
 fn malformed(text: &str) -> SearchError {
     let failed = Grammar::parse(Rule::filter, text).err();
     let at = failed.map_or(0, |error| match error.location {
@@ -147,7 +147,7 @@ struct Element {
     composites: Vec<Arc<Compiled>>,
 }
 
-/// One name of a path, and the filter in brackets after it.
+/// One name of a path, and the filter in the brackets after it.
 struct Step<'t> {
     name: &'t str,
     inside: Option<Pair<'t, Rule>>,
@@ -310,7 +310,7 @@ impl Filter<'_> {
             };
             let narrowed = match self.bracketed(&there, inside) {
                 Ok(narrowed) => narrowed,
-                // A name that one of several targets does not know is no mistake.
+                // It is no mistake if one of several targets does not know a name.
                 Err(SearchError::Unknown { .. }) if only.is_none() => return Ok(None),
                 Err(error) => return Err(error),
             };
@@ -352,7 +352,7 @@ impl Filter<'_> {
         Ok(made(condition, inside.as_str().trim().to_owned()))
     }
 
-    /// The element of this name, if composite parameters of the type take its items apart.
+    /// The element of this name, if composite parameters of the type have components inside its items.
     fn element(&self, ty: TypeId, name: &str) -> Result<Option<Element>, SearchError> {
         let mut composites = Vec::new();
         for parameter in self.resolver.programs.supported(ty) {

@@ -30,15 +30,14 @@ const SYSTEMS: [(&str, &str); 4] = [
 pub(in crate::search) struct Comparison<'t> {
     pub(in crate::search) operator: &'t str,
     pub(in crate::search) value: String,
-    /// As written in the filter.
+    /// The operator as the filter has it.
     pub(in crate::search) text: &'t str,
 }
 
-/// Compiles the parameter that is compared, to read these columns.
+/// Compiles the compared parameter so that it reads these columns.
 pub(in crate::search) type Compile<'a> = &'a dyn Fn(Reading) -> Result<Option<Arc<Compiled>>, SearchError>;
 
-/// The condition that a comparison puts on the values of a parameter. `None` if the parameter cannot be compiled for
-/// the type.
+/// The condition of a comparison on the values of a parameter. `None` if the parameter cannot be compiled for the type.
 pub(in crate::search) fn condition_of(
     resolver: &Resolver<'_>,
     ty: TypeId,

@@ -1,4 +1,4 @@
-//! Parameters: read, checked against the search parameters of their type, and parsed by kind.
+//! Parameters: reads them, checks them against the search parameters of their type, and parses them by kind.
 
 pub(super) mod contained;
 pub(super) mod declared;

@@ -9,8 +9,7 @@ const LABELLED: [&str; 3] = ["CodeableConcept", "Coding", "Identifier"];
 /// Types whose tokens have no code system.
 const UNCODED: [&str; 4] = ["Identifier", "ContactPoint", "boolean", "id"];
 
-/// The faults of a modifier that parameters of the search type take, where no value that the parameter yields can be
-/// asked so.
+/// The error for a modifier that the search type allows, if no value of this parameter can be compared in that way.
 pub(in crate::search) fn misfit(compiled: &Compiled, modifier: &str) -> Option<&'static str> {
     let mut types = compiled.program.origins().map(|origin| origin.ty.name()).peekable();
     types.peek()?;

@@ -25,16 +25,16 @@ pub(in crate::search) struct Compiled {
     pub(in crate::search) reading: Reading,
     /// Yields a row's values.
     pub(in crate::search) program: Program,
-    /// If the values are `code` elements: the one code system that R4 binds them to, if any.
+    /// If the values are `code` elements: the one code system to which R4 binds them, if any.
     pub(in crate::search) code_system: Option<&'static str>,
-    /// The plain columns of the values, if they are in such.
+    /// The plain columns of the values, if they have such columns.
     pub(in crate::search) plain: Option<Plain>,
     /// For a composite: its components, evaluated on the items of `program`.
     pub(in crate::search) components: Vec<Compiled>,
 }
 
 impl Compiled {
-    /// For a reference: the one type that it may point to, if R4 allows only one.
+    /// For a reference: the only type to which it may point, if R4 allows only one.
     pub(in crate::search) fn sole_target(&self) -> Option<TypeId> {
         if self.parameter.ty != SearchType::Reference {
             return None;
@@ -85,7 +85,7 @@ impl Compiled {
         self.names(ty) && self.yields_references() || self.leads_by_url(ty)
     }
 
-    /// Whether there is a resource type that its values may lead to.
+    /// Whether its values may lead to a resource type.
     pub(in crate::search) fn leads_anywhere(&self) -> bool {
         self.yields_references() || facts().resources().any(|ty| self.leads_by_url(ty))
     }
@@ -95,13 +95,13 @@ impl Compiled {
         targets.is_empty() || targets.contains(&ty)
     }
 
-    /// Whether all its values are of types of these names.
+    /// Whether all its values have one of these types.
     pub(in crate::search) fn yields_only(&self, names: &[&str]) -> bool {
         let mut origins = self.program.origins().peekable();
         origins.peek().is_some() && origins.all(|origin| names.contains(&origin.ty.name()))
     }
 
-    /// The possible errors of its evaluation.
+    /// Maps an error of its evaluation.
     pub(in crate::search) fn failed(&self, source: FhirPathError) -> SearchError {
         SearchError::Expression {
             parameter: self.parameter.code.to_string(),
@@ -110,12 +110,12 @@ impl Compiled {
     }
 }
 
-/// Which columns of a parameter's values a caller reads.
+/// The columns of a parameter's values that a caller reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(in crate::search) enum Reading {
-    /// All that comparing or sorting by them may need.
+    /// All columns that comparing or sorting by the values may need.
     Values,
-    /// For references: the targets of relative ones.
+    /// For references: the targets of relative references.
     Targets,
     /// For references: the identifier.
     Identifier,
@@ -127,7 +127,7 @@ pub(in crate::search) enum Reading {
     TypedIdentifier,
 }
 
-/// A parameter's references with their texts, and the only type they may lead to if there is one.
+/// A parameter's references with their texts, and their only target type if there is one.
 pub(in crate::search) type InnerReferences = (Arc<Compiled>, Option<TypeId>);
 
 type Compilations = FxHashMap<(TypeId, Reading, String), Arc<Compiled>>;
@@ -154,14 +154,14 @@ impl Programs {
         self.parameters.of(ty).filter(supported)
     }
 
-    /// Whether words can be looked for in resources of `ty` by the parameter `code`.
+    /// Whether the parameter `code` can search for words in resources of `ty`.
     pub(in crate::search) fn has_words(&self, ty: TypeId, code: &str) -> bool {
         self.parameters
             .get(ty, code)
             .is_some_and(|parameter| is_of_words(parameter))
     }
 
-    /// The parameter `code` of `ty`. `None` if the type has no such parameter or none that is supported.
+    /// The parameter `code` of `ty`. `None` if the type has no such parameter, or the parameter is not supported.
     pub(in crate::search) fn parameter(&self, ty: TypeId, code: &str) -> Option<&Arc<SearchParameter>> {
         self.parameters
             .get(ty, code)
@@ -194,14 +194,14 @@ impl Programs {
         Ok(Some(compiled))
     }
 
-    /// The parameter `code` of `ty`, compiled without caching it: for callers that go through all parameters once.
+    /// The parameter `code` of `ty`, compiled without a cache: for callers that go through all parameters once.
     pub(in crate::search) fn unkept(&self, ty: TypeId, code: &str) -> Option<Compiled> {
         let parameter = self.parameter(ty, code)?;
         self.compile(ty, parameter, Reading::Values).ok()
     }
 
     /// The references of a parameter with their texts, for references within the row itself, and the only target type
-    /// if there is one. For relative references alone FHIRPath knows the target of `resolve()`.
+    /// if there is one. FHIRPath knows the target of `resolve()` only for relative references.
     pub(in crate::search) fn inner_references(
         &self,
         compiled: &Compiled,
@@ -253,7 +253,7 @@ fn is_supported(parameter: &SearchParameter) -> bool {
     parameter.expression.is_some() && (parameter.ty != SearchType::Special || parameter.usage == Usage::Nearby)
 }
 
-/// These have no expression. `words` compares them.
+/// Parameters like this have no expression. `words` compares them.
 fn is_of_words(parameter: &SearchParameter) -> bool {
     matches!(&*parameter.code, "_text" | "_content") && parameter.expression.is_none()
 }
@@ -271,7 +271,7 @@ fn compile_for(
     let options = CompileOptions {
         lenient: true,
         search: true,
-        // Contained resources do not tell the targets of relative references.
+        // Contained resources do not show the targets of relative references.
         references_alone: reading == Reading::Targets,
         extra: Some(&extra),
         context: on,
@@ -321,7 +321,7 @@ const SAMPLES: [&str; 9] = [
     "upperLimit__number",
 ];
 
-/// The columns below an output item of type `ty` that comparing it as `search` reads.
+/// The columns below an item of type `ty` that a comparison for `search` reads.
 fn leaves_below(search: SearchType, reading: Reading, ty: TypeId) -> Vec<&'static str> {
     let def = facts().get(ty);
     if let Kind::Primitive(_) = def.kind {

@@ -25,7 +25,7 @@ use crate::fhir::storage::EVERYTHING;
 use crate::fhir::{TypeId, facts};
 use crate::plan::On;
 
-/// The parameter in which a link says how many of a page's includes earlier answers had.
+/// The parameter of a link that counts the page's includes in earlier answers.
 pub(in crate::search) const INCLUDED: &str = "_included";
 
 /// Parameters that shape an answer and have no modifiers.
@@ -44,7 +44,7 @@ const SHAPING: [&str; 12] = [
     "_pretty",
 ];
 
-/// The most different keys of `_sort`.
+/// The maximum number of different keys of `_sort`.
 const MAX_SORT_KEYS: usize = 16;
 
 /// One key of `_sort`.
@@ -79,9 +79,9 @@ pub(in crate::search) struct Query {
     pub(in crate::search) included: usize,
     /// Whether contained resources are searched.
     pub(in crate::search) contained: Contained,
-    /// The tag of a page link, as it was sent.
+    /// The tag of a page link, as the client sent it.
     pub(in crate::search) tag: Option<String>,
-    /// The position of the page, if the token has it. Then the matches of `offset` need not be counted again.
+    /// The position of the page, if the token has it. Then the matches before it need not be counted again.
     pub(in crate::search) place: Option<PagePosition>,
     /// Whether records may have been erased since the token was issued. Then `offset` may count too many.
     pub(in crate::search) erased_since: bool,
@@ -90,9 +90,9 @@ pub(in crate::search) struct Query {
     /// The Patients whose compartments are searched.
     pub(in crate::search) filed: Option<Filed>,
     /// The semi-joins for conditions on other resources. The plans of the search show them, and run those that have not
-    /// run.
+    /// run yet.
     pub(in crate::search) joins: Vec<On>,
-    /// Notes how the search goes, where that is asked.
+    /// The trace of the search, if the caller requested one.
     pub(in crate::search) trace: Trace,
     /// The understood parameters without `_count`, `_offset`, `_included` and the token.
     pub(in crate::search) understood: Vec<(String, String)>,
@@ -131,7 +131,7 @@ impl Query {
         handling: Handling,
     ) -> Result<Query, SearchError> {
         let mut query = Query::of_criteria(ty, Vec::new());
-        // Read first, because the includes depend on it.
+        // Read this first, because the includes depend on it.
         let raw = raw.iter().filter(|parameter| parameter.counts(handling));
         for parameter in raw.clone().filter(|parameter| parameter.name == "_contained") {
             query.result_parameter(resolver, parameter)?;
@@ -170,17 +170,18 @@ impl Query {
         Ok(query)
     }
 
-    /// Whether the page is found from its end: the matches before a place, nearest first.
+    /// Whether the page is found from its end: the matches before a position, nearest first.
     pub(in crate::search) fn is_backwards(&self) -> bool {
         self.place.is_some_and(|place| place.side == Side::Before)
     }
 
-    /// Whether only the number of matches is asked for.
+    /// Whether only the number of matches is requested.
     pub(in crate::search) fn counts_only(&self) -> bool {
         self.subset.summary == Summary::Count
     }
 
-    /// Reads a parameter that shapes the result. `None` if it is not one; `Some(false)` where it is, but is left out.
+    /// Reads a parameter that shapes the result. `None` if it is a different parameter. `Some(false)` if it shapes the
+    /// result but is ignored.
     fn result_parameter(&mut self, resolver: &Resolver<'_>, raw: &RawParameter) -> Result<Option<bool>, SearchError> {
         let (programs, value) = (resolver.programs, raw.value.as_str());
         if SHAPING.contains(&raw.name.as_str()) {
@@ -190,7 +191,7 @@ impl Query {
             "_count" => {
                 let (count, remark) = result::count(value)?;
                 self.count = count;
-                // The last one of several counts.
+                // If the parameter is repeated, the last one counts.
                 self.remarks = remark.into_iter().collect();
             }
             "_offset" => self.offset = result::offset(value)?,
@@ -213,7 +214,7 @@ impl Query {
                     _ => return Err(result::invalid("_containedType", value, "one of container, contained")),
                 }
             }
-            // A query that is not known must be refused, however leniently (R4 search, 3.1.1.7).
+            // An unknown query must be refused, even with lenient handling (R4 search, 3.1.1.7).
             "_query" => {
                 return Err(SearchError::Unknown {
                     parameter: "_query".to_owned(),
@@ -225,13 +226,13 @@ impl Query {
                 let of_any = self.contained.which != Which::Outer;
                 let includes = Include::parse(programs, self.ty, raw, of_any)?;
                 if includes.is_empty() {
-                    // For a type without references, all references include nothing. That is no mistake.
+                    // For a type without references, including all references includes nothing. That is no mistake.
                     let all = value == "*" || value.strip_suffix(":*") == Some(facts().get(self.ty).name);
                     return Ok(Some(all || raw.modifier.is_some()));
                 }
                 self.includes.extend(includes);
             }
-            // Only links have it: for a page whose includes exceed one answer.
+            // Only links have this parameter: for a page whose includes exceed one answer.
             INCLUDED => self.included = result::offset(value)?,
             // The representation is negotiated before the search begins.
             "_format" | "_pretty" => {}
@@ -241,7 +242,7 @@ impl Query {
         Ok(Some(true))
     }
 
-    /// Reads the keys of `_sort`. `false` if it names none.
+    /// Reads the keys of `_sort`. Returns `false` if it names none.
     fn sort_keys(&mut self, programs: &Programs, value: &str) -> Result<bool, SearchError> {
         for key in value.split(',').filter(|key| !key.is_empty()) {
             let (descending, code) = match key.strip_prefix('-') {
@@ -274,7 +275,7 @@ impl Query {
     }
 }
 
-/// Whether a parameter says which page of the matches is asked for.
+/// Whether a parameter selects a page of the matches.
 pub(in crate::search) fn is_of_page(raw: &RawParameter) -> bool {
     matches!(raw.name.as_str(), "_count" | "_offset" | INCLUDED) || is_tag(raw)
 }
@@ -289,7 +290,7 @@ fn is_unordered(ty: SearchType) -> bool {
     matches!(ty, SearchType::Composite | SearchType::Special)
 }
 
-/// The message for an unknown parameter: with its value, if the name alone says nothing.
+/// The message for an unknown parameter. It has the value if the name alone is not clear.
 fn unknown(raw: &RawParameter) -> String {
     match raw.name.as_str() {
         "" | "_sort" => format!("{}={}", written(raw), result::shortened(&raw.value)),

@@ -18,7 +18,7 @@ pub enum Handling {
 /// One `name[:modifier]=value` pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawParameter {
-    /// The name before any `:`; empty where a value came without one.
+    /// The name before any `:`. Empty if a value came without a name.
     pub name: String,
     /// The text after the first `:`.
     pub modifier: Option<String>,
@@ -27,8 +27,8 @@ pub struct RawParameter {
 }
 
 impl RawParameter {
-    /// Whether the parameter has a value. Without one R4 ignores it, and a client with strict handling gets an error
-    /// (R4 search, 3.1.1.3).
+    /// Whether the parameter has a value. R4 ignores a parameter without one, and a client with strict handling gets an
+    /// error (R4 search, 3.1.1.3).
     pub(in crate::search) fn counts(&self, handling: Handling) -> bool {
         !self.value.is_empty() || handling == Handling::Strict
     }
@@ -47,7 +47,7 @@ impl RawParameter {
     }
 }
 
-/// The value of a parameter; the last one if it is repeated. An empty one counts as absent.
+/// The value of a parameter. If it is repeated, the last one. An empty value counts as absent.
 pub fn last<'a>(parameters: &'a [RawParameter], name: &str) -> Option<&'a str> {
     let named = parameters.iter().rev().filter(|parameter| parameter.name == name);
     named
@@ -63,7 +63,7 @@ pub fn parse(query: &str) -> Vec<RawParameter> {
         .collect()
 }
 
-/// The same for text from the network: percent-encoded bytes that are not UTF-8 are an error and are not replaced.
+/// The same for text from the network. Percent-encoded bytes that are not UTF-8 are an error.
 pub fn parse_checked(query: &str) -> Result<Vec<RawParameter>, SearchError> {
     let is_text = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8().is_ok();
     match query.split('&').find(|pair| !is_text(pair)) {

@@ -1,5 +1,5 @@
-//! From one parameter of a search to a condition on rows: names against the search parameters of the type, values
-//! parsed, chains and `_has` followed to the types they lead to.
+//! Resolves one parameter of a search to a condition on rows: checks its name against the search parameters of the
+//! type, parses its values, and follows chains and `_has` to their types.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use super::values::{ReferenceValue, escape};
 use crate::fhir::TypeId;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
 
-/// The maximum number of alternatives that are compared one by one. Ids, references and tokens are looked up in sets,
-/// so there may be more of them.
+/// The maximum number of alternatives that are compared one by one. There may be more ids, references and tokens,
+/// because sets look them up.
 const MAX_ALTERNATIVES: usize = 1_000;
 
 /// The maximum number of words of `_text` and `_content`.
@@ -136,7 +136,7 @@ impl Resolver<'_> {
         Ok(compiled.map(|compiled| Condition::Values { compiled, test }))
     }
 
-    /// `url=canonical|version` of a type whose resources have versions: both must be so. `None` if no version is named.
+    /// `url=canonical|version` of a type whose resources have versions: both must match. `None` without a version.
     fn versioned(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
         let version = self.programs.parameter(ty, "version");
         if version.is_none_or(|version| version.ty != SearchType::Token)

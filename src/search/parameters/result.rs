@@ -1,4 +1,4 @@
-//! The parameters that shape an answer rather than select rows: `_count`, `_offset`, `_sort`, `_total`, `_summary` and
+//! The parameters that shape an answer and select no rows: `_count`, `_offset`, `_sort`, `_total`, `_summary` and
 //! `_elements`.
 
 use super::super::SearchError;
@@ -6,18 +6,18 @@ use crate::fhir::outcome::{Issue, IssueType};
 
 /// Page size without `_count`.
 pub const DEFAULT_COUNT: usize = 20;
-/// The largest page; a larger `_count` is served as this.
+/// The maximum page size. A larger `_count` is reduced to it.
 pub const MAX_COUNT: usize = 1000;
 /// Characters of a name or value that a message repeats.
 const LONGEST_SHOWN: usize = 200;
 
-/// Whether the answer says how many matches there are.
+/// Whether the answer states the number of matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::search) enum Total {
-    /// Not said.
+    /// The answer does not state it.
     #[default]
     None,
-    /// The exact number. An estimate is answered with it too: counting columns is cheap.
+    /// The answer states the exact number, even for an estimate, because counting columns is cheap.
     Accurate,
 }
 
@@ -32,13 +32,13 @@ impl Total {
     }
 }
 
-/// How much of each resource the answer holds (R4 search, 3.1.1.5.8).
+/// How much of each resource the answer has (R4 search, 3.1.1.5.8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::search) enum Summary {
-    /// All of it.
+    /// The whole resource.
     #[default]
     False,
-    /// The elements marked as summary elements.
+    /// Only the elements marked as summary elements.
     True,
     /// `text`, `id`, `meta` and the mandatory top-level elements.
     Text,
@@ -62,14 +62,14 @@ impl Summary {
     }
 }
 
-/// Parses `_count`: 0 or more. More than [`MAX_COUNT`] is served as that, and the answer says so.
+/// Parses `_count`: 0 or more. A value above [`MAX_COUNT`] is reduced to it, and the answer says so.
 pub(in crate::search) fn count(value: &str) -> Result<(usize, Option<Issue>), SearchError> {
     if value.is_empty() || !value.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(invalid("_count", value, "a whole number"));
     }
     match value.parse::<usize>() {
         Ok(count) if count <= MAX_COUNT => Ok((count, None)),
-        // Too large for a number is larger than any page.
+        // A number too large to parse is also larger than any page.
         _ => {
             let text = format!("_count: a page holds at most {MAX_COUNT} matches; this one is of that size");
             Ok((
@@ -83,7 +83,7 @@ pub(in crate::search) fn count(value: &str) -> Result<(usize, Option<Issue>), Se
 /// Parses `_offset`.
 pub(in crate::search) fn offset(value: &str) -> Result<usize, SearchError> {
     match value.parse::<u32>() {
-        // A sign is no digit, though Rust reads it.
+        // A sign is no digit, though Rust's parser accepts it.
         Ok(offset) if !value.starts_with('+') => Ok(offset as usize),
         _ => Err(invalid("_offset", value, "a whole number below 4294967296")),
     }
@@ -97,7 +97,7 @@ pub(in crate::search) fn invalid(parameter: &str, value: &str, expected: &'stati
     }
 }
 
-/// A name or value as messages repeat it: by POST it may have megabytes.
+/// A name or value as messages repeat it. In a POST it may have megabytes.
 pub(crate) fn shortened(value: &str) -> String {
     match value.char_indices().nth(LONGEST_SHOWN) {
         None => value.to_owned(),

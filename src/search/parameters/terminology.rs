@@ -1,4 +1,4 @@
-//! Resolves `:in`, `:not-in`, `:below` and `:above` of a token among the given code systems and value sets.
+//! Resolves `:in`, `:not-in`, `:below` and `:above` of a token with the loaded code systems and value sets.
 
 use super::super::SearchError;
 use super::super::criteria::matcher::codes::CodesTest;
@@ -7,7 +7,7 @@ use super::result::{invalid, shortened};
 use super::values::{TokenValue, escape};
 use crate::terminology::Terminology;
 
-/// The test that one alternative of a value asks for.
+/// The test for one alternative of a value.
 pub(in crate::search) fn test(
     raw: &RawParameter,
     text: &str,

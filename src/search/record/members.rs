@@ -1,8 +1,8 @@
 //! A patient's record: all resources in the compartments of some Patients, type by type, then the resources of some
-//! types that these refer to.
+//! types to which these refer.
 //!
-//! Decides which resources these are, their order, and where a page begins. `record_page` writes them. It is a search
-//! over several types whose last parts are found by references, so its pages work like those of every search.
+//! Decides which resources belong to it, their order, and where a page begins. `record_page` writes them. It is a
+//! search over several types, and its last parts are found by references. So its pages work like those of every search.
 //! References of members are resolved only for pages that need them.
 
 use std::sync::Arc;
@@ -30,11 +30,11 @@ struct Sources<'a> {
     request: &'a RecordRequest<'a>,
     snapshot: Arc<Snapshot>,
     filed: Filed,
-    /// Whether records may have been erased since the link was made that led here.
+    /// Whether records may have been erased since the request's link was made.
     erased_since: bool,
 }
 
-/// The parts that were looked up so far: members in front, each with its place among all types.
+/// The parts that were looked up so far: members first, each with its index among all types.
 struct Parts {
     parts: Vec<Part>,
     places: Vec<usize>,
@@ -109,7 +109,7 @@ impl Engine {
         match request.extent {
             Extent::Whole => {
                 let mut lead = Query::of_criteria(patient, Vec::new());
-                // As many as there are: more do not fit into a lake.
+                // All of them: no lake holds more.
                 lead.count = u32::MAX as usize;
                 let course = self.course(&lead, "", &[], request.scope)?;
                 Ok((lead, course))
@@ -136,7 +136,7 @@ impl Engine {
         }
     }
 
-    /// Whether one of the Patients is there.
+    /// Whether the scope shows one of the Patients.
     fn shows_any(&self, sources: &Sources<'_>) -> Result<bool, SearchError> {
         let Some(patient) = facts().lookup("Patient") else {
             return Ok(false);
@@ -150,7 +150,7 @@ impl Engine {
         Ok(false)
     }
 
-    /// The members that are shown.
+    /// The shown members.
     fn members(&self, sources: &Sources<'_>) -> Result<Parts, SearchError> {
         let (mut parts, mut places) = (Vec::new(), Vec::new());
         for (place, member) in sources.request.members.iter().enumerate() {
@@ -169,7 +169,7 @@ impl Engine {
         })
     }
 
-    /// The resources of one type in the compartments. `None` if nobody has any of the type.
+    /// The resources of one type in the compartments. `None` if there are none.
     fn member(&self, sources: &Sources<'_>, member: &Member, since: bool) -> Result<Option<Part>, SearchError> {
         let request = sources.request;
         let table = self.lake().table(&sources.snapshot, member.ty, request.scope);
@@ -189,7 +189,7 @@ impl Engine {
         Ok(Some(Part::new(query, table)))
     }
 
-    /// How many members there are, if that is to be said.
+    /// The number of members, if the page states it.
     async fn total(&self, lead: &Query, course: &Position, parts: &Parts) -> Result<Option<usize>, SearchError> {
         if lead.total != Total::Accurate && !lead.counts_only() {
             return Ok(None);
@@ -230,7 +230,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The targets of all members, or of those that meet the further condition, and the targets of these.
+    /// The targets of all members, or of members that meet the further condition, and the targets of those targets.
     async fn referred_by_members(&self, sources: &Sources<'_>, since: bool) -> Result<Ids, SearchError> {
         let request = sources.request;
         let none = Ids::none_of(request.referred);
@@ -284,7 +284,7 @@ impl Engine {
         Ok(Some(either(Condition::Any(either_of), "referred to")))
     }
 
-    /// That a resource has one of the ids of its type. `None` if there are none.
+    /// A condition that a resource has one of the ids of its type. `None` if there are none.
     fn one_of(&self, ty: TypeId, ids: &Ids) -> Result<Option<Criterion>, SearchError> {
         let mut of_type = ids.of(ty).peekable();
         let Some(compiled) = self.ids_of(ty)?.filter(|_| of_type.peek().is_some()) else {
@@ -316,7 +316,7 @@ impl Parts {
     /// The start of a page, by its index among all types.
     fn start(&self, start: PagePosition) -> Result<PagePosition, SearchError> {
         let part = self.places.iter().position(|place| *place == start.part);
-        // Its rows were there when the link was made.
+        // These rows existed when the link was made.
         let part = part.ok_or(SearchError::Expired)?;
         Ok(PagePosition { part, ..start })
     }

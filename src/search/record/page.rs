@@ -1,6 +1,6 @@
-//! Writes a record: reads some entries at a time, in the order of their places, and streams the Bundle around them.
+//! Writes a record: reads some entries at a time, in order, and streams the Bundle around them.
 //!
-//! The links come after the entries, because only the last entry tells where the page ends.
+//! The links come after the entries, because only the last entry shows where the page ends.
 
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ use crate::lake::scan::{Locator, Row, ScopedTable};
 
 /// Resources that are read at a time.
 const STEP: usize = 100;
-/// Bytes of resources that are worth reading at a time.
+/// The minimum bytes of resources to read at a time.
 const STEP_BYTES: usize = 1 << 20;
 /// The minimum bytes of a piece.
 const PIECE: usize = 64 << 10;
@@ -39,13 +39,13 @@ pub(in crate::search) enum Shown {
 #[derive(Debug)]
 struct Source {
     table: ScopedTable,
-    /// Its place among all types of the record.
+    /// Its index among all types of the record.
     place: usize,
-    /// Whether they are there only because others refer to them.
+    /// Whether they are included only because other resources refer to them.
     is_referred: bool,
 }
 
-/// A record, or a page of one, while it is written.
+/// A record, or a page of it, during writing.
 #[derive(Debug)]
 pub struct RecordPage {
     lake: Lake,
@@ -59,7 +59,7 @@ pub struct RecordPage {
     pub(in crate::search) snapshot: u64,
     total: Option<usize>,
     more: bool,
-    /// How many entries its beginning leaves out.
+    /// How many entries the page leaves out at its beginning.
     left_out: usize,
     sources: Vec<Source>,
     places: VecDeque<(usize, Locator)>,
@@ -70,7 +70,7 @@ pub struct RecordPage {
     stage: Stage,
 }
 
-/// The Bundle's JSON in pieces; nothing follows an error.
+/// The Bundle's JSON in pieces. Nothing follows an error.
 impl Iterator for RecordPage {
     type Item = Result<Bytes, SearchError>;
 
@@ -86,7 +86,7 @@ impl Iterator for RecordPage {
     }
 }
 
-/// How much of the Bundle is out.
+/// How much of the Bundle is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Nothing,
@@ -99,14 +99,14 @@ enum Stage {
 pub struct Gathered {
     /// The type.
     pub ty: TypeId,
-    /// Whether they are there because others refer to them.
+    /// Whether they are included because other resources refer to them.
     pub is_referred: bool,
     /// The resources.
     pub rows: Vec<Row>,
 }
 
 impl RecordPage {
-    /// A page without resources yet: the number of its places, and whether more follow.
+    /// A page without resources yet: how many it has, and whether more follow.
     pub(in crate::search) fn new(
         lake: &Lake,
         request: &RecordRequest<'_>,
@@ -140,7 +140,7 @@ impl RecordPage {
         }
     }
 
-    /// Sets the shown parts with their indices among all types, members first.
+    /// Sets the shown parts with their indexes among all types, members first.
     pub(in crate::search) fn show(&mut self, shown: Shown, parts: Vec<Part>, places: Vec<usize>, members: usize) {
         let sources = parts.into_iter().zip(places).enumerate();
         let source = |(at, (part, place)): (usize, (Part, usize))| Source {
@@ -162,7 +162,7 @@ impl RecordPage {
         self.left_out -= shown;
     }
 
-    /// Reads the first resources, and keeps the files of the others from going away.
+    /// Reads the first resources. Holds the files of the others open.
     pub(in crate::search) fn read_first(&mut self) -> Result<(), SearchError> {
         self.read_ahead()?;
         let mut left: Vec<usize> = self.places.iter().map(|(part, _)| *part).collect();
@@ -221,12 +221,12 @@ impl RecordPage {
         Ok(gathered)
     }
 
-    /// The snapshot that it is of.
+    /// The id of its snapshot.
     pub fn snapshot(&self) -> u64 {
         self.snapshot
     }
 
-    /// The next resource, unless the page is full of bytes.
+    /// The next resource, unless the page has its maximum of bytes.
     fn entry(&mut self) -> Result<Option<Entry>, SearchError> {
         if self.entries.is_empty() {
             self.read_ahead()?;
@@ -240,7 +240,7 @@ impl RecordPage {
         Ok(self.entries.pop_front())
     }
 
-    /// Reads resources of one part, some of them.
+    /// Reads some resources of one part.
     fn read_ahead(&mut self) -> Result<(), SearchError> {
         let Some((part, _)) = self.places.front().copied() else {
             return Ok(());
@@ -280,7 +280,7 @@ impl RecordPage {
         }
     }
 
-    /// What precedes an entry.
+    /// Writes the text before an entry.
     fn open_entry(&self, out: &mut Vec<u8>) {
         match self.given {
             0 => out.extend_from_slice(br#","entry":["#),

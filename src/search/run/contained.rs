@@ -1,7 +1,7 @@
 //! Contained resources as matches (`_contained`, `_containedType`; R4 search, 3.1.1.5.5), and as targets of chains.
 //!
 //! Contained resources are JSON text in the column `contained` of their containers. Those of the searched type are
-//! shredded batch by batch, and the same criteria decide. No other resource can refer to them, so conditions on
+//! shredded batch by batch, and the same criteria decide. No other resource can refer to them. So conditions on
 //! references to them, or on lists that name them, never hold.
 
 use std::sync::Arc;
@@ -30,16 +30,16 @@ use crate::lake::scan::{Locator, Row, ScopedTable};
 /// The most contained resources that one search may match: all of them are put in order for each page.
 const MAX_CONTAINED: usize = 1_000_000;
 
-/// A contained resource that is a match.
+/// A matching contained resource.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct Inner {
-    /// Its place in the order, where there is one.
+    /// Its key in the sort order, if there is one.
     pub(in crate::search) key: Option<OwnedRow>,
     /// The type of the container.
     container: TypeId,
-    /// The place of that.
+    /// The locator of its container.
     at: Locator,
-    /// Which of the objects in `contained` it is.
+    /// Its index in `contained`.
     place: u32,
 }
 
@@ -50,7 +50,7 @@ impl Inner {
     }
 }
 
-/// The criteria of a search as contained resources must meet them: nothing outside refers to those.
+/// The criteria of a search for contained resources. No outside resource refers to these.
 pub(in crate::search) fn criteria(outer: &[Criterion]) -> Vec<Criterion> {
     let one = |criterion: &Criterion| Criterion {
         condition: of_inner(&criterion.condition),
@@ -72,7 +72,7 @@ fn of_inner(condition: &Condition) -> Condition {
 }
 
 impl Engine {
-    /// The contained resources that meet a query's criteria, in order: by the sort keys or in the table's order. If
+    /// The contained resources that meet a query's criteria, in the order of the sort keys or of the table. If
     /// containers are shown, each appears once, and not if it is a match itself.
     pub(in crate::search) async fn inner(
         &self,
@@ -161,7 +161,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The contained resources, or their containers, as shown.
+    /// The contained resources, or their containers, as the page shows them.
     pub(in crate::search) fn show(
         &self,
         table: &ScopedTable,
@@ -170,7 +170,7 @@ impl Engine {
     ) -> Result<Vec<Entry>, SearchError> {
         let mut shown = Vec::with_capacity(inner.len());
         let mut tape = Tape::new();
-        // Neighbouring matches often have the same container, so they are fetched run by run.
+        // Neighbouring matches often have the same container, so fetch each container once per run.
         for run in inner.chunk_by(|one, other| one.container() == other.container()) {
             let ty = run[0].container;
             let row = table.other(ty).resources(&[run[0].at])?.pop();
@@ -188,7 +188,7 @@ impl Engine {
                 shown.push(Entry {
                     ty: query.ty,
                     row: Row {
-                        // No reference has this form, and so none leads here.
+                        // No reference has this form, so none leads here.
                         id: format!("{}#{local}", row.id),
                         resource: bytes::Bytes::copy_from_slice(part.raw().as_bytes()),
                         ..row.clone()
@@ -221,7 +221,7 @@ struct Finder<'f> {
     order: &'f Order,
     container: TypeId,
     shredder: Shredder,
-    /// A resource in the shredder: its place, and the id that orders it.
+    /// The resources in the shredder, each with its position and the id that orders it.
     pending: Vec<(Locator, u32, String)>,
     found: &'f mut Vec<Inner>,
 }

@@ -1,6 +1,7 @@
-//! A count: the scan, the rows of each partition counted, and their sum.
+//! A count: scans, counts the rows of each partition, and adds the counts.
 //!
-//! The operators are built here, as those of a sorted page are. A count over few rows takes less than planning it.
+//! The operators are built here without a planner, as for a sorted page. A count over few rows takes less time than
+//! planning it.
 
 use std::sync::Arc;
 

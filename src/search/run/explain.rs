@@ -14,7 +14,7 @@ use super::trace::Trace;
 use crate::lake::scan::{Person, ScopedTable};
 
 impl Engine {
-    /// Carries out a search as [`Engine::search`] does, and says how. The page says it too, in an entry of mode
+    /// Runs a search as [`Engine::search`] does, and explains it. The page has the explanation too, in an entry of mode
     /// `outcome`.
     pub async fn search_explained(
         &self,
@@ -26,7 +26,7 @@ impl Engine {
         Ok((page, trace.explanation()))
     }
 
-    /// The same of [`Engine::search_system`].
+    /// The same for [`Engine::search_system`].
     pub async fn search_system_explained(
         &self,
         request: &SystemRequest<'_>,

@@ -1,4 +1,4 @@
-//! The matches of a search, in either way of running it.
+//! The matches of a search, in both ways of running it.
 
 use crate::lake::scan::Locator;
 
@@ -7,8 +7,8 @@ use crate::lake::scan::Locator;
 pub(in crate::search) struct Found {
     /// The locators of the matches, in the page's order.
     pub(in crate::search) locators: Vec<Locator>,
-    /// Whether there are matches after them.
+    /// Whether further matches follow.
     pub(in crate::search) more: bool,
-    /// How many there are in all, where that came for free.
+    /// The total number of matches, if it is known without a further count.
     pub(in crate::search) total: Option<usize>,
 }

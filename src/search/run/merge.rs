@@ -1,4 +1,4 @@
-//! Merges the matches of several tables into one order: each table yields its first matches with their sort keys.
+//! Merges the matches of several tables into one order. Each table yields its first matches with their sort keys.
 //!
 //! Equal keys are ordered by ids, equal ids by the order of the tables.
 
@@ -19,7 +19,7 @@ pub(in crate::search) struct Order {
     converter: RowConverter,
 }
 
-/// A match of a table with its place in the order.
+/// A match of a table with its position in the order.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct Keyed {
     pub(in crate::search) key: OwnedRow,
@@ -52,7 +52,7 @@ impl Order {
         })
     }
 
-    /// The places of rows with these sort keys and ids.
+    /// The positions of rows with these sort keys and ids.
     pub(in crate::search) fn places(
         &self,
         mut keys: Vec<ArrayRef>,

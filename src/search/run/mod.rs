@@ -1,4 +1,4 @@
-//! The ways to run a query: over one person, as a plan, over several types; and how an answer came about.
+//! The ways to run a query: over one person, as a plan, or over several types. Also explains how an answer was found.
 
 pub(super) mod contained;
 mod counted;

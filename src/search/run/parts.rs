@@ -2,7 +2,7 @@
 //! resources.
 //!
 //! Without `_sort` the parts follow each other, and within a part contained resources come last. With `_sort` all are
-//! merged; then everything before the page must be found again.
+//! merged. Then everything before the page must be found again.
 
 use std::collections::VecDeque;
 
@@ -35,7 +35,7 @@ pub(in crate::search) struct Part {
     pub(in crate::search) table: ScopedTable,
     /// The criteria of contained resources.
     criteria: Vec<Criterion>,
-    /// Those that do.
+    /// The contained resources that match.
     inner: Vec<Inner>,
 }
 
@@ -149,7 +149,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The matches of a page of parts that follow each other, and whether there are more.
+    /// The matches of a page whose parts follow each other, and whether further matches follow.
     pub(in crate::search) async fn one_after_the_other(
         &self,
         parts: &[Part],
@@ -196,7 +196,7 @@ impl Engine {
         mut skip: usize,
         lead: &Query,
     ) -> Result<(Vec<MatchPosition>, bool), SearchError> {
-        // One more than there is room for says whether there are more.
+        // Read one more than fits, to know whether further matches follow.
         let wanted = lead.count + 1;
         let mut place = lead.place;
         let mut places = Vec::new();
@@ -262,7 +262,7 @@ impl Engine {
         Ok((page.map(|(_, place)| place).collect(), more))
     }
 
-    /// The first matches of a table with their places in an order.
+    /// The first matches of a table with their positions in an order.
     async fn keyed(
         &self,
         table: &ScopedTable,
@@ -277,7 +277,7 @@ impl Engine {
         }
     }
 
-    /// The matches at these places, cut where the page meets [`MAX_PAGE_BYTES`]: at its end, or else at its beginning.
+    /// The matches at these positions, cut at [`MAX_PAGE_BYTES`]: at the end of the page, or else at its beginning.
     pub(in crate::search) fn entries_at(
         &self,
         parts: &[Part],
@@ -319,7 +319,7 @@ impl Engine {
         Ok(entries)
     }
 
-    /// The matches of one part among these places, in their order.
+    /// The matches of one part among these positions, in their order.
     fn entries_of(&self, at: usize, part: &Part, places: &[MatchPosition]) -> Result<VecDeque<Entry>, SearchError> {
         let (mut outer, mut inner) = (Vec::new(), Vec::new());
         for place in places {

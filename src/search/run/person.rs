@@ -1,5 +1,5 @@
-//! Searches bound to one person, run straight over that person's columns: match, sort, take. Planning would cost more
-//! than the work. The population plan gives the same answer; a test holds the two together.
+//! Searches bound to one person, run directly over that person's columns: match, sort, take. Planning would cost more
+//! than the work. The population plan gives the same answer. A test compares both.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use super::matches::Found;
 use super::merge::{Keyed, Order};
 use crate::lake::scan::{FILE, Locator, Person, ROW, ScopedTable};
 
-/// The matches among a person's rows: those of the page, whether there are more, and how many in all.
+/// The matches among a person's rows: those of the page, whether further ones follow, and the total.
 pub(in crate::search) fn search(table: &ScopedTable, query: &Query, person: Person) -> Result<Found, SearchError> {
     let mut leaves = filter::leaves(&query.criteria);
     for key in &query.sort {
@@ -37,8 +37,8 @@ pub(in crate::search) fn search(table: &ScopedTable, query: &Query, person: Pers
         filter_record_batch(&rows, &matches)?
     };
     let locators = Locator::of(&rows);
-    // A sorted page begins at its offset, so only the rows up to its end are put in order. If rows may have been erased
-    // since, its position decides, and all rows are put in order.
+    // A sorted page begins at its offset, so only the rows up to its end are sorted. If rows may have been erased
+    // since, its position decides, and all rows are sorted.
     let place = query.place.filter(|_| query.sort.is_empty() || query.erased_since);
     let counted = query.offset..query.offset.saturating_add(query.count);
     let last = if place.is_some() { total } else { counted.end.min(total) };
@@ -62,7 +62,7 @@ pub(in crate::search) fn search(table: &ScopedTable, query: &Query, person: Pers
     })
 }
 
-/// The first `limit` matches among a person's rows with their places in an order.
+/// The first `limit` matches among a person's rows, with their locators, in an order.
 pub(in crate::search) fn keyed(
     table: &ScopedTable,
     query: &Query,
@@ -111,7 +111,7 @@ fn page(matches: &[Locator], place: PagePosition, count: usize) -> Option<Range<
     })
 }
 
-/// The first `limit` rows in the order asked for, those with equal keys by id.
+/// The first `limit` rows in the requested order. Rows with equal keys are ordered by id.
 fn order(rows: &RecordBatch, query: &Query, limit: usize) -> Result<UInt32Array, SearchError> {
     let mut columns = Vec::with_capacity(query.sort.len() + 1);
     for key in &query.sort {

@@ -11,8 +11,8 @@ use super::population;
 use super::single_type::{Opened, Request};
 
 impl Engine {
-    /// The plan of a search's page and the plan that counts all matches. The first yields the locators of the page's
-    /// matches and of the next one. None for searches that run without a plan: over one person's columns, and over
+    /// The plan of a search's page, and the plan that counts all matches. The first yields the locators of the page's
+    /// matches and of the next one. `None` for searches that run without a plan: over one person's columns, and over
     /// contained resources.
     ///
     /// Conditions on other resources are answered now, unless the plans answer them.

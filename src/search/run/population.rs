@@ -1,6 +1,6 @@
-//! Searches over many people, as DataFusion plans: a scan, the criteria as its filter, an order to the page, locators.
+//! Searches over many people, as DataFusion plans: a scan, the criteria as its filter, the order of the page, locators.
 //!
-//! The plan carries no resource bytes; the page's rows are fetched by their locators once it is known which they are.
+//! The plan carries no resource bytes. The page's rows are fetched by their locators after the plan has run.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use crate::fhir::storage::LeafSet;
 use crate::lake::scan::{FILE, LakeProvider, Locator, Predicate, ROW, ScanRequest, ScopedTable, Span, expression};
 use crate::plan::{Limit, On, OrderedLimitExec, Planner, SemiJoin};
 
-/// The matches of a page, and whether there are more; `owners` narrows the scan where the query names people.
+/// The matches of a page, and whether further ones follow. `owners` narrows the scan if the query names people.
 pub(in crate::search) async fn page(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -45,7 +45,7 @@ pub(in crate::search) async fn page(
     if backwards {
         locators.reverse();
     }
-    // At least one match follows everything before it.
+    // Read backwards: at least the match at the page's position follows.
     let more = locators.len() > query.count || backwards && !locators.is_empty();
     locators.truncate(query.count);
     Ok(Found {
@@ -55,7 +55,7 @@ pub(in crate::search) async fn page(
     })
 }
 
-/// The plan of a page: the places of its matches, and of one more if there is one.
+/// The plan of a page: the locators of its matches, and of one more if there is one.
 pub(in crate::search) async fn page_plan(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -77,7 +77,7 @@ fn planner_of_page<'s>(sessions: &'s Sessions, query: &Query) -> &'s Planner {
     }
 }
 
-/// The first `limit` matches with their places in an order.
+/// The first `limit` matches with their positions in an order.
 pub(in crate::search) async fn keyed(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -147,7 +147,7 @@ pub(in crate::search) async fn count_plan(
     counted::count(rows.await?)
 }
 
-/// The rows that meet a query's criteria, with these columns and their places, in batches without order.
+/// The rows that meet a query's criteria, with these columns and their locators, in unsorted batches.
 pub(in crate::search) async fn rows(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -197,7 +197,7 @@ fn sort_leaves(query: &Query) -> LeafSet {
 pub(in crate::search) struct Scan {
     provider: Arc<LakeProvider>,
     filters: Vec<Expr>,
-    /// The semi-joins that give the filters their ids.
+    /// The semi-joins that supply the ids of the filters.
     joins: Vec<On>,
 }
 
@@ -261,8 +261,8 @@ impl Scan {
         }
     }
 
-    /// The rows of a page in the table's order. The operators are put together here: a filter over a scan leaves no
-    /// choice to a planner, and planning would take longer than finding most pages does.
+    /// The rows of a page in the table's order. The operators are built here: a filter over a scan leaves a planner no
+    /// choice, and planning would take longer than finding most pages.
     async fn in_order(&self, planner: &Planner, query: &Query) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
         let backwards = query.is_backwards();
         let page = Limit {
@@ -291,7 +291,7 @@ impl Scan {
         Ok(On::over_physical(&self.joins, rows.await?))
     }
 
-    /// The places of a page of the rows that pass, in the order asked for.
+    /// The locators of a page of the rows that pass, in the requested order.
     async fn sorted(&self, planner: &Planner, query: &Query) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
         let backwards = query.is_backwards();
         let schema = self.provider.schema();
@@ -338,7 +338,7 @@ fn request(sessions: &Sessions, query: &Query, owners: Option<Vec<i64>>, leaves:
         order: query
             .sort
             .first()
-            // Backwards the order is another.
+            // Backwards the order is different.
             .filter(|_| sessions.pushes_down() && !query.is_backwards())
             .and_then(key_function::order),
         ..ScanRequest::default()

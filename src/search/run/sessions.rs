@@ -1,13 +1,13 @@
-//! The planners that searches of many people run by.
+//! The planners for searches over many people.
 
 use std::sync::Arc;
 
 use crate::plan::{Operator, Planner, SemiJoinPlanner};
 
-/// The maximum number of parts of a table that is walked through.
+/// The maximum number of parts of a table that a walk reads.
 const MAX_PARTS: usize = 4096;
 
-/// Planners: one for whole scans, and one whose scans have the maximum number of parts.
+/// Two planners: one for whole scans, and one whose scans have the maximum number of parts.
 #[derive(Debug)]
 pub(in crate::search) struct Sessions {
     parallel: Planner,
@@ -39,7 +39,7 @@ impl Sessions {
         &self.parallel
     }
 
-    /// For scans whose parts are read one by one.
+    /// The planner for scans whose parts are read one by one.
     pub(in crate::search) fn in_parts(&self) -> &Planner {
         &self.in_parts
     }

@@ -1,8 +1,8 @@
 //! A sorted page: the scan, a sort that keeps no more than the page, and a skip of earlier rows.
 //!
-//! The operators are built here. They are known, and DataFusion's rules would take as long to find them as a search
-//! over some thousand rows takes to read. Two rules are applied: they tell the scan how many rows the sort takes and,
-//! later, its present bound.
+//! The operators are built here, because they are known. DataFusion's rules would take as long as a search over some
+//! thousand rows. This file applies two rules: they tell the scan how many rows the sort takes and, later, the sort's
+//! current bound.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use super::super::SearchError;
 use crate::plan::{Planner, PushDownTopK};
 
-/// The rows in this order, without the first `skip`, at most `take` of them.
+/// At most `take` rows in this order, without the first `skip`.
 pub(in crate::search) fn page(
     planner: &Planner,
     rows: Arc<dyn ExecutionPlan>,

@@ -1,8 +1,8 @@
 //! Searches over several types at once: `GET /fhir?_type=A,B` (R4 search, 3.1.1.2), or a Patient's whole compartment:
 //! `GET /fhir/Patient/ID/*`.
 //!
-//! Decides which types are searched and by which parameters: those that all of them know. `parts` merges the types'
-//! matches into one page.
+//! Decides which types are searched and by which parameters: the parameters that all of the types know. `parts` merges
+//! the types' matches into one page.
 
 use std::sync::Arc;
 
@@ -27,11 +27,11 @@ use crate::lake::Scope;
 /// A search over several types.
 #[derive(Clone, Debug)]
 pub struct SystemRequest<'a> {
-    /// Who asks.
+    /// The caller's scope.
     pub scope: &'a Arc<Scope>,
-    /// The id of the Patient whose compartment is searched, if only that is.
+    /// The id of the Patient, if the search is of a compartment.
     pub compartment: Option<&'a str>,
-    /// The parameters as they were sent, `_type` among them.
+    /// The parameters as the client sent them, including `_type`.
     pub parameters: &'a [RawParameter],
     /// How unknown parameters are handled.
     pub handling: Handling,
@@ -42,7 +42,7 @@ pub struct SystemRequest<'a> {
 }
 
 impl Engine {
-    /// Carries out a search over the types that `_type` names, all types without it, and renders its page as a Bundle.
+    /// Runs a search over the types that `_type` names, or over all types without it, and renders its page as a Bundle.
     pub async fn search_system(&self, request: &SystemRequest<'_>) -> Result<Bytes, SearchError> {
         let erasures = self.lake().snapshot().erasures();
         match self.search_system_traced(request, Trace::default()).await {
@@ -51,7 +51,7 @@ impl Engine {
         }
     }
 
-    /// The same, noting how it goes.
+    /// The same, with a trace.
     pub(in crate::search) async fn search_system_traced(
         &self,
         request: &SystemRequest<'_>,
@@ -83,11 +83,11 @@ impl Engine {
         let looks_inside = parameters
             .iter()
             .any(|parameter| parameter.name == "_contained" && parameter.value != "false");
-        // One for all parts: it counts the tables that their conditions lead to.
+        // One resolver for all parts, because it counts the tables that their conditions read.
         let resolver = resolver().among_others();
         let (mut understood, mut includes) = (Vec::new(), Vec::new());
         for ty in types {
-            // Includes types without rows, so that neither errors nor the order of includes reveal what other people
+            // Include types without rows, so that neither errors nor the order of includes reveal what other people
             // have.
             let mut query = Query::resolve(&resolver, ty, &parameters, Handling::Lenient)?;
             if let Some(patient) = request.compartment {
@@ -115,7 +115,7 @@ impl Engine {
             return Err(SearchError::Unanswered);
         };
         trace.lap("resolve", None);
-        // Several types in one order are merged from the beginning.
+        // Several types in one sort order are merged from the beginning.
         if lead.sort.is_empty() {
             course.place(&mut lead)?;
         } else {
@@ -152,7 +152,7 @@ fn repeated_in_links(parameters: &[RawParameter], understood: &[(String, String)
         .collect()
 }
 
-/// The types in `_type` and the other parameters. If `_type` is repeated, the types that all of them name.
+/// The types in `_type`, and the other parameters. If `_type` is repeated, the types that all of them name.
 fn types(parameters: &[RawParameter]) -> Result<(Vec<TypeId>, Vec<RawParameter>), SearchError> {
     let mut types: Option<Vec<TypeId>> = None;
     for parameter in parameters.iter().filter(|parameter| parameter.name == "_type") {
@@ -183,8 +183,8 @@ fn types(parameters: &[RawParameter]) -> Result<(Vec<TypeId>, Vec<RawParameter>)
     Ok((types.unwrap_or_default(), rest.cloned().collect()))
 }
 
-/// The types that may have matches as far as `_text` is concerned: left out as unknown to Bundles and the like, which
-/// have no narrative, it would let everything through.
+/// The types that may have matches if there is a `_text`. Bundles and similar types have no narrative, so they would
+/// ignore `_text` as unknown and match every row.
 fn with_narrative(resolver: &Resolver<'_>, types: Vec<TypeId>, parameters: &[RawParameter]) -> Vec<TypeId> {
     if parameters.iter().all(|parameter| parameter.name != "_text") {
         return types;
@@ -199,7 +199,7 @@ fn with_narrative(resolver: &Resolver<'_>, types: Vec<TypeId>, parameters: &[Raw
     }
 }
 
-/// The parameters that all of the types know, each asked on its own.
+/// The parameters that all of the types know, each checked by itself.
 fn common<'r>(
     resolver: &dyn Fn() -> Resolver<'r>,
     types: &[TypeId],
@@ -208,7 +208,7 @@ fn common<'r>(
 ) -> Result<Vec<RawParameter>, SearchError> {
     let mut common = Vec::with_capacity(parameters.len());
     'parameters: for parameter in parameters {
-        // An element is asked of the types that have it.
+        // A query of an element concerns only types that have it.
         if parameter.name == "_elements" && parameter.modifier.is_none() {
             let of_none = |name: &&str| types.iter().all(|ty| !is_element(*ty, name));
             if let Some(unknown) = elements(&parameter.value).find(of_none) {
@@ -222,9 +222,9 @@ fn common<'r>(
             let alone = Query::resolve(&resolver(), *ty, std::slice::from_ref(parameter), Handling::Strict);
             match alone {
                 Ok(_) => fits = true,
-                // The reference need not lead to all of the types: the others' resources do not match.
+                // The reference need not lead to all of the types. Resources of the other types do not match.
                 Err(error @ SearchError::Value { .. }) if parameter.name == "_has" => refused = Some(error),
-                // An include speaks of one type's references, and need not concern the others.
+                // An include names one type's references. The other types need not know it.
                 Err(SearchError::Unknown { .. }) if matches!(&*parameter.name, "_include" | "_revinclude") => {}
                 Err(SearchError::Unknown { .. }) if handling == Handling::Lenient && parameter.name != "_query" => {
                     continue 'parameters;

@@ -1,4 +1,4 @@
-//! Traces a search: its steps, their times, and what each reads. Without a trace nothing is recorded.
+//! Traces a search: its steps, their times, and what each reads. A search without a trace records nothing.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -10,13 +10,13 @@ use crate::fhir::outcome::{Issue, IssueType};
 use crate::lake::scan::{ScopedTable, Watch};
 use crate::plan::{Planned, plan_text};
 
-/// Goes along with a query.
+/// The trace of a query.
 #[derive(Clone, Debug, Default)]
 pub(in crate::search) struct Trace(Option<Arc<Tracing>>);
 
 #[derive(Debug)]
 struct Tracing {
-    /// How the answer says it.
+    /// The form of the explanation.
     form: Form,
     watch: Arc<Watch>,
     noted: Mutex<Noted>,
@@ -24,9 +24,9 @@ struct Tracing {
 
 #[derive(Debug)]
 struct Noted {
-    /// When the step under way began.
+    /// When the current step began.
     since: Instant,
-    /// The plans of the step under way.
+    /// The plans of the current step.
     plans: Vec<String>,
     explanation: Explanation,
 }
@@ -58,14 +58,14 @@ impl Trace {
         }
     }
 
-    /// Records the search's kind. Computed only if somebody wants it.
+    /// Records the kind of the search. `part` runs only if there is a trace.
     pub(in crate::search) fn part(&self, part: impl FnOnce() -> Part) {
         if let Some(mut noted) = self.noted() {
             noted.explanation.parts.push(part());
         }
     }
 
-    /// A plan that DataFusion made, and that has run.
+    /// A plan that DataFusion made and that has run.
     pub(in crate::search) fn planned(&self, planned: &Planned) {
         if let Some(mut noted) = self.noted() {
             noted.plans.push(planned.to_string());
@@ -115,7 +115,7 @@ impl Trace {
         noted.explanation.steps.push(step);
     }
 
-    /// The explanation so far, as an answer says it.
+    /// The explanation so far, as a remark of the answer.
     pub(in crate::search) fn remark(&self) -> Option<Issue> {
         let noted = self.noted()?;
         let text = match self.0.as_deref()?.form {
@@ -126,7 +126,7 @@ impl Trace {
         Some(issue.diagnostics(text))
     }
 
-    /// The whole explanation, once the search has ended.
+    /// The whole explanation, after the search has ended.
     pub(in crate::search) fn explanation(self) -> Explanation {
         let noted = self.noted();
         noted.map_or_else(Explanation::default, |mut noted| std::mem::take(&mut noted.explanation))

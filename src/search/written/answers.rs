@@ -1,5 +1,6 @@
-//! The answers to a criterion's conditions on other resources. A criterion resolved from its text has these conditions
-//! open. Walking both criteria side by side collects the answers; walking the first alone puts them back.
+//! The answers to a criterion's conditions on other resources. In a criterion that was resolved from its text, these
+//! conditions are unanswered. Walking both criteria side by side collects the answers. Walking the unanswered one puts
+//! them back.
 
 use std::sync::Arc;
 use std::vec::IntoIter;
@@ -23,16 +24,16 @@ const CONDITION: &str = "a condition on other resources";
 /// The answer to one condition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
-    /// Ids that a value of the row is among.
+    /// The ids with which the row's values are compared.
     Known(Vec<Known>),
-    /// The same, or an answer from the row's contained resources: for each type the answers to its conditions.
+    /// The same ids, or an answer from the row's contained resources: for each type the answers to its conditions.
     OrInside(Vec<Known>, Vec<(String, Vec<Answer>)>),
     /// The result of the plan's semi-join with this number.
     #[serde(rename = "Late")]
     Dynamic(usize),
 }
 
-/// Notes how the conditions of `open` are answered in `settled`.
+/// Records how the conditions of `open` are answered in `settled`.
 pub(super) fn write(
     open: &Criterion,
     settled: &Criterion,
@@ -92,7 +93,7 @@ fn of_inner(asked: &[(TypeId, Criterion)], ty: TypeId) -> Option<Criterion> {
     contained::criteria(std::slice::from_ref(criterion)).pop()
 }
 
-/// Puts answers back, in the order in which they were noted.
+/// Puts answers back in the order in which they were noted.
 pub(super) struct Reader<'a> {
     pub(super) engine: &'a Engine,
     pub(super) filters: &'a DynamicFilters,

@@ -1,5 +1,5 @@
-//! A criterion as another process reads it: the text that it was resolved from with the answers to its conditions on
-//! other resources or, if a search made it up, its parts.
+//! A criterion for another process: its original text with the answers to its conditions on other resources. A
+//! criterion without such a text has its parts instead.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::plan::{DynamicFilter, DynamicFilters};
 
 const CRITERION: &str = "a condition of a search";
 
-/// A criterion, and how explanations name it.
+/// A criterion, and its name in explanations.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct WrittenCriterion {
     form: Form,

@@ -1,17 +1,17 @@
-//! Why a part of a plan cannot be written, or not be read.
+//! Why a part of a plan cannot be written or read.
 
 use super::super::SearchError;
 
-/// A part of a search plan that cannot be written. It names the kind of part and never its values.
+/// A part of a search plan that cannot be written. The error names the kind of part and never its values.
 #[derive(Debug, thiserror::Error)]
 pub enum WrittenError {
-    /// It was made of something that no text says.
+    /// The part has no text from which it could be resolved.
     #[error("{0} has no text that another process could resolve")]
     NoText(&'static str),
     /// The bytes are not in the form that this module writes.
     #[error("the text of {0} is of another form")]
     Form(&'static str),
-    /// The text resolves to something else here: other search parameters are known.
+    /// The text has another meaning here, because the search parameters differ.
     #[error("{0} resolves to something else here, where other search parameters are known")]
     Otherwise(&'static str),
     /// The text does not resolve at all.

@@ -1,4 +1,4 @@
-//! Sort keys by the names of their parameters, and the order for a scan.
+//! Writes sort keys by the names of their parameters, and the order for a scan.
 
 use datafusion::logical_expr::ScalarUDF;
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ impl Engine {
         to_json(&Key::write(self, key)?, KEY).map(Some)
     }
 
-    /// The function that was written so.
+    /// Reads the function that [`write_function`](Self::write_function) wrote.
     pub fn read_function(&self, written: &Value) -> Result<ScalarUDF, WrittenError> {
         let key: Key = of_json(written, KEY)?;
         Ok(key_function::function(&key.read(self)?))

@@ -1,7 +1,8 @@
-//! Parts of search plans in written form: criteria as the text of their parameters, which the reader resolves again,
-//! with the ids that answered their conditions on other resources; sort keys by name; pages by the match before them.
+//! Parts of search plans in written form: criteria as the text of their parameters, with the ids that answered their
+//! conditions on other resources; sort keys by name; pages by the match before them. The reader resolves the texts
+//! again.
 //!
-//! It writes the parts, not the plans. The reader needs an engine with the same search parameters and the same
+//! This room writes the parts, not the plans. The reader needs an engine with the same search parameters and the same
 //! terminology.
 
 mod answers;

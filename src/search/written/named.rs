@@ -1,4 +1,4 @@
-//! Search parameters by their names, and the ids that a parameter's values are compared with.
+//! Search parameters by their names, and the ids with which a parameter's values are compared.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) struct Named {
     resource: String,
     code: String,
     reading: Reading,
-    /// Its expression, to notice another parameter of the same name.
+    /// The parameter's expression. It reveals another parameter of the same name.
     expression: String,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn named_type(name: &str) -> Result<TypeId, WrittenError> {
     resource_type(name).ok_or(WrittenError::Form("a resource type"))
 }
 
-/// Ids, or canonicals, that values are compared with.
+/// Ids, or canonicals, with which values are compared.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Known {
     OneOf(Vec<String>),
@@ -114,7 +114,7 @@ impl Known {
         Ok((compiled, matchers.iter().map(Known::write).collect::<Result<_, _>>()?))
     }
 
-    /// That a value of the parameter is one of these.
+    /// A condition that a value of the parameter is one of these.
     pub(super) fn condition(compiled: &Arc<Compiled>, known: &[Known]) -> Result<Condition, WrittenError> {
         let matchers = known.iter().map(Known::read).collect::<Result<_, _>>()?;
         Ok(Condition::Values {

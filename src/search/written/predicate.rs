@@ -73,7 +73,7 @@ impl Engine {
         to_json(&written, PREDICATE).map(Some)
     }
 
-    /// The predicate that was written so, over the rows of a table.
+    /// Reads a written predicate, over the rows of a table.
     pub fn read_predicate(
         &self,
         written: &Value,

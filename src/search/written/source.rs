@@ -1,4 +1,4 @@
-//! The sources of ids for semi-joins: takers of ids from rows, and lookups of rows.
+//! The sources of ids for semi-joins: functions that take ids from rows, and lookups of rows.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ enum WrittenPerson {
 }
 
 impl Engine {
-    /// A taker of ids as text. `None` for other takers.
+    /// A function that takes ids, as text. `None` for other functions.
     pub fn write_take(&self, take: &dyn Take) -> Result<Option<Value>, WrittenError> {
         let any = take as &dyn Any;
         let written = if let Some(own) = any.downcast_ref::<Own>() {
@@ -69,7 +69,7 @@ impl Engine {
         to_json(&written, TAKE).map(Some)
     }
 
-    /// The value that was written so.
+    /// Reads a written function.
     pub fn read_take(&self, written: &Value) -> Result<Arc<dyn Take>, WrittenError> {
         Ok(match of_json(written, TAKE)? {
             WrittenTake::Own { label } => Arc::new(Own { label }),
@@ -110,7 +110,7 @@ impl Engine {
         Ok(Some((to_json(&written, LOOKUP)?, table)))
     }
 
-    /// The lookup that was written so, in this table.
+    /// Reads a written lookup in this table.
     pub fn read_lookup(
         &self,
         written: &Value,

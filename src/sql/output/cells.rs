@@ -1,4 +1,4 @@
-//! One column of a result, as text is written from it.
+//! One column of a result, for the text formats.
 
 use std::io::Write;
 
@@ -20,11 +20,11 @@ pub(super) struct Cells<'a> {
 enum Form<'a> {
     Nothing,
     Text(&'a StringArray),
-    /// What JSON has as a token of its own.
+    /// Values with their own JSON token.
     Token(ArrayFormatter<'a>),
     /// Floating-point numbers. JSON lacks some of them.
     Float(ArrayFormatter<'a>),
-    /// Dates, times and whatever else is text in JSON.
+    /// Dates, times and other values that are text in JSON.
     Written(ArrayFormatter<'a>),
     Bytes(&'a BinaryArray),
     List(&'a ListArray, Box<Cells<'a>>),
@@ -64,7 +64,7 @@ impl<'a> Cells<'a> {
         matches!(self.form, Form::Nothing) || self.array.is_null(row)
     }
 
-    /// The value as a field of CSV, before it is quoted. A missing value is empty.
+    /// The value as a field of CSV, before quoting. A missing value is empty.
     pub(super) fn push_csv(&self, row: usize, out: &mut Vec<u8>) {
         if self.is_null(row) {
             return;
@@ -110,7 +110,7 @@ impl<'a> Cells<'a> {
                 }
                 out.push(b']');
             }
-            // As in FHIR, absent values are left out.
+            // As in FHIR, missing values are left out.
             Form::Struct(columns) => {
                 out.push(b'{');
                 let there = columns.iter().filter(|(_, cells)| !cells.is_null(row));

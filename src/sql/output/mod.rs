@@ -1,4 +1,4 @@
-//! Results as CSV, JSON, NDJSON or Parquet. Decides how values of Arrow's types look as text; lists and structs are
+//! Results as CSV, JSON, NDJSON or Parquet. Decides the text form of values of Arrow's types. Lists and structs are
 //! JSON in CSV, too.
 
 mod cells;
@@ -18,9 +18,9 @@ use super::error::SqlError;
 use crate::columns::json::push_quoted;
 use crate::views::Format;
 
-/// Rows of a row group at most.
+/// The maximum number of rows in a row group.
 const ROW_GROUP: usize = 131_072;
-/// Bytes that a row group may hold in memory before it is written.
+/// The maximum bytes of a row group in memory before it is written.
 const BYTES: usize = 96 << 20;
 
 /// Writes a result piece by piece.
@@ -54,7 +54,7 @@ impl Writer {
                 Form::Json { is_begun: false }
             }
             Format::Ndjson => Form::Ndjson,
-            // The types of a result are known.
+            // The types of a result are known in advance.
             Format::Parquet | Format::ParquetText => {
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -112,7 +112,7 @@ impl Writer {
     }
 }
 
-/// The columns under names of their own, without metadata: where two have one name, later ones are counted.
+/// The columns with unique names, without metadata. Repeated names get a number.
 fn named(schema: &SchemaRef) -> SchemaRef {
     let mut taken: HashSet<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
     let mut met = HashSet::new();
@@ -129,7 +129,7 @@ fn named(schema: &SchemaRef) -> SchemaRef {
     Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()))
 }
 
-/// The columns as text has them.
+/// The columns for the text formats.
 fn cells<'a>(batch: &'a [ArrayRef]) -> Result<Vec<Cells<'a>>, SqlError> {
     batch
         .iter()

@@ -10,7 +10,7 @@ use super::discovery::Configuration;
 use super::error::Error;
 use super::registration::Registration;
 
-/// Where to send the patient.
+/// The address to which the patient is sent.
 #[derive(Clone)]
 pub struct Redirect {
     /// The address.
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Verifier {
 
 impl Client {
     /// Builds an authorization request to a source (`aud` is its FHIR base) or to an identity provider (no `aud`). Each
-    /// source has its own redirect URI, so that an answer cannot be taken for another source's.
+    /// source has its own redirect URI, so one source's answer never counts as another's.
     pub fn redirect(
         &self,
         configuration: &Configuration,

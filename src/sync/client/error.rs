@@ -39,7 +39,7 @@ pub enum Error {
     Malformed {
         /// The host.
         host: String,
-        /// What is wrong.
+        /// The fault.
         what: &'static str,
     },
     /// An OAuth error, by its code.

@@ -15,7 +15,7 @@ pub enum SecretTried {
     Taken(ClientAuth),
     /// It refuses the secret in all ways.
     Refused,
-    /// Its answers are inconclusive.
+    /// The source's answers are inconclusive.
     Untold(Error),
 }
 

@@ -142,7 +142,7 @@ impl Client {
                 begun = true;
                 is_xml = *first == b'<' && !is_html(&piece);
             }
-            // The parser has finished and takes no more pieces.
+            // The parser has finished and needs no more pieces.
             if give.send(piece).await.is_err() {
                 break;
             }

@@ -28,7 +28,7 @@ pub(super) struct Commit {
 
 impl Commit {
     /// Commits unless the job was stopped. It checks the consent while it holds the lake's lock. An erasure needs the
-    /// lock too, so it comes later, or this commit sees that the consent has ended.
+    /// lock too. So either the erasure comes later, or this commit sees that the consent has ended.
     pub(super) fn carry_out(self) -> Result<Summary, Trouble> {
         let mut writer = self.writer()?;
         if !self.stands()? {

@@ -24,7 +24,7 @@ pub(super) enum Why {
     Refused(u16),
     /// Records refer to a resource that does not exist at the source.
     NotFound(u16),
-    /// Records refer to a resource, and the source's statement does not list the type.
+    /// Records refer to the resource, and the source's statement does not list the type.
     NotListed,
     /// The source refused the search for all, and these narrower ones were tried.
     Narrowed(String),

@@ -75,7 +75,7 @@ pub(super) enum Listing {
     Source,
     /// Only the directory.
     Directory,
-    /// Neither: it is one of the usual types.
+    /// Neither of them: it is one of the usual types.
     Nowhere,
 }
 

@@ -22,7 +22,7 @@ use crate::normalize::Day;
 use crate::sync::client::{Client, Statement};
 use crate::sync::settings::Settings;
 
-/// The maximum delay of a job in seconds, whatever its source requests, because somebody waits for the records.
+/// The maximum delay of a job in seconds, even if its source requests more, because somebody waits for the records.
 const LONGEST_WAIT: i64 = 3_600;
 /// The attempts of a job whose source sends invalid answers.
 const BROKEN_ATTEMPTS: u32 = 3;

@@ -1,7 +1,7 @@
 //! A source's own words about its failures: the issues of its OperationOutcomes, cleaned and shortened. They are for
 //! the application whose patient made the request, and never for a log.
 //!
-//! An issue keeps its severity, code, details, diagnostics and expressions. Tokens are cut out, and so is every long
+//! An issue keeps its severity, code, details, diagnostics and expressions. Tokens are removed, and so is every long
 //! word, because tokens, addresses and dumps of records are long words. Narratives, extensions and contained resources
 //! are left out.
 

@@ -1,4 +1,4 @@
-//! What RxNorm and FDA's directory say of National Drug Codes.
+//! The facts of RxNorm and FDA's directory about National Drug Codes.
 
 use super::super::terminology::Terminology;
 use super::{ndc, systems};
@@ -12,7 +12,7 @@ impl Terminology {
         Some((rxnorm.code(place).to_string(), display))
     }
 
-    /// The RxNorm codes of the ingredients of an NDC of 11 digits, in order; empty if they are not known.
+    /// The RxNorm codes of the ingredients of an NDC of 11 digits, in order. Empty if they are unknown.
     pub fn ingredients(&self, ndc: &str) -> Vec<String> {
         let Some(rxnorm) = self.code_system(systems::RXNORM) else {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! National Drug Codes: their form of 11 digits, and which concepts they belong to.
+//! National Drug Codes: their form of 11 digits, and their concepts.
 
 /// The 11 digits of an NDC: 11 without hyphens, or 10 or 11 in three hyphenated parts (labeler, product, package). Ten
 /// digits without hyphens have several readings and are none.
@@ -37,7 +37,7 @@ pub(in crate::terminology) struct Ndcs {
 }
 
 impl Ndcs {
-    /// Takes pairs of an NDC as a number and the place of its concept. Of several concepts of one NDC the first in
+    /// Adds pairs of an NDC as a number and the index of its concept. If one NDC has several concepts, the first in
     /// order counts.
     pub(in crate::terminology) fn new(mut pairs: Vec<(u64, u32)>) -> Ndcs {
         pairs.sort_unstable();
@@ -48,14 +48,14 @@ impl Ndcs {
         }
     }
 
-    /// The place of an NDC's concept.
+    /// The index of an NDC's concept.
     pub(in crate::terminology) fn place(&self, ndc: &str) -> Option<u32> {
         let number = number(ndc)?;
         let at = self.codes.binary_search(&number).ok()?;
         Some(self.places[at])
     }
 
-    /// Each NDC with the place of its concept.
+    /// Each NDC with the index of its concept.
     pub(in crate::terminology) fn pairs(&self) -> impl Iterator<Item = (u64, u32)> {
         self.codes.iter().copied().zip(self.places.iter().copied())
     }

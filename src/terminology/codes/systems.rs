@@ -1,4 +1,4 @@
-//! The code systems that publishers' files hold: their canonical URLs and the form of their codes.
+//! The code systems in publishers' files: their canonical URLs and the form of their codes.
 
 use std::borrow::Cow;
 
@@ -40,7 +40,7 @@ const ALIASES: [(&str, &str); 5] = [
     ("http://terminology.hl7.org/CodeSystem/MVX", MVX),
 ];
 
-/// Names by which the command line knows systems.
+/// The names of systems on the command line.
 const NAMES: [(&str, &str); 13] = [
     ("icd-10-cm", ICD_10_CM),
     ("icd-10-pcs", ICD_10_PCS),
@@ -57,7 +57,7 @@ const NAMES: [(&str, &str); 13] = [
     ("pos", PLACE_OF_SERVICE),
 ];
 
-/// The URL by which a system is kept here that is asked for by another of its URLs.
+/// The URL under which a system is stored, for another one of its URLs.
 pub(in crate::terminology) fn alias(url: &str) -> Option<&'static str> {
     ALIASES.iter().find(|(other, _)| *other == url).map(|(_, url)| *url)
 }
@@ -74,7 +74,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// A code in the form that its system has in FHIR: ICD-10-CM with its dot, NDC with 11 digits. A code without such a
-/// form stays as it is.
+/// form is unchanged.
 pub fn form<'a>(url: &str, code: &'a str) -> Cow<'a, str> {
     match url {
         ICD_10_CM => dotted(code),
@@ -91,7 +91,7 @@ pub(in crate::terminology) fn dotted(code: &str) -> Cow<'_, str> {
     }
 }
 
-/// The property of RxNorm's concepts that names their ingredients.
+/// The property of RxNorm's concepts with their ingredients.
 pub(in crate::terminology) const INGREDIENT: &str = "ingredient";
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Yes, no and not known.
+//! Three-valued answers: yes, no and unknown.
 
-/// Yes if any says so, no if all do.
+/// Yes if any is yes, no if all are no.
 pub(in crate::terminology) fn any(answers: impl IntoIterator<Item = Option<bool>>) -> Option<bool> {
     let mut found = Some(false);
     for answer in answers {
@@ -13,7 +13,7 @@ pub(in crate::terminology) fn any(answers: impl IntoIterator<Item = Option<bool>
     found
 }
 
-/// No if any says so, yes if all do.
+/// No if any is no, yes if all are yes.
 pub(in crate::terminology) fn all(answers: impl IntoIterator<Item = Option<bool>>) -> Option<bool> {
     any(answers.into_iter().map(|answer| answer.map(|answer| !answer))).map(|found| !found)
 }

@@ -1,4 +1,4 @@
-//! Canonicals with versions, and which version is the newest.
+//! Canonicals with versions. Decides which version is the newest.
 
 use std::cmp::Ordering;
 
@@ -11,7 +11,7 @@ pub(in crate::terminology) fn split(canonical: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The one with this version, or with the highest version.
+/// The one with this version. Without a version, the one with the highest.
 pub(in crate::terminology) fn newest<'a, T>(
     all: &'a [T],
     version: Option<&str>,
@@ -23,7 +23,7 @@ pub(in crate::terminology) fn newest<'a, T>(
     }
 }
 
-/// Versions part by part, numbers as numbers; none at all before any.
+/// Compares versions part by part, numbers as numbers. No version comes before any version.
 fn by_version(one: Option<&str>, other: Option<&str>) -> Ordering {
     let (Some(one), Some(other)) = (one, other) else {
         return one.is_some().cmp(&other.is_some());

@@ -12,10 +12,10 @@ use crate::terminology::error::TerminologyError;
 use crate::terminology::sets::raw;
 use crate::terminology::sets::raw::Resource;
 
-/// The largest file of a package that is read.
+/// The maximum size of a file in a package.
 const MAX_ENTRY: u64 = 1 << 30;
 
-/// Hands over the CodeSystems and ValueSets of a file.
+/// Passes on the CodeSystems and ValueSets of a file.
 pub(super) fn read(part: &Part, each: &mut dyn FnMut(Resource)) -> Result<(), TerminologyError> {
     part.read(|reader| match part.layout {
         Layout::FhirPackage => package(reader, &part.name, each),
@@ -51,7 +51,7 @@ fn resources(text: &str, lines: bool, name: &str, each: &mut dyn FnMut(Resource)
                 .try_for_each(|line| raw::each_resource(line, each))
                 .map_err(malformed)
         }
-        // Lines so long that the first one was not seen to end look like one document.
+        // If the first line is so long that its end was not seen, lines look like one document.
         false => serde_json::Deserializer::from_str(text)
             .into_iter::<&RawValue>()
             .try_for_each(|document| raw::each_resource(document?.get(), each))
@@ -59,7 +59,7 @@ fn resources(text: &str, lines: bool, name: &str, each: &mut dyn FnMut(Resource)
     }
 }
 
-/// The resources of a package: its JSON files but its own description and index.
+/// The resources of a package: its JSON files except its own description and index.
 fn package(reader: &mut dyn BufRead, name: &str, each: &mut dyn FnMut(Resource)) -> Result<(), TerminologyError> {
     let fail = |error: std::io::Error| PublishedError::Archive {
         name: name.to_string(),

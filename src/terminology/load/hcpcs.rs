@@ -1,5 +1,5 @@
-//! CMS's annual HCPCS file: records of 320 columns. Kinds 3 and 7 begin a procedure or a modifier, 4 and 8 go on with
-//! its long title.
+//! CMS's annual HCPCS file: records of 320 columns. Kinds 3 and 7 begin a procedure or a modifier. Kinds 4 and 8
+//! continue its long title.
 
 use super::layout::is_hcpcs;
 use crate::published::{Lines, columns};

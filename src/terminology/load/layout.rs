@@ -1,4 +1,4 @@
-//! Which publisher's layout a file has, told by its first lines.
+//! Recognizes the publisher's layout of a file by its first lines.
 
 use crate::published::{columns, decode};
 
@@ -33,11 +33,11 @@ pub(super) const LOOKED_FOR: &str = "ICD-10-CM and ICD-10-PCS order files, the H
      product and package files, RxNorm RRF (RXNCONSO, RXNSAT, RXNREL), LOINC CSV, SNOMED CT RF2, NUCC CSV, CMS's place-of-service \
      table, FHIR CodeSystems, ValueSets, Bundles and packages, and ZIP archives of these";
 
-/// The longest notice above records, in lines.
+/// The maximum number of lines of a notice above records.
 const MAX_NOTICE: usize = 20;
 
 impl Layout {
-    /// What a file of this layout holds.
+    /// The content of a file with this layout.
     pub(super) fn what(self) -> &'static str {
         match self {
             Layout::Icd10Cm => "ICD-10-CM",
@@ -60,13 +60,13 @@ impl Layout {
         }
     }
 
-    /// Whether several files of it make sense in one command.
+    /// Whether one command may have several files with it.
     pub(super) fn is_fhir(self) -> bool {
         matches!(self, Layout::FhirJson | Layout::FhirLines | Layout::FhirPackage)
     }
 }
 
-/// The layout of a file that begins with `head`; `whole` if that is all of it.
+/// The layout of a file that begins with `head`. `whole` says whether that is all of it.
 pub(super) fn recognise(head: &[u8], whole: bool) -> Option<Layout> {
     if head.starts_with(&[0x1f, 0x8b]) {
         return Some(Layout::FhirPackage);
@@ -74,7 +74,7 @@ pub(super) fn recognise(head: &[u8], whole: bool) -> Option<Layout> {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let end = match whole {
         true => head.len(),
-        // The last line may be cut.
+        // The last line may be cut off.
         false => head.iter().rposition(|byte| *byte == b'\n').unwrap_or(head.len()),
     };
     let text = decode(&head[..end]);
@@ -143,7 +143,7 @@ fn headed(lines: &[&str]) -> Option<Layout> {
     lines.iter().take(20).find(is_places).map(|_| Layout::PlaceOfService)
 }
 
-/// Whether the fields of a line are those of a layout.
+/// Whether the fields of a line fit a layout.
 type Fits = fn(&[&str]) -> bool;
 
 /// Files of fields without a header.

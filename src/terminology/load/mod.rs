@@ -1,4 +1,4 @@
-//! Loads terminology as its publishers ship it: recognizes files by their content, and reads them into code systems.
+//! Loads terminology in its publishers' form: recognizes files by their content, and reads them into code systems.
 //!
 //! `published` finds the files and reads their lines. A line that does not fit its file's layout is an error that names
 //! it. A file is loaded as a whole or not at all.

@@ -8,13 +8,13 @@ use crate::terminology::error::TerminologyError;
 use crate::terminology::system::builder::Builder;
 use crate::terminology::system::code_system::{CodeSystem, Head};
 
-/// Reads products, and packages if they are given. A package is below its product, whose display is the package's too.
+/// Reads products, and packages if they are given. A package is below its product, and has the product's display.
 pub(super) fn read(
     products: &Part,
     packages: Option<&Part>,
     version: Option<String>,
 ) -> Result<CodeSystem, TerminologyError> {
-    // The directory has no drug that has left the market, so a code that is missing may still be one.
+    // The directory lacks drugs that have left the market, so a missing code may still be one.
     let mut builder = Builder::new(Head::partial(systems::NDC, version));
     products.read(|reader| take_products(&mut Lines::new(reader, &products.name), &mut builder))?;
     if let Some(packages) = packages {
@@ -97,7 +97,7 @@ fn display<'f>(get: impl Fn(&str) -> &'f str) -> String {
     let units: Vec<&str> = units.split(';').map(str::trim).collect();
     let each = strengths.iter().enumerate().map(|(at, strength)| {
         let unit = units.get(at).copied().unwrap_or_default();
-        // FDA writes a strength per one of the form as `mg/1`.
+        // FDA writes a strength per unit of the form as `mg/1`.
         format!("{strength} {}", unit.strip_suffix("/1").unwrap_or(unit))
             .trim_end()
             .to_string()

@@ -16,7 +16,7 @@ pub(super) fn read(
     name: &str,
     version: Option<String>,
 ) -> Result<CodeSystem, TerminologyError> {
-    // Which sign is between the columns is in the header, which is near the beginning.
+    // The separator of the columns is in the header, which is near the beginning.
     let delimiter = {
         let head = reader.fill_buf().map_err(|source| PublishedError::Unreadable {
             path: name.into(),
@@ -41,7 +41,7 @@ pub(super) fn read(
     let mut builder = Builder::new(Head::complete(systems::PLACE_OF_SERVICE, version));
     while table.advance()? {
         let (codes, display) = (table.field(code), table.field(display));
-        // Ranges and codes that are not assigned mean nothing.
+        // Ranges and unassigned codes are skipped.
         if display.eq_ignore_ascii_case("unassigned") || codes.contains('-') {
             continue;
         }

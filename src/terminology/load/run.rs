@@ -12,19 +12,19 @@ use crate::terminology::sets::raw;
 use crate::terminology::sets::raw::Resource;
 use crate::terminology::system::code_system::CodeSystem;
 
-/// A code system that was read.
+/// A loaded code system.
 #[derive(Debug)]
 pub struct LoadedSystem {
     /// The system.
     pub system: CodeSystem,
     /// The publisher's file.
     pub source: String,
-    /// Whether it is all that the publisher ships, not an excerpt in a FHIR package. An excerpt does not replace the
-    /// whole.
+    /// Whether it is the publisher's complete system, and not an excerpt in a FHIR package. An excerpt does not replace
+    /// a complete system.
     pub whole: bool,
 }
 
-/// What files hold.
+/// The content of files.
 #[derive(Debug, Default)]
 pub struct Loaded {
     /// The code systems.
@@ -33,7 +33,7 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// How many value sets there are.
+    /// The number of value sets.
     pub fn value_sets(&self) -> usize {
         self.sets.len()
     }
@@ -57,7 +57,7 @@ pub fn load(paths: &[PathBuf], version: Option<&str>) -> Result<Loaded, Terminol
     Ok(loaded)
 }
 
-/// The files by layout. But for FHIR's there is one of each.
+/// The files by layout. There is one of each, except for FHIR's.
 struct Parts(Vec<Part>);
 
 impl Parts {
@@ -104,7 +104,7 @@ impl Parts {
         self.0.iter().find(|part| part.layout == layout)
     }
 
-    /// How many code systems publishers' own files hold.
+    /// How many code systems the publishers' own files have.
     fn systems(&self) -> usize {
         let parts = [
             Layout::DrugPackages,
@@ -177,7 +177,7 @@ impl Parts {
             for resource in found {
                 match resource {
                     Resource::ValueSet(set) => loaded.sets.push(set),
-                    // A package may say of a system no more than that it exists.
+                    // A package may only state that a system exists.
                     Resource::CodeSystem(system) if system.concept.is_empty() => {}
                     Resource::CodeSystem(system) => {
                         let system = CodeSystem::from_raw(system)?;

@@ -1,5 +1,5 @@
 //! RxNorm's RRF files: concepts of RXNCONSO, NDCs of RXNSAT, ingredients by the relations of RXNREL. Only RxNorm's own
-//! rows (`SAB` is `RXNORM`) are taken: the rest belongs to other publishers.
+//! rows (`SAB` is `RXNORM`) are read. The rest belongs to other publishers.
 
 use rustc_hash::FxHashSet;
 
@@ -14,7 +14,7 @@ use crate::terminology::system::links::Links;
 
 const OWN: &str = "RXNORM";
 
-/// The relations from a drug to its ingredients. `RXCUI2` has them to `RXCUI1`.
+/// The relations from a drug to its ingredients. They go from `RXCUI2` to `RXCUI1`.
 const DOWN: [&str; 8] = [
     "has_ingredient",
     "has_ingredients",
@@ -26,12 +26,12 @@ const DOWN: [&str; 8] = [
     "form_of",
 ];
 
-/// The known facts about a concept while its atoms are read.
+/// The facts about a concept while its atoms are read.
 #[derive(Clone, Copy)]
 struct Atom {
-    /// How well the display fits; less is better.
+    /// How well the display fits. Lower is better.
     rank: u8,
-    /// The term type, as a number in `types`. `u8::MAX` while only synonyms were read.
+    /// The term type, as an index in `types`. `u8::MAX` while only synonyms were read.
     term_type: u8,
 }
 
@@ -162,7 +162,7 @@ fn take_ingredients(lines: &mut Lines<'_>, builder: &mut Builder, types: &Types)
             continue;
         }
         if let (Some(part), Some(drug)) = (builder.place(fields[0]), builder.place(fields[4]))
-            // A brand stands for all its products, so it would lead to the ingredients of other products.
+            // A brand means all its products, so it would lead to the ingredients of other products.
             && types.of(part) != "BN"
         {
             pairs.push((drug, part));
@@ -183,7 +183,7 @@ fn take_ingredients(lines: &mut Lines<'_>, builder: &mut Builder, types: &Types)
     Ok(())
 }
 
-/// Puts the fields of a line into `fields` and returns how many there are.
+/// Splits a line into `fields` and returns the number of fields.
 fn split<'l>(line: &'l str, fields: &mut [&'l str]) -> usize {
     let mut count = 0;
     for field in line.split('|') {

@@ -8,7 +8,7 @@ use quick_xml::reader::Reader;
 
 use crate::published::{PublishedError, decode};
 
-/// The largest table that is read. CDC's have less than 1 MiB.
+/// The maximum size of a table. CDC's have less than 1 MiB.
 const MAX_TABLE: u64 = 64 << 20;
 
 /// The fields of each element `row`, by name in lower case without signs: its elements, or its pairs of `Name` and

@@ -1,4 +1,4 @@
-//! Value sets and which codes are in them.
+//! Value sets and their codes.
 
 pub(super) mod raw;
 pub(super) mod stored_sets;

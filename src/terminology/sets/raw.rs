@@ -1,9 +1,9 @@
-//! CodeSystem and ValueSet as written, with the parts that are used. Also finds them in JSON.
+//! CodeSystem and ValueSet as written, with the used parts only. Also finds them in JSON.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A resource of the kinds that are used.
+/// A resource of a used kind.
 pub(in crate::terminology) enum Resource {
     CodeSystem(CodeSystem),
     ValueSet(ValueSet),
@@ -59,7 +59,7 @@ struct Coding {
 }
 
 impl Property {
-    /// The value as text, as filters compare it.
+    /// The value as text, for comparison by filters.
     pub(in crate::terminology) fn value(&self) -> Option<String> {
         let texts = [&self.value_code, &self.value_string, &self.value_date_time];
         if let Some(text) = texts.into_iter().flatten().next() {
@@ -159,10 +159,10 @@ struct Entry<'a> {
     resource: Option<&'a RawValue>,
 }
 
-/// Bundles inside one another.
+/// The maximum nesting of Bundles.
 const MAX_BUNDLES: usize = 8;
 
-/// Hands over a resource's JSON, or the resources in a Bundle, where they are of a kind that is used and have a URL.
+/// Passes on a resource's JSON, or the resources in a Bundle, if they are of a used kind and have a URL.
 pub(in crate::terminology) fn each_resource(
     json: &str,
     each: &mut dyn FnMut(Resource),

@@ -1,5 +1,5 @@
-//! The value sets beside the lake: one Parquet file with `url`, `version` and `resource`. Each value set is parsed when
-//! somebody asks for it.
+//! The value sets beside the lake: one Parquet file with `url`, `version` and `resource`. Each value set is parsed at
+//! its first use.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::super::system::table::properties;
 use super::super::system::texts::Texts;
 use super::raw;
 
-/// The value sets of one file. A version that is empty is none.
+/// The value sets of one file. An empty version means none.
 #[derive(Debug)]
 pub(in crate::terminology) struct StoredSets {
     file: String,
@@ -102,7 +102,7 @@ pub(in crate::terminology) fn write(
         rows.push((set.url.clone(), set.version.clone(), json));
     }
     rows.sort_by(|one, other| (&one.0, &one.1).cmp(&(&other.0, &other.1)));
-    // Of two with the same URL and version the later one in the input counts. The sort is stable.
+    // If two have the same URL and version, the later one in the input counts. The sort is stable.
     rows.reverse();
     rows.dedup_by(|one, other| one.0 == other.0 && one.1 == other.1);
     rows.reverse();

@@ -1,4 +1,4 @@
-//! A value set with all that it refers to, and which codes are in it.
+//! A value set with all its referenced ones. Decides which codes are in it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use super::super::system::code_system::CodeSystem;
 use super::super::system::filter::Passing;
 use super::raw;
 
-/// A value set computed as far as the given files allow.
+/// A value set, computed as far as the loaded files allow.
 #[derive(Debug)]
 pub struct ValueSet {
     composed: Option<Composed>,
     expanded: Option<Expanded>,
     systems: BTreeSet<String>,
-    /// Whether it takes codes from value sets that are not given.
+    /// Whether it has codes from value sets that are not loaded.
     open: bool,
 }
 
@@ -32,12 +32,12 @@ struct Composed {
 struct Clause {
     system: Option<String>,
     codes: Codes,
-    /// `None` for one that is not given.
+    /// `None` for a value set that is not loaded.
     sets: Vec<Option<Arc<ValueSet>>>,
     lacking: Option<Lacking>,
 }
 
-/// References of a value set that cannot be resolved. They leave the membership of some codes unknown.
+/// References of a value set that cannot be resolved. The membership of some codes is then unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lacking {
     /// `value set` or `code system`.
@@ -48,11 +48,11 @@ pub struct Lacking {
 
 #[derive(Debug)]
 enum Codes {
-    /// All of the system's, if it is given.
+    /// All codes of the system, if it is loaded.
     All(Option<Arc<CodeSystem>>),
-    /// These; in lower case where the system's codes do not tell it.
+    /// These codes. In lower case if the system's case sensitivity is unknown.
     Listed(FxHashSet<String>, Option<Arc<CodeSystem>>),
-    /// Those that pass filters, if the system is given.
+    /// The codes that pass filters, if the system is loaded.
     Filtered(Option<(Arc<CodeSystem>, Passing)>),
 }
 
@@ -63,24 +63,24 @@ struct Expanded {
     complete: bool,
 }
 
-/// Extensions by which an expansion says that it lists some of its codes only.
+/// Extensions that mark an expansion as a part of the codes.
 const PARTIAL: [&str; 2] = [
     "http://hl7.org/fhir/StructureDefinition/valueset-unclosed",
     "http://hl7.org/fhir/StructureDefinition/valueset-toocostly",
 ];
 
-/// Value sets that lead to one another: how long such a way is followed.
+/// The maximum length of a chain of value sets that refer to each other.
 const MAX_DEPTH: usize = 64;
 
 /// Value sets being computed.
 struct Resolving<'t> {
     terminology: &'t Snapshot,
-    /// The value sets that include the present one.
+    /// The value sets that include the current one.
     within: Vec<String>,
     done: FxHashMap<String, Option<Arc<ValueSet>>>,
 }
 
-/// Works a value set out. One that refers to itself is open there.
+/// Computes a value set. A value set that refers to itself is incomplete there.
 pub(in crate::terminology) fn resolve(terminology: &Snapshot, canonical: &str) -> Option<Arc<ValueSet>> {
     let mut resolving = Resolving {
         terminology,
@@ -159,7 +159,7 @@ impl Resolving<'_> {
     }
 }
 
-/// The systems that its codes are of, and whether there may be others.
+/// The systems of its codes, and whether there may be others.
 fn systems(composed: &Option<Composed>, expanded: &Option<Expanded>) -> (BTreeSet<String>, bool) {
     let (mut systems, mut open) = (BTreeSet::new(), composed.is_none() && expanded.is_none());
     for clause in composed.iter().flat_map(|composed| &composed.include) {
@@ -193,7 +193,7 @@ impl ValueSet {
         }
     }
 
-    /// Whether a system's code is in it. `None` if the given files do not tell.
+    /// Whether a system's code is in it. `None` if the loaded files do not decide.
     pub fn contains(&self, system: &str, code: &str) -> Option<bool> {
         let composed = self
             .composed
@@ -208,7 +208,7 @@ impl ValueSet {
         in_systems.filter(|found| *found || !self.open)
     }
 
-    /// What is not given and would have to be, to say of every code whether it is in the set.
+    /// The missing systems and value sets that would be needed to decide for every code.
     pub fn lacking(&self) -> Option<&Lacking> {
         if self.expanded.as_ref().is_some_and(|expanded| expanded.complete) {
             return None;
@@ -218,7 +218,7 @@ impl ValueSet {
         clauses.find_map(|clause| clause.lacking.as_ref())
     }
 
-    /// The only system that its codes are of, if there is just one.
+    /// The only system of its codes, if there is just one.
     pub fn single_system(&self) -> Option<&str> {
         match (self.systems.len(), self.open) {
             (1, false) => self.systems.first().map(String::as_str),
@@ -254,7 +254,7 @@ impl Clause {
 }
 
 impl Codes {
-    /// Whether the system's own codes would have to be known, and are not.
+    /// Whether the system's own codes are needed, and are not loaded.
     fn lack_system(&self) -> bool {
         match self {
             Codes::All(system) => system.as_ref().is_none_or(|system| !system.is_complete()),

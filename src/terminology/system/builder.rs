@@ -1,4 +1,4 @@
-//! Puts a code system together, concept by concept, in whatever order a file has them.
+//! Builds a code system, concept by concept, in any order of the file.
 
 use super::super::codes::ndc::Ndcs;
 use super::super::error::TerminologyError;
@@ -10,7 +10,7 @@ use super::texts::Texts;
 /// No display.
 const NONE: u32 = u32::MAX;
 
-/// A code system in the making.
+/// A code system under construction.
 #[derive(Debug)]
 pub(in crate::terminology) struct Builder {
     head: Head,
@@ -43,12 +43,12 @@ impl Builder {
         self.head.version = version;
     }
 
-    /// Says that a code that is not here is not in the system.
+    /// Declares the system complete: a missing code is not in it.
     pub(in crate::terminology) fn set_complete(&mut self) {
         self.head.complete = true;
     }
 
-    /// Says that a code that is not here may be in the system.
+    /// Declares the system partial: a missing code may be in it.
     pub(in crate::terminology) fn set_partial(&mut self) {
         self.head.complete = false;
     }
@@ -59,7 +59,7 @@ impl Builder {
         }
     }
 
-    /// The place of a code; it is added if it is not there. Returns whether it was added.
+    /// The index of a code. Adds the code if it is missing. Returns whether it was added.
     pub(in crate::terminology) fn concept(&mut self, code: &str) -> Result<(u32, bool), TerminologyError> {
         if let Some(place) = self.place(code) {
             return Ok((place, false));
@@ -70,12 +70,12 @@ impl Builder {
         Ok((place, true))
     }
 
-    /// The place of a code that was added.
+    /// The index of an added code.
     pub(in crate::terminology) fn place(&self, code: &str) -> Option<u32> {
         self.index.find(&self.codes, self.head.case_sensitive, code)
     }
 
-    /// The code at a place.
+    /// The code at an index.
     pub(in crate::terminology) fn code(&self, place: u32) -> &str {
         self.codes.get(place)
     }
@@ -96,14 +96,14 @@ impl Builder {
         Ok(())
     }
 
-    /// Puts a concept below another.
+    /// Makes a concept a child of another.
     pub(in crate::terminology) fn join(&mut self, parent: u32, child: u32) {
         if parent != child {
             self.parents.push((child, parent));
         }
     }
 
-    /// Gives a concept a property.
+    /// Adds a property to a concept.
     pub(in crate::terminology) fn property(
         &mut self,
         place: u32,
@@ -113,17 +113,17 @@ impl Builder {
         self.properties.add(place, name, value).ok_or_else(|| self.full())
     }
 
-    /// Says that an NDC, as a number of 11 digits, belongs to a concept.
+    /// Assigns an NDC, as a number of 11 digits, to a concept.
     pub(in crate::terminology) fn ndc(&mut self, ndc: u64, place: u32) {
         self.ndcs.push((ndc, place));
     }
 
-    /// The properties that were given, by name: place and value.
+    /// The properties with this name so far: index and value.
     pub(in crate::terminology) fn given(&self, name: &str) -> Vec<(u32, String)> {
         self.properties.named(name)
     }
 
-    /// The system, its concepts in order of their codes.
+    /// The system. Its concepts are in the order of their codes.
     pub(in crate::terminology) fn finish(mut self) -> Result<CodeSystem, TerminologyError> {
         let count = self.codes.len();
         let mut order: Vec<u32> = (0..count as u32).collect();

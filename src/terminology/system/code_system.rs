@@ -1,4 +1,4 @@
-//! A code system's concepts in columns: their place in the hierarchy, and their properties.
+//! A code system's concepts in columns, with their hierarchy and their properties.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher};
@@ -18,9 +18,9 @@ pub(in crate::terminology) struct Head {
     pub(in crate::terminology) url: String,
     pub(in crate::terminology) version: Option<String>,
     pub(in crate::terminology) case_sensitive: bool,
-    /// Whether a code that is not here is not in the system.
+    /// Whether missing codes are certainly not in the system.
     pub(in crate::terminology) complete: bool,
-    /// Whether the hierarchy says that a concept is a kind of those above it.
+    /// Whether a concept is a kind of the concepts above it.
     pub(in crate::terminology) subsuming: bool,
 }
 
@@ -45,12 +45,12 @@ impl Head {
     }
 }
 
-/// How much a code system says of its concepts.
+/// How much a code system contains about its concepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
     /// Concepts with a display.
     pub displays: u64,
-    /// Pairs of a concept and one right above it.
+    /// Pairs of a concept and one directly above it.
     pub parents: u64,
     /// Values of properties.
     pub properties: u64,
@@ -58,13 +58,13 @@ pub struct Contents {
     pub ndcs: u64,
 }
 
-/// A code system. Codes, displays and properties are in columns, in order of the codes. A hash table of 4-byte indices
-/// leads from a code to its place.
+/// A code system. Codes, displays and properties are in columns, in the order of the codes. A hash table of 4-byte
+/// indexes leads from a code to its index.
 #[derive(Debug)]
 pub struct CodeSystem {
     head: Head,
     codes: Texts,
-    /// Empty for a concept without one.
+    /// Empty for a concept without a display.
     displays: Texts,
     index: CodeIndex,
     parents: Links,
@@ -113,7 +113,7 @@ impl CodeSystem {
         self.head.version.as_deref()
     }
 
-    /// How many concepts it has.
+    /// The number of concepts.
     pub fn len(&self) -> usize {
         self.codes.len()
     }
@@ -123,7 +123,7 @@ impl CodeSystem {
         self.len() == 0
     }
 
-    /// Whether the code belongs to the system. `None` if it is not found and only a part of the system is given.
+    /// Whether the code belongs to the system. `None` if it is not found and only a part of the system is loaded.
     pub fn contains(&self, code: &str) -> Option<bool> {
         match self.place(code) {
             Some(_) => Some(true),
@@ -136,7 +136,7 @@ impl CodeSystem {
         self.display_at(self.place(code)?)
     }
 
-    /// The codes right above a code.
+    /// The codes directly above a code.
     pub fn parents(&self, code: &str) -> Vec<&str> {
         let place = self.place(code);
         let parents = place.map_or(&[][..], |place| self.parents_of(place));
@@ -149,7 +149,7 @@ impl CodeSystem {
         place.map_or_else(Vec::new, |place| self.properties.of(place).collect())
     }
 
-    /// Whether `code` is `descendant` or an ancestor of it. `None` if the system does not tell.
+    /// Whether `code` is `descendant` or an ancestor of it. `None` if the system does not decide.
     pub fn subsumes(&self, code: &str, descendant: &str) -> Option<bool> {
         if self.same(code, descendant) {
             return Some(true);
@@ -174,7 +174,7 @@ impl CodeSystem {
         texts + links + self.index.size() + self.properties.size() + self.ndcs.size()
     }
 
-    /// How much it says of its concepts.
+    /// How much it contains about its concepts.
     pub fn contents(&self) -> Contents {
         let displays = self.displays.iter().filter(|display| !display.is_empty());
         Contents {
@@ -225,7 +225,7 @@ impl CodeSystem {
         (&self.parents, &self.properties, &self.ndcs)
     }
 
-    /// A concept and all that are reached from it.
+    /// A concept and all that can be reached from it.
     pub(in crate::terminology) fn closure<'a>(&self, from: u32, next: impl Fn(u32) -> &'a [u32]) -> FxHashSet<u32> {
         let mut reached = FxHashSet::from_iter([from]);
         let mut waiting = vec![from];

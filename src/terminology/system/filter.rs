@@ -1,4 +1,4 @@
-//! The filters of a value set, decided for the concepts of a code system that is given.
+//! The filters of a value set, decided for the concepts of a loaded code system.
 
 use regex::RegexBuilder;
 use rustc_hash::FxHashSet;
@@ -10,11 +10,11 @@ use super::code_system::CodeSystem;
 /// The maximum size of a compiled pattern in bytes.
 const SIZE_LIMIT: usize = 1 << 20;
 
-/// Which concepts of a system pass all filters: two bits for each concept.
+/// Which concepts of a system pass all filters, with two bits for each concept.
 #[derive(Debug)]
 pub(in crate::terminology) struct Passing {
     yes: Bits,
-    /// Those that the system does not tell of.
+    /// Concepts for which the system does not decide.
     open: Bits,
 }
 
@@ -58,7 +58,7 @@ impl Bits {
     }
 }
 
-/// One filter made ready.
+/// One compiled filter.
 enum Test<'f> {
     /// By hierarchy: these concepts, or all others. For an incomplete system a negative answer is unknown.
     Among {
@@ -79,7 +79,7 @@ enum Test<'f> {
         property: &'f str,
         wanted: bool,
     },
-    /// What cannot be decided here.
+    /// A filter that cannot be decided here.
     Open,
 }
 
@@ -171,7 +171,7 @@ impl<'f> Test<'f> {
     }
 }
 
-/// The values of a concept's property. Some are no properties in the file, but what the concept itself says.
+/// The values of a concept's property. Some are no properties in the file, but parts of the concept itself.
 fn of<'a>(system: &'a CodeSystem, place: u32, property: &str) -> Vec<&'a str> {
     let codes = |places: &[u32]| places.iter().map(|place| system.code(*place)).collect();
     match property {

@@ -1,15 +1,15 @@
-//! Which concepts each concept is linked to: its parents, or its children.
+//! The links of concepts: to their parents, or to their children.
 
-/// Lists of places, one for each place, in one allocation.
+/// Lists of indexes, one for each concept, in one allocation.
 #[derive(Debug, Default)]
 pub(in crate::terminology) struct Links {
-    /// The end of each place's list. Empty if there are no links at all.
+    /// The end of each concept's list. Empty if there are no links at all.
     ends: Vec<u32>,
     targets: Vec<u32>,
 }
 
 impl Links {
-    /// Makes the lists of `count` places out of pairs of a place and what it is linked to. Equal pairs count once.
+    /// Makes the lists of `count` concepts from pairs of a concept and a linked one. Duplicate pairs count once.
     pub(in crate::terminology) fn new(count: usize, mut pairs: Vec<(u32, u32)>) -> Links {
         if pairs.is_empty() {
             return Links::default();
@@ -31,7 +31,7 @@ impl Links {
         }
     }
 
-    /// The same links from the other side.
+    /// The same links in the other direction.
     pub(in crate::terminology) fn turned(&self, count: usize) -> Links {
         let pairs =
             (0..self.ends.len() as u32).flat_map(|place| self.of(place).iter().map(move |target| (*target, place)));

@@ -7,15 +7,15 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::texts::Texts;
 
-/// A concept's property: the place, the number of the name and the number of the value.
+/// A concept's property: the index of the concept, the number of the name and the number of the value.
 type Entry = (u32, u16, u32);
 
-/// Properties by place. Each costs 6 bytes; a value is kept once, however many concepts have it.
+/// Properties by concept. Each costs 6 bytes. A value is stored once, however many concepts have it.
 #[derive(Debug, Default)]
 pub(in crate::terminology) struct Properties {
     names: Vec<String>,
     values: Texts,
-    /// The end of each place's properties. Empty if there are none at all.
+    /// The end of each concept's properties. Empty if there are none at all.
     ends: Vec<u32>,
     entry_names: Vec<u16>,
     entry_values: Vec<u32>,
@@ -31,7 +31,7 @@ impl Properties {
         start as usize..end as usize
     }
 
-    /// Name and value of each property of a place.
+    /// Name and value of each property of a concept.
     pub(in crate::terminology) fn of(&self, place: u32) -> impl Iterator<Item = (&str, &str)> {
         self.range(place).map(|entry| {
             let name = &self.names[self.entry_names[entry] as usize];
@@ -39,7 +39,7 @@ impl Properties {
         })
     }
 
-    /// The values of one property of a place.
+    /// The values of one property of a concept.
     pub(in crate::terminology) fn values<'a>(
         &'a self,
         place: u32,
@@ -79,7 +79,7 @@ pub(in crate::terminology) struct PropertiesBuilder {
 }
 
 impl PropertiesBuilder {
-    /// Gives a place a property. `None` if there is no room for more names or values.
+    /// Adds a property to a concept. `None` if there is no room for more names or values.
     pub(in crate::terminology) fn add(&mut self, place: u32, name: &str, value: &str) -> Option<()> {
         let name = match self.name_numbers.get(name) {
             Some(number) => *number,
@@ -108,7 +108,7 @@ impl PropertiesBuilder {
         Some(number)
     }
 
-    /// Place and value of each property of this name.
+    /// Index and value of each property with this name.
     pub(in crate::terminology) fn named(&self, name: &str) -> Vec<(u32, String)> {
         let Some(name) = self.name_numbers.get(name) else {
             return Vec::new();
@@ -119,7 +119,7 @@ impl PropertiesBuilder {
             .collect()
     }
 
-    /// The properties of `count` places, each place moved. Those of one place keep their order.
+    /// The properties of `count` concepts after the concepts were moved. Those of one concept keep their order.
     pub(in crate::terminology) fn finish(mut self, count: usize, moved: impl Fn(u32) -> u32) -> Properties {
         if self.entries.is_empty() {
             return Properties::default();

@@ -57,7 +57,7 @@ pub(in crate::terminology) fn write(system: &CodeSystem) -> Result<Vec<u8>, Parq
     Ok(file)
 }
 
-/// How tables of terminology are written.
+/// The properties of Parquet files with terminology.
 pub(in crate::terminology) fn properties(keys: Vec<KeyValue>) -> Result<WriterProperties, ParquetError> {
     Ok(WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
@@ -182,12 +182,12 @@ pub(in crate::terminology) fn read(file: Bytes) -> Result<CodeSystem, ParquetErr
     Ok(reading.finish(head))
 }
 
-/// A system while it is read, batch by batch.
+/// A system during reading, batch by batch.
 #[derive(Default)]
 struct Reading {
     codes: Texts,
     displays: Texts,
-    /// The codes of parents, and whose parents they are.
+    /// The codes of parents, and for each the concepts below it.
     parents: Texts,
     children: Vec<u32>,
     properties: PropertiesBuilder,

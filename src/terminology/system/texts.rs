@@ -8,7 +8,7 @@ pub(in crate::terminology) struct Texts {
 }
 
 impl Texts {
-    /// Adds a text and returns its number. `None` if 4 GiB are full.
+    /// Adds a text and returns its number. `None` if it would exceed 4 GiB.
     pub(in crate::terminology) fn push(&mut self, text: &str) -> Option<u32> {
         let end = u32::try_from(self.text.len() + text.len()).ok()?;
         let number = u32::try_from(self.ends.len()).ok()?;
@@ -17,7 +17,7 @@ impl Texts {
         Some(number)
     }
 
-    /// The text of this number.
+    /// The text with this number.
     pub(in crate::terminology) fn get(&self, number: u32) -> &str {
         let start = match number {
             0 => 0,
@@ -34,7 +34,7 @@ impl Texts {
         (0..self.len() as u32).map(|number| self.get(number))
     }
 
-    /// Gives back what was allocated and is not used.
+    /// Returns unused memory.
     pub(in crate::terminology) fn shrink(&mut self) {
         self.text.shrink_to_fit();
         self.ends.shrink_to_fit();

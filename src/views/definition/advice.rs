@@ -1,6 +1,6 @@
 //! Warnings about a view that can be run: columns without a declared type or with another type than their path gives,
-//! columns that may have more values than they can hold or that are always empty, unused constants, and profiles that
-//! the view claims but does not meet. Warnings change no row.
+//! columns that may have more values than they can hold or are always empty, unused constants, and profiles that the
+//! view claims but does not meet. Warnings change no row.
 
 use super::column::ANSI_TYPE;
 use super::finding::{Finding, Findings};
@@ -13,7 +13,7 @@ use crate::fhir::{Kind as FhirKind, TypeId, facts};
 use crate::fhirpath::parse;
 use crate::fhirpath::{Expr, ExprKind, FhirPathError, ItemType, JsonName, Program, System};
 
-/// The FHIR type that items are, or come nearest to.
+/// The FHIR type of items, or the nearest one.
 pub(in crate::views) fn fhir_name(ty: ItemType) -> &'static str {
     match ty {
         ItemType::Fhir(_) => ty.name(),
@@ -42,7 +42,7 @@ pub(in crate::views) fn meant<'n>(error: &FhirPathError, constants: impl Iterato
     }
 }
 
-/// The SQL type that a column's tag asks for, if it is one.
+/// The SQL type that a column's tag names, if it is a known one.
 pub(in crate::views) fn sql_type(raw: &RawColumn, kind: Kind, findings: &mut Findings) -> Option<SqlType> {
     let tag = raw.tags.iter().find(|tag| tag.name.eq_ignore_ascii_case(ANSI_TYPE))?;
     let ty = SqlType::parse(&tag.value);
@@ -60,7 +60,7 @@ pub(in crate::views) fn sql_type(raw: &RawColumn, kind: Kind, findings: &mut Fin
     ty
 }
 
-/// Doubts about a column; `compiled` compiles a part of its path in the same context.
+/// Warnings about a column. `compiled` compiles a part of its path in the same context.
 pub(in crate::views) fn column(
     raw: &RawColumn,
     program: &Program,
@@ -159,7 +159,7 @@ fn either(types: &[ItemType]) -> String {
     names.join(" or ")
 }
 
-/// Whether items of a type are of the type that a column declares.
+/// Whether items of a type fit the type that a column declares.
 fn is_of(given: ItemType, declared: &str) -> bool {
     let name = declared.rsplit('/').next().unwrap_or(declared);
     let name = name.strip_prefix("FHIR.").unwrap_or(name);
@@ -178,7 +178,7 @@ fn is_of(given: ItemType, declared: &str) -> bool {
     }
 }
 
-/// Doubts about a `where`.
+/// Warnings about a `where`.
 pub(in crate::views) fn filter(program: &Program, at: &str, findings: &mut Findings) {
     if program.is_statically_empty() {
         findings.warn(
@@ -199,7 +199,7 @@ pub(in crate::views) fn iteration(program: &Program, at: &str, findings: &mut Fi
     }
 }
 
-/// Profiles of base R4 that are about another type.
+/// Profiles of base R4 for another type.
 pub(in crate::views) fn profiles(definition: &Definition, ty: Option<TypeId>, findings: &mut Findings) {
     let Some(ty) = ty.map(|ty| facts().get(ty).name) else {
         return;
@@ -218,7 +218,7 @@ pub(in crate::views) fn profiles(definition: &Definition, ty: Option<TypeId>, fi
     }
 }
 
-/// Constants that no expression uses.
+/// Warnings about constants that no expression uses.
 pub(in crate::views) fn constants(definition: &Definition, findings: &mut Findings) {
     if definition.constants.is_empty() {
         return;

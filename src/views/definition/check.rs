@@ -38,7 +38,7 @@ impl Checked {
         &self.findings
     }
 
-    /// Why it cannot be run; none if it can.
+    /// The errors that prevent a run.
     pub fn errors(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.is_error())
     }
@@ -48,7 +48,7 @@ impl Checked {
         self.findings.iter().filter(|finding| !finding.is_error())
     }
 
-    /// The warnings of JSON's names in its expressions.
+    /// The warnings about JSON names in its expressions.
     pub fn json_names(&self) -> impl Iterator<Item = &Finding> {
         self.warnings().filter(|finding| finding.is_of_json_name)
     }
@@ -63,7 +63,7 @@ impl Checked {
         self.view.as_ref().map_or(&[], View::columns)
     }
 
-    /// That it can be run, or why not.
+    /// A statement that it can be run, or why not.
     pub fn sound(&self) -> Result<(), ViewError> {
         match self.view {
             Some(_) => Ok(()),
@@ -71,7 +71,7 @@ impl Checked {
         }
     }
 
-    /// The view, or all findings if there is none.
+    /// The view. If the view cannot be run, all findings.
     pub fn into_view(self) -> Result<View, Vec<Finding>> {
         match self.view {
             Some(view) => Ok(view),
@@ -93,7 +93,7 @@ mod tests {
         checked.findings().iter().map(said).collect()
     }
 
-    /// A view without anything to say about it.
+    /// A view without any findings.
     fn sound() -> Value {
         json!({"resourceType": "ViewDefinition", "name": "v", "status": "active", "resource": "Patient",
             "select": [{"column": [{"name": "id", "path": "id", "type": "id"}]}]})

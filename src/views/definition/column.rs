@@ -1,7 +1,7 @@
 //! The columns of a view: the type of their values, from the declared `type` and the types of the path.
 //!
 //! Values keep their written form: decimals, dates and times are text. A declared type applies if it can hold the
-//! values; a value that it cannot hold is an error of that row. Typed output uses the SQL types of columns.
+//! values. A value that it cannot hold is an error of that row. Typed output uses the SQL types of columns.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,21 +17,21 @@ use crate::fhirpath::{ItemType, System};
 /// A column of a view's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// The column's name.
     pub name: String,
-    /// The place of its definition; for a column of a union, in the first branch.
+    /// The place of its definition. For a column of a union, in the first branch.
     pub at: String,
-    /// What its values are.
+    /// The kind of its values.
     pub kind: Kind,
     /// Whether a row has a list of values.
     pub collection: bool,
     /// The FHIR type that the view declares, or the only one that its path yields.
     pub ty: Option<String>,
-    /// The view's description of it.
+    /// The view's description of the column.
     pub description: Option<String>,
     /// The view's tags for particular systems.
     pub tags: Vec<Tag>,
-    /// The type that its values have in typed output; of a collection, its items.
+    /// The type of its values in typed output. For a collection, the type of its items.
     pub sql: SqlType,
 }
 
@@ -40,17 +40,17 @@ pub struct Column {
 pub struct Tag {
     /// The tag's name: `ansi/type`.
     pub name: String,
-    /// Its value.
+    /// The tag's value.
     pub value: String,
 }
 
-/// The name of the tag that says a column's SQL type.
+/// The name of the tag with a column's SQL type.
 pub(in crate::views) const ANSI_TYPE: &str = "ansi/type";
-/// Key under which a field's metadata says the FHIR type.
+/// The key in a field's metadata for the FHIR type.
 const FHIR_TYPE: &str = "fhir_type";
-/// Key under which a field's metadata says the view's description.
+/// The key in a field's metadata for the view's description.
 const DESCRIPTION: &str = "description";
-/// The prefix before a tag's name in the key of a field's metadata.
+/// The prefix of a tag's name in the keys of a field's metadata.
 const TAG: &str = "tag:";
 
 impl Kind {
@@ -74,7 +74,7 @@ impl Kind {
         }
     }
 
-    /// The kind that holds the values of both.
+    /// The kind that can hold the values of both.
     pub(in crate::views) fn with(self, other: Kind) -> Kind {
         match (self, other) {
             _ if self == other => self,
@@ -107,7 +107,7 @@ impl Kind {
         }
     }
 
-    /// The kind that a column's `type` asks for: a FHIR type's name or URL, or a System type's.
+    /// The kind for a column's `type`: a FHIR type's name or URL, or a System type's.
     pub(in crate::views) fn declared(ty: &str) -> Result<Kind, String> {
         let name = ty.rsplit('/').next().unwrap_or(ty);
         if let Some(system) = name.strip_prefix("System.") {
@@ -135,17 +135,17 @@ impl Kind {
 }
 
 impl Column {
-    /// Whether the view says the SQL type.
+    /// Whether the view declares the SQL type.
     pub(in crate::views) fn has_sql_tag(&self) -> bool {
         self.tags.iter().any(|tag| tag.name.eq_ignore_ascii_case(ANSI_TYPE))
     }
 
-    /// The name of the type that its values have in typed output; of a collection, its items.
+    /// The name of its values' type in typed output. For a collection, of its items.
     pub fn sql_type(&self) -> String {
         self.sql.to_string()
     }
 
-    /// The field in the Arrow schema of untyped rows, whose values keep their written form.
+    /// The field in the Arrow schema of untyped rows. Its values keep their written form.
     pub(in crate::views) fn field(&self) -> FieldRef {
         self.field_of(self.kind.data_type())
     }

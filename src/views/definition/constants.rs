@@ -11,7 +11,7 @@ use crate::fhir::outcome::IssueType;
 use crate::fhir::temporal::{Temporal, TimeOfDay};
 use crate::fhirpath::Constant;
 
-/// A constant; without a value if that could not be read.
+/// A constant. Without a value if that could not be read.
 #[derive(Clone, Debug)]
 pub(in crate::views) struct RawConstant {
     pub(in crate::views) at: String,
@@ -19,7 +19,7 @@ pub(in crate::views) struct RawConstant {
     pub(in crate::views) value: Option<Constant>,
 }
 
-/// The types that a constant may have, as the properties of their values end.
+/// The types that a constant may have, as suffixes of the value properties.
 const TYPES: [&str; 20] = [
     "Base64Binary",
     "Boolean",
@@ -122,7 +122,7 @@ fn typed(findings: &mut Findings, ty: &str, value: Value<'_>, at: &ElementPath<'
             findings.error(at, IssueType::Value, problem);
             None
         }
-        // As JSON it is a string since R5, for readers that keep numbers as floats.
+        // In JSON it is a string since R5, for readers that keep numbers as floats.
         "Integer64" => {
             let digits = match value.as_str() {
                 Some(digits) => digits.into_owned(),
@@ -157,7 +157,7 @@ fn number(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> Op
     value.number().map(str::to_owned)
 }
 
-/// A value whose JSON is a string.
+/// A value that JSON holds as a string.
 fn of_text(findings: &mut Findings, ty: &str, text: String, at: &ElementPath<'_>) -> Option<Constant> {
     let problem = match ty {
         "Date" => Temporal::date(&text).err(),

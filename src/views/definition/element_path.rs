@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The way from the ViewDefinition down to a property.
+/// The path from the ViewDefinition down to a property.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::views) enum ElementPath<'a> {
     Root,

@@ -6,27 +6,27 @@ use std::fmt;
 use crate::fhir::outcome::{Issue, IssueType, Severity};
 use crate::fhirpath::{FhirPathError, Position};
 
-/// Something to be said about a place in a ViewDefinition.
+/// An error or a warning about a place in a ViewDefinition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// `Error` if the view cannot be run because of it, else `Warning`.
+    /// `Error` if it prevents a run of the view. Otherwise `Warning`.
     pub severity: Severity,
-    /// Its kind.
+    /// The finding's kind.
     pub code: IssueType,
     /// The place: `ViewDefinition.select[0].column[2].path`.
     pub at: String,
-    /// The column that it concerns, if it is about one.
+    /// The column that it concerns, if any.
     pub column: Option<String>,
-    /// The place inside the expression at `at`, if it is about one.
+    /// The place inside the expression at `at`, if any.
     pub position: Option<Position>,
     /// The fault or doubt, without the place.
     pub problem: String,
-    /// Whether it is that a name is JSON's and FHIRPath has another.
+    /// Whether it is about a JSON name for which FHIRPath has another.
     pub(in crate::views) is_of_json_name: bool,
 }
 
 impl Finding {
-    /// Something that keeps the view from being run.
+    /// A finding that prevents a run of the view.
     pub(in crate::views) fn error(at: impl fmt::Display, code: IssueType, problem: impl Into<String>) -> Finding {
         Finding {
             severity: Severity::Error,
@@ -39,7 +39,7 @@ impl Finding {
         }
     }
 
-    /// Something that does not.
+    /// A finding that does not prevent a run.
     pub(in crate::views) fn warning(at: impl fmt::Display, code: IssueType, problem: impl Into<String>) -> Finding {
         Finding {
             severity: Severity::Warning,
@@ -47,7 +47,7 @@ impl Finding {
         }
     }
 
-    /// That an expression cannot be compiled.
+    /// A finding that an expression cannot be compiled.
     pub(in crate::views) fn expression(at: impl fmt::Display, error: &FhirPathError) -> Finding {
         let code = match error {
             FhirPathError::UnknownFunction { .. } | FhirPathError::Unsupported { .. } => IssueType::NotSupported,
@@ -62,7 +62,7 @@ impl Finding {
         }
     }
 
-    /// About this column.
+    /// The same finding about this column.
     pub(in crate::views) fn of_column(self, column: &str) -> Finding {
         Finding {
             column: Some(column.to_owned()),
@@ -70,12 +70,12 @@ impl Finding {
         }
     }
 
-    /// Whether the view cannot be run because of it.
+    /// Whether it prevents a run of the view.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 
-    /// As an issue of an OperationOutcome: the place is its expression, the sentence its details.
+    /// The finding as an issue of an OperationOutcome. The place is the issue's expression, the sentence its details.
     pub fn issue(&self) -> Issue {
         Issue::new(self.severity, self.code, self.to_string()).expression(self.at.clone())
     }
@@ -90,7 +90,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A text without line breaks and other control characters, which definitions may bring into messages.
+/// A text without line breaks and other control characters. Definitions may bring these into messages.
 fn on_one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -105,7 +105,7 @@ fn on_one_line(text: &str) -> String {
 /// The maximum number of findings kept for each severity. It bounds the answer to a hostile definition.
 const KEPT: usize = 1000;
 
-/// Findings in the order they are met.
+/// Findings in the order in which they were found.
 #[derive(Debug, Default)]
 pub(in crate::views) struct Findings {
     kept: Vec<Finding>,
@@ -133,7 +133,7 @@ impl Findings {
         self.add(Finding::warning(at, code, problem));
     }
 
-    /// How many errors there are.
+    /// The number of errors.
     pub(in crate::views) fn errors(&self) -> usize {
         self.errors
     }

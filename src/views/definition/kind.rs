@@ -7,9 +7,9 @@ pub enum Kind {
     Boolean,
     /// Whole numbers of 32 bits.
     Integer,
-    /// Decimals as text, with the digits they were written with.
+    /// Decimals as text, with their written digits.
     Decimal,
-    /// Text: strings and codes, dates and times as written.
+    /// Text: strings and codes, and dates and times as written.
     Text,
     /// Values of several kinds, each as a JSON token.
     Any,

@@ -83,7 +83,7 @@ const BASES: [&str; 2] = [
     "https://sql-on-fhir.org/ig/StructureDefinition/",
 ];
 
-/// Looks at everything that does not bear on the rows. `None` if this is no ViewDefinition at all.
+/// Checks everything that does not affect the rows. `None` if this is no ViewDefinition at all.
 pub(in crate::views) fn check(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>) -> Option<Claims> {
     if !is_view_definition(findings, root, at) {
         return None;
@@ -127,7 +127,7 @@ fn is_view_definition(findings: &mut Findings, root: Value<'_>, at: &ElementPath
         }
         Some(value) => match value.as_str() {
             None => findings.error(place, IssueType::Structure, must_be("a string", value)),
-            // The forms before it was a resource go by the address of the logical model.
+            // Before it was a resource, the forms used the address of the logical model.
             Some(ty) if ty == "ViewDefinition" || ty.ends_with("/StructureDefinition/ViewDefinition") => {}
             Some(other) => {
                 let problem = format!("is '{other}', not 'ViewDefinition'");

@@ -1,10 +1,11 @@
 //! A ViewDefinition as it was written: JSON to a raw type, with the place of everything for messages.
 //!
-//! Decides which properties a ViewDefinition has and what JSON types they are. What names, types and expressions mean
-//! is resolved in `resolve`; what does not bear on the rows, `metadata` looks at.
+//! Decides which properties a ViewDefinition has and what JSON types they are. `resolve` decides what names, types and
+//! expressions mean. `metadata` checks the properties that do not affect rows.
 //!
-//! Two forms of ViewDefinition are in use, and both are taken. Their `resource`, `constant`, `where` and `select` are
-//! the same; SQL on FHIR 2.0 describes a logical model, the ballot of 3.0 a resource of R6, and hence they differ so:
+//! Two forms of ViewDefinition are in use, and both are accepted. Their `resource`, `constant`, `where` and `select`
+//! are the same. SQL on FHIR 2.0 describes a logical model, and the ballot of 3.0 a resource of R6. Hence these
+//! differences:
 //!
 //! | | 2.0.0 | 3.0.0-ballot |
 //! |---|---|---|
@@ -12,13 +13,13 @@
 //! | `resourceDefinition` | | `http://hl7.org/fhir/StructureDefinition/ViewDefinition`, with or without a version |
 //! | `identifier` | an object | a list of objects |
 //! | canonical base of profiles | `https://sql-on-fhir.org/ig` | `http://hl7.org/fhir/uv/sql-on-fhir` |
-//! | metadata | some | all that a MetadataResource of R6 has: `version`, `date`, `purpose`, `author`, ... |
-//! | `profile` | | what the resources are meant to conform to |
+//! | metadata | some | all of a MetadataResource of R6: `version`, `date`, `purpose`, `author`, ... |
+//! | `profile` | | the profiles to which the resources should conform |
 //! | `select.repeat`, `%rowIndex` | | recursive traversal; the number of the item in its iteration |
 //! | in a `select` | `forEach` and `forEachOrNull` if they are equal | one of `forEach`, `forEachOrNull`, `repeat` |
 //!
-//! What both have always written in one place and never in the other (`tags` for `tag` in the specification's own text)
-//! is taken, too. A `select` with two iterations is an error in both, as is a view without `resource`.
+//! The specification's own text also writes `tags` for `tag`, so both are accepted. A `select` with two iterations is
+//! an error in both forms, and so is a view without `resource`.
 
 use super::constants::{self, RawConstant};
 use super::element_path::ElementPath;
@@ -53,7 +54,7 @@ pub(in crate::views) enum RawIteration {
     Each(Located),
     EachOrNull(Located),
     Repeat(Vec<Located>),
-    /// An unreadable one.
+    /// A property that could not be read.
     Unknown,
 }
 
@@ -89,14 +90,14 @@ pub(in crate::views) struct RawTag {
     pub(in crate::views) value: String,
 }
 
-/// How deep `select`s may nest: far beyond any view, and safe to walk recursively.
+/// The maximum nesting of `select`s: far beyond any view, and safe to walk recursively.
 const MAX_DEPTH: usize = 32;
 
 const SELECT: [&str; 6] = ["column", "select", "forEach", "forEachOrNull", "repeat", "unionAll"];
 const COLUMN: [&str; 7] = ["name", "path", "type", "collection", "description", "tag", "tags"];
 
 impl Definition {
-    /// Reads a definition. `None` if there is nothing in the text that could be one.
+    /// Reads a definition. `None` if the text cannot be one.
     pub(in crate::views) fn parse(text: &[u8], findings: &mut Findings) -> Option<Definition> {
         let mut tape = Tape::new();
         let at = ElementPath::Root;
@@ -230,7 +231,7 @@ fn column(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> Op
     })
 }
 
-/// The tags of a column: `tag`, or `tags`, as the specification's example of a type hint has it.
+/// The tags of a column: `tag`, or `tags`, as in the specification's example of a type hint.
 fn tags(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>, column: Option<&str>) -> Vec<RawTag> {
     let mut tags = Vec::new();
     for name in ["tag", "tags"] {
@@ -264,7 +265,7 @@ fn located(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> O
     })
 }
 
-/// A text that must be there, with its place.
+/// A required text, with its place.
 fn required(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>, name: &str) -> Option<Located> {
     Some(Located {
         text: required_text(findings, value, at, name)?,

@@ -1,5 +1,5 @@
-//! Reads properties of JSON objects. A missing property, or one of the wrong JSON type, is noted with its place and
-//! left out, so that one fault does not hide the next.
+//! Reads properties of JSON objects. A property that is missing or has the wrong JSON type is noted with its place and
+//! left out. So one fault does not hide the next.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::columns::json::{Kind, Value};
 use crate::fhir::nearest::did_you_mean;
 use crate::fhir::outcome::IssueType;
 
-/// A property that is there and not null.
+/// A property that exists and is not null.
 pub(in crate::views) fn present<'t>(value: Value<'t>, name: &str) -> Option<Value<'t>> {
     value.get(name).filter(|value| !value.is_null())
 }
@@ -24,7 +24,7 @@ pub(in crate::views) fn optional_text(
     text(findings, present(value, name)?, &at.property(name))
 }
 
-/// A text that must be there.
+/// A required text.
 pub(in crate::views) fn required_text(
     findings: &mut Findings,
     value: Value<'_>,
@@ -37,7 +37,7 @@ pub(in crate::views) fn required_text(
     optional_text(findings, value, at, name)
 }
 
-/// A value that must be a text, and not an empty one.
+/// A value that must be a text and not empty.
 pub(in crate::views) fn text(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> Option<String> {
     let Some(text) = value.as_str() else {
         findings.error(at, IssueType::Structure, must_be("a string", value));
@@ -64,7 +64,7 @@ pub(in crate::views) fn flag(
     flag.as_bool()
 }
 
-/// The items of a list that could be read.
+/// The readable items of a list.
 pub(in crate::views) fn list<T>(
     findings: &mut Findings,
     value: Value<'_>,
@@ -86,7 +86,7 @@ pub(in crate::views) fn list<T>(
         .collect()
 }
 
-/// The items of a list of objects that could be read.
+/// The readable items of a list of objects.
 pub(in crate::views) fn objects<T>(
     findings: &mut Findings,
     value: Value<'_>,
@@ -103,7 +103,7 @@ pub(in crate::views) fn objects<T>(
     })
 }
 
-/// That a value is of the wrong JSON type.
+/// A finding that a value has the wrong JSON type.
 pub(in crate::views) fn must_be(wanted: &str, value: Value<'_>) -> String {
     let kind = match value.kind() {
         Kind::Null => "null",

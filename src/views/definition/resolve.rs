@@ -1,6 +1,6 @@
-//! Turns the raw definition into a view: compiles expressions in their contexts, assigns output columns, and checks
-//! that names are valid and unique and that the branches of a `unionAll` agree. After a fault it continues with
-//! everything that can still be judged.
+//! Turns the raw definition into a view: compiles expressions in their contexts and assigns output columns. Checks that
+//! names are valid and unique, and that the branches of a `unionAll` agree. After a fault it checks the other parts as
+//! far as possible.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::terminology::Terminology;
 /// The maximum number of columns of a view.
 const MAX_COLUMNS: usize = 4096;
 
-/// Resolves a definition; a view if nothing keeps it from being run.
+/// Resolves a definition. Returns a view if no error prevents a run.
 pub(in crate::views) fn resolve(
     definition: &Definition,
     terminology: Option<Arc<Terminology>>,
@@ -51,7 +51,7 @@ pub(in crate::views) fn resolve(
         findings,
     };
     let filters: Vec<Option<Filter>> = definition.wheres.iter().map(|filter| resolver.filter(filter)).collect();
-    // What filters read is read by the scan on its own.
+    // The scan reads the filters' leaves itself.
     resolver.leaves.clear();
     let (mut selects, mut columns) = (Vec::new(), Vec::new());
     for select in &definition.selects {
@@ -85,23 +85,23 @@ pub(in crate::views) fn resolve(
     })
 }
 
-/// A column of the output as far as it is known, and the place of its definition.
+/// A known column of the output, and the place of its definition.
 pub(in crate::views) struct Placed {
     pub(in crate::views) at: String,
     pub(in crate::views) name: String,
     pub(in crate::views) column: Option<Column>,
-    /// Its path yields nothing for any data, so it agrees with any other column.
+    /// Whether its path never yields a value. Then it agrees with any other column.
     pub(in crate::views) empty: bool,
-    /// A tag says its SQL type.
+    /// Whether a tag declares its SQL type.
     pub(in crate::views) tagged: bool,
 }
 
-/// On what an expression is evaluated.
+/// The context on which an expression is evaluated.
 #[derive(Clone, Copy)]
 enum Context<'p> {
     Resource,
     Items(&'p Program),
-    /// On what could not be resolved: only the grammar of the expression can be judged.
+    /// A context that could not be resolved. Only the grammar of its expressions is checked.
     Unknown,
 }
 
@@ -169,7 +169,7 @@ struct Resolver<'f> {
     terminology: Option<Arc<Terminology>>,
     names: Names,
     leaves: LeafSet,
-    /// How large the expressions are together.
+    /// The total size of the expressions.
     parts: usize,
     findings: &'f mut Findings,
 }
@@ -216,7 +216,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Notes that an expression cannot be compiled, unless what it lacks has been noted already.
+    /// Notes that an expression cannot be compiled, unless the cause has been noted already.
     fn failed(&mut self, at: &str, column: Option<&str>, error: &FhirPathError) {
         if let FhirPathError::UnknownConstant { name, .. } = error
             && self.unreadable.contains(name)
@@ -255,7 +255,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// A select and its columns, whose slots begin at `base`. Without faults it is complete.
+    /// A select and its columns. Its slots begin at `base`. It is complete if it has no faults.
     fn select(&mut self, raw: &RawSelect, context: Context<'_>, base: usize) -> (Select, Vec<Placed>) {
         let iteration = raw
             .iteration
@@ -350,7 +350,7 @@ impl Resolver<'_> {
                 self.parts += first.parts() + next.parts();
                 advice::json_names([first, next], &path.at, None, self.findings);
                 if first.is_statically_empty() && next.is_statically_empty() {
-                    // An element that some of the item types have is fine. This one none of them has.
+                    // An element that only some of the item types have is fine. None of them has this one.
                     match compile(&path.text, self.ty?, &self.options(on)) {
                         Ok(program) => advice::iteration(&program, &path.at, self.findings),
                         Err(error) => self.findings.add(Finding {

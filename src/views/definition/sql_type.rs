@@ -21,16 +21,16 @@ pub enum SqlType {
     BigInt,
     /// `DECIMAL(p,s)`.
     Decimal {
-        /// How many digits there are at most.
+        /// The maximum number of digits.
         precision: u8,
-        /// How many of them are behind the point.
+        /// How many of them are after the decimal point.
         scale: u8,
     },
     /// `REAL`.
     Real,
     /// `DOUBLE PRECISION`.
     Double,
-    /// `CHARACTER VARYING`, of a limited number of characters or not.
+    /// `CHARACTER VARYING`, with or without a limit of characters.
     Text(Option<u32>),
     /// `BINARY VARYING`, of values that FHIR writes in base64.
     Binary,
@@ -38,18 +38,18 @@ pub enum SqlType {
     Date,
     /// `TIME`.
     Time,
-    /// `TIMESTAMP`, with a time zone or as of UTC.
+    /// `TIMESTAMP`, with a time zone or in UTC.
     Timestamp {
-        /// Whether the type says that its values are moments.
+        /// Whether the type has a time zone.
         zone: bool,
     },
 }
 
-/// The digits of a decimal without any given: as many as there are, half of them behind the point.
+/// The default digits of a decimal: the maximum, half of them after the decimal point.
 const WIDEST: (u8, u8) = (38, 18);
 
 impl SqlType {
-    /// The type of this name, if there is one that output can have.
+    /// The type of this name, if output supports it.
     pub(in crate::views) fn parse(text: &str) -> Option<SqlType> {
         let upper = text.to_ascii_uppercase();
         let (name, arguments) = match upper.split_once('(') {
@@ -79,7 +79,7 @@ impl SqlType {
                 Some(..=24) => SqlType::Real,
                 _ => SqlType::Double,
             }),
-            // Without a length a character is one character.
+            // `CHARACTER` without a length is one character.
             ["CHARACTER" | "CHAR" | "NCHAR"] | ["NATIONAL", "CHARACTER" | "CHAR"] => {
                 one().map(|length| SqlType::Text(Some(length.unwrap_or(1))))
             }
@@ -104,7 +104,7 @@ impl SqlType {
         }
     }
 
-    /// What a column is without a tag: the specification's mapping of FHIR types.
+    /// The type of a column without a tag: the specification's mapping of FHIR types.
     pub(in crate::views) fn of(kind: Kind, ty: Option<&str>) -> SqlType {
         let name = ty.map(|ty| ty.rsplit('/').next().unwrap_or(ty));
         let name = name.map(|name| name.strip_prefix("FHIR.").unwrap_or(name));
@@ -118,7 +118,7 @@ impl SqlType {
         }
     }
 
-    /// Whether a value of a kind can be of the type at all.
+    /// Whether values of a kind can have this type at all.
     pub(in crate::views) fn suits(self, kind: Kind) -> bool {
         let number = matches!(
             self,
@@ -262,7 +262,7 @@ mod tests {
             (Kind::Decimal, Some("integer64"), "BIGINT"),
             (Kind::Integer, Some("positiveInt"), "INTEGER"),
             (Kind::Any, None, "CHARACTER VARYING"),
-            // A column of other values than its name says stays what its values are.
+            // If a column's values differ from its declared type, its SQL type follows the values.
             (Kind::Boolean, Some("instant"), "BOOLEAN"),
         ] {
             assert_eq!(SqlType::of(kind, ty).to_string(), shown);

@@ -1,4 +1,4 @@
-//! Whether the branches of a `unionAll` give the same columns: the same names in the same order, with values of the
+//! Checks that the branches of a `unionAll` have the same columns: the same names in the same order, with values of the
 //! same types.
 
 use super::finding::{Finding, Findings};
@@ -30,7 +30,7 @@ pub(in crate::views) fn agree(
     pairs.map(|(first, other)| joined(first, other, findings)).collect()
 }
 
-/// The column that has the values of both.
+/// The column that can hold the values of both.
 fn joined(mut first: Placed, other: Placed, findings: &mut Findings) -> Placed {
     let (Some(one), Some(another)) = (&mut first.column, &other.column) else {
         return first;

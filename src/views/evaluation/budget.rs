@@ -1,5 +1,5 @@
-//! How much one evaluation of a select tree may hold: rows, and the row numbers (cells) that rows are kept as, one for
-//! each part that has a row number of its own, and bytes of text. It is asked before anything is made.
+//! Limits what one evaluation of a select tree may hold: rows, bytes of text, and cells. A cell is a row number. Rows
+//! have one for each part with row numbers of its own. The limits are checked before anything is allocated.
 
 use std::cell::Cell;
 
@@ -9,14 +9,14 @@ use super::super::error::RunError;
 const ROWS: usize = 1 << 20;
 /// The maximum number of cells that all parts of a view may have together.
 const CELLS: usize = 1 << 22;
-/// The maximum number of bytes of text that the branches of a union may have together, which are copied at once.
+/// The maximum bytes of text that the branches of a union may have together. They are copied at once.
 pub(in crate::views) const UNION_TEXT: usize = 1 << 27;
-/// The maximum number of bytes of text that all rows may have together, which are copied in portions.
+/// The maximum bytes of text that all rows may have together. They are copied in portions.
 pub(in crate::views) const TEXT: usize = 1 << 30;
 /// About how many bytes of text go into one portion of the output.
 pub(in crate::views) const PORTION_TEXT: usize = 1 << 24;
 
-/// What may still be made.
+/// The remaining budget.
 #[derive(Debug)]
 pub(in crate::views) struct Budget {
     rows: usize,
@@ -35,22 +35,22 @@ impl Budget {
         }
     }
 
-    /// How many rows anything may have.
+    /// The maximum number of rows of any part.
     pub(in crate::views) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many items a column's values may be.
+    /// The maximum number of items in a column's values.
     pub(in crate::views) fn values(&self) -> usize {
         CELLS
     }
 
-    /// Whether something may have this many rows.
+    /// Whether a part may have this many rows.
     pub(in crate::views) fn has_rows(&self, rows: usize) -> bool {
         rows <= self.rows
     }
 
-    /// Takes cells for `parts` parts of this many rows. Cells are never given back: a row number that is copied at each
+    /// Takes cells for `parts` parts of this many rows. Cells are never returned: a row number that is copied at each
     /// level of a tree counts each time.
     pub(in crate::views) fn take(&self, rows: usize, parts: usize) -> Result<(), RunError> {
         let left = rows

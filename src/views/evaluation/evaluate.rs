@@ -1,5 +1,5 @@
 //! Evaluates a view's select tree over a batch of resources. Each expression runs once for the whole batch, on its
-//! context's items. The result is row numbers, from which the output is taken in portions.
+//! context's items. The result is row numbers. The output takes values by them in portions.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use crate::fhirpath::{Collection, Focus, Offsets, Program, Work};
 /// Rows of the output per batch.
 const BATCH: usize = 8192;
 
-/// The rows of a batch of resources, in portions. A resource whose nested lists multiply to very many rows is split, so
+/// The rows of a batch of resources, in portions. If nested lists multiply to very many rows, the batch is split, so
 /// that memory stays bounded.
 #[derive(Debug)]
 pub struct BatchRows {
     view: Arc<View>,
     filters: bool,
     work: Arc<Work>,
-    /// Resources still to be evaluated, the next ones last.
+    /// Resources that are not evaluated yet. The next ones are last.
     left: Vec<RecordBatch>,
     relation: Option<Relation>,
     /// A bound on the bytes of text in any of its rows.
@@ -34,7 +34,7 @@ pub struct BatchRows {
 }
 
 impl View {
-    /// The rows of a batch of its resource's table; `filters` says whether its `where` is to be applied first.
+    /// The rows of a batch of its resource's table. `filters` says whether to apply the view's `where` first.
     pub fn rows(self: &Arc<View>, batch: RecordBatch, filters: bool) -> BatchRows {
         BatchRows {
             view: self.clone(),
@@ -119,7 +119,7 @@ impl BatchRows {
 impl Iterator for BatchRows {
     type Item = Result<RecordBatch, RunError>;
 
-    /// The next rows; none after an error.
+    /// The next rows. `None` after an error.
     fn next(&mut self) -> Option<Self::Item> {
         let portion = self.portion();
         if portion.is_err() {
@@ -147,7 +147,7 @@ impl Evaluator<'_> {
             .lift(&counts, focus.len(), iteration.or_null, &self.budget)
     }
 
-    /// The items that an iteration goes through, and how many each context has.
+    /// The items of an iteration, and how many each context has.
     fn enter(&self, iteration: &Iteration, focus: &Focus) -> Result<(Focus, Counts), RunError> {
         match &iteration.steps {
             Steps::Each(program) => {
@@ -205,7 +205,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// What an iteration goes through, if the budget has room for as many rows.
+/// The items of an iteration, if the budget has room for as many rows.
 pub(in crate::views) fn run(
     program: &Program,
     focus: &Focus,

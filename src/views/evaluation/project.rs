@@ -13,7 +13,7 @@ use super::super::view::{Cell, Iteration, Select, Steps, View};
 use crate::fhir::storage::LeafSet;
 
 impl View {
-    /// The view with these of its columns, by their places, in this order.
+    /// The view with these columns only, by their indexes, in this order.
     pub fn project(&self, columns: &[usize]) -> View {
         let selects: Vec<Select> = self
             .selects
@@ -35,7 +35,7 @@ impl View {
         }
     }
 
-    /// The columns that it gives, as their SQL types.
+    /// The schema of its columns with their SQL types.
     pub fn typed_schema(&self) -> SchemaRef {
         let typed = output::typed_schema(&self.columns);
         let plain = |field: &FieldRef| Arc::new(Field::new(field.name(), field.data_type().clone(), true));
@@ -49,7 +49,7 @@ impl View {
 }
 
 impl Select {
-    /// `None` if nothing is left of it that gives values or other rows than one for each context.
+    /// `None` if the rest has no columns and yields exactly one row for each context.
     fn project(&self, columns: &[usize]) -> Option<Select> {
         let cell = |cell: &Cell| {
             let slot = columns.iter().position(|at| *at == cell.slot)?;
@@ -63,7 +63,7 @@ impl Select {
                 .iter()
                 .filter_map(|select| select.project(columns))
                 .collect(),
-            // A branch without columns gives rows all the same.
+            // A branch without columns still yields rows.
             union: self.union.iter().map(|branch| branch.project_rows(columns)).collect(),
         };
         let is_neutral = select.iteration.is_none()
@@ -73,7 +73,7 @@ impl Select {
         (!is_neutral).then_some(select)
     }
 
-    /// The same of a branch of a union, which counts even where it has nothing but rows.
+    /// The same for a branch of a union, which counts even if it only has rows.
     fn project_rows(&self, columns: &[usize]) -> Select {
         self.project(columns).unwrap_or(Select {
             iteration: None,
@@ -83,14 +83,14 @@ impl Select {
         })
     }
 
-    /// Adds the leaves that its expressions read. Returns `false` if that is not known for each expression.
+    /// Adds the leaves that its expressions read. Returns `false` if they are unknown for some expression.
     fn add_leaves(&self, leaves: &mut LeafSet) -> bool {
         match &self.iteration {
             Some(Iteration {
                 steps: Steps::Each(program),
                 ..
             }) => leaves.extend(program.leaves().iter().cloned()),
-            // It reads everything below its context, as deep as the data are.
+            // A `repeat` reads everything below its context, to the depth of the data.
             Some(Iteration {
                 steps: Steps::Repeat { .. },
                 ..

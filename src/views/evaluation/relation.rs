@@ -11,10 +11,9 @@ use super::super::error::RunError;
 use super::budget::{Budget, UNION_TEXT};
 use super::values::Gathered;
 
-/// In place of a row number: no row, hence no value.
+/// The value in place of a row number if there is no row, and so no value.
 pub(in crate::views) const NONE: u32 = u32::MAX;
-/// In place of a row number: the row that an iteration gives which found nothing. No values but `%rowIndex`, which is
-/// 0.
+/// Marks a row of an iteration without items, in place of a row number. Its values are null, and its `%rowIndex` is 0.
 pub(in crate::views) const NOTHING_FOUND: u32 = u32::MAX - 1;
 
 /// Row numbers, one for each row.
@@ -39,7 +38,7 @@ impl Index {
         }
     }
 
-    /// For rows that `outer` takes from those of `self`.
+    /// The index for rows that `outer` selects among the rows of `self`.
     fn through(&self, outer: &Arc<[u32]>) -> Index {
         match self {
             Index::Same => Index::At(outer.clone()),
@@ -60,7 +59,7 @@ impl Index {
 /// How many rows each context has.
 #[derive(Clone, Debug)]
 pub(in crate::views) enum Counts {
-    /// One each.
+    /// One row for each context.
     One(usize),
     /// Context `i` has the rows from `starts[i]` to `starts[i + 1]`.
     Starts(Vec<u32>),
@@ -95,16 +94,16 @@ pub(in crate::views) struct Part {
     pub(in crate::views) is_row_index: bool,
 }
 
-/// Columns with values in the same context, and the context's row for each row of the relation.
+/// Columns with values in the same context, and for each row of the relation its row in that context.
 #[derive(Clone, Debug)]
 pub(in crate::views) struct Group {
     pub(in crate::views) parts: Vec<Part>,
     pub(in crate::views) index: Index,
-    /// Whether the context is that of the select being made, not of an iteration inside it.
+    /// Whether this is the context of the current select, and not of an iteration inside it.
     pub(in crate::views) own: bool,
 }
 
-/// Rows for each context, as columns with row numbers.
+/// Rows for each context, as columns of row numbers.
 #[derive(Clone, Debug)]
 pub(in crate::views) struct Relation {
     pub(in crate::views) counts: Counts,
@@ -112,13 +111,13 @@ pub(in crate::views) struct Relation {
 }
 
 impl Relation {
-    /// How many rows there are.
+    /// The number of rows.
     pub(in crate::views) fn rows(&self) -> usize {
         self.counts.rows()
     }
 
-    /// For each of `contexts` contexts every combination of the parts' rows, the last part's changing fastest; an error
-    /// where the budget has no room for them.
+    /// For each of `contexts` contexts, every combination of the parts' rows. The last part's rows change fastest. An
+    /// error if they exceed the budget.
     pub(in crate::views) fn product(
         contexts: usize,
         mut parts: Vec<Relation>,
@@ -152,7 +151,7 @@ impl Relation {
                 .ok_or(RunError::TooManyRows)?;
             starts.push(total as u32);
         }
-        // The only part with rows of its own number keeps the row numbers that it has.
+        // If only one part has several rows per context, its row numbers stay as they are.
         let keeps = |part: &Relation| several == 1 && matches!(part.counts, Counts::Starts(_));
         let made = parts.iter().filter(|part| !keeps(part)).map(|part| part.groups.len());
         budget.take(total, made.sum())?;
@@ -161,7 +160,7 @@ impl Relation {
         let mut groups = Vec::new();
         for place in 0..parts.len() {
             let outer: Arc<[u32]> = match (&parts[place].counts, several) {
-                // The only part with rows of its own number gives the product its rows.
+                // This is the only part with several rows per context. It alone decides the rows of the product.
                 (Counts::Starts(_), 1) => {
                     groups.append(&mut parts[place].groups);
                     continue;
@@ -181,7 +180,7 @@ impl Relation {
         Ok(Relation { counts, groups })
     }
 
-    /// Lifts the relation, whose contexts are the items counted by `items`, to the contexts of those items. With
+    /// Lifts the relation from items to the contexts of those items. `items` counts the items of each context. With
     /// `or_null` a context without items gets a row.
     pub(in crate::views) fn lift(
         self,
@@ -287,7 +286,7 @@ impl Relation {
         })
     }
 
-    /// The slots filled, in order, with whether they are `%rowIndex`.
+    /// The slots that it fills, in order, and whether they are `%rowIndex`.
     fn slots(&self) -> Vec<(usize, bool)> {
         let parts = self.groups.iter().flat_map(|group| &group.parts);
         let mut slots: Vec<(usize, bool)> = parts.map(|part| (part.slot, part.is_row_index)).collect();
@@ -331,7 +330,7 @@ fn zeros(values: &ArrayRef) -> Result<ArrayRef, RunError> {
     Ok(arrow::compute::cast(&zeros, values.data_type())?)
 }
 
-/// For each row its context.
+/// The context of each row.
 fn parents_of(counts: &Counts, contexts: usize) -> Vec<u32> {
     let mut parents = Vec::with_capacity(counts.rows());
     for context in 0..contexts {
@@ -340,7 +339,7 @@ fn parents_of(counts: &Counts, contexts: usize) -> Vec<u32> {
     parents
 }
 
-/// For each row of the product the row of one of its parts.
+/// For each row of the product, the row of one of its parts.
 fn cycle(counts: &Counts, parts: &[Relation], place: usize, contexts: usize) -> Vec<u32> {
     let mut rows = Vec::with_capacity(counts.rows());
     for context in 0..contexts {
@@ -366,7 +365,7 @@ mod tests {
 
     use super::*;
 
-    /// A relation whose only column numbers its rows.
+    /// A relation with one column, which numbers its rows.
     fn numbered(slot: usize, counts: &[u32]) -> Relation {
         let mut starts = vec![0];
         counts

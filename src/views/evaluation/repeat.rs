@@ -1,5 +1,5 @@
-//! `repeat`: evaluates the expressions on a context, then on their results, and so on. Each item is followed by the
-//! items found on it.
+//! `repeat`: evaluates the expressions on a context, then on their results, and so on. After each item come the items
+//! found on it.
 //!
 //! Elements that contain themselves have as many columns as the data is deep, so a view with `repeat` reads everything
 //! below its start.
@@ -14,13 +14,13 @@ use crate::fhir::TypeId;
 use crate::fhir::storage::{EVERYTHING, LeafSet};
 use crate::fhirpath::{Collection, CompileOptions, FhirPathError, Focus, Program, compile};
 
-/// The deepest that items are followed: deeper than JSON may nest.
+/// The maximum depth to which items are followed: deeper than JSON may nest.
 const MAX_LEVELS: usize = 128;
-/// How many steps it may take until no further type is found.
+/// The maximum number of steps until no further type is found.
 const MAX_TYPE_STEPS: usize = 8;
 
 /// Compiles the expressions. The second result is a program whose output types are those of all items that may be
-/// found; it is the context of everything inside. An error comes with the place of its expression.
+/// found. It is the context of everything inside. An error comes with the place of its expression.
 pub(in crate::views) fn resolve(
     paths: &[Located],
     ty: TypeId,
@@ -28,7 +28,7 @@ pub(in crate::views) fn resolve(
     context: Option<&Program>,
     leaves: &mut LeafSet,
 ) -> Result<(Iteration, Program), (String, FhirPathError)> {
-    // An expression that leads on from some items need not from others.
+    // An expression may lead to further items from some items and not from others.
     let everything = |_| Some(vec![EVERYTHING]);
     let compiled = |text: &str, context: Option<&Program>| -> Result<Program, FhirPathError> {
         compile(
@@ -80,7 +80,7 @@ pub(in crate::views) fn resolve(
     ))
 }
 
-/// The items found, in order, as contexts; an error where there are more than the budget has room for.
+/// The items found, in order, as contexts. An error if they exceed the budget.
 pub(in crate::views) fn enter(
     first: &[Program],
     next: &[Program],
@@ -119,16 +119,16 @@ pub(in crate::views) fn enter(
     Ok((focus.merge(&foci, &order, places), Counts::Starts(starts)))
 }
 
-/// What was found at one remove from the context.
+/// The items found one level below the contexts of another level.
 struct Level {
     focus: Focus,
-    /// Where the items found on each context of the level above begin.
+    /// For each context of the level above, where its items begin.
     starts: Vec<usize>,
 }
 
 impl Level {
-    /// The items that the programs yield on the contexts of the level above: for each context those of the first
-    /// program, then those of the second, and so on.
+    /// The items that the programs yield on the contexts of the level above. For each context they are in the order of
+    /// the programs.
     fn below(programs: &[Program], above: &Focus, at: &str, budget: &Budget) -> Result<Level, RunError> {
         let found = programs
             .iter()
@@ -152,7 +152,7 @@ impl Level {
     }
 }
 
-/// Every item found on a context, each followed by the items found on it.
+/// Every item found on a context. After each come the items found on it.
 fn emit(levels: &[Level], level: usize, context: usize, order: &mut Vec<(usize, usize)>) {
     let Some(here) = levels.get(level) else { return };
     for item in here.starts[context]..here.starts[context + 1] {

@@ -99,7 +99,7 @@ fn lists(column: &Column, collection: &Collection) -> Result<Gathered, RunError>
     })
 }
 
-/// The column that items are in, if it holds values as the output wants them.
+/// The column of the items, if it has the output's form already.
 fn native(kind: Kind, items: &Items) -> Option<ArrayRef> {
     let text = |text: &Option<arrow::array::StringArray>| Some(Arc::new(text.clone()?) as ArrayRef);
     match (kind, items.values()) {
@@ -146,7 +146,7 @@ fn converted(column: &Column, collection: &Collection) -> Result<ArrayRef, RunEr
     })
 }
 
-/// An item's value as the column's kind. `None` for an element without a value.
+/// An item's value in the column's kind. `None` for an element without a value.
 fn value<'i, T>(
     column: &Column,
     items: &'i Items,
@@ -187,7 +187,7 @@ fn integer(items: &Items, item: usize) -> Option<i32> {
     items.integer(item).or_else(|| items.text(item)?.parse().ok())
 }
 
-/// A JSON number as it was written.
+/// A JSON number with its written digits.
 fn decimal(items: &Items, item: usize) -> Option<Cow<'_, str>> {
     match items.integer(item) {
         Some(integer) => Some(integer.to_string().into()),

@@ -1,4 +1,4 @@
-//! Computes the bytes of text in rows: a text that occurs once in a resource may occur in very many rows. It uses row
+//! Computes the bytes of text in rows. A text that occurs once in a resource may occur in very many rows. It uses row
 //! numbers and lengths, and copies no text.
 
 use std::ops::Range;
@@ -15,7 +15,7 @@ impl Relation {
         parts.map(|part| longest(&part.values.source)).sum()
     }
 
-    /// How many of `rows` fit into this many bytes of text: at least one, if there are any.
+    /// How many of `rows` fit into this many bytes of text. At least one if there are any.
     pub(in crate::views) fn fitting(&self, rows: Range<usize>, bytes: usize) -> usize {
         let mut left = bytes;
         for row in rows.clone() {
@@ -106,7 +106,7 @@ mod tests {
         }
     }
 
-    /// Five rows of 3, 0, 3, 5 and 1 bytes, of a text and a list of texts each.
+    /// Five rows of 3, 0, 3, 5 and 1 bytes, in a text and in a list of texts.
     fn relation() -> Relation {
         let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("aa"), None, Some("b")]));
         let items: ArrayRef = Arc::new(StringArray::from(vec!["c", "dd", "e"]));

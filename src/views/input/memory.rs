@@ -1,4 +1,5 @@
-//! Views over resources that lie in no lake: documents are read in groups and the rows of each are computed at once.
+//! Views over resources that are in no lake. Documents are read in groups, and the rows of each group are computed at
+//! once.
 
 use std::sync::Arc;
 
@@ -15,9 +16,9 @@ use super::reader::{Document, Pick, Reader};
 use crate::fhir::TypeId;
 use crate::plan::{Pace, Part, Parts, Prefetch};
 
-/// Bytes of documents that are worth a thread's while; smaller ones go together.
+/// The minimum bytes of documents for a thread. Smaller documents are grouped.
 const GROUP_BYTES: usize = 1 << 20;
-/// Documents that go together at most.
+/// The maximum number of documents in a group.
 const GROUP: usize = 4096;
 
 impl Rows {
@@ -42,7 +43,7 @@ impl Rows {
 }
 
 impl SharedRows {
-    /// The rows of several views, of any types, over documents that are read once: of all their resources, or of a
+    /// The rows of several views, of any types, over documents that are read once: over all their resources, or over a
     /// selection.
     pub fn of_documents<D: Document + 'static>(
         views: Vec<Arc<View>>,
@@ -69,10 +70,10 @@ impl SharedRows {
     }
 }
 
-/// What a batch of documents gives.
+/// The results of a batch of documents.
 type Results<T> = Box<dyn Iterator<Item = Result<T, RunError>> + Send>;
 
-/// What documents give, which are read by the thread that runs the part.
+/// The results of some documents. The thread that runs the part reads them.
 fn part<D: Document + 'static, T: Send + 'static>(
     documents: Vec<D>,
     reader: Arc<Reader>,
@@ -82,7 +83,8 @@ fn part<D: Document + 'static, T: Send + 'static>(
     Box::pin(futures::stream::iter(batches.flat_map(rows)))
 }
 
-/// The results of the parts. The source of documents may wait until earlier ones are released, so threads may block.
+/// The results of the parts. The source of documents may wait until earlier documents are released, so threads may
+/// block.
 fn ahead<T: Send + 'static>(parts: Parts<T, RunError>, limit: Option<usize>) -> Batches<T> {
     let pace = Pace {
         first_here: is_few(limit),
@@ -91,7 +93,7 @@ fn ahead<T: Send + 'static>(parts: Parts<T, RunError>, limit: Option<usize>) -> 
     Prefetch::new(parts, pace).boxed()
 }
 
-/// Documents in groups that are worth a thread's while, in their order.
+/// Documents in groups large enough for a thread, in order.
 fn groups<D: Document>(mut documents: impl Iterator<Item = D>) -> impl Iterator<Item = Vec<D>> {
     std::iter::from_fn(move || {
         let (mut group, mut bytes) = (Vec::new(), 0);

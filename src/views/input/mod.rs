@@ -1,4 +1,4 @@
-//! Resources that lie in no lake.
+//! Resources outside any lake.
 
 pub(super) mod memory;
 pub(super) mod reader;

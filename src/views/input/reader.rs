@@ -16,57 +16,57 @@ use crate::columns::shred::{Clip, ShredError, Shredder, SystemValues};
 use crate::fhir::storage::{EVERYTHING, LeafSet, TEXT, root_column};
 use crate::fhir::{TypeId, facts};
 
-/// Resources of a batch at most.
+/// The maximum number of resources in a batch.
 const BATCH: usize = 4096;
-/// Bytes of JSON of a batch, about.
+/// The approximate bytes of JSON in a batch.
 const BATCH_BYTES: usize = 16 << 20;
 /// The property that names the type of a resource.
 const TYPE: &str = "resourceType";
 /// The type whose entries hold resources.
 const BUNDLE: &str = "Bundle";
 
-/// What keeps a resource from being taken.
+/// Why a resource is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The text is not JSON.
     #[error("not JSON: {0}")]
     NotJson(JsonError),
-    /// It does not go into columns.
+    /// Its JSON does not fit into columns.
     #[error("{0}")]
     Shape(String),
 }
 
-/// A text with resources in it, and whom to tell what is refused.
+/// A text with resources. It also receives the refusals.
 pub trait Document: Send {
-    /// The text: one JSON document, or several in lines.
+    /// The text: one JSON document, or several as lines.
     fn text(&self) -> &[u8];
-    /// Whether every line is a document of its own.
+    /// Whether every line is its own document.
     fn is_lines(&self) -> bool;
-    /// Something was left out; `offset` is where it begins in the text.
+    /// Reports a part that was left out. It begins at `offset` in the text.
     fn refuse(&self, offset: usize, reason: Refused);
 }
 
-/// Returns which resources count, before they are made into columns.
+/// Selects resources before they are converted to columns.
 pub trait Pick: Send + Sync {
-    /// Whether this one does.
+    /// Whether this resource is selected.
     fn takes(&self, ty: TypeId, resource: Value<'_>) -> bool;
-    /// The properties at the root of such resources that it looks at.
+    /// The root properties of such resources that it reads.
     fn reads(&self, ty: TypeId) -> Vec<&'static str>;
 }
 
-/// What views read, and the means to read it, which go from one group of documents to the next.
+/// The leaves that views read, and the tools to read them. The next group of documents reuses the tools.
 pub struct Reader {
     pick: Option<Arc<dyn Pick>>,
     clips: Vec<Clip>,
-    /// Of which of the clips the text of the resources is wanted.
+    /// For each clip, whether it needs the resources' text.
     texts: Vec<bool>,
     choice: Choice,
-    /// Which of the clips is of Bundles.
+    /// The index of the clip for Bundles.
     bundles: Option<usize>,
     idle: Mutex<Vec<Tools>>,
 }
 
-/// What one thread reads with.
+/// The tools of one thread.
 #[derive(Debug)]
 struct Tools {
     /// By type in the order of the clips. Bundles come last, unless a view reads them.
@@ -83,7 +83,7 @@ impl Reader {
         Reader::picking(views, None)
     }
 
-    /// The same, of the resources that are picked.
+    /// The same, for selected resources only.
     pub fn picking<'v>(views: impl IntoIterator<Item = &'v View>, pick: Option<Arc<dyn Pick>>) -> Reader {
         let mut leaves: Vec<(TypeId, LeafSet)> = Vec::new();
         for view in views {
@@ -97,7 +97,7 @@ impl Reader {
         Reader::of_leaves(leaves, pick)
     }
 
-    /// A reader for these columns of these types, each type once. The leaf [`TEXT`] asks for the resources' own text.
+    /// A reader for these columns of these types, each type once. The leaf [`TEXT`] requests the resources' own text.
     pub fn of_leaves(mut leaves: Vec<(TypeId, LeafSet)>, pick: Option<Arc<dyn Pick>>) -> Reader {
         for (ty, leaves) in &mut leaves {
             let reads = pick.iter().flat_map(|pick| pick.reads(*ty));
@@ -124,7 +124,7 @@ impl Reader {
         }
     }
 
-    /// The batches of documents, each of one type, in the order of the documents.
+    /// The batches of documents, in the order of the documents. Each batch has one type.
     pub fn batches<D: Document>(self: Arc<Reader>, documents: Vec<D>) -> Batches<D> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let tools = idle.unwrap_or_else(|| Tools {
@@ -160,7 +160,7 @@ impl std::fmt::Debug for Reader {
     }
 }
 
-/// The part of a Bundle that is read: the positions of its entries' resources.
+/// The part of a Bundle to read: the positions of its entries' resources.
 fn entries() -> Selection {
     let mut selection = Selection::new();
     let entry = selection.object([("resource", Take::Scalar)]);
@@ -168,7 +168,7 @@ fn entries() -> Selection {
     selection
 }
 
-/// Batches of resources, read as they are asked for.
+/// Batches of resources, read on demand.
 #[derive(Debug)]
 pub struct Batches<D: Document> {
     reader: Arc<Reader>,
@@ -184,7 +184,7 @@ struct OpenDocument<D> {
     document: D,
     /// Where the next line begins.
     at: usize,
-    /// Resources of a Bundle that are still to be read.
+    /// The resources of a Bundle that are not read yet.
     entries: VecDeque<Range<usize>>,
 }
 
@@ -223,7 +223,7 @@ impl<D: Document> Batches<D> {
         }
     }
 
-    /// Leaves the tools to the next group of documents.
+    /// Returns the tools for the next group of documents.
     fn hand_back(&mut self) {
         if let Some(tools) = self.tools.take() {
             let mut idle = self.reader.idle.lock().unwrap_or_else(PoisonError::into_inner);
@@ -235,7 +235,7 @@ impl<D: Document> Batches<D> {
 impl<D: Document> Iterator for Batches<D> {
     type Item = Result<(TypeId, RecordBatch), RunError>;
 
-    /// The next batch; none after an error.
+    /// The next batch. `None` after an error.
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.advance();
         if batch.is_err() {
@@ -245,7 +245,7 @@ impl<D: Document> Iterator for Batches<D> {
     }
 }
 
-/// Reading on until a batch is ready.
+/// Reads until a batch is ready.
 struct Turn<'b> {
     reader: &'b Reader,
     tools: &'b mut Tools,
@@ -253,7 +253,7 @@ struct Turn<'b> {
 }
 
 impl Turn<'_> {
-    /// Reads on in a document. Returns whether there is more of it.
+    /// Continues reading a document. Returns whether there is more of it.
     fn read<D: Document>(&mut self, place: &mut OpenDocument<D>) -> Result<bool, RunError> {
         while self.ready.is_empty() {
             if let Some(entry) = place.entries.pop_front() {
@@ -286,7 +286,7 @@ impl Turn<'_> {
         Ok(true)
     }
 
-    /// Takes a JSON text, which begins at `offset` of its document: a resource, or a Bundle if there is a place for its
+    /// Reads a JSON text that begins at `offset` of its document: a resource, or a Bundle if there is a place for its
     /// entries.
     fn text<D: Document>(
         &mut self,
@@ -340,8 +340,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Takes a text in which something stands twice that is not read: whether that is an error only the whole resource
-    /// tells.
+    /// Reads a text with a duplicate property in a part that is not needed. Only the whole resource shows whether that
+    /// is an error.
     #[cold]
     fn whole<D: Document>(&mut self, document: &D, offset: usize, text: &[u8], bundle: bool) -> Result<(), RunError> {
         let Tools { tape, shredders, .. } = &mut *self.tools;
@@ -380,7 +380,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Ends the batches that are begun.
+    /// Ends the open batches.
     fn finish(&mut self) -> Result<(), RunError> {
         for (clip, shredder) in self.reader.clips.iter().zip(&mut self.tools.shredders) {
             if !shredder.is_empty() {

@@ -9,7 +9,7 @@ use super::super::error::RunError;
 use super::super::view::View;
 use super::{Format, ParquetWriter, Rest, SpoolRoom, TextColumn, TextFormat};
 
-/// Rows that a worker computed, with their text where the output is text.
+/// Rows that a worker computed. For a text format, with their text.
 pub(in crate::views) struct Computed {
     batch: RecordBatch,
     text: Option<Vec<u8>>,
@@ -27,7 +27,7 @@ impl Computed {
     }
 }
 
-/// Bytes of the output, and how many rows they add to it.
+/// Bytes of the output, and how many rows they have.
 pub(in crate::views) struct Piece {
     pub(in crate::views) bytes: Vec<u8>,
     pub(in crate::views) rows: usize,
@@ -39,7 +39,7 @@ pub(in crate::views) struct Assembly {
     form: Form,
     /// Rows still wanted.
     left: usize,
-    /// Whether there are rows in it already.
+    /// Whether the output already has rows.
     begun: bool,
 }
 
@@ -49,7 +49,8 @@ enum Form {
 }
 
 impl Assembly {
-    /// Begins an output of at most `limit` rows, one of `share` that are written at once. `room` limits rows that wait.
+    /// Begins an output of at most `limit` rows. `share` outputs are written at the same time. `room` limits rows that
+    /// wait.
     pub(in crate::views) fn new(
         view: Arc<View>,
         format: Format,
@@ -72,21 +73,21 @@ impl Assembly {
         })
     }
 
-    /// Whether more rows go into it.
+    /// Whether it needs more rows.
     pub(in crate::views) fn wants_rows(&self) -> bool {
         self.left > 0
     }
 
-    /// What precedes all rows.
+    /// The text before all rows.
     pub(in crate::views) fn head(&self) -> Result<Vec<u8>, RunError> {
         match &self.form {
             Form::Text(form) => form.head(self.view.columns()),
-            // The writer has it before its first rows.
+            // The writer's output before its first rows.
             Form::Parquet(_) => Ok(Vec::new()),
         }
     }
 
-    /// The next rows, as far as they are wanted.
+    /// Adds the next rows, up to the limit.
     pub(in crate::views) fn add(&mut self, computed: Computed) -> Result<Piece, RunError> {
         let Computed { batch, text } = computed;
         let rows = batch.num_rows().min(self.left);
@@ -109,7 +110,7 @@ impl Assembly {
         Ok(Piece { bytes, rows })
     }
 
-    /// What comes when there are no more rows.
+    /// The text after all rows.
     pub(in crate::views) fn finish(self) -> Result<Tail, RunError> {
         match self.form {
             Form::Text(form) => Ok(Tail::Text(Some(form.tail()))),

@@ -6,11 +6,11 @@ use arrow::datatypes::Int32Type;
 use crate::views::definition::kind::Kind;
 use crate::views::error::RunError;
 
-/// A column's values, of the kind the view says.
+/// A column's values, of the view's kind.
 pub(super) enum Cells<'a> {
     Boolean(&'a BooleanArray),
     Integer(&'a Int32Array),
-    /// Text to be quoted where the format needs it.
+    /// Text, quoted if the format requires it.
     Text(&'a StringArray),
     /// Numbers as written.
     Number(&'a StringArray),

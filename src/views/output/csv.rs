@@ -1,4 +1,5 @@
-//! Rows as CSV (RFC 4180, lines ended by a newline). A missing value is an empty field; a collection is its JSON array.
+//! Rows as CSV (RFC 4180, with newlines as line ends). A missing value is an empty field. A collection is its JSON
+//! array.
 
 use arrow::array::RecordBatch;
 
@@ -6,7 +7,7 @@ use super::cell::{Cells, push_integer};
 use crate::views::definition::column::Column;
 use crate::views::error::RunError;
 
-/// The line that names the columns.
+/// The header line.
 pub(super) fn push_header(columns: &[Column], out: &mut Vec<u8>) -> Result<(), RunError> {
     let mut writer = writer(out);
     writer
@@ -50,7 +51,7 @@ fn field<'a>(cells: &'a Cells<'_>, row: usize, scratch: &'a mut Vec<u8>) -> &'a 
             let token = array.value(row);
             match serde_json::from_str::<std::borrow::Cow<'_, str>>(token) {
                 Ok(text) => scratch.extend_from_slice(text.as_bytes()),
-                // Not a string: numbers and booleans are written the same everywhere.
+                // Not a string: numbers and booleans look the same in every format.
                 Err(_) => return token.as_bytes(),
             }
         }

@@ -1,6 +1,5 @@
-//! Which SQL type the values of a column have room in, for columns without a tag `ansi/type`: decimals of one scale,
-//! whole dates, moments. All values are seen before it is decided. Values that no such type holds without loss stay
-//! text.
+//! Decides the SQL type of a column without a tag `ansi/type` from its values: decimals of one scale, whole dates,
+//! moments. It needs all values before it decides. Values that no such type holds without loss stay text.
 
 use std::fmt;
 
@@ -12,12 +11,12 @@ use crate::views::definition::column::Column;
 use crate::views::definition::kind::Kind;
 use crate::views::definition::sql_type::SqlType;
 
-/// The digits of a decimal in eight bytes, and the most that there can be.
+/// The maximum digits of a decimal in eight bytes, and of any decimal.
 const PRECISIONS: [u8; 2] = [18, 38];
-/// Decimals of a second that a moment holds.
+/// The maximum number of decimals of a second in a moment.
 const MICROSECONDS: usize = 6;
 
-/// What a column's values are, by its FHIR type.
+/// The expected values of a column, by its FHIR type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
     Decimal,
@@ -31,11 +30,11 @@ enum Wanted {
 /// Why a column is text although its FHIR type has a SQL type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyText {
-    /// A decimal with the digits of all others needs more than 38.
+    /// A decimal with the digits of all values would need more than 38.
     Digits,
     /// A date has no day, or no month.
     PartialDate,
-    /// Some values are dates, others have a time.
+    /// Some values are dates, and others have a time.
     Precisions,
     /// A time has no zone.
     Zone,
@@ -43,7 +42,7 @@ pub enum WhyText {
     Seconds,
     /// A moment in UTC is not in the years 1 to 9999.
     Years,
-    /// A value is not of the form that its type has.
+    /// A value does not have the form of its type.
     Form,
 }
 
@@ -61,11 +60,11 @@ impl fmt::Display for WhyText {
     }
 }
 
-/// What has been seen of a column's values.
+/// What the values seen so far have in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     wanted: Wanted,
-    /// Digits before the point, and behind it.
+    /// The maximum digits before and after the decimal point.
     digits: (i64, i64),
     dates: bool,
     moments: bool,
@@ -73,7 +72,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Of a column whose values decide; `None` where the view or the FHIR type says enough.
+    /// For a column whose type depends on its values. `None` if the view or the FHIR type decides.
     pub(super) fn of(column: &Column) -> Option<Seen> {
         if column.has_sql_tag() {
             return None;
@@ -117,7 +116,7 @@ impl Seen {
         }
     }
 
-    /// The type that holds all values, or why none does.
+    /// The type that holds all values, or the reason why none does.
     pub(super) fn decided(&self) -> Result<SqlType, WhyText> {
         if let Some(why) = self.why {
             return Err(why);
@@ -140,7 +139,7 @@ impl Seen {
         })
     }
 
-    /// What keeps a value, with those before it, from being of one type.
+    /// Why this value and the earlier ones do not have one type.
     fn fault(&mut self, text: &str) -> Option<WhyText> {
         match self.wanted {
             Wanted::Decimal => {
@@ -197,7 +196,7 @@ impl Seen {
 
 /// The length of `2020-01-01`.
 const DATE_LENGTH: usize = 10;
-/// The first and the last microsecond of the years 1 to 9999: what readers of Parquet hold.
+/// The first and the last microsecond of the years 1 to 9999, the range of Parquet's readers.
 const YEARS: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
 
 /// Whether the time from `at` on has the second 60, which no type of Parquet has.
@@ -205,14 +204,14 @@ fn has_leap_second(text: &str, at: usize) -> bool {
     text.get(at + 6..at + 8) == Some("60")
 }
 
-/// How many digits a number needs before the point, and behind it, to be written without an exponent.
+/// How many digits a number has before and after the decimal point without an exponent.
 fn digits(text: &str) -> Option<(i64, i64)> {
     Decimal::parse(text).ok()?;
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let exponent: i64 = exponent.parse().ok()?;
     let mantissa = mantissa.trim_start_matches('-');
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    // A zero has no digits before the point, wherever that is moved.
+    // A zero has no digits before the decimal point, wherever the point is moved.
     let whole = match whole {
         "0" if exponent <= 0 => 0,
         "0" if fraction.bytes().all(|digit| digit == b'0') => 0,
@@ -221,7 +220,7 @@ fn digits(text: &str) -> Option<(i64, i64)> {
     Some((whole, (fraction.len() as i64 - exponent).max(0)))
 }
 
-/// How many decimals a text has behind its seconds.
+/// How many decimals the seconds of a text have.
 fn decimals(text: &str) -> usize {
     let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
     fraction.bytes().take_while(u8::is_ascii_digit).count()
@@ -250,7 +249,7 @@ mod tests {
 
     fn decided(kind: Kind, ty: &str, values: &[&str]) -> Result<String, WhyText> {
         let mut seen = Seen::of(&column(kind, ty)).unwrap();
-        // Nobody knows where batches end.
+        // Each value is its own batch, because the result must not depend on where batches end.
         for value in values {
             let array: ArrayRef = Arc::new(StringArray::from(vec![None, Some(*value)]));
             seen.look(&array);

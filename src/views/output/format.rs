@@ -1,6 +1,6 @@
-//! The formats that rows are written in.
+//! The output formats of rows.
 
-/// What rows are written as.
+/// The output format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Comma-separated values.
@@ -12,14 +12,14 @@ pub enum Format {
     Json,
     /// One JSON object per line.
     Ndjson,
-    /// Apache Parquet. Decimals, dates and times have SQL types where all values of a column fit one.
+    /// Apache Parquet. Decimals, dates and times have SQL types if all values of a column fit one.
     Parquet,
-    /// Apache Parquet with decimals, dates and times as text, but for columns with a tag.
+    /// Apache Parquet with decimals, dates and times as text, except columns with a tag.
     ParquetText,
 }
 
 impl Format {
-    /// The format of this name (`csv`, `json`, `ndjson`, `parquet`, `parquet-text`) or media type; CSV with a header.
+    /// The format of this name (`csv`, `json`, `ndjson`, `parquet`, `parquet-text`) or media type. CSV has a header.
     pub fn parse(name: &str) -> Option<Format> {
         let essence = name.split(';').next().unwrap_or(name).trim().to_ascii_lowercase();
         Some(match essence.as_str() {
@@ -37,7 +37,7 @@ impl Format {
         })
     }
 
-    /// Its media type.
+    /// The format's media type.
     pub fn media_type(self) -> &'static str {
         match self {
             Format::Csv { header: true } => "text/csv; charset=utf-8; header=present",

@@ -6,7 +6,7 @@ use super::cell::Cells;
 use crate::views::definition::column::Column;
 use crate::views::error::RunError;
 
-/// Writes a batch's rows as objects separated by `between`. Every column is present; one without a value is null.
+/// Writes a batch's rows as objects separated by `between`. Every column is present. A missing value is null.
 pub(super) fn push_objects(
     columns: &[Column],
     batch: &RecordBatch,

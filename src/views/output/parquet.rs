@@ -1,6 +1,6 @@
-//! Writes rows as Parquet. A column with a tag `ansi/type` has that type. Of others the declared FHIR type and all
-//! values decide (`decide`): their rows wait in a spool until the last one has come. The FHIR type of a column, its
-//! tags, and why it is text, are in its field's metadata.
+//! Writes rows as Parquet. A column with a tag `ansi/type` has that type. For other columns the declared FHIR type and
+//! all values decide (`decide`): their rows wait in a spool until the last one. A field's metadata has the column's
+//! FHIR type, its tags, and the reason if it is text.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use crate::views::definition::column::Column;
 use crate::views::definition::sql_type::SqlType;
 use crate::views::error::RunError;
 
-/// Rows of a row group at most.
+/// The maximum number of rows in a row group.
 const ROW_GROUP: usize = 131_072;
-/// Bytes that all row groups under way may hold: they are in memory until they are written.
+/// The maximum bytes of all open row groups together. They are in memory until they are written.
 const BYTES: usize = 96 << 20;
-/// Bytes of rows that all spools hold in memory.
+/// The maximum bytes of rows in memory of all spools together.
 const SPOOLED: usize = 16 << 20;
 
-/// Key under which a field's metadata says why its values are text.
+/// The key in a field's metadata for the reason why its values are text.
 const WHY_TEXT: &str = "why_text";
 
 /// A column that is text although its FHIR type has a SQL type.
@@ -37,11 +37,11 @@ pub struct TextColumn {
     pub why: WhyText,
 }
 
-/// Writes batches as they come.
+/// Writes batches as they arrive.
 pub(in crate::views) struct ParquetWriter {
     columns: Vec<Column>,
     schema: SchemaRef,
-    /// One of so many writers that are at work at once.
+    /// How many writers work at the same time.
     share: usize,
     form: Form,
 }
@@ -49,12 +49,12 @@ pub(in crate::views) struct ParquetWriter {
 enum Form {
     /// The types are known.
     Known(Box<ArrowWriter<Vec<u8>>>),
-    /// The values are to decide: what has been seen of the columns for which they do.
+    /// The values decide the types. It holds the statistics of those columns so far.
     Open { seen: Vec<Option<Seen>>, spool: Spool },
 }
 
 impl ParquetWriter {
-    /// One of `share` writers that are at work at once. Dates, times and decimals without a tag are text, or their
+    /// One of `share` writers that work at the same time. Dates, times and decimals without a tag are text, or their
     /// values decide. `room` limits the rows that wait for that.
     pub(in crate::views) fn new(
         columns: &[Column],
@@ -84,7 +84,7 @@ impl ParquetWriter {
         })
     }
 
-    /// Takes rows; returns the bytes that are ready.
+    /// Writes rows. Returns the bytes that are ready.
     pub(in crate::views) fn write(&mut self, batch: &RecordBatch) -> Result<Vec<u8>, RunError> {
         let batch = typed::typed(&self.columns, &self.schema, batch)?;
         match &mut self.form {
@@ -101,7 +101,7 @@ impl ParquetWriter {
         }
     }
 
-    /// No more rows come: what is still to be written, as it is taken.
+    /// Ends the rows. Returns the remaining output, which is written on demand.
     pub(in crate::views) fn finish(self) -> Result<Rest, RunError> {
         let (share, columns) = (self.share, self.columns);
         let (seen, spool) = match self.form {
@@ -125,7 +125,7 @@ impl ParquetWriter {
     }
 }
 
-/// What a writer writes when no more rows come.
+/// The remaining output after the last row.
 pub(in crate::views) struct Rest {
     batches: Box<dyn Iterator<Item = Result<RecordBatch, RunError>> + Send>,
     /// `None` when all is written.
@@ -144,7 +144,7 @@ impl Rest {
 impl Iterator for Rest {
     type Item = Result<Vec<u8>, RunError>;
 
-    /// The next bytes, which are not empty.
+    /// The next bytes, never empty.
     fn next(&mut self) -> Option<Self::Item> {
         let mut writer = self.writer.take()?;
         for batch in self.batches.by_ref() {
@@ -161,15 +161,15 @@ impl Iterator for Rest {
     }
 }
 
-/// The columns whose types the values have decided.
+/// The columns whose types were decided by their values.
 struct Retyped {
     schema: SchemaRef,
-    /// The columns with their types; `None` for those that stay as they are in the spool.
+    /// The columns with their types. `None` for columns that stay as they are in the spool.
     columns: Vec<Option<Column>>,
 }
 
 impl Retyped {
-    /// What the values that were seen decide, and which columns are text all the same.
+    /// The types that the seen values decide, and the columns that are text all the same.
     fn new(columns: &[Column], seen: &[Option<Seen>]) -> (Retyped, Vec<TextColumn>) {
         let (mut fields, mut retyped, mut texts) = (Vec::new(), Vec::new(), Vec::new());
         for (column, seen) in columns.iter().zip(seen) {
@@ -225,7 +225,7 @@ fn begun(schema: &SchemaRef) -> Result<ArrowWriter<Vec<u8>>, RunError> {
     Ok(ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties))?)
 }
 
-/// Writes rows; returns the bytes that are ready.
+/// Writes rows. Returns the bytes that are ready.
 fn written(writer: &mut ArrowWriter<Vec<u8>>, batch: &RecordBatch, share: usize) -> Result<Vec<u8>, RunError> {
     writer.write(batch)?;
     if writer.memory_size() > BYTES / share {

@@ -11,12 +11,12 @@ pub struct SpoolRoom {
     used: AtomicU64,
     /// Bytes of all runs.
     max: u64,
-    /// Bytes of one run.
+    /// The maximum bytes of one run.
     max_of_one: u64,
 }
 
 impl SpoolRoom {
-    /// Room for `max` bytes of all runs, and for `max_of_one` bytes of one run.
+    /// Room for `max` bytes of all runs together, and for `max_of_one` bytes of one run.
     pub fn new(max: u64, max_of_one: u64) -> Arc<SpoolRoom> {
         Arc::new(SpoolRoom {
             used: AtomicU64::new(0),
@@ -26,16 +26,16 @@ impl SpoolRoom {
     }
 }
 
-/// The bytes that one run has taken. They are free again when it is dropped.
+/// The bytes that one run has taken. Dropping this returns them.
 #[derive(Debug)]
 pub(super) struct Taken {
-    /// `None` where nothing limits them.
+    /// `None` if there is no limit.
     room: Option<Arc<SpoolRoom>>,
     bytes: u64,
 }
 
 impl Taken {
-    /// Nothing yet.
+    /// A run without any bytes yet.
     pub(super) fn new(room: Option<Arc<SpoolRoom>>) -> Taken {
         Taken { room, bytes: 0 }
     }
@@ -56,7 +56,7 @@ impl Taken {
         Ok(())
     }
 
-    /// Gives room for this many bytes back.
+    /// Returns room for this many bytes.
     pub(super) fn remove(&mut self, bytes: usize) {
         let bytes = (bytes as u64).min(self.bytes);
         self.bytes -= bytes;

@@ -1,5 +1,5 @@
-//! Keeps batches until all have come: a few in memory, more in a temporary file without a name, sealed under a key in
-//! memory.
+//! Keeps batches until the last one has arrived: a few in memory, more in a temporary file without a name, sealed under
+//! a key in memory.
 
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ use super::room::{SpoolRoom, Taken};
 use crate::lake::scratch::Parts;
 use crate::views::error::RunError;
 
-/// Rows that are read back at once.
+/// The number of rows that are read back at once.
 const ROWS: usize = 8_192;
 
 /// Batches of one schema, in order.
 pub(super) struct Spool {
     schema: SchemaRef,
-    /// Bytes of batches that are held in memory before they go to the file.
+    /// The maximum bytes of batches in memory. More go to the file.
     max_bytes: usize,
     held: Vec<RecordBatch>,
     bytes: usize,
     file: Option<Parts>,
-    /// Places and lengths of what is in the file.
+    /// Position and length of each part of the file.
     runs: Vec<(u64, usize)>,
     /// The room for both.
     taken: Taken,
@@ -56,7 +56,7 @@ impl Spool {
         Ok(())
     }
 
-    /// The batches, read back as they are taken. The room is theirs until the last one is.
+    /// The batches, read back on demand. They keep their room until the last one is read.
     pub(super) fn batches(self) -> impl Iterator<Item = Result<RecordBatch, RunError>> + Send {
         let Spool {
             held,
@@ -82,7 +82,7 @@ impl Spool {
         })
     }
 
-    /// Moves what is held to the file.
+    /// Moves the batches in memory to the file.
     fn put(&mut self) -> Result<(), RunError> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::LZ4_RAW)

@@ -1,5 +1,5 @@
-//! Stops a view's work from outside. Threads that compute rows stop when nobody takes their rows. A scan that finds no
-//! rows never notices that, so it checks this flag.
+//! Stops a view's work from outside. Threads that compute rows stop if their consumer stops reading. A scan that finds
+//! no rows never notices that, so it checks this flag.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -22,24 +22,24 @@ pub struct Stop(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     is_asked: AtomicBool,
-    /// Who waits for batches, which may be computed elsewhere and may never come.
+    /// Tasks that wait for batches. The batches may be computed elsewhere and may never arrive.
     waiting: Mutex<Vec<Weak<AtomicWaker>>>,
 }
 
 impl Stop {
-    /// Nobody wants the rows any more.
+    /// Requests the stop.
     pub fn ask(&self) {
         self.0.is_asked.store(true, Ordering::SeqCst);
         let waiting = std::mem::take(&mut *self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner));
         waiting.iter().filter_map(Weak::upgrade).for_each(|waker| waker.wake());
     }
 
-    /// Whether somebody asked.
+    /// Whether a stop was requested.
     pub fn is_asked(&self) -> bool {
         self.0.is_asked.load(Ordering::SeqCst)
     }
 
-    /// An error once somebody asked.
+    /// An error if a stop was requested.
     pub(in crate::views) fn check(&self) -> Result<(), RunError> {
         match self.is_asked() {
             true => Err(RunError::Stopped),
@@ -47,7 +47,7 @@ impl Stop {
         }
     }
 
-    /// The same batches, which end with an error once somebody asked, whether any comes or not.
+    /// The same batches. They end with an error after a stop was requested, even if no batch arrives.
     pub(in crate::views) fn ends(
         &self,
         mut batches: SendableRecordBatchStream,

@@ -1,4 +1,4 @@
-//! A text format in pieces: text before all rows, the rows of a batch, text between batches, and text after all rows.
+//! A text format in parts: text before all rows, the rows of a batch, text between batches, and text after all rows.
 //! Batches are converted independently, so several threads can do it.
 
 use arrow::array::RecordBatch;
@@ -26,7 +26,7 @@ impl TextFormat {
         }
     }
 
-    /// What precedes the rows.
+    /// The text before all rows.
     pub(in crate::views) fn head(self, columns: &[Column]) -> Result<Vec<u8>, RunError> {
         let mut out = Vec::new();
         match self {

@@ -1,7 +1,7 @@
 //! Converts values to their columns' SQL types, for formats with types. A value that its type cannot hold is an error
 //! that names column and type. A decimal is rounded to the scale of its type, half away from zero, as SQL casts it. A
-//! moment without a zone counts as UTC; in a TIMESTAMP without time zone it is converted to UTC. A DATE of a date and
-//! time is the written date.
+//! moment without a zone counts as UTC. In a TIMESTAMP without time zone a moment is converted to UTC. A DATE of a date
+//! and time is the written date.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -43,12 +43,12 @@ pub(in crate::views) fn typed(
     Ok(RecordBatch::try_new_with_options(schema.clone(), arrays, &options)?)
 }
 
-/// A column's values, or lists of them, typed.
+/// A column's values, or lists of them, with their SQL types.
 pub(super) fn array(column: &Column, array: &ArrayRef) -> Result<ArrayRef, RunError> {
     let Some(list) = array.as_list_opt::<i32>() else {
         return values(column, array);
     };
-    // Rows that were cut off are not converted: the type need not have room for them.
+    // Rows beyond the limit are not converted, because their values need not fit the type.
     let (first, last) = (list.value_offsets()[0], list.value_offsets()[list.len()]);
     let items = list.values().slice(first as usize, (last - first) as usize);
     let values = values(column, &items)?;
@@ -60,7 +60,7 @@ pub(super) fn array(column: &Column, array: &ArrayRef) -> Result<ArrayRef, RunEr
     Ok(Arc::new(ListArray::try_new(field, offsets, values, nulls)?))
 }
 
-/// The values of a column as written.
+/// The written values of a column.
 enum Written<'a> {
     Boolean(&'a BooleanArray),
     Integer(&'a Int32Array),
@@ -111,7 +111,7 @@ fn values(column: &Column, array: &ArrayRef) -> Result<ArrayRef, RunError> {
     })
 }
 
-/// The values as a SQL type. `None` if one of them cannot be.
+/// The values as a SQL type. `None` if one of them does not fit.
 fn build(ty: SqlType, array: &dyn Array, written: &Written<'_>) -> Option<ArrayRef> {
     macro_rules! built {
         ($builder:expr, $convert:expr) => {{
@@ -182,7 +182,7 @@ fn scaled(text: &str, precision: u8, scale: u8, exact: bool) -> Option<i128> {
         .chain(fraction.bytes())
         .map(|digit| digit - b'0')
         .collect();
-    // How many of the digits stand before the point once the number is scaled.
+    // How many digits are before the decimal point after scaling.
     let kept = whole.len() as i64 + exponent.parse::<i64>().ok()? + i64::from(scale);
     let limit = 10i128.pow(u32::from(precision));
     let mut number: i128 = 0;
@@ -221,14 +221,14 @@ fn binary(text: &str) -> Option<Vec<u8>> {
     base64::engine::general_purpose::STANDARD.decode(compact).ok()
 }
 
-/// Days since 1970 of a whole date, or of the date that a date and time is written with.
+/// Days since 1970 of a whole date, or of the written date of a date and time.
 fn date(text: &str) -> Option<i32> {
     Temporal::date_time(text).ok()?;
     let date = Temporal::date(text.get(..10)?).ok()?;
     i32::try_from(date.start.div_euclid(DAY)).ok()
 }
 
-/// A moment in microseconds since 1970: of a date its first one.
+/// A moment in microseconds since 1970. For a date, its first moment.
 fn moment(text: &str) -> Option<i64> {
     let moment = Temporal::date_time(text).ok()?;
     (moment.precision >= Precision::Day).then_some(moment.start)

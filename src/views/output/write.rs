@@ -1,5 +1,5 @@
-//! Rows on their way out: batches in order, cut off at a limit, written in a format piece by piece. Texts of several
-//! batches are made at once, on the threads that plans run on.
+//! Output of rows: batches in order, cut at a limit, written in a format piece by piece. The threads that run plans
+//! write several batches at once.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use super::{Format, SpoolRoom, TextFormat};
 use crate::lake::scan::processors;
 use crate::plan::{Waiting, apart};
 
-/// Up to this many rows, the consumer's own thread writes them: another thread would make text that nobody wants.
+/// Up to this many rows, the consumer's own thread writes them. Another thread could write text that is never read.
 const FEW_ROWS: usize = 10_000;
 
-/// The results, in order. Computation begins when somebody takes them.
+/// The results, in order. Computation begins with the first read.
 pub(in crate::views) type Batches<T> = BoxStream<'static, Result<T, RunError>>;
 
-/// Applies `work` to each item, in the same order; to several at once, unless only a few rows are wanted.
+/// Applies `work` to each item, in the same order. Several items run at once, unless only a few rows are wanted.
 pub(in crate::views) fn worked<T, U, W>(batches: Batches<T>, few: bool, work: W) -> Batches<U>
 where
     T: Send + 'static,
@@ -41,12 +41,12 @@ where
     worked.buffered(processors()).boxed()
 }
 
-/// Whether a limit leaves so few rows that one thread does.
+/// Whether the limit is so small that one thread is enough.
 pub(in crate::views) fn is_few(limit: Option<usize>) -> bool {
     limit.is_some_and(|limit| limit <= FEW_ROWS)
 }
 
-/// The rows of a view that are still to be computed.
+/// The rows of a view that are not computed yet.
 pub struct Rows {
     view: Arc<View>,
     batches: Batches<RecordBatch>,
@@ -71,7 +71,7 @@ impl Rows {
         }
     }
 
-    /// Tells how many rows each batch has when it is taken.
+    /// Returns how many rows each batch has, when the batch is read.
     pub fn observed(self, observer: Arc<dyn Fn(usize) + Send + Sync>) -> Rows {
         Rows {
             observer: Some(observer),
@@ -107,7 +107,8 @@ impl Rows {
         })
     }
 
-    /// As text or Parquet, in pieces as they get ready. Concatenated they are the output, if none of them is an error.
+    /// The output as text or Parquet, in pieces as they become ready. The pieces concatenated are the output, unless
+    /// one is an error.
     pub fn pieces(self, format: Format) -> Pieces {
         let (view, form) = (self.view.clone(), TextFormat::of(format));
         let here = is_few(self.limit) || form.is_none();
@@ -164,7 +165,7 @@ impl std::fmt::Debug for Rows {
 impl Iterator for Pieces {
     type Item = Result<Vec<u8>, RunError>;
 
-    /// The next piece that is not empty; none after an error.
+    /// The next nonempty piece. `None` after an error.
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let piece = self.pieces.next()?;

@@ -28,7 +28,7 @@ use crate::plan::only_child;
 pub struct ViewExec {
     view: Arc<View>,
     input: Arc<dyn ExecutionPlan>,
-    /// Whether the view's `where` is this operator's to apply; otherwise the scan has applied it.
+    /// Whether this operator applies the view's `where`. Otherwise the scan has applied it.
     filters: bool,
     stop: Stop,
     properties: Arc<PlanProperties>,
@@ -56,7 +56,7 @@ impl ViewExec {
 }
 
 impl ViewExec {
-    /// A view over resources; its `where` is the operator's to apply if the scan has not.
+    /// A view over resources. If the scan has not applied its `where`, the operator does.
     pub fn over(view: &View, input: Arc<dyn ExecutionPlan>, filters: bool) -> ViewExec {
         ViewExec::new(view.for_run(), input, filters, Stop::default())
     }
@@ -79,7 +79,7 @@ impl DisplayAs for ViewExec {
     }
 }
 
-/// The columns that a view yields and the leaves that it reads, and its `where` if the operator applies it.
+/// The columns that a view yields and the leaves that it reads. Also its `where`, if the operator applies it.
 pub(in crate::views) fn columns_and_leaves(view: &View, filters: bool, f: &mut fmt::Formatter) -> fmt::Result {
     let columns: Vec<&str> = view.columns().iter().map(|column| column.name.as_str()).collect();
     let leaves: Vec<&str> = view.leaves().iter().map(String::as_str).collect();

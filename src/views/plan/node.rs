@@ -1,5 +1,5 @@
-//! Views as nodes of logical plans: resources in, rows out. One view's rows have the view's columns; of several views
-//! over the same resources each has a column of its own, which holds its rows as lists.
+//! Views as nodes of logical plans: resources in, rows out. One view's rows have the view's columns. For several views
+//! over the same resources, each view has one column, which holds its rows as lists.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -25,13 +25,13 @@ pub(in crate::views) struct ViewNode {
     input: LogicalPlan,
     views: Arc<[Arc<View>]>,
     shape: Shape,
-    /// Whether each view's `where` is still to be applied; otherwise the scan applies it.
+    /// Whether the operator applies each view's `where`. Otherwise the scan applies it.
     filters: bool,
     stop: Stop,
     schema: DFSchemaRef,
 }
 
-/// What rows are made of.
+/// The form of the output rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     /// The columns of the only view.
@@ -86,7 +86,7 @@ impl ViewNode {
     }
 }
 
-/// Compared by identity: a view object is in one place of a plan only.
+/// Compared by identity, because a plan has a view object in one place only.
 impl PartialEq for ViewNode {
     fn eq(&self, other: &ViewNode) -> bool {
         Arc::ptr_eq(&self.views, &other.views)
@@ -154,13 +154,13 @@ impl UserDefinedLogicalNodeCore for ViewNode {
         }
     }
 
-    /// A select tree is evaluated whole.
+    /// A select tree is evaluated as a whole.
     fn necessary_children_exprs(&self, _: &[usize]) -> Option<Vec<Vec<usize>>> {
         Some(vec![(0..self.input.schema().fields().len()).collect()])
     }
 }
 
-/// Makes the operators of views.
+/// Plans the nodes of views as operators.
 pub(in crate::views) struct Tables;
 
 #[async_trait]

@@ -11,7 +11,7 @@ use crate::columns::conditions::{Necessary, Prune};
 use crate::fhir::storage::LeafSet;
 use crate::lake::scan::Predicate;
 
-/// The resources that a view keeps, or that any of several views does.
+/// The resources that a view keeps, or that at least one of several views keeps.
 #[derive(Debug)]
 pub(in crate::views) struct Where {
     views: Vec<Arc<View>>,
@@ -26,7 +26,7 @@ pub(in crate::views) fn of(views: &[Arc<View>]) -> Arc<dyn Predicate> {
     let labels: Vec<String> = views.iter().map(text).collect();
     let necessary = match views {
         [only] => only.necessary(),
-        // If each view needs its own items, these decide nothing alone.
+        // If views need different items, the items of one view exclude no resource.
         several => Necessary {
             prune: Prune::any(several.iter().map(|view| view.necessary().prune)),
             ..Necessary::default()
@@ -69,7 +69,7 @@ impl Predicate for Where {
         for view in views {
             match view.keep(batch) {
                 Ok(keeps) => kept = arrow::compute::or(&kept, &keeps)?,
-                // The rows are kept, so that the view itself meets its error.
+                // Keep the rows, so that the view itself reports its error.
                 Err(_) => return Ok(BooleanArray::from(vec![true; batch.num_rows()])),
             }
         }

@@ -2,7 +2,7 @@
 //! on the thread that read it.
 //!
 //! A row of the output is the result of one view for some resources: the view's index, and its rows as a list in the
-//! view's own column. An error of one view does not end the stream: the row names the place where the error is kept.
+//! view's own column. An error of one view does not end the stream: the row has the index of the stored error.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,18 +32,18 @@ use crate::plan::only_child;
 /// The columns before those of the views: the view's index, and the number of its error if there is one.
 const BEFORE: usize = 2;
 
-/// Something of one of the views, named by its place; an error is that view's alone.
+/// A value of one view, with the view's index. An error concerns only that view.
 pub(in crate::views) type OfView<T> = (usize, Result<T, RunError>);
 
-/// Which views want no more rows.
+/// The views that need no more rows.
 pub(in crate::views) type Stopped = Arc<[AtomicBool]>;
 
-/// As many flags as there are views, none of them set.
+/// A flag for each view, not set.
 pub(in crate::views) fn none_stopped(views: usize) -> Stopped {
     (0..views).map(|_| AtomicBool::new(false)).collect()
 }
 
-/// The rows of the views with these indices over a batch of resources, one view after the other. Views that want no
+/// The rows of the views with these indexes over a batch of resources, one view after the other. Views that need no
 /// more rows are left out.
 pub(in crate::views) fn fan(
     views: Arc<[Arc<View>]>,
@@ -63,7 +63,7 @@ pub(in crate::views) fn fan(
     })
 }
 
-/// The columns of the operator's output. Views may have one name or none, so places name them.
+/// The columns of the operator's output. Their names are indexes, because several views may have the same name or none.
 pub(in crate::views) fn schema(views: &[Arc<View>]) -> SchemaRef {
     let before = [
         Arc::new(Field::new("view", DataType::UInt32, false)),
@@ -86,19 +86,19 @@ fn item(view: &View) -> FieldRef {
 pub struct ViewsExec {
     views: Arc<[Arc<View>]>,
     input: Arc<dyn ExecutionPlan>,
-    /// Whether each view's `where` is this operator's to apply.
+    /// Whether this operator applies each view's `where`.
     filters: bool,
-    /// The maximum number of rows of each view. The consumer says when there are enough.
+    /// The maximum number of rows of each view. The consumer sets a flag when it has enough.
     limit: Option<usize>,
     outcome: Arc<Outcome>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
-/// How one run goes.
+/// The state of one run.
 #[derive(Debug)]
 pub(in crate::views) struct Outcome {
-    /// The consumer sets it, and threads then leave out those views.
+    /// The consumer sets these flags. Threads then leave out those views.
     pub(in crate::views) stopped: Stopped,
     errors: Mutex<Vec<Option<RunError>>>,
 }
@@ -111,7 +111,7 @@ impl Outcome {
         })
     }
 
-    /// Keeps an error and says where.
+    /// Stores an error and returns its index.
     fn keep(&self, error: RunError) -> u32 {
         let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
         errors.push(Some(error));
@@ -174,7 +174,7 @@ impl ViewsExec {
         }
     }
 
-    /// The same for another run, and how that goes.
+    /// The same operator for another run, and the state of that run.
     pub(in crate::views) fn begun(&self) -> (ViewsExec, Arc<Outcome>) {
         let outcome = Outcome::new(self.views.len());
         let begun = ViewsExec {
@@ -186,7 +186,7 @@ impl ViewsExec {
 }
 
 impl ViewsExec {
-    /// Views over resources; their `where` is the operator's to apply if the scan has not.
+    /// Views over resources. If the scan has not applied their `where`, the operator does.
     pub fn over(views: &[View], input: Arc<dyn ExecutionPlan>, filters: bool, limit: Option<usize>) -> ViewsExec {
         ViewsExec::new(views.iter().map(View::for_run).collect(), input, filters, limit)
     }
@@ -201,7 +201,7 @@ impl ViewsExec {
         self.filters
     }
 
-    /// Rows of each view that are wanted.
+    /// The number of wanted rows of each view.
     pub fn limit(&self) -> Option<usize> {
         self.limit
     }
@@ -223,7 +223,7 @@ impl DisplayAs for ViewsExec {
     }
 }
 
-/// A view's name, or else its place.
+/// A view's name or, if it has none, its index.
 pub(in crate::views) fn label(place: usize, view: &View) -> String {
     view.name().map_or_else(|| place.to_string(), str::to_owned)
 }
@@ -305,7 +305,7 @@ impl ExecutionPlan for ViewsExec {
     }
 }
 
-/// Makes rows of the output.
+/// Builds rows of the output.
 #[derive(Clone)]
 struct Lists {
     schema: SchemaRef,
@@ -324,7 +324,7 @@ impl Lists {
         }
     }
 
-    /// The result of one view for some resources.
+    /// The row with the result of one view for some resources.
     fn row(&self, view: usize, rows: Result<RecordBatch, RunError>) -> Result<RecordBatch> {
         let mut columns = self.nothing.to_vec();
         columns[0] = Arc::new(UInt32Array::from_value(view as u32, 1));

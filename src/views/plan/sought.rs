@@ -1,5 +1,5 @@
-//! Pushes conditions on a view's columns down to its resources: builds a FHIRPath expression that is true of every
-//! resource with a matching row, and derives from it what statistics and dictionary codes can decide.
+//! Pushes conditions on a view's columns down to its resources. It builds a FHIRPath expression that is true of every
+//! resource with a matching row, and derives the conditions that statistics and dictionary codes can decide.
 //!
 //! Example: the column `code` is `code.coding.code.first()` below `forEach: component`. Then `code = '8480-6'` becomes
 //! `component.exists(code.coding.code.first() = '8480-6')`. The condition itself must still be evaluated on the rows.
@@ -23,7 +23,7 @@ use crate::fhir::temporal::Temporal;
 use crate::fhirpath::{CompileOptions, ItemType, System, necessary};
 use crate::lake::scan::Predicate;
 
-/// Values of an `IN` beyond this many are not spelled out.
+/// The maximum number of values of an `IN` that are expanded.
 const MAX_VALUES: usize = 64;
 /// Microseconds of a day.
 const DAY: i64 = 86_400_000_000;
@@ -67,8 +67,8 @@ impl Sought {
 }
 
 impl View {
-    /// The conditions on a resource that follow from a filter over the view's columns, as far as a scan can decide
-    /// them. `None` if none follow.
+    /// The conditions on a resource that follow from a filter over the view's columns, if a scan can decide them.
+    /// `None` if none follow.
     pub fn sought(&self, filter: &Expr) -> Option<Arc<dyn Predicate>> {
         Some(Arc::new(Sought::of(self, filter)?))
     }
@@ -92,7 +92,7 @@ impl Predicate for Sought {
     }
 }
 
-/// A FHIRPath expression that is true of each resource one of whose rows meets the filter.
+/// A FHIRPath expression that is true of each resource with a row that meets the filter.
 fn condition(view: &View, filter: &Expr) -> Option<String> {
     if let Some((at, values)) = choice(view, filter) {
         return compared(view, at, Operator::Eq, &values);
@@ -130,7 +130,7 @@ fn condition(view: &View, filter: &Expr) -> Option<String> {
         }
         Expr::IsNotNull(inner) => {
             let at = column(view, inner)?;
-            // A list without values is no null.
+            // A list without values is not null.
             if view.columns[at].collection {
                 return None;
             }
@@ -168,7 +168,7 @@ fn choice<'f>(view: &View, filter: &'f Expr) -> Option<(usize, Vec<&'f ScalarVal
     }
 }
 
-/// The place of the view's column that an expression is, a cast of moments not considered.
+/// The index of the view's column, if the expression is a column. Ignores a cast of moments.
 fn column(view: &View, expression: &Expr) -> Option<usize> {
     match expression {
         Expr::Column(Named { name, .. }) => view.columns.iter().position(|column| column.name == *name),
@@ -187,7 +187,7 @@ fn literal(expression: &Expr) -> Option<&ScalarValue> {
     }
 }
 
-/// That a column compares so with one of some values.
+/// A condition that a column compares in this way with one of some values.
 fn compared(view: &View, at: usize, operator: Operator, values: &[&ScalarValue]) -> Option<String> {
     let column = &view.columns[at];
     if column.collection {
@@ -205,7 +205,7 @@ fn compared(view: &View, at: usize, operator: Operator, values: &[&ScalarValue])
     everywhere(view, at, &of_cell)
 }
 
-/// That a single text is one of several, which dictionary codes can decide together.
+/// A condition that a single text is one of several. Dictionary codes can decide it for all of them together.
 fn texts(column: &Column, cell: &Cell, path: &str, operator: Operator, values: &[&ScalarValue]) -> Option<String> {
     let of_text = |ty: &ItemType| ty.system() == Some(System::String);
     let is_text = matches!(column.sql, SqlType::Text(_)) && column.kind == Kind::Text;
@@ -218,7 +218,8 @@ fn texts(column: &Column, cell: &Cell, path: &str, operator: Operator, values: &
     Some(format!("({path}) in ({})", texts.join(" | ")))
 }
 
-/// A cell's relation to a value, as a FHIRPath expression on the cell's context that holds where SQL's comparison does.
+/// The comparison of a cell with a value, as a FHIRPath expression on the cell's context. It holds if SQL's comparison
+/// does.
 fn cell_compared(column: &Column, cell: &Cell, path: &str, operator: Operator, value: &ScalarValue) -> Option<String> {
     let types = cell.program.output_types();
     let all = |wanted: &[System]| {
@@ -255,8 +256,8 @@ fn cell_compared(column: &Column, cell: &Cell, path: &str, operator: Operator, v
     }
 }
 
-/// The same for dates and times, a day wider on both sides: texts are compared as they were written, in zones of their
-/// own, and the bounds are in UTC.
+/// The same for dates and times, a day wider on both sides. Texts are compared as written, in their own zones, and the
+/// bounds are in UTC.
 fn moment_compared(column: &Column, path: &str, operator: Operator, value: &ScalarValue) -> Option<String> {
     let (from, to) = match column.sql {
         SqlType::Text(_) => {
@@ -305,7 +306,7 @@ fn symbol(operator: Operator) -> Option<&'static str> {
     })
 }
 
-/// A text as FHIRPath writes it.
+/// A text as a FHIRPath literal.
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('\'');
@@ -322,13 +323,14 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// The cell's expression. `None` if it depends on more than its context. A line of its own ends a comment in it.
+/// The cell's expression. `None` if it depends on more than its context. It ends with a newline, because it may end
+/// with a comment.
 fn text(cell: &Cell) -> Option<&str> {
     Some(cell.program.text()).filter(|text| is_plain(text))
 }
 
-/// Whether an expression is self-contained: it uses no names from outside, and no comment that would extend beyond it.
-/// Quoted text is ignored.
+/// Whether an expression is self-contained: it uses no names from outside, and no comment extends beyond it. Quoted
+/// text is ignored.
 fn is_plain(text: &str) -> bool {
     let (mut quote, mut before, mut letters) = (None, ' ', text.chars());
     while let Some(letter) = letters.next() {
@@ -346,7 +348,8 @@ fn is_plain(text: &str) -> bool {
     quote.is_none()
 }
 
-/// That the expression `of_cell` holds for one of the cells that fill a slot, written from the resource down.
+/// A condition that the expression `of_cell` holds for one of the cells that fill a slot, written from the resource
+/// down.
 fn everywhere(view: &View, slot: usize, of_cell: &dyn Fn(&Cell) -> Option<String>) -> Option<String> {
     let mut found = Vec::new();
     for select in &view.selects {
@@ -359,7 +362,7 @@ fn everywhere(view: &View, slot: usize, of_cell: &dyn Fn(&Cell) -> Option<String
     }
 }
 
-/// Adds the conditions of a select's cells, each on the select's context. `None` if one of them cannot be said.
+/// Adds the conditions of a select's cells, each on the select's context. `None` if one of them cannot be expressed.
 fn collect(
     select: &Select,
     slot: usize,
@@ -434,7 +437,8 @@ mod tests {
                 col("taken").lt(lit("2020-06")),
                 Some("(effective.ofType(dateTime)) <= @2020-07-02".to_owned()),
             ),
-            // What depends on a constant, is a list, has no bounds, or is another column.
+            // Nothing follows from these: they depend on a constant, are a list, have no bounds, or compare another
+            // column.
             (col("of").eq(lit("a")), None),
             (col("codes").eq(lit("a")), None),
             (col("status").gt(lit("a")), None),

@@ -25,7 +25,7 @@ pub struct ViewTable {
 }
 
 impl ViewTable {
-    /// `table` is that of the view's resource type, as its reader may see it.
+    /// `table` is the table of the view's resource type in its reader's scope.
     pub fn new(view: &View, table: ScopedTable) -> ViewTable {
         ViewTable {
             view: view.for_run(),
@@ -74,7 +74,7 @@ impl TableProvider for ViewTable {
         for predicate in &predicates {
             leaves.extend(predicate.leaves().iter().cloned());
         }
-        // Rows are on their way for as long as somebody takes them.
+        // A consumer may read the rows slowly, so hold the files.
         let table = self.table.held(None)?;
         let provider = table.provider(ScanRequest {
             leaves,
@@ -90,7 +90,7 @@ impl TableProvider for ViewTable {
             .filter(|at| read.index_of(schema.field(*at).name()).is_ok())
             .collect();
         if columns.is_empty() {
-            // A batch without columns would not say to every operator how many rows it has.
+            // If a batch had no columns, some operators would not know its number of rows.
             columns.push(schema.index_of(ROW)?);
         }
         let scan = provider.scan(state, Some(&columns), &filters, None).await?;

@@ -1,4 +1,4 @@
-//! The operator that gives a view's rows their SQL types, for plans that go on computing with them.
+//! The operator that converts a view's rows to their SQL types, for plans that compute with them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::super::error::RunError;
 use super::super::view::View;
 use crate::plan::only_child;
 
-/// Turns the values of a view's rows, which are as they were written, into values of their columns' SQL types.
+/// Converts the written values of a view's rows to their columns' SQL types.
 #[derive(Clone, Debug)]
 pub struct TypedExec {
     view: Arc<View>,
@@ -32,7 +32,7 @@ pub struct TypedExec {
 }
 
 impl TypedExec {
-    /// `input` gives the rows of the view.
+    /// `input` yields the rows of the view.
     pub(in crate::views) fn new(view: Arc<View>, input: Arc<dyn ExecutionPlan>) -> TypedExec {
         let schema = view.typed_schema();
         let properties = PlanProperties::new(
@@ -96,8 +96,8 @@ impl ExecutionPlan for TypedExec {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    /// Rows keep their order. But a column is sorted by its typed values, not by the written text, so no sort may be
-    /// pushed below this.
+    /// Rows keep their order. But a column sorts by its typed values, not by the written text, so no sort may be pushed
+    /// below this operator.
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![false]
     }

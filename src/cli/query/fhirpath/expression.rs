@@ -1,4 +1,4 @@
-//! What the command says of an expression: its typed program, its errors, its advice.
+//! The report of the command on an expression: its typed program, its errors, its advice.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub(super) fn wrong(arguments: &Args, error: &FhirPathError) -> Failure {
     if let Some(at) = error.position()
         && let Some(line) = arguments.expression.split('\n').nth(at.line as usize - 1)
     {
-        // A tab in front of the place is as wide above as below.
+        // A tab before the position is equally wide in both lines.
         let before = line.chars().take(at.column as usize - 1);
         let before: String = before.map(|letter| if letter == '\t' { '\t' } else { ' ' }).collect();
         message.push_str(&format!("\n  {line}\n  {before}^"));

@@ -1,4 +1,4 @@
-//! The expression over files: one resource, or one after the other.
+//! The expression over files: one resource, or many one after the other.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -160,7 +160,7 @@ fn programs(
             Ok(program) => {
                 programs.insert(ty, program);
             }
-            // What is wrong for a type that lacks an element says less than what is wrong for all.
+            // An error for one type that lacks an element says less than an error for all types.
             Err(error) if fault.is_none() || !matches!(error, FhirPathError::UnknownElement { .. }) => {
                 fault = Some(error);
             }

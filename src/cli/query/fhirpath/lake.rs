@@ -1,4 +1,4 @@
-//! The expression over a table of a lake, as a scope shows it.
+//! The expression over a table of a lake, in a scope.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Args, data: &Path, options: &CompileOptions<'_>) -
     let columns: Vec<usize> = (0..schema.fields().len())
         .filter(|at| !matches!(schema.field(*at).name().as_str(), FILE | ROW))
         .collect();
-    // One partition, so that lines come in the order of the table.
+    // Use one partition, so that lines keep the order of the table.
     let config = SessionConfig::new().with_target_partitions(1);
     let state = SessionStateBuilder::new().with_config(config).build();
     let plan = futures::executor::block_on(provider.scan(&state, Some(&columns), &[], None)).map_err(Failure::other)?;

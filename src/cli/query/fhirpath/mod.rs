@@ -1,5 +1,5 @@
-//! `tabularium fhirpath`: one expression over a resource, over many in files, or over a table of a lake, by the same
-//! engine that search and views use.
+//! `tabularium fhirpath`: one expression over a resource, over many in files, or over a table of a lake. It uses the
+//! same engine as search and views.
 
 mod alone;
 mod args;

@@ -1,4 +1,4 @@
-//! What `tabularium run` is told.
+//! The arguments of `tabularium run`.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -106,7 +106,7 @@ pub(in crate::cli) enum FormatArgument {
 impl From<FormatArgument> for Format {
     fn from(format: FormatArgument) -> Format {
         match format {
-            // A table is made of the rows as CSV.
+            // A table is made from the rows as CSV.
             FormatArgument::Csv | FormatArgument::Table => Format::Csv { header: true },
             FormatArgument::Json => Format::Json,
             FormatArgument::Ndjson => Format::Ndjson,
@@ -125,7 +125,7 @@ pub(in crate::cli) fn format_of(format: Option<FormatArgument>, out: Option<&Pat
         None => extension.and_then(|extension| Format::parse(&extension)),
     };
     match named.unwrap_or(Format::Csv { header: true }) {
-        // A table has a heading.
+        // A table has a header.
         Format::Csv { .. } => Format::Csv {
             header: !no_header || is_table(format, out),
         },

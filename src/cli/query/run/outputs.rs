@@ -1,4 +1,4 @@
-//! Where the rows of several views go.
+//! The outputs of several views.
 
 use super::targets::Target;
 use crate::cli::terminal::failure::{Failure, warn};

@@ -1,4 +1,4 @@
-//! Which resources of files count: `--patient` and `--since`, where there are no columns that could tell.
+//! Selects resources of files: `--patient` and `--since`, if no columns show these.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -155,7 +155,7 @@ fn outs(folder: &Path, files: &[PathBuf], extension: &str) -> Result<Vec<Option<
     let mut outs = Vec::new();
     for file in files {
         let name = format!("{}.{extension}", stem(file));
-        // Some file systems do not tell cases apart.
+        // Some file systems ignore case.
         if let Some(before) = taken.insert(name.to_lowercase(), file) {
             return Err(Failure::input(format!(
                 "{} and {} would both be written to {}; rename one of them",
@@ -205,7 +205,7 @@ pub(in crate::cli) fn keep_apart(
     let known = |files: &[PathBuf]| files.iter().filter_map(|file| file.canonicalize().ok()).collect();
     refuse(&known(files), "a view")?;
     if !there.is_empty() && !input.is_empty() {
-        // What cannot be found is an error where the input is read.
+        // Reading the input reports a missing file.
         refuse(&known(&ingest::find(input).unwrap_or_default()), "an input")?;
     }
     let Some(lake) = data.and_then(|data| data.canonicalize().ok()) else {

@@ -1,4 +1,4 @@
-//! `tabularium describe`: what the columns of a table or of a view hold.
+//! `tabularium describe`: the contents of the columns of a table or of a view.
 
 use std::collections::HashSet;
 use std::io::IsTerminal;
@@ -155,7 +155,7 @@ fn view(arguments: &DescribeArgs) -> Result<(View, Option<TypeId>), Failure> {
 fn share(filled: u64, total: u64) -> String {
     match (filled, total) {
         (filled, total) if filled == total => "100%".to_owned(),
-        // What is there is not nothing, and what lacks some is not all.
+        // A small part is not shown as 0%, and an incomplete column not as 100%.
         (filled, total) => format!("{:.1}%", (filled as f64 / total as f64 * 100.0).clamp(0.1, 99.9)),
     }
 }

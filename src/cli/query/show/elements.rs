@@ -1,4 +1,4 @@
-//! An element of a resource as one text: which FHIRPath expression gives what a person would look for in it.
+//! An element of a resource as one text: the FHIRPath expression for the value that people expect in it.
 
 use crate::cli::query::inline::TypedColumn;
 use crate::fhir::{Element, Kind, TypeId, facts};

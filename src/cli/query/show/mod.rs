@@ -1,4 +1,4 @@
-//! `tabularium show` and `tabularium describe`: a table looked at, without a ViewDefinition.
+//! `tabularium show` and `tabularium describe`: views of a table without a ViewDefinition.
 
 mod describe;
 mod elements;

@@ -67,7 +67,7 @@ pub(in crate::cli) fn run(arguments: ShowArgs) -> Result<(), Failure> {
     rows::read(&lake, &scope, view, Some(arguments.limit), |row| found.push(row))?;
     let kept: Vec<usize> = (0..names.len()).filter(|at| chosen || is_filled(&found, *at)).collect();
     let widest = std::io::stdout().is_terminal().then(width);
-    // More columns than fit would be too narrow to be read.
+    // More columns than fit would be too narrow to read.
     let fitting = match widest {
         Some(widest) if !chosen => kept.iter().copied().take((widest / 12).max(1)).collect(),
         _ => kept.clone(),

@@ -1,4 +1,4 @@
-//! What `tabularium sql` is told.
+//! The arguments of `tabularium sql`.
 
 use std::path::PathBuf;
 

@@ -53,13 +53,13 @@ fn run_here(arguments: Args) -> Result<(), Failure> {
         .map_err(Failure::other)?;
     let answered = runtime.block_on(async {
         tokio::select! {
-            // Heard before the work begins, and between any two batches.
+            // Checked before the work begins, and between any two batches.
             biased;
             _ = tokio::signal::ctrl_c() => Err(Failure::stopped("stopped before the end; no file is left of the result")),
             answered = answer(&arguments, &session, &statement, format) => answered,
         }
     });
-    // Computing tasks end at their next pause. Their spill files go with them.
+    // Computing tasks end at their next pause, and their spill files with them.
     runtime.shutdown_timeout(std::time::Duration::from_secs(5));
     answered
 }
@@ -93,7 +93,7 @@ async fn write(query: &Query, sink: &mut Sink, format: Format) -> Result<usize, 
     let failed = |error: SqlError| Stop::Failed(failure(error));
     let (mut writer, head) = Writer::new(format, &query.schema()).map_err(failed)?;
     let mut rows = Box::pin(query.rows().map_err(failed)?);
-    // A statement that fails before its first row leaves standard output alone.
+    // A statement that fails before its first row prints nothing to standard output.
     let mut next = rows.next().await.transpose().map_err(failed)?;
     sink.write(&head)?;
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! `app applicants`: who applied for access.
+//! `app applicants`: the applications for access.
 
 use std::fmt::Write;
 use std::path::PathBuf;

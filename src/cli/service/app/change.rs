@@ -1,4 +1,4 @@
-//! What of an application may be changed: redirect URIs, origins, the frequency of syncs.
+//! Changes of an application: redirect URIs, origins, the frequency of syncs.
 
 use std::path::PathBuf;
 

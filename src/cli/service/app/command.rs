@@ -1,4 +1,4 @@
-//! Which subcommand does what.
+//! Maps subcommands to their code.
 
 use clap::Subcommand;
 

@@ -1,4 +1,4 @@
-//! `app create`: an application with its keys, whose secrets are shown only once; and tokens with which applications
+//! `app create`: an application with its keys, whose secrets are shown only once. Also tokens with which applications
 //! register themselves.
 
 use std::path::PathBuf;

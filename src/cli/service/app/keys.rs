@@ -1,4 +1,4 @@
-//! `app rotate-keys`: a new key pair for a mode; and how key pairs are shown.
+//! `app rotate-keys`: a new key pair for a mode. Also the display of key pairs.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `tabularium app`: applications, their keys and the addresses that are theirs.
+//! `tabularium app`: applications, their keys and their addresses.
 
 mod applicants;
 mod change;

@@ -1,4 +1,4 @@
-//! What patients are shown of an application beside its name: options of `app create`, and `app set`.
+//! The facts about an application that patients see besides its name: options of `app create`, and `app set`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `tabularium demo`: a served lake of made-up people, and organizations to connect to, from nothing, in one command.
+//! `tabularium demo`: a served lake of made-up people, and organizations to connect to, in one command.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,11 +94,11 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         playground: playground::open(&store, &base_url, sandbox, &sandbox_url, people)?,
         console: console::sign_in_address(&store, &base_url)?,
     };
-    // A token made by the lines below, pasted at once, is for this address.
+    // The user may paste the lines below at once, and a token is made for this address.
     store.settings().set_base_url(&base_url).map_err(Failure::other)?;
     println!("{guide}");
     let terminology: Arc<Terminology> = Arc::default();
-    // Requests are logged only if RUST_LOG says so: they would hide the lines above.
+    // Requests are logged only with RUST_LOG, because they would hide the lines above.
     logging::start_with(LogFormat::Text, "info,tabularium::http::server::frame=warn");
     serve(
         listener,
@@ -114,7 +114,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
             },
             explain: false,
             console: true,
-            // The sandbox's organizations lie on this machine.
+            // The sandbox's organizations are on this machine.
             sources: sources(true)?,
             pages: pages.pages()?,
         },
@@ -140,7 +140,7 @@ fn people(lake: &Lake) -> Result<u64, Failure> {
 fn fill(lake: &Lake, data: &Path, patients: u64) -> Result<(), Failure> {
     let folder = data.join(POPULATION);
     if folder.exists() {
-        // Left by a run that did not get as far as the import.
+        // An interrupted run left this before its import.
         std::fs::remove_dir_all(&folder).map_err(Failure::other)?;
     }
     let bar = bar("making people up", "{human_pos}/{human_len}", patients);

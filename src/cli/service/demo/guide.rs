@@ -1,4 +1,4 @@
-//! What the demo tells a newcomer: addresses, and lines to paste.
+//! The demo's text for a newcomer: addresses, and lines to paste.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `tabularium demo`: the records, the sandbox beside the service, and what a newcomer is told.
+//! `tabularium demo`: the records, the sandbox beside the service, and the text for a newcomer.
 
 mod command;
 mod guide;

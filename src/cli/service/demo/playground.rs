@@ -1,5 +1,5 @@
-//! What makes the demo a playground: a sandbox on a port of its own, its organizations in the directory of test mode,
-//! and a sample application with keys of that mode. Done again, it leaves one of each, at the addresses of now.
+//! The playground of the demo: a sandbox on its own port, its organizations in the directory of test mode, and a sample
+//! application with keys of that mode. A repeated run leaves one of each, at the current addresses.
 
 use std::net::TcpListener;
 
@@ -148,7 +148,7 @@ fn list(store: &Store, organization: &payer::Organization, sandbox: &str) -> Res
             Kind::Portal => AuthorizationType::Credentials,
             _ => AuthorizationType::Oauth,
         },
-        // A facility issues no refresh token, but can be asked again about a patient who was found there.
+        // A facility issues no refresh token, but it can be asked again about a patient who was found there.
         refreshable: organization.refreshable || facility,
         refresh_valid_for: None,
         max_auth_period: match organization.id {

@@ -1,4 +1,4 @@
-//! `endpoint add`: a source from the address of its SMART configuration, asked while it is added.
+//! `endpoint add`: adds a source by the address of its SMART configuration, which it reads first.
 
 use std::path::PathBuf;
 
@@ -140,7 +140,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let name = name.unwrap_or_else(|| base.to_owned());
     let title = arguments.organization.as_ref().or(brand);
     let organization = organization(&store, arguments, title.unwrap_or(&name))?;
-    // A place that a record locator finds takes the service's own word at any time, and gives no refresh token.
+    // A place that a record locator finds accepts the service's own statement at any time, and issues no refresh token.
     let located = matches!(arguments.ty, AuthorizationType::Ial1 | AuthorizationType::Ial2);
     let portal = arguments.ty == AuthorizationType::Credentials;
     let says = || located || (!portal && found.grants_offline());

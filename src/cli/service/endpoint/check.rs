@@ -1,4 +1,5 @@
-//! `endpoint check`: whether sources still answer as SMART on FHIR sources do; and saying how far one is known to work.
+//! `endpoint check`: checks whether sources still answer as SMART on FHIR sources do. Also sets how well an endpoint is
+//! known to work.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What asking a source found out: kept with its endpoint, and said to the operator.
+//! The findings about a source: stored with its endpoint, and shown to the operator.
 
 use url::Url;
 

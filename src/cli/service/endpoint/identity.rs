@@ -1,4 +1,4 @@
-//! Who verifies identities, and where the facilities that hold a person's records are looked up.
+//! The identity providers, and the record locator, which finds the facilities with a person's records.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `endpoint organization`: what patients are shown of an organization beside its name.
+//! `endpoint organization`: the facts about an organization that patients see besides its name.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Asking a source what it is.
+//! Queries a source for its capabilities.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ impl Found {
             .build()
             .map_err(|_| Error::Setup)?;
         runtime.block_on(async {
-            // Sources of before R4 have no SMART configuration: that they are too old is what matters.
+            // Sources before R4 have no SMART configuration. Report their age instead.
             let statement = client.statement(fhir_base).await;
             if let Some(problem) = statement.as_ref().ok().and_then(Statement::problem) {
                 return Err(Unfit::Unreadable(problem));

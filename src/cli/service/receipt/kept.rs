@@ -1,4 +1,4 @@
-//! `tabularium receipt list` and `show`: what the store has kept.
+//! `tabularium receipt list` and `show`: the stored receipts.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The address that clients know a server by.
+//! The address under which clients know a server.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

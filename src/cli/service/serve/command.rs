@@ -105,7 +105,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
     let base_url = args.base_url.as_deref().map_or(Ok(local), base_url::checked)?;
     logging::start(args.log_format);
     let pages = args.pages.pages()?;
-    // A reader of the line may make a token for the address at once, so the store gets the address first.
+    // A reader of the line may make a token for the address at once, so store the address first.
     store.settings().set_base_url(&base_url).map_err(Failure::other)?;
     println!("Serving {} at {base_url}/fhir", args.data.display());
     warn_of_no_sources(&store).map_err(Failure::other)?;

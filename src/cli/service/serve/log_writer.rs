@@ -36,7 +36,7 @@ impl LogWriter {
             }
         });
         if let Err(error) = writing {
-            // The lines still come out at the end, as far as there is room for them.
+            // The lines are still written at the end, as far as there is room for them.
             eprintln!("log lines are delayed: {error}");
         }
         LogWriter
@@ -56,7 +56,7 @@ pub(in crate::cli) fn flush() {
         )
     };
     let mut stderr = std::io::stderr().lock();
-    // There is nowhere to say that standard error is gone.
+    // Nothing can be reported if standard error is closed.
     let _ = stderr.write_all(&lines);
     if dropped > 0 {
         let _ = writeln!(stderr, "{dropped} log lines were dropped");

@@ -1,4 +1,4 @@
-//! `tabularium serve`, and what the other commands that serve have in common with it: addresses, limits, logs.
+//! `tabularium serve`, and its common parts with other commands that serve: addresses, limits, logs.
 
 pub(in crate::cli) mod base_url;
 mod command;

@@ -1,4 +1,4 @@
-//! How the patient's pages look and what they say: options of `serve`.
+//! The look and texts of the patient's pages: options of `serve`.
 
 use std::path::PathBuf;
 

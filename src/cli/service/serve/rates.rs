@@ -1,4 +1,4 @@
-//! How often clients of a server may ask: options that `serve` and `demo` share.
+//! The rates of clients' requests: options that `serve` and `demo` share.
 
 use std::num::NonZeroU32;
 use std::time::Duration;

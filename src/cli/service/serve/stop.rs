@@ -1,4 +1,4 @@
-//! When a server stops: at a signal, or at the end of standard input.
+//! Stops a server: at a signal, or at the end of standard input.
 
 use crate::cli::terminal::failure::Failure;
 

@@ -1,4 +1,4 @@
-//! `tabularium plans list`: which tables of plans lie beside the lake.
+//! `tabularium plans list`: lists the tables of plans beside the lake.
 
 use std::path::PathBuf;
 

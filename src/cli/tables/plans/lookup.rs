@@ -1,4 +1,4 @@
-//! `tabularium plans lookup`: what is known of a plan.
+//! `tabularium plans lookup`: shows the facts about a plan.
 
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ pub(super) struct Args {
 /// Prints what is known.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let tables = open(&arguments.data)?;
-    // A table that is damaged would be taken as not loaded.
+    // Otherwise a damaged table would count as not loaded.
     tables.warm().map_err(failure)?;
     let id = arguments.plan.to_ascii_uppercase();
     let parts: Vec<&str> = id.split(['-', '_']).collect();
@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
         Some((year, plan))
     });
     let found: Vec<(i32, Plan)> = found.collect();
-    // Of a year there may be no more than what is said of all plans of the contract.
+    // For some years only the facts about all plans of the contract are known.
     let named = found.iter().position(|(_, plan)| plan.name.is_some());
     let found = found.into_iter().nth(named.unwrap_or_default());
     let (year, plan) = found.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! The tables of plans beside a lake, and what a command says if they fail.
+//! The tables of plans beside a lake, and the message of a command if they fail.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `--terminology`: the value sets and code systems that expressions ask, besides those beside the lake.
+//! `--terminology`: value sets and code systems for expressions, besides those beside the lake.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

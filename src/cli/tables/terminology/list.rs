@@ -1,4 +1,4 @@
-//! `tabularium terminology list`: which code systems lie beside the lake.
+//! `tabularium terminology list`: lists the code systems beside the lake.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `tabularium terminology lookup`: what is known of a code.
+//! `tabularium terminology lookup`: shows the facts about a code.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! One P-256 key: made, named by its RFC 7638 thumbprint, signing and verifying JWS in compact form. It knows no store.
+//! One P-256 key: generates it, names it by its RFC 7638 thumbprint, and signs and verifies JWS in compact form. It
+//! does not know the store.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::rand::SystemRandom;
@@ -11,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::consent::error::Error;
 
-/// An uncompressed point begins with this byte; both coordinates follow.
+/// An uncompressed point begins with this byte. Both coordinates follow.
 const UNCOMPRESSED: u8 = 4;
 /// Bytes of a coordinate.
 const COORDINATE: usize = 32;
@@ -23,17 +24,17 @@ pub struct PublicKey {
     pub kid: String,
     /// The first coordinate, in base64url.
     pub x: String,
-    /// The second one.
+    /// The second coordinate.
     pub y: String,
 }
 
-/// A key pair that signs.
+/// A key pair for signing.
 pub(in crate::consent) struct Signer {
     pub(in crate::consent) public: PublicKey,
     pair: EcdsaKeyPair,
 }
 
-/// Makes a key as PKCS #8.
+/// Generates a key as PKCS #8.
 pub(super) fn generate() -> Result<Vec<u8>, Error> {
     let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING)
         .map_err(|_| Error::Key("it could not be generated"))?;
@@ -42,7 +43,7 @@ pub(super) fn generate() -> Result<Vec<u8>, Error> {
 }
 
 impl Signer {
-    /// Reads a PKCS #8 key back.
+    /// Reads a PKCS #8 key.
     pub(super) fn from_pkcs8(pkcs8: &[u8]) -> Result<Signer, Error> {
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8)
             .map_err(|_| Error::Key("it is no P-256 key"))?;
@@ -78,7 +79,7 @@ impl Signer {
 }
 
 impl PublicKey {
-    /// The key at these coordinates.
+    /// The key with these coordinates.
     fn at(x: String, y: String) -> PublicKey {
         // RFC 7638: the required members only, by name, without white space.
         let canonical = format!(r#"{{"crv":"P-256","kty":"EC","x":"{x}","y":"{y}"}}"#);
@@ -86,14 +87,14 @@ impl PublicKey {
         PublicKey { kid, x, y }
     }
 
-    /// The key as a JSON Web Key Set shows it.
+    /// The key in the form of a JSON Web Key Set.
     pub fn jwk(&self) -> Value {
         json!({
             "kty": "EC", "kid": self.kid, "use": "sig", "alg": "ES256", "crv": "P-256", "x": self.x, "y": self.y,
         })
     }
 
-    /// The key that a JSON Web Key describes, under any `kid`. `None` if it is no P-256 key.
+    /// Reads a key from a JSON Web Key with any `kid`. `None` if it is no P-256 key.
     pub fn from_jwk(jwk: &Value) -> Option<PublicKey> {
         let text = |name: &str| jwk.get(name).and_then(Value::as_str);
         let coordinate = |name: &str| {
@@ -104,7 +105,7 @@ impl PublicKey {
         is_ours.then(|| Some(PublicKey::at(coordinate("x")?, coordinate("y")?)))?
     }
 
-    /// Header and payload of a JWS that this key has signed with ES256. `None` for anything else.
+    /// The header and payload of a JWS that this key has signed with ES256. `None` for any other text.
     pub fn verify(&self, jws: &str) -> Option<(Map<String, Value>, Vec<u8>)> {
         let (signed, signature) = jws.rsplit_once('.')?;
         let (header, payload) = signed.split_once('.')?;

@@ -1,7 +1,7 @@
 //! The P-256 keys for long-lived signatures: health cards and receipts of erasures.
 //!
-//! Each purpose has its own keys. A key signs for a year. Then its private half is destroyed and another key takes
-//! over. Public halves stay, so that others can still verify what they keep.
+//! Each purpose has its own keys. A key signs for a year. Then its private half is destroyed and a new key replaces it.
+//! Public halves stay, so that others can still verify their signatures.
 
 mod key;
 mod rows;

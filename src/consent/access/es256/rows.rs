@@ -1,4 +1,4 @@
-//! The keys in the store: sealed while they sign, public halves only afterwards.
+//! The keys in the store: sealed while they sign. After that only the public halves remain.
 
 use rusqlite::types::{ToSql, ToSqlOutput};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -27,7 +27,7 @@ impl KeyPurpose {
     /// All of them.
     pub const ALL: [KeyPurpose; 2] = [KeyPurpose::HealthCard, KeyPurpose::Receipt];
 
-    /// How the store and the command line call it.
+    /// Its name in the store and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             KeyPurpose::HealthCard => "health-card",
@@ -49,8 +49,8 @@ pub struct Es256Keys<'a> {
 }
 
 impl Es256Keys<'_> {
-    /// Signs with the present key of a purpose, and makes one if there is none: a JWS in compact form, ES256. `alg` and
-    /// `kid` are added to the header.
+    /// Signs with the current key of a purpose, and makes one if there is none. Returns a JWS in compact form, ES256.
+    /// `alg` and `kid` are added to the header.
     pub fn sign(&self, purpose: KeyPurpose, header: Map<String, Value>, payload: &[u8]) -> Result<String, Error> {
         let now = self.store.clock().now();
         let signer = self
@@ -59,13 +59,13 @@ impl Es256Keys<'_> {
         signer.sign(header, payload)
     }
 
-    /// The public halves of a purpose's keys, the signing key first. Former keys stay, because others keep what they
-    /// signed.
+    /// The public halves of a purpose's keys, the signing key first. Former keys stay, because others keep signed
+    /// texts.
     pub fn all(&self, purpose: KeyPurpose) -> Result<Vec<PublicKey>, Error> {
         self.store.read(|connection| public(connection, purpose))
     }
 
-    /// Replaces the key of a purpose. The former key signs nothing any more, and its signatures can still be verified.
+    /// Replaces the key of a purpose. The former key no longer signs, and its signatures can still be verified.
     pub fn rotate(&self, purpose: KeyPurpose) -> Result<(), Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -109,7 +109,7 @@ pub(in crate::consent) fn signer(
     }
 }
 
-/// Replaces keys that have signed for their time.
+/// Replaces keys that have signed for their full time.
 pub(in crate::consent) fn renew(connection: &Connection, sealer: &Sealer, now: i64) -> Result<(), Error> {
     for purpose in KeyPurpose::ALL {
         let sql =
@@ -157,7 +157,7 @@ fn public(connection: &Connection, purpose: KeyPurpose) -> Result<Vec<PublicKey>
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Ends the key that signs, and destroys its private half.
+/// Ends the signing key, and destroys its private half.
 fn retire(connection: &Connection, purpose: KeyPurpose, now: i64) -> Result<(), Error> {
     let sql = "UPDATE es256_key SET retired_at = ?1, sealed = NULL WHERE purpose = ?2 AND retired_at IS NULL";
     connection.execute(sql, params![now, purpose])?;
@@ -278,7 +278,7 @@ mod tests {
         };
         let pkcs8 = store.unseal(&sealed_for(kid), sealed).unwrap();
         assert!(Signer::from_pkcs8(&pkcs8).is_ok());
-        // The private scalar of a P-256 key follows 36 bytes that all keys share.
+        // A P-256 key has its private scalar after 36 bytes that all keys share.
         let secret = &pkcs8[36..68];
         for entry in std::fs::read_dir(folder.path()).unwrap() {
             let path = entry.unwrap().path();

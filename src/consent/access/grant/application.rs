@@ -1,11 +1,11 @@
-//! Client credentials: a token for the application itself, in the mode of the keys that ask.
+//! Client credentials: a token for the application itself, in the mode of the caller's keys.
 
 use super::caller::Caller;
 use super::error::GrantError;
 use crate::consent::access::token::{Issued, Tokens};
 
 impl Tokens {
-    /// An access token for the client itself, which must have authenticated.
+    /// An access token for the client itself. The client must have authenticated.
     pub fn client_credentials(&self, caller: &Caller) -> Result<Issued, GrantError> {
         match caller.proven {
             true => Ok(self.for_client(&caller.client)?),

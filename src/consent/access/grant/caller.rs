@@ -1,4 +1,4 @@
-//! Which client calls, and whether it has proved it.
+//! The calling client, and whether it has authenticated.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -7,7 +7,7 @@ use crate::consent::access::secret;
 use crate::consent::directory::application::clients::{Client, Clients, client as of_client};
 use crate::consent::error::Error;
 
-/// A client of the service that asks for a grant.
+/// A client of the service that requests a grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// The client.
@@ -17,7 +17,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The client of this publishable key, which must be in use, as one that showed no secret key.
+    /// The client of this active publishable key. It has shown no secret key.
     pub(super) fn unproven(connection: &Connection, now: i64, client: &str) -> Result<Caller, GrantError> {
         let (client, _) = in_use(connection, now, client)?.ok_or(GrantError::Client)?;
         Ok(Caller { client, proven: false })
@@ -30,7 +30,7 @@ impl Caller {
 }
 
 impl Clients<'_> {
-    /// The client of this publishable key, which must be in use, and of this secret key where one came.
+    /// The client of this active publishable key. If there is a secret key, it must be the client's own.
     pub fn authenticate(&self, client: &str, secret: Option<&str>) -> Result<Caller, GrantError> {
         let now = self.store.clock().now();
         let found = self.store.read(|connection| in_use(connection, now, client))?;
@@ -47,7 +47,7 @@ impl Clients<'_> {
 /// A client, and the digest of its secret key if it has one.
 type Keys = (Client, Option<Vec<u8>>);
 
-/// The client of a publishable key that is in use.
+/// The client of an active publishable key.
 fn in_use(connection: &Connection, now: i64, client: &str) -> Result<Option<Keys>, Error> {
     let sql = "SELECT id, application, mode, secret FROM client
                WHERE id = ?1 AND (retired_at IS NULL OR retired_at > ?2)";

@@ -1,4 +1,4 @@
-//! Authorization codes and public tokens: what the end of the flow gives to the application, to be exchanged once
+//! Authorization codes and public tokens. The flow ends by giving one to the application, which exchanges it once
 //! within half an hour. The store keeps their digests.
 
 use rusqlite::{Connection, OptionalExtension, params};
@@ -15,17 +15,17 @@ use crate::consent::store::Store;
 /// The bindings of a code.
 #[derive(Clone, Copy, Debug)]
 pub struct NewCode<'a> {
-    /// Its consent.
+    /// The consent.
     pub consent: &'a str,
-    /// The publishable key that asked.
+    /// The publishable key of the client that requested it.
     pub client: &'a str,
-    /// Its redirect URI.
+    /// The client's redirect URI.
     pub redirect_uri: &'a str,
     /// The S256 challenge of RFC 7636.
     pub challenge: &'a str,
 }
 
-/// A code or public token as the store keeps it.
+/// A stored code or public token.
 #[derive(Clone, Debug)]
 pub(super) struct Code {
     pub(super) digest: Digest,
@@ -38,7 +38,7 @@ pub(super) struct Code {
     pub(super) family: Option<String>,
 }
 
-/// Which of the two.
+/// A code or a public token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Code,
@@ -76,7 +76,7 @@ impl Code {
         Ok(code.optional()?)
     }
 
-    /// Marks it used for a family of tokens. `false` if it was used before.
+    /// Marks it as used for a family of tokens. `false` if it was used before.
     pub(super) fn spend(&self, connection: &Connection, now: i64, family: &str) -> Result<bool, Error> {
         let sql = "UPDATE authorization_code SET used_at = ?2, family = ?3 WHERE digest = ?1 AND used_at IS NULL";
         let mut statement = connection.prepare_cached(sql)?;
@@ -146,8 +146,8 @@ pub struct Codes<'a> {
 }
 
 impl Codes<'_> {
-    /// Makes an authorization code for a consent with an authorized source, which is finished by it; its text is kept
-    /// nowhere.
+    /// Makes an authorization code for a consent with an authorized source, and finishes the consent. The store does
+    /// not keep the code's text.
     pub fn issue(&self, new: &NewCode<'_>) -> Result<String, Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {

@@ -1,5 +1,5 @@
-//! The exchange of a code or public token for the first tokens of a family: the consent and its sources become
-//! EXCHANGED, and each source gets a sync job.
+//! Exchanges a code or public token for the first tokens of a family. The consent and its sources become EXCHANGED, and
+//! each source gets a sync job.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine;
@@ -27,15 +27,15 @@ use crate::consent::with_sources::ConsentWithSources;
 pub struct Granted {
     /// The access token.
     pub access: Issued,
-    /// The refresh token with the seconds it lives. `None` if a link is for one time only.
+    /// The refresh token and its lifetime in seconds. `None` if a link is for one time only.
     pub refresh: Option<(String, i64)>,
     /// The consent after the exchange.
     pub full_consent: ConsentWithSources,
-    /// Whether the family began with a public token, for which the link API has answers of its own.
+    /// Whether the family began with a public token. The link API then has different answers.
     pub by_link: bool,
 }
 
-/// The decision of a transaction, to be published once it has ended.
+/// The decision of a transaction, published after the transaction has ended.
 pub(super) struct Drafted {
     pub(super) claims: Claims,
     pub(super) refresh: Option<(String, i64)>,
@@ -43,16 +43,16 @@ pub(super) struct Drafted {
     pub(super) surface: Surface,
 }
 
-/// The outcome of a transaction.
+/// The result of a transaction.
 pub(super) enum Outcome {
     Granted(Box<Drafted>),
-    /// Refused, and tokens were ended as a consequence. A refusal without that consequence is an error.
+    /// A refusal that ended tokens as a consequence. A refusal without this consequence is an error.
     Refused(GrantError),
 }
 
 impl Tokens {
-    /// Exchanges an authorization code. A code that comes again is refused, and after a moment ends the tokens that it
-    /// gave.
+    /// Exchanges an authorization code. A code that is used again is refused. After a moment this also ends the tokens
+    /// of its first use.
     pub fn exchange_code(
         &self,
         caller: &Caller,
@@ -84,7 +84,7 @@ impl Tokens {
         self.grant(|connection, now| {
             let code = Code::find(connection, Kind::PublicToken, token)?.ok_or(GrantError::PublicToken)?;
             let consent = Consent::get(connection, &code.consent)?.ok_or(Error::Lost("consent"))?;
-            // The keys may have been rotated since; the application and the mode stay.
+            // The keys may have been rotated since. The application and the mode stay the same.
             if consent.application != *client.application || consent.mode != client.mode {
                 return Err(GrantError::PublicToken);
             }
@@ -96,7 +96,7 @@ impl Tokens {
         })
     }
 
-    /// Carries out a grant in one transaction and signs its token.
+    /// Runs a grant in one transaction and signs its token.
     pub(super) fn grant(
         &self,
         work: impl FnOnce(&Connection, i64) -> Result<Outcome, GrantError>,
@@ -135,7 +135,7 @@ impl Tokens {
         }
     }
 
-    /// The part that codes and public tokens share, once the client has shown that it is its own.
+    /// The common part for codes and public tokens, after the client has proved that it owns one.
     fn exchange(
         &self,
         connection: &Connection,
@@ -169,7 +169,7 @@ impl Tokens {
             }
         }
         let full_consent = ConsentWithSources::of(connection, consent)?;
-        // A link that is for one time has no right to come back; a code's tokens can always be refreshed.
+        // A link for one time has no right to refresh. The tokens of a code can always be refreshed.
         let refresh = match surface == Surface::Oauth || multiple {
             true => Some(add_refresh_token(
                 connection,
@@ -194,7 +194,7 @@ impl Tokens {
     }
 }
 
-/// A source becomes the application's: its first sync is asked for, and where it is for one time, its day begins.
+/// Gives a source to the application: requests its first sync. If the source is for one time, its day begins.
 fn begin(connection: &Connection, now: i64, authorization: &mut Authorization) -> Result<(), Error> {
     authorization.step(connection, now, Actor::Application, AuthorizationEvent::Exchanged)?;
     if authorization.usage == Usage::OneTime {

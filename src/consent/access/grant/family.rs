@@ -10,23 +10,23 @@ use crate::consent::log::audit::{Actor, note};
 use crate::consent::record::Consent;
 use crate::consent::with_sources::ConsentWithSources;
 
-/// Which API began a family.
+/// The API that began a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Surface {
     /// By an authorization code.
     Oauth,
-    /// By a public token: its refresh tokens are for clients that authenticate.
+    /// By a public token. Its refresh tokens are for clients that authenticate.
     Link,
 }
 
-/// A refresh token as the store keeps it.
+/// A stored refresh token.
 #[derive(Clone, Debug)]
 pub(super) struct RefreshToken {
     digest: Digest,
     pub(super) family: String,
     pub(super) consent: String,
     pub(super) surface: Surface,
-    /// The publishable key of the client that got it, if that showed no secret key.
+    /// The publishable key of the client that got it, if the client showed no secret key.
     pub(super) public_client: Option<String>,
     pub(super) expires_at: i64,
     pub(super) used_at: Option<i64>,
@@ -50,7 +50,7 @@ impl RefreshToken {
         let digest = secret::digest(text);
         let mut statement = connection.prepare_cached(sql)?;
         let token = statement.query_row([digest], |row| {
-            // The schema admits two spellings only.
+            // The schema admits only two spellings.
             let link = row.get::<_, String>(2)? == Surface::Link.name();
             Ok(RefreshToken {
                 digest,
@@ -66,15 +66,15 @@ impl RefreshToken {
         Ok(token.optional()?)
     }
 
-    /// Marks it used. `false` if it was used before.
+    /// Marks it as used. `false` if it was used before.
     pub(super) fn spend(&self, connection: &Connection, now: i64) -> Result<bool, Error> {
         let sql = "UPDATE refresh_token SET used_at = ?2 WHERE digest = ?1 AND used_at IS NULL";
         Ok(connection.prepare_cached(sql)?.execute(params![self.digest, now])? == 1)
     }
 }
 
-/// Adds the next refresh token of a family, and with it moves the end of the consent's refresh window. Gives the token
-/// with the seconds it lives. A public client is one that showed no secret key.
+/// Adds the next refresh token of a family, and moves the end of the consent's refresh window. Returns the token and
+/// its lifetime in seconds. A public client is one that showed no secret key.
 pub(super) fn add_refresh_token(
     connection: &Connection,
     now: i64,
@@ -96,7 +96,7 @@ pub(super) fn add_refresh_token(
     Ok((text, until - now))
 }
 
-/// Records an access token, so that a revocation reaches it, and removes the consent's expired ones.
+/// Records an access token, so that a revocation reaches it. Removes the consent's expired tokens.
 pub(super) fn add_access_token(
     connection: &Connection,
     now: i64,
@@ -113,7 +113,7 @@ pub(super) fn add_access_token(
     Ok(())
 }
 
-/// Ends every token of a family, because a secret of it came from two sides.
+/// Ends every token of a family, because two clients used the same secret of it.
 pub(super) fn end_family(
     connection: &Connection,
     now: i64,

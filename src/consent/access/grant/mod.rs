@@ -22,8 +22,8 @@ pub use exchange::Granted;
 pub use refresh::Resync;
 pub use revoke::Revoked;
 
-/// How long a refresh token, and with it the right to refresh, lives.
+/// The lifetime of a refresh token in seconds, and so of the right to refresh.
 pub const REFRESH_SECONDS: i64 = 7_776_000;
-/// How long after its use a secret that comes again is taken for a client's own retry, which is refused and ends
+/// If a used secret is sent again within this time, it counts as the client's own retry. The retry is refused and ends
 /// nothing.
 const RETRY_SECONDS: i64 = 10;

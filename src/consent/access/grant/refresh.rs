@@ -20,13 +20,13 @@ use crate::consent::with_sources::{ConsentWithSources, Source};
 pub enum Resync {
     /// Only issues tokens.
     Never,
-    /// Syncs reusable sources again, and retries those whose first sync failed.
+    /// Syncs reusable sources again, and retries sources whose first sync failed.
     Multiple,
 }
 
 impl Tokens {
-    /// Uses a refresh token. One that comes again is refused, and after a moment ends its family. Without a caller it
-    /// must be a public client's own, which RFC 6749 (section 6) lets refresh without naming itself.
+    /// Uses a refresh token. A token that is used again is refused. After a moment this also ends its family. Without a
+    /// caller it must belong to a public client, which RFC 6749 (section 6) lets refresh without naming itself.
     pub fn refresh(&self, caller: Option<&Caller>, token: &str, resync: Resync) -> Result<Granted, GrantError> {
         self.grant(|connection, now| {
             let token = RefreshToken::find(connection, token)?.ok_or(GrantError::RefreshToken)?;
@@ -38,7 +38,7 @@ impl Tokens {
                     Caller::unproven(connection, now, client)?
                 }
             };
-            // Bound to application and mode rather than to a key, so that keys may be rotated.
+            // The token is bound to application and mode instead of a key, so that keys may be rotated.
             if consent.application != *caller.client.application || consent.mode != caller.client.mode {
                 return Err(GrantError::OtherClient);
             }
@@ -68,7 +68,7 @@ impl Tokens {
         if token.revoked_at.is_some() || token.expires_at <= now || !stands {
             return Err(GrantError::RefreshToken);
         }
-        // Checked before the token is spent: it stays good for a refresh that syncs nothing.
+        // Check this before the token is used, so that it stays valid for a refresh that syncs nothing.
         if resync == Resync::Multiple && self.is_in_vain(connection, now, &full_consent)? {
             return Err(GrantError::AccessEnded);
         }
@@ -99,7 +99,7 @@ impl Tokens {
         })))
     }
 
-    /// Whether every source of a consent failed at its first records and none can be asked again.
+    /// Whether every source of a consent failed to deliver its first records and none can be asked again.
     fn is_in_vain(
         &self,
         connection: &Connection,
@@ -115,7 +115,7 @@ impl Tokens {
         Ok(true)
     }
 
-    /// Whether a source's first records failed to come, and the source can be asked again.
+    /// Whether a source failed to deliver its first records and can be asked again.
     fn may_retry(&self, connection: &Connection, now: i64, source: &Source) -> Result<bool, GrantError> {
         let authorization = &source.authorization;
         let failed = authorization.state == AuthorizationState::Errored && authorization.exchanged_at.is_some();
@@ -125,7 +125,7 @@ impl Tokens {
     }
 }
 
-/// Handles the refresh of a reusable source. If new records are wanted and none are being fetched, it makes a job.
+/// Handles the refresh of a reusable source. Makes a job if new records are wanted and no job is fetching them.
 fn again(connection: &Connection, now: i64, authorization: &Authorization, resync: Resync) -> Result<(), Error> {
     if authorization.usage != Usage::Multiple || authorization.state != AuthorizationState::Exchanged {
         return Ok(());

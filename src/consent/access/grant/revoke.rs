@@ -1,5 +1,5 @@
-//! Revoking over the link API, where one call ends every link of the same user to the same endpoints. Revoking one
-//! consent is a move.
+//! Revoking over the link API. One call ends every link of the same user to the same endpoints. Revoking one consent is
+//! a transition.
 
 use rusqlite::{Connection, params};
 
@@ -15,13 +15,13 @@ use crate::consent::store::Store;
 pub struct Revoked {
     /// How many authorizations.
     pub count: u64,
-    /// The consents they belonged to.
+    /// The consents of these links.
     pub consents: Vec<String>,
 }
 
 impl Store {
-    /// Revokes a consent, and of the same user's other consents to the same application in the same mode what is of the
-    /// same endpoints. A consent without anything left is revoked with it.
+    /// Revokes a consent. Also ends authorizations of the same endpoints in other consents of the same user to the same
+    /// application and mode. A consent without remaining authorizations is revoked too.
     pub fn revoke_links(&self, consent: &str) -> Result<Revoked, Error> {
         let now = self.clock().now();
         let revoked = self.write(|transaction| {
@@ -43,7 +43,7 @@ impl Store {
     }
 }
 
-/// The user's other consents. Whom the application did not name has none.
+/// The user's other consents. A user without a name from the application has none.
 fn others(connection: &Connection, own: &Consent) -> Result<Vec<Consent>, Error> {
     let Some(user) = &own.external_id else {
         return Ok(Vec::new());
@@ -57,7 +57,7 @@ fn others(connection: &Connection, own: &Consent) -> Result<Vec<Consent>, Error>
     )
 }
 
-/// Ends authorizations of a consent, and the consent if nothing is left of it.
+/// Ends authorizations of a consent, and the consent if none are left.
 fn end_these(
     connection: &Connection,
     now: i64,

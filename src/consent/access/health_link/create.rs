@@ -11,31 +11,31 @@ use crate::consent::log::audit::{Actor, note};
 use crate::consent::record::{Authorization, Consent, Origin};
 use crate::consent::states::ConsentState;
 
-/// The maximum lifetime of a link made now, and the records for its file.
+/// The maximum lifetime of a new link, and the records for its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkTerms {
-    /// When the consent or the records of one of its sources end. `None` if that is open.
+    /// When the consent or the records of one of its sources end. `None` if there is no such time.
     pub until: Option<i64>,
-    /// The authorizations whose records are stored.
+    /// The authorizations with stored records.
     sources: Vec<String>,
 }
 
-/// A link that is to be made.
+/// A link to be made.
 #[derive(Clone, Debug)]
 pub struct NewHealthLink<'a> {
-    /// The patient whose records it shows.
+    /// The consent of the patient's records.
     pub consent: &'a str,
-    /// The terms from before the records were read.
+    /// The terms as they were before the records were read.
     pub terms: &'a LinkTerms,
-    /// Its content.
+    /// The link's content.
     pub content: LinkContent,
-    /// The patient's words for it.
+    /// The patient's label for it.
     pub label: Option<&'a str>,
     /// The passcode that a recipient needs.
     pub passcode: Option<&'a str>,
     /// Whether its address is the file itself.
     pub is_direct: bool,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: i64,
     /// The file, encrypted.
     pub file: &'a str,
@@ -44,7 +44,7 @@ pub struct NewHealthLink<'a> {
 /// Why a link is not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinkRefusal {
-    /// There are as many as there may be.
+    /// There is already the maximum number of links.
     #[error("there are {LINKS_AT_ONCE} links already, and no more at a time; revoke one first")]
     TooMany,
     /// The records changed while the file was being made.
@@ -53,17 +53,17 @@ pub enum LinkRefusal {
 }
 
 impl HealthLinks<'_> {
-    /// The terms of a link that would be made now. `None` if there is no such consent any more, or none of its records.
+    /// The terms of a link that would be made now. `None` if the consent or its records no longer exist.
     pub fn terms(&self, consent: &str) -> Result<Option<LinkTerms>, Error> {
         let now = self.store.clock().now();
         self.store.read(|connection| terms(connection, consent, now))
     }
 
-    /// Makes a link, and gives it with the random part of its address, which the store does not keep.
+    /// Makes a link, and returns it with the random part of its address. The store does not keep that part.
     pub fn create(&self, new: &NewHealthLink<'_>) -> Result<Result<(HealthLink, String), LinkRefusal>, Error> {
         let now = self.store.clock().now();
         let (id, address) = (Uuid::new_v4().to_string(), secret::random("")?);
-        // Takes long by design, so it is done before others have to wait.
+        // The hash is slow by design, so compute it before other writers have to wait.
         let passcode = new.passcode.map(passcode::kept).transpose()?;
         self.store.write(|transaction| {
             if terms(transaction, new.consent, now)?.as_ref() != Some(new.terms) {

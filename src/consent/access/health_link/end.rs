@@ -1,4 +1,5 @@
-//! Ends links: by their patient, with their records, or by time. Only audit lines remain of an ended link.
+//! Ends links: on request of their patient, together with their records, or when they expire. Only audit lines remain
+//! of an ended link.
 
 use rusqlite::{Connection, params};
 
@@ -9,7 +10,7 @@ use crate::consent::log::audit::{About, Actor, note};
 /// The condition for expired links.
 pub(in crate::consent) const LINKS_OVER: &str = "WHERE expires_at <= ?1";
 
-/// Ends all links of a consent, and returns how many there were.
+/// Ends all links of a consent. Returns their number.
 pub(in crate::consent) fn end_links(
     connection: &Connection,
     now: i64,
@@ -38,7 +39,7 @@ pub(in crate::consent) fn end_links(
     Ok(ended.len() as u64)
 }
 
-/// Ends the links whose time is over, and returns how many there were.
+/// Ends expired links. Returns their number.
 pub(in crate::consent) fn over(connection: &Connection, now: i64) -> Result<usize, Error> {
     let sql = format!("DELETE FROM health_link {LINKS_OVER} RETURNING id, consent");
     let mut statement = connection.prepare_cached(&sql)?;
@@ -67,7 +68,7 @@ pub(super) fn end_one(
 }
 
 impl HealthLinks<'_> {
-    /// Revokes one link of a consent, and returns whether there was such a one.
+    /// Revokes one link of a consent. Returns whether it existed.
     pub fn revoke(&self, consent: &str, id: &str) -> Result<bool, Error> {
         let now = self.store.clock().now();
         let revoked = self.store.write(|transaction| {
@@ -93,7 +94,7 @@ impl HealthLinks<'_> {
         Ok(ended)
     }
 
-    /// Removes the remains of ended links from the write-ahead log. Returns whether nothing remains. SQLite overwrites
+    /// Removes the remains of ended links from the write-ahead log. Returns whether none remain. SQLite overwrites
     /// deleted rows in the file itself (`secure_delete`). While another process reads, the log must stay, and the next
     /// sweep tries again.
     pub fn wipe_ended(&self) -> Result<bool, Error> {
@@ -146,7 +147,7 @@ mod tests {
 
         fn link(&self, passcode: Option<&str>) -> Result<(HealthLink, String), LinkRefusal> {
             let terms = self.store.health_links().terms(&self.consent).unwrap().unwrap();
-            // So long that it does not fit into one page.
+            // This is too long for one page.
             let file = MARK.repeat(1_000);
             let new = NewHealthLink {
                 consent: &self.consent,
@@ -168,7 +169,7 @@ mod tests {
             })
         }
 
-        /// Ends a link in one of the ways. Its bytes must be gone afterwards.
+        /// Ends a link in one of the ways. Checks that its bytes are gone afterwards.
         fn ends(&self, address: &str, end: impl FnOnce(&Store)) {
             assert!(self.store.health_links().file(address).unwrap().is_some());
             assert!(self.is_on_disk());
@@ -201,7 +202,7 @@ mod tests {
         });
     }
 
-    /// Imported records have no sources whose end removes the link. The file would outlive the records.
+    /// Imported records have no sources whose end removes the link, so the file outlived the records.
     #[test]
     fn no_link_is_made_of_records_that_are_expunged_meanwhile() {
         let world = World::new();

@@ -1,5 +1,5 @@
-//! Trying a passcode. Wrong ones are counted for the link's whole life, however many come at once: a try is counted
-//! before it is checked, and given back if it was right. One link's tries are checked one after the other.
+//! Tries a passcode. Wrong tries count for the link's whole life, even if many come at once: a try is counted before it
+//! is checked. If it was right, the count is reduced again. The tries of one link are checked one after the other.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -12,7 +12,7 @@ use crate::consent::log::audit::{Actor, note};
 /// The result of a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guess {
-    /// The link takes it.
+    /// The passcode is right.
     Right,
     /// The passcode is wrong, and this many attempts are left. Without attempts left the link ends.
     Wrong {
@@ -21,12 +21,12 @@ pub enum Guess {
     },
     /// Another try at the same link is being checked.
     Busy,
-    /// There is no such link, or it is over.
+    /// There is no such link, or it has ended.
     Over,
 }
 
 impl HealthLinks<'_> {
-    /// Tries a passcode at a link that has one. It takes a while, and waits for the store.
+    /// Tries the passcode of a link. It takes a while, and waits for the store.
     pub fn guess(&self, link: &HealthLink, passcode: &str) -> Result<Guess, Error> {
         let now = self.store.clock().now();
         let Some(_check) = self.store.guesses().begin(&link.id) else {

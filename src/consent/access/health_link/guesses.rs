@@ -1,4 +1,4 @@
-//! The links whose passcodes are being checked, so that the tries at one link come one after the other.
+//! The links whose passcodes are being checked. It serializes the tries of one link.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};

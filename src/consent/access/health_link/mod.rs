@@ -1,4 +1,4 @@
-//! SMART Health Links: what the store keeps of a link, how long it lasts, and how a passcode is tried.
+//! SMART Health Links: the stored data of a link, its lifetime, and passcode tries.
 //!
 //! The store keeps the link's file in encrypted form and does not keep the link's key. So nobody can read the file from
 //! the store, and it cannot be made again. A link ends when any record of its file is removed: its rows are deleted in
@@ -22,5 +22,5 @@ pub(in crate::consent) use guesses::Guesses;
 
 /// The maximum number of wrong passcodes in a link's life.
 pub const PASSCODE_ATTEMPTS: u32 = 10;
-/// How many links a consent may have at a time.
+/// The maximum number of links of a consent.
 pub const LINKS_AT_ONCE: u32 = 20;

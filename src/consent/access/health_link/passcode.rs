@@ -1,4 +1,4 @@
-//! Passcodes: kept as PBKDF2-HMAC-SHA-256 with a salt of their own. They are short, so each try is made to cost.
+//! Passcodes: stored as PBKDF2-HMAC-SHA-256, each with its own salt. They are short, so each try must be slow.
 
 use std::num::NonZeroU32;
 
@@ -6,7 +6,7 @@ use aws_lc_rs::pbkdf2::{self, PBKDF2_HMAC_SHA256};
 
 use crate::consent::error::Error;
 
-/// 600,000, OWASP's number for this function.
+/// 600,000, OWASP's recommendation for this function.
 const ROUNDS: NonZeroU32 = NonZeroU32::MIN.saturating_add(599_999);
 const SALT: usize = 16;
 const HASH: usize = 32;
@@ -23,7 +23,7 @@ pub(super) fn kept(passcode: &str) -> Result<Vec<u8>, Error> {
     Ok(kept)
 }
 
-/// Whether it is the passcode that this was kept of.
+/// Whether `kept` is the stored form of this passcode.
 pub(super) fn matches(passcode: &str, kept: &[u8]) -> bool {
     let Some((rounds, rest)) = kept.split_first_chunk::<4>() else {
         return false;

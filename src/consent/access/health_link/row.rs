@@ -1,4 +1,4 @@
-//! A link as the store holds it, without its file.
+//! A stored link, without its file.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -19,7 +19,7 @@ named! {
 }
 
 impl LinkContent {
-    /// The media type of the file, once it is decrypted.
+    /// The media type of the decrypted file.
     pub fn media_type(self) -> &'static str {
         match self {
             LinkContent::Summary => "application/fhir+json",
@@ -27,7 +27,7 @@ impl LinkContent {
         }
     }
 
-    /// The version of FHIR that the file is of, where it is FHIR.
+    /// The FHIR version of the file, if it is FHIR.
     pub fn fhir_version(self) -> Option<&'static str> {
         match self {
             LinkContent::Summary => Some("4.0.1"),
@@ -39,27 +39,27 @@ impl LinkContent {
 /// A link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthLink {
-    /// The id with which its patient manages it. It reveals nothing about the address.
+    /// The id by which its patient manages it. It reveals nothing about the address.
     pub id: String,
-    /// The consent of its records.
+    /// The consent of the records.
     pub consent: String,
-    /// Its content.
+    /// The link's content.
     pub content: LinkContent,
-    /// The patient's words for it.
+    /// The patient's label for it.
     pub label: Option<String>,
     /// Whether its address is the file itself (flag `U`).
     pub is_direct: bool,
-    /// Whether it asks for a passcode (flag `P`).
+    /// Whether it requires a passcode (flag `P`).
     pub has_passcode: bool,
     /// How many wrong passcodes are allowed before it ends.
     pub attempts: u32,
-    /// Seconds since the Unix epoch, as all times are.
+    /// Seconds since the Unix epoch, like all times.
     pub created_at: i64,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: i64,
     /// How often its file was served.
     pub uses: u64,
-    /// When that was last.
+    /// When it was last used.
     pub used_at: Option<i64>,
     /// The recipient's own name.
     pub recipient: Option<String>,
@@ -96,13 +96,13 @@ impl HealthLink {
         })
     }
 
-    /// The link of this id, whether it has expired or not.
+    /// The link with this id, even if it has expired.
     pub(super) fn get(connection: &Connection, id: &str) -> Result<Option<HealthLink>, Error> {
         let mut statement = connection.prepare_cached(&format!("{LINK} WHERE id = ?1"))?;
         Ok(statement.query_row([id], HealthLink::read).optional()?)
     }
 
-    /// The link at this address, unless it is over.
+    /// The link at this address, unless it has ended.
     pub(super) fn at(connection: &Connection, address: &str, now: i64) -> Result<Option<HealthLink>, Error> {
         let sql = format!("{LINK} WHERE address = ?1 AND expires_at > ?2");
         let mut statement = connection.prepare_cached(&sql)?;
@@ -125,7 +125,7 @@ pub struct HealthLinks<'a> {
 }
 
 impl HealthLinks<'_> {
-    /// The links of a consent that are not over, newest first.
+    /// The active links of a consent, newest first.
     pub fn of_consent(&self, consent: &str) -> Result<Vec<HealthLink>, Error> {
         let now = self.store.clock().now();
         self.store.read(|connection| {
@@ -136,7 +136,7 @@ impl HealthLinks<'_> {
         })
     }
 
-    /// The link at this address. `None` for one that was never there and for one that is over.
+    /// The link at this address. `None` if it never existed or has ended.
     pub fn at(&self, address: &str) -> Result<Option<HealthLink>, Error> {
         let now = self.store.clock().now();
         self.store.read(|connection| HealthLink::at(connection, address, now))

@@ -18,8 +18,7 @@ pub struct LinkFile {
 }
 
 impl HealthLinks<'_> {
-    /// The file of the link at this address, for a recipient of this name, who is recorded. `None` if the link has
-    /// ended.
+    /// The file of the link at this address. Records the recipient's name. `None` if the link has ended.
     pub fn visit(&self, address: &str, recipient: &str) -> Result<Option<LinkFile>, Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -35,7 +34,7 @@ impl HealthLinks<'_> {
         })
     }
 
-    /// The file of the link at this address, for a recipient who was recorded already.
+    /// The file of the link at this address, for a recipient who was recorded before.
     pub fn file(&self, address: &str) -> Result<Option<LinkFile>, Error> {
         let now = self.store.clock().now();
         self.store

@@ -14,7 +14,7 @@ pub struct RedirectUris<'a> {
 }
 
 impl RedirectUris<'_> {
-    /// Registers where codes may be sent; whether it was not registered before.
+    /// Registers an address for codes. Returns whether it was new.
     pub fn add(&self, application: &str, uri: &str, actor: Actor) -> Result<bool, Error> {
         self.store.applications().change(
             application,
@@ -25,7 +25,7 @@ impl RedirectUris<'_> {
         )
     }
 
-    /// Takes a redirect URI away; whether it was there.
+    /// Removes a redirect URI. Returns whether it existed.
     pub fn remove(&self, application: &str, uri: &str, actor: Actor) -> Result<bool, Error> {
         self.store.applications().change(
             application,
@@ -58,7 +58,7 @@ impl Origins<'_> {
         )
     }
 
-    /// Takes an origin away; whether it was there.
+    /// Removes an origin. Returns whether it existed.
     pub fn remove(&self, application: &str, origin: &str, actor: Actor) -> Result<bool, Error> {
         let kept = check_origin(origin).unwrap_or_else(|_| origin.to_owned());
         self.store.applications().change(

@@ -18,9 +18,9 @@ use crate::lake::Mode;
 pub struct Client {
     /// The publishable key: `client_id` in tokens.
     pub id: Arc<str>,
-    /// The application after it.
+    /// The client's application.
     pub application: Arc<str>,
-    /// Which data it reaches.
+    /// The mode of the data that it reaches.
     pub mode: Mode,
 }
 
@@ -49,7 +49,7 @@ impl Clients<'_> {
         Ok(client.is_some_and(|client| *client.application == *application && client.mode == mode))
     }
 
-    /// The client of a publishable key that may begin something: one that is not replaced.
+    /// The client of a publishable key that can begin something new: a key that has not been replaced.
     pub fn active(&self, publishable: &str) -> Result<Option<Client>, Error> {
         let now = self.store.clock().now();
         self.store.read(|connection| {
@@ -60,8 +60,8 @@ impl Clients<'_> {
         })
     }
 
-    /// Makes new keys for a mode. The present ones begin nothing any more after `grace` seconds, in which an
-    /// application can be given the new ones.
+    /// Makes new keys for a mode. The current ones can begin nothing new after `grace` seconds. In this time the
+    /// application can be given the new keys.
     pub fn rotate(&self, application: &str, mode: Mode, grace: i64, actor: Actor) -> Result<NewKeys, Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -110,7 +110,7 @@ impl Clients<'_> {
         Ok(statement.query_row([id], client).optional()?)
     }
 
-    /// The client of a pair of keys, in use and belonging together. `None` for all others.
+    /// The client of a pair of keys that are active and belong together. `None` for all other pairs.
     pub fn with_secret(&self, publishable: &str, secret: &str) -> Result<Option<Client>, Error> {
         self.store.read(|connection| {
             let sql = "SELECT id, application, mode, secret FROM client

@@ -1,4 +1,4 @@
-//! Key pairs: made, found, replaced. A secret is shown once, when it is made.
+//! Key pairs: makes, finds and replaces them. A secret is shown once, when it is made.
 
 use rusqlite::{Connection, params};
 
@@ -11,14 +11,14 @@ use crate::lake::Mode;
 pub struct Key {
     /// The key: `client_id`.
     pub publishable: String,
-    /// Which data it reaches.
+    /// The mode of the data that it reaches.
     #[serde(serialize_with = "mode_name")]
     pub mode: Mode,
     /// Whether it has a secret key.
     pub confidential: bool,
     /// When it was made.
     pub created_at: i64,
-    /// From when on it begins nothing any more.
+    /// From this time on it can begin nothing new.
     pub retired_at: Option<i64>,
 }
 
@@ -26,14 +26,14 @@ fn mode_name<S: serde::Serializer>(mode: &Mode, serializer: S) -> Result<S::Ok, 
     serializer.serialize_str(mode.schema())
 }
 
-/// Keys just made: the only time that the secret is known.
+/// New keys. The secret is known only now.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NewKeys {
     /// The publishable key.
     pub publishable: String,
     /// The secret key. `None` for a public client.
     pub secret: Option<String>,
-    /// Which data they reach.
+    /// The mode of the data that they reach.
     pub mode: Mode,
 }
 

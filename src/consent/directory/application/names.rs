@@ -4,11 +4,11 @@ use rusqlite::Connection;
 
 use crate::consent::error::Error;
 
-/// The longest name of an application, in letters.
+/// The maximum length of an application's name, in characters.
 const LONGEST_NAME: usize = 200;
 const LONGEST_ID: usize = 64;
 
-/// A name as it may be shown to patients.
+/// Checks a name that patients may see.
 pub(super) fn checked_name(name: &str) -> Result<&str, Error> {
     let problem = match name.trim() {
         "" => "is empty",

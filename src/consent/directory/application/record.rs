@@ -1,4 +1,4 @@
-//! Registered applications: create, read, list, and the one function that changes them.
+//! Registered applications: creates, reads and lists them, and has the one function that changes them.
 
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
@@ -15,7 +15,7 @@ use crate::consent::store::Store;
 use crate::lake::Mode;
 
 named! {
-    /// How often the records of MULTIPLE authorizations are fetched again without anybody asking.
+    /// How often the records of MULTIPLE authorizations are fetched again without a request.
     SyncFrequency {
         /// Never.
         Off = "off",
@@ -40,10 +40,10 @@ impl SyncFrequency {
     }
 }
 
-/// An application as it is registered.
+/// A registered application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Application {
-    /// By which commands and records name it.
+    /// The id that commands and records use.
     pub id: String,
     /// The name that patients see.
     pub name: String,
@@ -53,26 +53,26 @@ pub struct Application {
     pub sync_frequency: SyncFrequency,
     /// The metadata of a dynamic registration, as JSON. `None` if an operator registered it.
     pub registration: Option<String>,
-    /// Its redirect URIs.
+    /// The application's redirect URIs.
     pub redirect_uris: Vec<String>,
     /// Origins that may embed the link component.
     pub origins: Vec<String>,
-    /// Its keys that are in use or were, newest first.
+    /// Its active and former keys, newest first.
     pub keys: Vec<Key>,
 }
 
 /// An application to be registered.
 #[derive(Clone, Debug)]
 pub struct NewApplication<'a> {
-    /// The id wished for; one is made from the name where it is `None`.
+    /// The requested id. `None` makes one from the name.
     pub id: Option<&'a str>,
     /// The name that patients see.
     pub name: &'a str,
-    /// The modes it gets keys for.
+    /// The modes for which it gets keys.
     pub modes: &'a [Mode],
     /// Whether it gets secret keys.
     pub confidential: bool,
-    /// Its redirect URIs.
+    /// The application's redirect URIs.
     pub redirect_uris: &'a [String],
     /// Origins that may embed the link component.
     pub origins: &'a [String],
@@ -80,7 +80,7 @@ pub struct NewApplication<'a> {
     pub sync_frequency: SyncFrequency,
     /// The metadata of its dynamic registration, as JSON.
     pub registration: Option<&'a str>,
-    /// The initial access token that it registers by, which is used up.
+    /// The initial access token of the registration, which is used up by it.
     pub initial_access_token: Option<&'a str>,
 }
 
@@ -107,7 +107,7 @@ pub struct Applications<'a> {
 }
 
 impl Applications<'_> {
-    /// Makes sure that the application is known and has a client for each mode.
+    /// Makes sure that the application exists and has a client for each mode.
     pub fn register(&self, id: &str) -> Result<(), Error> {
         let now = self.store.clock().now();
         let mut connection = self.store.connection();
@@ -170,12 +170,12 @@ impl Applications<'_> {
         })
     }
 
-    /// The application of this id.
+    /// The application with this id.
     pub fn get(&self, id: &str) -> Result<Option<Application>, Error> {
         self.store.read(|connection| get(connection, id))
     }
 
-    /// All applications, in the order of their making.
+    /// All applications, oldest first.
     pub fn all(&self) -> Result<Vec<Application>, Error> {
         self.store.read(|connection| {
             let mut statement = connection.prepare_cached("SELECT id FROM application ORDER BY created_at, id")?;
@@ -185,7 +185,7 @@ impl Applications<'_> {
         })
     }
 
-    /// Returns how often the application's MULTIPLE authorizations are fetched again.
+    /// Sets how often the application's MULTIPLE authorizations are synced.
     pub fn set_sync_frequency(&self, application: &str, frequency: SyncFrequency, actor: Actor) -> Result<(), Error> {
         let name = frequency.name();
         self.change(
@@ -202,7 +202,7 @@ impl Applications<'_> {
         Ok(())
     }
 
-    /// One change of a known application, with its line in the audit log where something did change.
+    /// One change of an existing application. Writes a line to the audit log if something changed.
     pub(super) fn change(
         &self,
         application: &str,

@@ -1,4 +1,4 @@
-//! Initial access tokens (RFC 7591), with which an application registers itself for live mode, once.
+//! Initial access tokens (RFC 7591). With such a token an application registers itself for live mode, once.
 
 use rusqlite::{Connection, params};
 
@@ -7,7 +7,7 @@ use crate::consent::error::Error;
 use crate::consent::log::audit::{About, Actor, note};
 use crate::consent::store::Store;
 
-/// How long an initial access token may be used.
+/// How long an initial access token is valid.
 pub const REGISTRATION_SECONDS: i64 = 7 * 86_400;
 
 /// Tokens that allow an application to register itself in live mode.
@@ -17,7 +17,7 @@ pub struct RegistrationTokens<'a> {
 }
 
 impl RegistrationTokens<'_> {
-    /// A new initial access token, with which one application may register itself for live mode.
+    /// A new initial access token. One application may register itself for live mode with it.
     pub fn create(&self, actor: Actor) -> Result<String, Error> {
         let now = self.store.clock().now();
         let token = secret::random("iat_")?;
@@ -37,8 +37,8 @@ impl RegistrationTokens<'_> {
         Ok(token)
     }
 
-    /// Whether an initial access token could be used now. It is used up by
-    /// [`Applications::create`](super::Applications::create).
+    /// Whether an initial access token could be used now. [`Applications::create`](super::Applications::create) uses it
+    /// up.
     pub fn is_valid(&self, token: &str) -> Result<bool, Error> {
         let now = self.store.clock().now();
         self.store.read(|connection| {
@@ -49,7 +49,7 @@ impl RegistrationTokens<'_> {
     }
 }
 
-/// Marks an initial access token used; two that come with the same one do not both get through.
+/// Marks an initial access token as used. If two requests have the same token, only one succeeds.
 pub(super) fn use_registration_token(connection: &Connection, now: i64, token: &str) -> Result<(), Error> {
     let sql = "UPDATE registration_token SET used_at = ?2 WHERE digest = ?1 AND used_at IS NULL AND expires_at > ?2";
     match connection.execute(sql, params![secret::digest(token), now])? {

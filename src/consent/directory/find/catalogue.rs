@@ -1,4 +1,4 @@
-//! The index over the store's directory, held in memory.
+//! The index over the store's directory, in memory.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,10 +6,10 @@ use super::super::super::record::AuthorizationType;
 use super::index::Index;
 use crate::lake::Mode;
 
-/// How long the popular organizations stay as they are.
+/// How long the list of popular organizations stays unchanged.
 const FRESH_SECONDS: i64 = 3_600;
 
-/// What is held of the directory.
+/// The cached index of the directory.
 #[derive(Debug, Default)]
 pub(in crate::consent) struct Catalogue(Mutex<Option<Arc<Made>>>);
 
@@ -19,10 +19,10 @@ impl Catalogue {
     }
 }
 
-/// An index, and what it is of.
+/// An index, and the state of the directory from which it was made.
 #[derive(Debug)]
 pub(super) struct Made {
-    /// The count of changes when it was made.
+    /// The count of changes at that time.
     pub(super) change: i64,
     pub(super) made_at: i64,
     pub(super) index: Index,
@@ -30,7 +30,7 @@ pub(super) struct Made {
     pub(super) endpoints: Vec<Numbered>,
 }
 
-/// An endpoint by its number.
+/// An endpoint and its number.
 #[derive(Debug)]
 pub(super) struct Numbered {
     pub(super) id: String,

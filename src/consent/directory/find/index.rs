@@ -1,7 +1,7 @@
-//! What is searched: every word by which patients may know one of the organizations, and whose it is.
+//! The index: every word by which patients may know an organization, with its organizations.
 //!
-//! Words stand in order, so that those which begin alike are neighbours. Which are near a misspelt one is decided in
-//! `query`.
+//! Words are sorted, so words with the same beginning are neighbours. `query` decides which words are near a misspelt
+//! one.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -10,38 +10,38 @@ use super::states;
 use super::synonyms;
 use super::words::{initials, words};
 
-/// How far an organization is from a word of its name; of its name with two words written as one; from another word for
-/// one of it, its initials, and what the operator calls its endpoint; from where it is; from what it is.
+/// The distance of an organization by the kind of word: a word of its name; two words of its name written as one; a
+/// synonym of such a word, its initials, or the operator's name of its endpoint; its place; its type.
 const BY_NAME: u8 = 0;
 const BY_JOINED: u8 = 1;
 const BY_SYNONYM: u8 = 2;
 const BY_PLACE: u8 = 3;
 const BY_KIND: u8 = 4;
-/// How many letters the masks of a word's beginning are of.
+/// The numbers of letters at a word's beginning for which masks are kept.
 pub(super) const FIRST: usize = 3;
 pub(super) const HEAD: usize = 6;
 
-/// What patients know of an organization that can be connected.
+/// The texts by which patients know an organization that can be connected.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
-    /// Its names: brands, and who runs it.
+    /// Its names: brands, and the organization that runs it.
     pub(super) names: Vec<String>,
-    /// What the operator calls its endpoint.
+    /// The operator's name of its endpoint.
     pub(super) technical: String,
-    /// Where it is.
+    /// The organization's place.
     pub(super) place: Option<String>,
-    /// Its type: `PAYER`, or what else it is.
+    /// The organization's type: `PAYER` or another one.
     pub(super) kind: String,
 }
 
-/// The words of organizations. An organization is a number: its place among those that the index was made of, which
-/// also decides between those that are as near.
+/// The words of organizations. An organization is a number: its index among those from which the index was made. The
+/// lower number comes first if distances are equal.
 #[derive(Debug)]
 pub(super) struct Index {
     pub(super) tokens: Vec<Token>,
-    /// Organizations and how far they are, of each word in turn.
+    /// For each word in turn, its organizations and their distances.
     postings: Vec<(u32, u8)>,
-    /// The names of each without spaces.
+    /// The names of each, without spaces.
     pub(super) joined: Vec<Vec<String>>,
 }
 
@@ -51,19 +51,19 @@ pub(super) struct Token {
     pub(super) text: Box<str>,
     /// How many letters it has.
     pub(super) letters: usize,
-    /// Which letters it has, at all and among its first [`HEAD`] and [`FIRST`].
+    /// Which letters it has, in all and among its first [`HEAD`] and [`FIRST`].
     pub(super) mask: u64,
     pub(super) head: u64,
     pub(super) first: u64,
-    /// Whether another spelling may mean it: not a number, and not initials.
+    /// Whether a misspelling may mean it. False for numbers and initials.
     pub(super) may_be_misspelt: bool,
-    /// Where its postings begin and end.
+    /// The range of its postings.
     from: u32,
     to: u32,
 }
 
 impl Token {
-    /// Its first letters, or all where it has no more.
+    /// Its first letters, or all if it has fewer.
     pub(super) fn beginning(&self, letters: usize) -> &str {
         let end = match self.text.is_ascii() {
             true => letters.min(self.text.len()),
@@ -77,7 +77,7 @@ impl Token {
     }
 }
 
-/// Words being collected: how far each organization is, and whether the word may be misspelt.
+/// Words during collection: the distance of each organization, and whether the word may be misspelt.
 #[derive(Default)]
 struct Collected(BTreeMap<String, (BTreeMap<u32, u8>, bool)>);
 
@@ -171,7 +171,7 @@ impl Index {
         });
     }
 
-    /// How many organizations it is of.
+    /// The number of organizations in it.
     pub(super) fn len(&self) -> usize {
         self.joined.len()
     }
@@ -183,13 +183,13 @@ impl Index {
         &rest[..rest.partition_point(|token| token.text.starts_with(letters))]
     }
 
-    /// The organizations of a word, and how far each is from it.
+    /// The organizations of a word, and the distance of each.
     pub(super) fn postings(&self, token: &Token) -> &[(u32, u8)] {
         &self.postings[token.from as usize..token.to as usize]
     }
 }
 
-/// A bit for each letter that occurs; letters beyond a to z and the digits share some.
+/// A bit for each letter that occurs. Letters other than a to z and the digits share some bits.
 pub(super) fn mask(letters: impl Iterator<Item = char>) -> u64 {
     letters.fold(0, |mask, letter| {
         let bit = match letter {

@@ -1,7 +1,8 @@
-//! Which organizations of the store are searched, and when the index over them is made anew.
+//! Decides which organizations of the store are searched, and when their index is made again.
 //!
-//! The store counts the changes of its directory, those of other processes too. The index is made anew where the count
-//! is another one, and once an hour, since which organizations are popular changes without the directory.
+//! The store counts the changes of its directory, including those of other processes. The index is made again if this
+//! count has changed. It is also made again once an hour, because the popular organizations change without the
+//! directory.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use super::index::{Index, Known};
 use super::words::fold;
 use crate::lake::Mode;
 
-/// For how long a grant makes an organization popular.
+/// How long a grant counts towards an organization's popularity.
 const LATELY_SECONDS: i64 = 90 * 86_400;
 
 const LISTED: &str = "SELECT endpoint.id, endpoint.mode, endpoint.type, endpoint.name, label, organization.name,
@@ -32,14 +33,14 @@ const LISTED: &str = "SELECT endpoint.id, endpoint.mode, endpoint.type, endpoint
 struct Listed {
     numbered: Numbered,
     known: Known,
-    /// Consents that it was part of lately.
+    /// The number of recent consents with it.
     consents: i64,
-    /// Its place among all, by the operator's decision.
+    /// Its rank from the operator.
     rank: Option<i64>,
 }
 
 impl Listed {
-    /// The most popular first, then the operator's choice, then by name.
+    /// The most popular first, then by the operator's rank, then by name.
     fn order(&self) -> impl Ord + use<> {
         let name = self.known.names.iter().find(|name| !name.is_empty());
         let rank = self.rank.unwrap_or(i64::MAX);
@@ -49,7 +50,7 @@ impl Listed {
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Listed> {
         let labels: String = row.get(4)?;
-        // One that cannot be read is not shown anywhere else either.
+        // An unreadable list of names is not shown anywhere else either.
         let mut names: Vec<String> = serde_json::from_str(&labels).unwrap_or_default();
         names.push(row.get(5)?);
         Ok(Listed {
@@ -71,8 +72,8 @@ impl Listed {
 }
 
 impl Endpoints<'_> {
-    /// The endpoints of a mode that a text means and that patients may choose, of these types (all where there are
-    /// none): the nearest first, at most `limit`. Without words the most popular come first.
+    /// The endpoints of a mode that a text means, that patients may choose, and that have one of these types (all types
+    /// if the list is empty). At most `limit`, the nearest first. Without words the most popular come first.
     pub(in crate::consent) fn meant(
         &self,
         mode: Mode,
@@ -89,7 +90,7 @@ impl Endpoints<'_> {
         Ok(found.map(|number| made.endpoints[number].id.clone()).collect())
     }
 
-    /// The index as the directory is now. Whoever comes while it is made waits for it.
+    /// The index of the current directory. Callers wait while it is made.
     fn made_catalogue(&self) -> Result<Arc<Made>, Error> {
         let now = self.store.clock().now();
         let mut held = self.store.catalogue().lock();

@@ -1,11 +1,11 @@
-//! Which words a misspelt one may mean: those that are a few mistakes away, and those whose beginning is. A letter too
-//! many, one that is missing or another one, and two that changed places are a mistake each.
+//! Decides which words a misspelt word may mean: words that are a few mistakes away, and words with such a beginning. A
+//! mistake is a letter too many, a missing letter, another letter, or two swapped letters.
 
 use strsim::osa_distance;
 
 use super::index::{FIRST, HEAD, Token, mask};
 
-/// Letters from which on a word may have one mistake, and two.
+/// The minimum number of letters of a word with one mistake, and with two.
 const ONE_MISTAKE: usize = 4;
 const TWO_MISTAKES: usize = 8;
 
@@ -19,12 +19,12 @@ pub(super) fn mistakes_in(word: &str) -> usize {
     }
 }
 
-/// How a word is near to another.
+/// How near two words are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Near {
-    /// How many mistakes are between them.
+    /// The number of mistakes between both words.
     pub(super) mistakes: usize,
-    /// Whether only the beginning of the other is meant.
+    /// Whether only the beginning of the other word is meant.
     pub(super) begun: bool,
 }
 
@@ -33,7 +33,8 @@ pub(super) struct Misspelt<'w> {
     word: &'w str,
     letters: usize,
     mistakes: usize,
-    /// The letters that it has at all, and those among its first ones: as many more or less as mistakes can shift.
+    /// Its letters, and those among its first ones. The beginning is longer or shorter by the number of mistakes,
+    /// because mistakes shift letters.
     all: u64,
     within_head: u64,
     around_head: u64,
@@ -41,7 +42,7 @@ pub(super) struct Misspelt<'w> {
 }
 
 impl<'w> Misspelt<'w> {
-    /// A word with at most so many mistakes.
+    /// A misspelt word with at most this many mistakes.
     pub(super) fn new(word: &'w str, mistakes: usize) -> Misspelt<'w> {
         let first = |letters: usize| mask(word.chars().take(letters));
         Misspelt {
@@ -55,10 +56,10 @@ impl<'w> Misspelt<'w> {
         }
     }
 
-    /// The tokens that it may mean, each with how near it is.
+    /// The tokens that it may mean, each with its nearness.
     pub(super) fn meant<'t>(&self, tokens: &'t [Token]) -> Vec<(&'t Token, Near)> {
         let mut meant = Vec::new();
-        // Tokens that begin alike are neighbours, and as near.
+        // Neighbouring tokens with the same beginning are equally near.
         let mut last: Option<(&str, Option<Near>)> = None;
         for token in tokens.iter().filter(|token| self.may_mean(token)) {
             let beginning = token.beginning(self.letters + self.mistakes);
@@ -75,8 +76,8 @@ impl<'w> Misspelt<'w> {
         meant
     }
 
-    /// Whether the letters of a token are such that it could be meant: each mistake brings in one strange letter at
-    /// most. Most tokens are told apart by this, without counting mistakes.
+    /// Whether a token's letters allow it to be meant: each mistake adds one strange letter at most. This excludes most
+    /// tokens without counting mistakes.
     fn may_mean(&self, token: &Token) -> bool {
         let few = |letters: u64, among: u64| (letters & !among).count_ones() as usize <= self.mistakes;
         token.may_be_misspelt
@@ -93,7 +94,7 @@ impl<'w> Misspelt<'w> {
         let mistakes_of = |letters: usize| osa_distance(self.word, token.beginning(letters));
         let middle = self.letters.min(longest);
         let in_middle = mistakes_of(middle);
-        // Each letter more or less of the token changes the distance by one at most.
+        // Each additional or missing letter of the token changes the distance by one at most.
         let in_reach = |letters: &usize| in_middle <= self.mistakes + letters.abs_diff(middle);
         let all = (shortest..=longest).filter(in_reach).filter_map(|letters| {
             let mistakes = if letters == middle {

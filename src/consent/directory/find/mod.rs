@@ -1,13 +1,13 @@
-//! Finding an organization by what a patient remembers of its name, as they spell it.
+//! Finds an organization by the words that a patient remembers of its name, as the patient spells them.
 //!
 //! | file | decides |
 //! |---|---|
-//! | `words`, `synonyms`, `states` | what the words of a name are, and which others mean the same |
-//! | `index` | by which words an organization is found, and how far it is from each |
+//! | `words`, `synonyms`, `states` | the words of a name, and which other words mean the same |
+//! | `index` | the words by which an organization is found, and its distance from each |
 //! | `misspelt` | which words a misspelt one may mean |
 //! | `query` | which organizations a query means, and in which order |
-//! | `meant` | which organizations of the store are searched; when the index is made anew |
-//! | `catalogue` | the index as it is held in memory |
+//! | `meant` | which organizations of the store are searched; when the index is made again |
+//! | `catalogue` | the index in memory |
 
 mod catalogue;
 mod index;

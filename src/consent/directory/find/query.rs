@@ -1,16 +1,16 @@
-//! Which organizations a query means, the nearest first.
+//! Decides which organizations a query means, the nearest first.
 //!
-//! Each word of the query has to mean a word of the organization: the same, one that it begins, or one that it is a
-//! misspelling of. Two words of the query may mean one. The distances of the words add up.
+//! Each word of the query must mean a word of the organization: the same word, a word that begins with it, or a word of
+//! which it is a misspelling. Two words of the query may mean the same word. The distances of the words add up.
 
 use super::index::{Index, Token};
 use super::misspelt::{Misspelt, mistakes_in};
 use super::words::{is_filler, words};
 
-/// Words of a query that are looked at.
+/// The maximum number of words of a query that count.
 const WORDS: usize = 10;
-/// Distances: a word whose beginning was typed, or only a letter or two of it, which may be a state's; a mistake of a
-/// letter; two words for one; a word that is not in the name.
+/// Distances: a word that was typed in part; a word of which only one or two letters were typed, which may be a state's
+/// code; a wrong letter; two words for one; a word that is not in the name.
 const BEGUN: u16 = 1;
 const HARDLY_BEGUN: u16 = 4;
 const MISTAKE: u16 = 6;
@@ -18,14 +18,14 @@ const JOINED: u16 = 1;
 const LEFT_OUT: u16 = 5;
 /// Not meant at all.
 const FAR: u16 = u16::MAX;
-/// Whoever is farther than this behind the nearest is left out.
+/// An organization whose distance exceeds the nearest one's by more than this is left out.
 const BEHIND: u16 = 20;
-/// Letters of a state's code.
+/// The number of letters of a state's code.
 const STATE: usize = 2;
 
 impl Index {
-    /// The organizations that a text means and that are admitted, at most `limit`. All are meant where it has no words,
-    /// in the order of the index.
+    /// At most `limit` admitted organizations that a text means. A text without words means all, in the order of the
+    /// index.
     pub(super) fn find(&self, text: &str, limit: usize, admits: impl Fn(usize) -> bool) -> Vec<usize> {
         let sought: Vec<String> = words(text).into_iter().take(WORDS).collect();
         if sought.is_empty() {
@@ -45,7 +45,7 @@ impl Index {
         near.take(limit).map(|(.., number)| number).collect()
     }
 
-    /// How far each organization is from all words of a query.
+    /// The distance of each organization from all words of a query.
     fn distances(&self, sought: &[String]) -> Vec<u16> {
         let mut before = vec![FAR; self.len()];
         let mut so_far = vec![0_u16; self.len()];
@@ -53,7 +53,7 @@ impl Index {
             let alone = self.distances_of(word, mistakes_in(word));
             let pair = at.checked_sub(1).map(|first| {
                 let word = format!("{}{word}", sought[first]);
-                // That it is written apart is a mistake already.
+                // Writing it as two words already counts as a mistake.
                 self.distances_of(&word, mistakes_in(&word).min(1))
             });
             let left_out = match sought.len() > 1 && is_filler(word) {
@@ -71,7 +71,7 @@ impl Index {
         so_far
     }
 
-    /// How far each organization is from one word with at most so many mistakes.
+    /// The distance of each organization from one word with at most this many mistakes.
     fn distances_of(&self, word: &str, mistakes: usize) -> Vec<u16> {
         let mut distances = vec![FAR; self.len()];
         let mut note = |token: &Token, distance: u16| {
@@ -100,7 +100,7 @@ impl Index {
         distances
     }
 
-    /// How much of a name a query is: all of it, its beginning, or less.
+    /// How much of a name a query has: all of it, its beginning, or less.
     fn likeness(&self, number: usize, whole: &str) -> u8 {
         let names = &self.joined[number];
         match names.iter().any(|name| name == whole) {

@@ -1,4 +1,4 @@
-//! The states of the USA, which people name in full or by two letters.
+//! The states of the USA, which people write in full or as two letters.
 
 use std::sync::LazyLock;
 
@@ -65,8 +65,8 @@ const STATES: &[(&str, &str)] = &[
     ("WY", "Wyoming"),
 ];
 
-/// The other names of the states that a text names: the code where it has the name, the name where it has the code. A
-/// code is two capital letters in a text that has small ones, too: "CARE IN MOTION" is not in Indiana.
+/// The other names of the states in a text: the code for a name, the name for a code. A code is two capital letters in
+/// a text that also has small letters: "CARE IN MOTION" is not in Indiana.
 pub(super) fn other_names(text: &str) -> Vec<&'static str> {
     let own = words(text);
     let mixed = text.chars().any(char::is_lowercase) || text.chars().count() <= 2;

@@ -1,6 +1,6 @@
-//! Words by which patients and organizations mean the same.
+//! Words that mean the same to patients and organizations.
 
-/// Each of a group stands for all others of it.
+/// Each word of a group means all others of it.
 const GROUPS: &[&[&str]] = &[
     &["saint", "st"],
     &["mount", "mt"],
@@ -25,10 +25,10 @@ const GROUPS: &[&[&str]] = &[
     &["veterans", "va"],
 ];
 
-/// What a short form is written out as.
+/// Short forms and their full forms.
 const WRITTEN_OUT: &[(&str, &str)] = &[("bcbs", "blue cross blue shield"), ("uhc", "united healthcare")];
 
-/// What patients call an organization of a type.
+/// Patients' words for an organization of a type.
 const KINDS: &[(&str, &str)] = &[
     ("PAYER", "health plan insurance insurer payer seguro"),
     ("PROVIDER", "clinic hospital doctor doctors provider clinica"),

@@ -1,4 +1,4 @@
-//! What is found for what patients type.
+//! The results for texts that patients type.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::index::{Index, Known};
 use super::words::words;
 
-/// Names (brands, and who runs it, with bars between them), place and kind, the most popular first.
+/// Names (brands and the organization, separated by bars), place and kind, the most popular first.
 const DIRECTORY: &[(&str, &str, &str)] = &[
     ("Lakeshore Health Plan", "Chicago, IL", "PAYER"),
     ("Cedarway Mutual", "Denver, Colorado", "PAYER"),
@@ -51,7 +51,7 @@ fn directory() -> Index {
     Index::of(&DIRECTORY.iter().map(known).collect::<Vec<_>>())
 }
 
-/// The first names of what is found.
+/// The first names of the results.
 fn found(index: &Index, text: &str) -> Vec<&'static str> {
     let found = index.find(text, 50, |_| true);
     found
@@ -65,7 +65,7 @@ fn the_first_result_is_what_was_meant() {
     let index = directory();
     let mut wrong = String::new();
     for (text, first) in [
-        // As it is written, and as far as it is typed.
+        // As written, and typed in part.
         ("Lakeshore Health Plan", "Lakeshore Health Plan"),
         ("lakes", "Lakeshore Health Plan"),
         ("health plan lakeshore", "Lakeshore Health Plan"),
@@ -73,7 +73,7 @@ fn the_first_result_is_what_was_meant() {
         ("  SANTE pl", "Santé Plus"),
         ("健康", "健康保険"),
         ("plan 458", "Plan 458"),
-        // Misspelt: a letter missing, added, changed, two that changed places; at the beginning, too.
+        // Misspelt: a letter missing, added or changed, or two swapped, also at the beginning.
         ("lakshore", "Lakeshore Health Plan"),
         ("lakeshorre", "Lakeshore Health Plan"),
         ("lakeshote", "Lakeshore Health Plan"),
@@ -84,7 +84,7 @@ fn the_first_result_is_what_was_meant() {
         ("kiaser permanete", "Kaiser Permanente"),
         ("cedarwya", "Cedarway Mutual"),
         ("rivrbend medcal", "Riverbend Medical Center"),
-        // Written apart and as one.
+        // Written as two words and as one.
         ("lake shore", "Lakeshore Health Plan"),
         ("lake shroe", "Lakeshore Health Plan"),
         ("cedar way mutual", "Cedarway Mutual"),

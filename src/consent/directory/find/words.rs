@@ -1,15 +1,15 @@
-//! The words of a name or a query, as they are compared: lower case, without marks and apostrophes.
+//! The words of a name or a query in the form in which they are compared: lower case, without marks and apostrophes.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Words that tell nothing apart, and that patients put in or leave out.
+/// Words that distinguish no organizations, and that patients add or leave out.
 const FILLERS: [&str; 14] = [
     "a", "an", "and", "at", "de", "del", "el", "for", "in", "los", "near", "of", "the", "y",
 ];
-/// Letters of a word that are looked at.
+/// The maximum number of letters of a word that count.
 const LONGEST: usize = 64;
-/// Fewer initials than this are no name.
+/// Fewer initials than this do not count as a name.
 const INITIALS: usize = 3;
 
 /// The words of a text in order.
@@ -20,7 +20,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
     words.map(|word| word.chars().take(LONGEST).collect()).collect()
 }
 
-/// Lower case without marks. An apostrophe stands within a word: "Mary's" is written "Marys", too.
+/// Lower case without marks. An apostrophe is a part of its word: "Mary's" is also written "Marys".
 pub(super) fn fold(text: &str) -> String {
     let plain = text
         .nfkd()
@@ -33,7 +33,7 @@ pub(super) fn is_filler(word: &str) -> bool {
     FILLERS.contains(&word)
 }
 
-/// What a name is called by its initials: "Blue Cross Blue Shield" and "BlueCross BlueShield" are "bcbs".
+/// The initials of a name: "Blue Cross Blue Shield" and "BlueCross BlueShield" are "bcbs".
 pub(super) fn initials(name: &str) -> Option<String> {
     let mut initials = String::new();
     for word in name.split(|letter: char| !letter.is_alphanumeric()) {

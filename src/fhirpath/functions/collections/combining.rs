@@ -1,4 +1,4 @@
-//! Collections as sets, and put together.
+//! Collections as sets, and combined.
 
 use arrow::buffer::BooleanBuffer;
 
@@ -109,7 +109,7 @@ fn rows(call: &Invocation<'_>, of: impl FnMut(usize) -> bool) -> Result<Output, 
     ))))
 }
 
-/// The items that `wanted` holds for.
+/// The items for which `wanted` is true.
 pub(in crate::fhirpath::functions) fn keep(input: &Collection, wanted: impl Fn(usize, usize) -> bool) -> Collection {
     let mut offsets = Vec::with_capacity(input.rows() + 1);
     let mut places = Vec::new();

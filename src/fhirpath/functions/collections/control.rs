@@ -65,7 +65,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// `descendants()`, made of `children()` when it is resolved.
+/// `descendants()`, which is resolved to `children()`.
 pub(in crate::fhirpath) const DESCENDANTS: Function = Function {
     name: "descendants",
     parameters: &[Parameter::Repeated],
@@ -75,7 +75,7 @@ pub(in crate::fhirpath) const DESCENDANTS: Function = Function {
     run: |call| repeat(call, false),
 };
 
-/// `coalesce()`, whose choices are bound when it is resolved.
+/// `coalesce()`. The compiler binds its choices.
 pub(in crate::fhirpath) const COALESCE: Function = Function {
     name: "coalesce",
     parameters: &[],
@@ -115,7 +115,7 @@ fn folded(signature: &Signature<'_>) -> Shape {
     shape
 }
 
-/// Both branches run over all rows; of each, only the rows that take it count, their errors included.
+/// Both branches run over all rows. Of each branch only the rows that take it count, including their errors.
 fn iif(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     for row in 0..call.input.rows() {
         let count = call.input.range(row).len();
@@ -135,7 +135,7 @@ fn iif(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(chosen))
 }
 
-/// The first choice with items, row by row. Errors of later choices are ignored.
+/// For each row, the first choice with items. Errors of later choices are ignored.
 fn coalesce(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let mut found = Collection::empty(call.input.rows());
     for choice in 0..call.call.arguments.len() {
@@ -150,7 +150,7 @@ fn coalesce(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(found))
 }
 
-/// The value is computed where it is defined, with the input as `$this`.
+/// The value is computed where the variable is defined, with the input as `$this`.
 fn define_variable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let node = call.node(1);
     let value = call.frame.with_this(&call.input, |frame| frame.items(node))?;
@@ -160,20 +160,20 @@ fn define_variable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(call.input.clone()))
 }
 
-/// The work that each column with items costs.
+/// The work of each column with items.
 const WORK_OF_COLUMN: usize = 32;
 /// The maximum number of rounds of `repeatAll` and `descendants`. Nothing else ends `repeatAll` if items lead to
 /// themselves.
 const MAX_ROUNDS: usize = 1000;
-/// No record is nested this deep. An expression that continues beyond it creates its own items, and each round goes
-/// through all of them again.
+/// No record is nested this deep. An expression that continues beyond it creates its own items, and each round reads
+/// all of them again.
 const DEPTH_OF_DATA: usize = 100;
-/// How many items may be gone through beyond that.
+/// How many items may be read beyond that.
 const MAX_AGAIN: usize = 1 << 22;
-/// The maximum number of columns that items may be in: deep recursion through many types makes ever smaller ones.
+/// The maximum number of columns of the items. Deep recursion through many types makes ever smaller columns.
 const MAX_COLUMNS: usize = 50_000;
 
-/// The projection over the input, over what that yields, and so on until nothing new comes.
+/// Applies the projection to the input, to its results, and so on until there are no new items.
 fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
     let node = call.node(0);
     let mut frontier = call.input.clone();
@@ -190,7 +190,7 @@ fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
             .within(frontier.offsets());
         let before = all.len();
         let together = side_by_side(&[all.clone(), next]);
-        // Each round goes through the earlier items again.
+        // Each round reads the earlier items again.
         call.frame
             .spend(3 * together.len() + WORK_OF_COLUMN * together.columns().len())?;
         let together = if once {
@@ -214,7 +214,7 @@ fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
     }
 }
 
-/// Folds each row's items from the first to the last, all rows a step at a time.
+/// Folds each row's items from the first to the last, in one step for all rows at a time.
 fn aggregate(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let rows = call.input.rows();
     let node = call.node(0);
@@ -245,7 +245,7 @@ fn aggregate(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(total))
 }
 
-/// The totals of those rows that have a current item, one row for each.
+/// The totals of the rows that have a current item, one row each.
 fn compact(total: &Collection, current: &Collection) -> Collection {
     let mut offsets = vec![0];
     let mut places = Vec::new();
@@ -256,8 +256,8 @@ fn compact(total: &Collection, current: &Collection) -> Collection {
     total.take(Offsets::list(offsets), places)
 }
 
-/// Orders each row's items by the keys; items without a key come first either way, items that cannot be compared keep
-/// their order.
+/// Sorts each row's items by the keys. Items without a key come first in both directions. Items that cannot be compared
+/// keep their order.
 fn sort(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let mut keys: Vec<(Collection, bool)> = Vec::new();
     for argument in &call.call.arguments {
@@ -285,7 +285,7 @@ fn sort(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
         let count = call.input.range(row).len();
         call.frame
             .spend(count * (count.max(1).ilog2() as usize + 1) * 8 * keys.len())?;
-        // A comparison that is not total would be a reason to panic for the standard sort.
+        // The standard sort may panic if a comparison is not total.
         merge_sort(&mut places[call.input.range(row)], by_keys);
     }
     Ok(Output::Items(call.input.take(call.input.offsets().clone(), places)))

@@ -1,4 +1,4 @@
-//! Whether and how many items there are.
+//! Whether there are items, and how many.
 
 use arrow::buffer::BooleanBuffer;
 
@@ -95,7 +95,7 @@ fn exists(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Truth(any(&kept)))
 }
 
-/// Which rows have an item.
+/// For each row, whether it has an item.
 pub(in crate::fhirpath::functions) fn any(collection: &Collection) -> Truth {
     let rows = collection.rows();
     Truth::known(match collection.offsets() {
@@ -122,7 +122,7 @@ fn all(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
 
 type ItemRange = std::ops::Range<usize>;
 
-/// A verdict per row over its items as booleans.
+/// A boolean per row, from its items as booleans.
 fn every_row(
     call: &Invocation<'_>,
     verdict: impl Fn(&mut ItemRange, &dyn Fn(usize) -> Option<bool>) -> bool,

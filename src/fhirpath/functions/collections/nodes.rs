@@ -1,5 +1,5 @@
-//! What items are, apart from their place: `hasValue`, `getValue`, `type`, `children`, `descendants`, `precision`,
-//! `comparable`.
+//! Functions on what items are, regardless of their position: `hasValue`, `getValue`, `type`, `children`,
+//! `descendants`, `precision`, `comparable`.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// `checkModifiers()`, with the URLs of the items' modifier extensions and those that may be among them.
+/// `checkModifiers()`: the URLs of the items' modifier extensions, and the allowed ones.
 pub(in crate::fhirpath) const CHECK_MODIFIERS: Function = Function {
     name: "checkModifiers",
     parameters: &[],
@@ -77,7 +77,7 @@ pub(in crate::fhirpath) const CHECK_MODIFIERS: Function = Function {
     run: check_modifiers,
 };
 
-/// `resourceType`, which JSON has in place of `type()`.
+/// `resourceType`, the JSON name for `type()`.
 pub(in crate::fhirpath) const RESOURCE_TYPE: Function = Function {
     name: "resourceType",
     parameters: &[],
@@ -94,7 +94,7 @@ fn type_info(signature: &Signature<'_>) -> Shape {
     }
 }
 
-/// Whether there is a single item, a primitive, and it has a value.
+/// Whether there is a single item, which is a primitive with a value.
 fn has_value(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let has = |row: usize| {
         let range = call.input.range(row);
@@ -136,7 +136,7 @@ fn type_of(items: &Items) -> Collection {
     Collection::each(Items::constant(ItemType::System(System::TypeInfo), values, items.len()))
 }
 
-/// The names of the types of resources. For a reference's target, the type in the reference.
+/// The names of the types of resources. For the target of a reference, the type in the reference.
 fn type_names(items: &Items) -> Collection {
     let text = |name: Option<&str>| Values::Text(StringArray::from(vec![name]));
     let string = ItemType::System(System::String);

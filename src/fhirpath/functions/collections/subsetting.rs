@@ -84,7 +84,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// The check of `as` before it looks at the type.
+/// The check that `as` makes before the type test.
 pub(in crate::fhirpath) const SINGLE_OF_AS: Function = Function {
     name: "as",
     parameters: &[],

@@ -1,4 +1,4 @@
-//! `htmlChecks`: whether the XHTML of a narrative keeps R4's rules.
+//! `htmlChecks`: whether the XHTML of a narrative follows R4's rules.
 
 use super::super::signature;
 use super::super::signature::{Function, Need};

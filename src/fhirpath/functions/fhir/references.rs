@@ -1,6 +1,6 @@
 //! References and keys: `resolve`, `getResourceKey`, `getReferenceKey`.
 //!
-//! `getReferenceKey()` looks at the reference alone; how `resolve()` looks for its target, `resolve` decides.
+//! `getReferenceKey()` reads only the reference. The file `resolve` decides how `resolve()` finds its target.
 
 use arrow::array::{Array, AsArray};
 
@@ -85,7 +85,7 @@ fn keys(signature: &Signature<'_>) -> Shape {
     }
 }
 
-/// The id: what other tables' reference keys hold.
+/// The id, which the reference keys of other tables hold.
 fn resource_key(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let input = opened(&call.input, &|_| true);
     let key = |items: &Items| match items.ty().fhir().map(|ty| facts().get(ty).kind) {

@@ -1,8 +1,8 @@
 //! `resolve()`: finds the target of a reference within the same resource: `#id` is a contained resource (`#` the
 //! container), a URL or relative reference is an entry of the same Bundle.
 //!
-//! Nothing else is fetched. Of a target elsewhere only the reference's text is known. That is enough for `is`, `as` and
-//! `ofType`; a step into it is an error of the row. A reference to a missing contained resource is empty.
+//! Nothing else is fetched. For other targets only the reference's text is known. That is enough for `is`, `as` and
+//! `ofType`. A step into such a target is an error of the row. A reference to a missing contained resource is empty.
 
 use arrow::array::{Array, AsArray};
 use rustc_hash::FxHashMap;
@@ -20,7 +20,7 @@ use crate::fhirpath::values::collection::{Body, Collection, Offsets};
 use crate::fhirpath::values::columns::Values;
 use crate::fhirpath::values::items::Items;
 
-/// What the references say of their targets.
+/// The facts that references state about their targets.
 pub(in crate::fhirpath::functions) fn targets(input: &Collection) -> Collection {
     flat_map(input, |items: &Items| match is_reference(items.ty()) {
         true => Collection::each(items.with_type(ItemType::System(System::Target))),
@@ -46,7 +46,7 @@ pub(in crate::fhirpath::functions) fn resolve(call: &Invocation<'_>) -> Result<O
     let contained = children(&containers, "contained")?;
     let ids = named(&contained);
     let entries = Entries::of(&resources(&around.bundles.places, root), &children)?;
-    // The target of a reference among the first, its place in which of the collections.
+    // The target of a reference: the index of its collection below, and its index there.
     let targets_flat = flat_of(&call.input, &targets);
     let (mut offsets, mut picks) = (Vec::with_capacity(call.input.rows() + 1), Vec::new());
     offsets.push(0);
@@ -71,7 +71,7 @@ pub(in crate::fhirpath::functions) fn resolve(call: &Invocation<'_>) -> Result<O
     Ok(Output::Items(pick(&collections, Offsets::list(offsets), &picks)))
 }
 
-/// For each item of `input` its target's place among the items of `targets`.
+/// For each item of `input`, the index of its target among the items of `targets`.
 fn flat_of(input: &Collection, targets: &Collection) -> Vec<Option<usize>> {
     let mut next = 0;
     let of = |item: usize| {
@@ -85,7 +85,7 @@ fn flat_of(input: &Collection, targets: &Collection) -> Vec<Option<usize>> {
     places
 }
 
-/// Where the target of a reference is to be looked for.
+/// Where to look for the target of a reference.
 enum Wanted<'a> {
     Nothing,
     Elsewhere,
@@ -93,18 +93,18 @@ enum Wanted<'a> {
     Container(usize),
     /// A resource that this one contains, by its id.
     Contained(usize, &'a str),
-    /// An entry of this Bundle, with the `fullUrl` of the entry that has the reference, and the reference.
+    /// An entry of this Bundle, with the `fullUrl` of the referring entry, and the reference.
     Entry(usize, Option<String>, &'a str),
 }
 
-/// The resources that the references lie in.
+/// The resources that contain the references.
 #[derive(Default)]
 struct Around {
     containers: Numbered,
     bundles: Numbered,
 }
 
-/// Resources, each once.
+/// Resources without duplicates.
 #[derive(Default)]
 struct Numbered {
     places: Vec<Option<ColumnSlot>>,
@@ -159,7 +159,7 @@ fn text_at<'a>(array: &'a arrow::array::StructArray, name: &str, slot: usize) ->
     column.is_valid(slot).then(|| column.value(slot))
 }
 
-/// The resources of each row by their ids; of several with one id the first.
+/// The resources of each row by their ids. If several have the same id, the first.
 fn named(resources: &Collection) -> Named {
     let ids = by_item(resources, |items| {
         items.resource_ids().unwrap_or_else(|| vec![None; items.len()])
@@ -186,7 +186,7 @@ impl Named {
     }
 }
 
-/// What `of` says of each item, in their order.
+/// The results of `of` for each item, in order.
 fn by_item<T: Clone>(collection: &Collection, of: impl Fn(&Items) -> Vec<T>) -> Vec<T> {
     match &collection.body {
         Body::One(items) => of(items),
@@ -243,8 +243,8 @@ impl Entries {
         })
     }
 
-    /// A reference from the entry with this `fullUrl`. A relative one goes by the server that the URL names, or if that
-    /// names none, by type and id.
+    /// A reference from the entry with this `fullUrl`. A relative reference is resolved against the server in that URL.
+    /// If the URL names no server, it is matched by type and id.
     fn find(&self, bundle: usize, own: Option<&String>, text: &str) -> Option<usize> {
         let Reference::Relative(target) = Reference::parse(text) else {
             let plain = text.split_once("/_history/").map_or(text, |(plain, _)| plain);

@@ -1,4 +1,5 @@
-//! Codes and profiles: `memberOf`, `subsumes`, `subsumedBy`, `conformsTo`, over what the caller gave when compiling.
+//! Codes and profiles: `memberOf`, `subsumes`, `subsumedBy`, `conformsTo`, over the terminology that the caller passed
+//! when compiling.
 //!
 //! Every distinct code is looked up once for a batch, not once for a row.
 
@@ -34,19 +35,19 @@ const fn judging(name: &'static str, run: fn(&Invocation<'_>) -> Result<Output, 
     }
 }
 
-/// With the value set, or else with its canonical as an expression and the terminology.
+/// Has the value set as its argument, or its canonical as an expression and the terminology.
 pub(in crate::fhirpath) const MEMBER_OF: Function = judging("memberOf", member_of);
-/// Takes the other code and the terminology.
+/// Has the other code and the terminology as arguments.
 pub(in crate::fhirpath) const SUBSUMES: Function = judging("subsumes", |call| subsumption(call, false));
-/// The same the other way around.
+/// The same in the other direction.
 pub(in crate::fhirpath) const SUBSUMED_BY: Function = judging("subsumedBy", |call| subsumption(call, true));
-/// With the type, or else with a profile's canonical as an expression.
+/// Has the type as its argument, or a profile's canonical as an expression.
 pub(in crate::fhirpath) const CONFORMS_TO: Function = Function {
     reads: Need::Reference,
     ..judging("conformsTo", conforms_to)
 };
 
-/// Whether items of this type have codes that can be looked for in a value set.
+/// Whether items of this type have codes that a value set may contain.
 pub(in crate::fhirpath) fn has_codes(ty: ItemType) -> bool {
     is_coded(ty) || matches!(ty.system(), Some(crate::fhirpath::compile::types::System::String))
 }
@@ -61,7 +62,7 @@ pub(in crate::fhirpath) fn is_coded(ty: ItemType) -> bool {
 /// A code and the URL of its system.
 type Code<'a> = (Option<&'a str>, &'a str);
 
-/// The codes of items that lie in one column.
+/// The codes of items in one column.
 enum Codes {
     /// Texts alone; with `true` the elements are of type `code`.
     Text(StringArray, bool),
@@ -111,7 +112,7 @@ impl Codes {
         }
     }
 
-    /// The codes in a slot that are written with a system, or could be.
+    /// The codes in a slot that have a system, or could have one.
     fn coded(&self, slot: usize) -> Vec<Code<'_>> {
         match self {
             Codes::One(pair) => pair.get(slot).into_iter().collect(),
@@ -125,7 +126,7 @@ impl Codes {
     }
 }
 
-/// Columns of a collection with the codes in them, and for each row that has a single item where it is.
+/// The columns of a collection with their codes. For each row with a single item, the item's column and slot.
 struct Singles {
     columns: Vec<(Items, Codes)>,
     places: Vec<Option<(usize, usize)>>,
@@ -148,7 +149,7 @@ impl Singles {
         Singles { columns, places }
     }
 
-    /// The column of a row's single item, and its slot there.
+    /// The column of a row's single item, and the item's slot there.
     fn get(&self, row: usize) -> Option<(&Codes, usize)> {
         let (column, item) = self.places[row]?;
         let (items, codes) = &self.columns[column];
@@ -156,7 +157,7 @@ impl Singles {
     }
 }
 
-/// A value set with what has been asked of it.
+/// A value set with the cached results of earlier lookups.
 struct Asked<'a> {
     set: Arc<ValueSet>,
     known: FxHashMap<Code<'a>, Option<bool>>,
@@ -172,7 +173,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Whether an item is in the set; a concept is if any of its codes is.
+    /// Whether an item is in the set. A concept is in it if any of its codes is.
     fn contains(&mut self, codes: &'a Codes, slot: usize) -> Option<bool> {
         match codes {
             Codes::Text(array, is_code) => {
@@ -203,7 +204,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// R4: empty where the value set is not known, where there is no single item, and where the files do not tell.
+/// R4: empty if the value set is unknown, if there is no single item, or if the files do not decide.
 fn member_of(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let singles = Singles::of(&call.input);
     let rows = call.input.rows();
@@ -233,7 +234,7 @@ fn terminology<'a>(call: &'a Invocation<'_>) -> Option<&'a Arc<Terminology>> {
 }
 
 /// Whether any code of one concept equals or subsumes any code of the other. The files define no relation between codes
-/// of two systems. Between Codings that is an error (R4); between concepts with several codes it is ignored.
+/// of two systems. Between Codings that is an error (R4). Between concepts with several codes it is ignored.
 fn subsumption(call: &Invocation<'_>, turned: bool) -> Result<Output, FhirPathError> {
     let argument = call.value(0)?;
     let (above, below) = match turned {
@@ -274,7 +275,7 @@ fn subsumption(call: &Invocation<'_>, turned: bool) -> Result<Output, FhirPathEr
     })))
 }
 
-/// The type that a canonical of R4's own profiles stands for.
+/// The type that a canonical of R4's own profiles means.
 pub(in crate::fhirpath) fn base_type(canonical: &str) -> Option<TypeTest> {
     let (url, version) = canonical.split_once('|').unwrap_or((canonical, "4.0.1"));
     let name = url.strip_prefix("http://hl7.org/fhir/StructureDefinition/")?;
@@ -285,7 +286,7 @@ pub(in crate::fhirpath) fn base_type(canonical: &str) -> Option<TypeTest> {
     })
 }
 
-/// R4: empty unless there is a single item. Of a profile only the type is known.
+/// R4: empty unless there is a single item. Only the type of a profile is known.
 fn conforms_to(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let single = call.input.rows();
     let input = super::super::collections::subsetting::part(&call.input, |_, range| match range.len() {

@@ -30,7 +30,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// Digits after the point of a decimal's boundary where none are asked for.
+/// The default digits after the decimal point in a decimal's boundary.
 const DECIMAL_PRECISION: i32 = 8;
 /// The maximum number of digits after the point.
 const MAX_DECIMALS: i32 = 28;
@@ -80,8 +80,8 @@ fn boundary(call: &Invocation<'_>, high: bool) -> Result<Output, FhirPathError> 
     })
 }
 
-/// Half a unit of the last digit below or above. With fewer digits than that needs, a result farther from zero than the
-/// value is rounded and a result nearer to zero is cut, as HL7's suite expects.
+/// Half a unit of the last digit below or above. If the precision has too few digits for that, a result farther from
+/// zero than the value is rounded and a result nearer to zero is truncated, as HL7's suite expects.
 fn of_number(number: Number, precision: Option<i32>, high: bool) -> Option<Number> {
     let precision = precision.unwrap_or(DECIMAL_PRECISION);
     if !(0..=MAX_DECIMALS).contains(&precision) {
@@ -106,13 +106,13 @@ fn of_number(number: Number, precision: Option<i32>, high: bool) -> Option<Numbe
     })
 }
 
-/// How many digits of a date or time are given, its zone not counted.
+/// How many digits a date or time has, without its zone.
 pub(in crate::fhirpath::functions) fn digits(text: &str) -> usize {
     let (date, clock) = split(text);
     date.bytes().chain(clock.bytes()).filter(u8::is_ascii_digit).count()
 }
 
-/// The date and the clock without its zone; a text without a date is a clock.
+/// The date, and the time without its zone. A text without a date is a time.
 fn split(text: &str) -> (&str, &str) {
     let (date, clock) = match text.split_once('T') {
         Some(parts) => parts,

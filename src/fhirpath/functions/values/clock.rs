@@ -1,4 +1,4 @@
-//! The present: `now`, `today`, `timeOfDay`, in UTC, one moment for a whole evaluation.
+//! The current time: `now`, `today`, `timeOfDay`, in UTC, with one moment for a whole evaluation.
 
 use super::super::signature::{Function, Need, Signature};
 use crate::fhirpath::compile::node::Shape;

@@ -104,12 +104,12 @@ fn to(call: &Invocation<'_>, system: System) -> Result<Output, FhirPathError> {
     call.map(|_, value| Ok(convert(value, system)))
 }
 
-/// The unit asked for, by row. `None` if none is.
+/// The requested unit of each row. `None` if there is no such argument.
 fn units(call: &Invocation<'_>) -> Result<Option<Collection>, FhirPathError> {
     call.has(0).then(|| call.value(0)).transpose()
 }
 
-/// A value as a Quantity, in the unit asked for. Asking for no unit of an empty collection gives nothing.
+/// A value as a Quantity in the requested unit. If the argument is an empty collection, the result is empty.
 fn quantity_in(value: Scalar<'_>, call: &Invocation<'_>, units: &Option<Collection>, row: usize) -> Option<Computed> {
     let Some(units) = units else {
         return quantity(value);
@@ -128,7 +128,7 @@ fn converts(call: &Invocation<'_>, system: System) -> Result<Output, FhirPathErr
     call.judge(|_, value| Ok(Some(convert(value, system).is_some())))
 }
 
-/// A value as one of another type, if it can be (N1, section 5.5).
+/// A value converted to another type, if possible (N1, section 5.5).
 fn convert(value: Scalar<'_>, to: System) -> Option<Computed> {
     match to {
         System::Boolean => boolean(value).map(Computed::Boolean),
@@ -220,7 +220,7 @@ fn is_decimal(text: &str) -> bool {
     }
 }
 
-/// A text is a number and maybe a unit: UCUM in quotes, or a calendar unit as a word.
+/// A text is a number with an optional unit: UCUM in quotes, or a calendar unit as a word.
 fn quantity(value: Scalar<'_>) -> Option<Computed> {
     match value {
         Scalar::Boolean(value) => {

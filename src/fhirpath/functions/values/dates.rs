@@ -1,5 +1,5 @@
-//! Parts of dates and times, as FHIRPath 3.0 (ballot) has them: `yearOf` to `timezoneOffsetOf`, `dateOf`, `timeOf`. A
-//! value that lacks the part, or is of a type that never has it, has no result.
+//! Parts of dates and times from FHIRPath 3.0 (ballot): `yearOf` to `timezoneOffsetOf`, `dateOf`, `timeOf`. A value
+//! that lacks the part, or whose type never has it, has no result.
 
 use super::super::signature;
 use super::super::signature::{Function, Need, Signature};
@@ -68,7 +68,7 @@ fn time(_: &Signature<'_>) -> Shape {
     Shape::one(ItemType::System(System::Time))
 }
 
-/// A date, dateTime or time taken apart. What it lacks is empty.
+/// The parts of a date, dateTime or time. Missing parts are empty.
 struct Parts<'a> {
     date: &'a str,
     clock: &'a str,

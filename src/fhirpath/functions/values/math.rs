@@ -51,7 +51,7 @@ fn decimal(_: &Signature<'_>) -> Shape {
     Shape::one(ItemType::System(System::Decimal))
 }
 
-/// Integers stay integers where they can.
+/// Integers stay integers if possible.
 fn same(signature: &Signature<'_>) -> Shape {
     let mut shape = Shape::default();
     for source in &signature.input.sources {
@@ -63,7 +63,7 @@ fn same(signature: &Signature<'_>) -> Shape {
     shape
 }
 
-/// Whole numbers stay whole where they can. The power of a Quantity is undefined.
+/// Integers stay integers if possible. The power of a Quantity is undefined.
 fn of_power(signature: &Signature<'_>) -> Shape {
     let mut shape = Shape::default();
     let long = |shape: &Shape| {
@@ -90,8 +90,8 @@ fn number_of(value: Scalar<'_>) -> Result<Number, String> {
         .ok_or_else(|| format!("expects a number, not a {}", value.kind()))
 }
 
-/// What a function makes of each row's number. One that cannot be computed with has no result, as where a result
-/// overflows.
+/// Applies a function to each row's number. A number that is too large for computations has no result, and neither has
+/// an overflow.
 fn of_numbers(
     call: &Invocation<'_>,
     mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<Computed>,
@@ -131,7 +131,7 @@ fn round(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     })
 }
 
-/// What floating point computed, to the digits that it holds.
+/// A floating point result, rounded to its reliable digits.
 fn rounded(value: f64) -> RowResult<Computed> {
     Ok(Number::from_f64(value).map(Computed::Decimal))
 }
@@ -145,7 +145,7 @@ fn log(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     of_numbers(call, |row, value| match call.scalar(&bases, row) {
         Some(base) if base.is_beyond() => Ok(None),
         Some(base) => match number_of(base)?.to_f64() {
-            // No power of these is another number.
+            // No logarithm to these bases exists.
             base if base <= 0.0 || base == 1.0 => number_of(value).map(|_| None),
             base => rounded(number_of(value)?.to_f64().log(base)),
         },

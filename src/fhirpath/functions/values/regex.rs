@@ -1,5 +1,5 @@
-//! Regular expressions. They run in time linear in the text; a pattern is compiled once as long as it stays the same
-//! from row to row.
+//! Regular expressions. They run in time linear in the text. A pattern is compiled again only if it differs from the
+//! previous row's.
 
 use regex::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
@@ -16,8 +16,8 @@ use crate::fhirpath::values::collection::Collection;
 
 /// The maximum size of a compiled pattern in bytes.
 const SIZE_LIMIT: usize = 1 << 20;
-/// The maximum number of bytes of a pattern. Parsed, one of them may take thousands: a class such as `\w` has hundreds
-/// of ranges.
+/// The maximum number of bytes of a pattern. Parsed, one byte may take thousands: a class such as `\w` has hundreds of
+/// ranges.
 const MAX_PATTERN: usize = 8 << 10;
 /// The work of compiling a pattern: a fixed part, a part for each byte, and a part for each range and letter after
 /// repetitions are expanded.
@@ -52,12 +52,12 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// How a pattern is to be read: the flags of FHIRPath 3.0 (ballot).
+/// How to read a pattern: the flags of FHIRPath 3.0 (ballot).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Flags {
     /// `i`: letters match without regard to case.
     folded: bool,
-    /// `m`: `^` and `$` stand for the start and end of each line.
+    /// `m`: `^` and `$` match at the start and end of each line.
     lines: bool,
 }
 
@@ -75,7 +75,7 @@ impl Flags {
     }
 }
 
-/// The pattern last seen, compiled.
+/// The last pattern, compiled.
 #[derive(Default)]
 struct Compiled(Option<Pattern>);
 
@@ -83,7 +83,7 @@ struct Pattern {
     text: String,
     flags: Flags,
     regex: Regex,
-    /// How many places of the pattern a letter may have to be compared with.
+    /// The maximum number of places of the pattern that one letter is compared with.
     places: usize,
 }
 
@@ -91,7 +91,7 @@ impl Compiled {
     fn get(&mut self, call: &Invocation<'_>, text: &str, flags: Flags) -> Result<&Pattern, String> {
         let is_known = |known: &Pattern| known.text == text && known.flags == flags;
         if !self.0.as_ref().is_some_and(is_known) {
-            // The pattern may be a record's, and so is not repeated.
+            // The pattern may come from a record, so the message does not repeat it.
             let wrong = || "its pattern is no regular expression that can be run".to_string();
             if text.len() > MAX_PATTERN {
                 return Err(format!("its pattern is longer than {MAX_PATTERN} bytes"));
@@ -124,12 +124,12 @@ impl Compiled {
     }
 }
 
-/// How many places of a pattern may be open at once, repetitions written out.
+/// How many places of a pattern may be active at once, after repetitions are expanded.
 fn places(hir: &Hir) -> usize {
     sum(hir, |_| 1)
 }
 
-/// How many letters a pattern has and ranges of letters, repetitions written out.
+/// The number of letters and ranges of letters in a pattern, after repetitions are expanded.
 fn ranges(hir: &Hir) -> usize {
     sum(hir, |class| match class {
         Class::Unicode(class) => class.ranges().len(),
@@ -154,7 +154,7 @@ fn sum(hir: &Hir, of_class: fn(&Class) -> usize) -> usize {
 }
 
 impl Pattern {
-    /// What looking through a text may cost.
+    /// The maximum work of searching a text.
     fn cost(&self, text: &str) -> usize {
         text.len().saturating_mul(self.places.saturating_add(4)) / 4
     }
@@ -219,7 +219,7 @@ fn replace_matches(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     })
 }
 
-/// Group references as `${1}`: `$1a` means group 1 and an `a`, not a group called `1a`.
+/// Writes group references as `${1}`: `$1a` means group 1 and an `a`, not a group called `1a`.
 fn braced(substitute: &str) -> String {
     let mut out = String::with_capacity(substitute.len() + 4);
     let mut rest = substitute;

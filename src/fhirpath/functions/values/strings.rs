@@ -156,7 +156,7 @@ fn change(call: &Invocation<'_>, of: impl Fn(&str) -> String) -> Result<Output, 
     call.map(|_, value| Ok(Some(Computed::String(of(text_of(value)?)))))
 }
 
-/// Several texts of each row's single one.
+/// Splits each row's single text into several.
 fn pieces(call: &Invocation<'_>, of: impl Fn(&str, usize) -> Vec<String>) -> Result<Output, FhirPathError> {
     let mut builder = Builder::new(call.input.rows());
     for row in 0..call.input.rows() {
@@ -206,7 +206,7 @@ fn replace(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
 }
 
 /// The only text function over several items. It skips items without a value. FHIRPath defines it for strings. Real
-/// views also join numbers and booleans, which are joined as written.
+/// views also join numbers and booleans, so these are joined as written.
 fn join(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let separators = if call.has(0) { Some(call.value(0)?) } else { None };
     let mut builder = Builder::new(call.input.rows());
@@ -246,7 +246,7 @@ fn join(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(builder.finish()?))
 }
 
-/// A value as it is written.
+/// A value in its written form.
 fn written(items: &Items, item: usize) -> Option<Cow<'_, str>> {
     if let Some(boolean) = items.boolean(item) {
         return Some(Cow::Borrowed(if boolean { "true" } else { "false" }));
@@ -313,7 +313,7 @@ fn coded(call: &Invocation<'_>, of: impl Fn(&str, &str) -> RowResult<String>) ->
     })
 }
 
-/// Escapes in order of undoing: `&amp;` last.
+/// Escapes in the order of their removal: `&amp;` last.
 const HTML: [(&str, &str); 5] = [
     ("<", "&lt;"),
     (">", "&gt;"),
@@ -343,7 +343,7 @@ fn escaped(call: &Invocation<'_>, escape: bool) -> Result<Output, FhirPathError>
     })
 }
 
-/// Undoes JSON's escapes. An invalid escape stays, and so do quotes without a backslash.
+/// Removes JSON's escapes. An invalid escape stays, and so do quotes without a backslash.
 fn without_escapes(text: &str) -> String {
     let mut units: Vec<u16> = Vec::with_capacity(text.len());
     let mut rest = text;

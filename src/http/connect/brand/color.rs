@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// The contrast that text needs with its background (WCAG 2.2, 1.4.3).
+/// The minimum contrast of text and background (WCAG 2.2, 1.4.3).
 pub(super) const READABLE: f64 = 4.5;
 /// The background of the cards on the pages, by day and by night.
 const CARDS: [Color; 2] = [Color([0xff, 0xff, 0xff]), Color([0x19, 0x23, 0x2b])];
 const WHITE: Color = Color([0xff; 3]);
 const INK: Color = Color([0x0b, 0x14, 0x1a]);
 
-/// A colour of the screen.
+/// A screen colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Color([u8; 3]);
 
@@ -55,7 +55,7 @@ impl Color {
         Color(parts)
     }
 
-    /// The nearest colour with enough contrast to each of `behind`. It gets lighter or darker step by step.
+    /// The nearest colour with enough contrast to each of `behind`. The colour gets lighter or darker step by step.
     fn readable(self, behind: [Color; 2]) -> Color {
         let toward = match behind[0].luminance() > 0.18 {
             true => INK,
@@ -84,7 +84,7 @@ impl fmt::Display for Color {
 
 /// The colours of the pages for a brand's colour, by day and by night.
 pub(super) struct Palette {
-    /// The accent, the colour of text on it, and a tint behind text.
+    /// The accent, the colour of text on it, and a tint for backgrounds of text.
     tones: [[Color; 3]; 2],
     /// Whether the colour is used unchanged by day.
     pub(super) kept: bool,

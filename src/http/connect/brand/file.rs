@@ -26,7 +26,7 @@ pub enum BrandingError {
     Syntax {
         /// The file.
         path: PathBuf,
-        /// What TOML says.
+        /// The error of the TOML parser.
         source: Box<toml::de::Error>,
     },
     /// An option has a value that is not allowed.
@@ -36,7 +36,7 @@ pub enum BrandingError {
         path: PathBuf,
         /// The option.
         option: &'static str,
-        /// What is wrong.
+        /// The fault.
         problem: &'static str,
     },
     /// The logo is not an accepted picture.
@@ -49,7 +49,7 @@ pub enum BrandingError {
     },
 }
 
-/// The file as it is written.
+/// The contents of the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -61,7 +61,7 @@ struct Written {
     contact: Option<String>,
 }
 
-/// Who runs the service, as patients see it.
+/// The operator of the service, as patients see it.
 #[derive(Clone, Debug, Default)]
 pub struct Branding {
     /// The operator's name.
@@ -69,9 +69,9 @@ pub struct Branding {
     pub(in crate::http::connect) logo: Option<Logo>,
     /// The style sheet with its colours.
     pub(in crate::http::connect) css: Option<String>,
-    /// The page that says what happens to patients' data.
+    /// The address of the page about the use of patients' data.
     pub(in crate::http::connect) privacy: Option<String>,
-    /// The page where patients find help.
+    /// The address of the page with help for patients.
     pub(in crate::http::connect) help: Option<String>,
     /// How patients reach the operator: an e-mail address or a page.
     pub(in crate::http::connect) contact: Option<String>,

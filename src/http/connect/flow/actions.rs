@@ -33,7 +33,7 @@ use crate::lake::Mode;
 /// The maximum number of characters of a detail.
 const LONGEST: usize = 200;
 
-/// A form's handler: reads the form, runs the step and shows a page if something broke. A form that leaves rows in the
+/// A form's handler: reads the form, takes the step, and shows a page if an error occurs. A form that adds rows to the
 /// store counts against the address's limit.
 macro_rules! action {
     ($(#[$doc:meta])* $name:ident, $work:ident $(, $charge:ident)?) => {
@@ -88,7 +88,7 @@ action!(/// `POST /connect/stay`: nothing but being here, which keeps the sessio
 action!(/// `POST /connect/drop`: leave, and give back what is connected.
     give_up, dropped);
 
-/// Reading the form has extended the session. The browser stays on the page that it shows.
+/// Reading the form has extended the session. The browser stays on its page.
 async fn stayed(_: &Arc<Service>, _: Visit, _: Parameters) -> Result<Response, Error> {
     Ok((StatusCode::NO_CONTENT, [(CACHE_CONTROL, "no-store")]).into_response())
 }
@@ -96,7 +96,7 @@ async fn stayed(_: &Arc<Service>, _: Visit, _: Parameters) -> Result<Response, E
 async fn chosen(service: &Arc<Service>, visit: Visit, form: Parameters) -> Result<Response, Error> {
     let id = form.sole("endpoint").unwrap_or_default().to_owned();
     let (key, mode) = (visit.key(), visit.flow.consent.mode);
-    // Two presses of the button choose only once.
+    // Pressing the button twice chooses only once.
     let chosen = matches!(&visit.flow.progress.step, Step::Share { endpoint } if *endpoint == id);
     if chosen || !(is_choosing(&visit.flow) || tries_again(&visit.flow, &id)) {
         return Ok(to_session(service));
@@ -192,8 +192,7 @@ pub(in crate::http::connect) async fn window(State(service): State<Arc<Service>>
     }
 }
 
-/// Whether a page of the service's own origin sent the form. The browser's headers say so; without them the answer is
-/// no.
+/// Whether a page of the service's own origin sent the form. The browser's headers tell. Without them the answer is no.
 fn is_from_own_page(headers: &HeaderMap, base_url: &str) -> bool {
     let said = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     match said("sec-fetch-site") {

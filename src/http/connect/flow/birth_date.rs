@@ -1,4 +1,4 @@
-//! Reads a date of birth as people type it: in three fields, or as a whole in one of them.
+//! Reads a date of birth in the forms that people type: in three fields, or completely in one of them.
 
 use chrono::{Datelike, NaiveDate};
 
@@ -8,7 +8,7 @@ const OLDEST: i32 = 130;
 /// Why an input is not a date of birth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http::connect) enum NoBirthDate {
-    /// There is no such date, or it cannot be read.
+    /// There is no such date, or the text is no date.
     Unreadable,
     /// The date is in the future.
     Future,
@@ -16,7 +16,7 @@ pub(in crate::http::connect) enum NoBirthDate {
     TooOld,
 }
 
-/// A part of a date, in the order in which a language has them.
+/// A part of a date. A language defines their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http::connect) enum Part {
     Day,
@@ -41,8 +41,8 @@ pub(in crate::http::connect) fn order(text: &str) -> [Part; 3] {
     }
 }
 
-/// Reads the fields for day, month and year; `whole` is one field for all. A patient may also type or paste a whole
-/// date into one of the fields. It may be year first, with the month's name, or in the language's order.
+/// Reads the fields for day, month and year. `whole` is one field for all. A patient may also type or paste a whole
+/// date into one of the fields: with the year first, with the month's name, or in the language's order.
 pub(in crate::http::connect) fn read(
     [day, month, year]: [&str; 3],
     whole: &str,
@@ -101,7 +101,7 @@ fn as_whole(text: &str, order: [Part; 3], months: &str) -> Option<NaiveDate> {
     }
 }
 
-/// Words between the parts that are neither numbers nor months.
+/// Whether a word between the parts is neither a number nor a month.
 fn is_filler(word: &str, months: &str) -> bool {
     !word.contains(|letter: char| letter.is_ascii_digit()) && month(word, months).is_none()
 }
@@ -119,7 +119,7 @@ fn dated(year: &str, month_said: &str, day: &str, months: &str) -> Option<NaiveD
     NaiveDate::from_ymd_opt(year, month(month_said, months)?, day)
 }
 
-/// A month by its number, its name, or at least three letters of it.
+/// A month by its number, its name, or at least the first three letters of its name.
 fn month(said: &str, months: &str) -> Option<u32> {
     if said.bytes().all(|byte| byte.is_ascii_digit()) {
         return (said.len() <= 2).then(|| said.parse().ok())?;

@@ -2,7 +2,8 @@
 
 use crate::consent::{Flow, Step, Way};
 
-/// Whether the patient can choose an organization now. The browser's back button leads here, so later steps count too.
+/// Whether the patient can choose an organization now. The browser's back button leads to this page, so later steps
+/// count too.
 pub(in crate::http::connect) fn is_choosing(flow: &Flow) -> bool {
     let step = matches!(
         flow.progress.step,
@@ -11,8 +12,8 @@ pub(in crate::http::connect) fn is_choosing(flow: &Flow) -> bool {
     step && may_choose(flow)
 }
 
-/// Whether the patient chooses organizations. They cannot if the application named the only one. If they must prove who
-/// they are, they choose after that.
+/// Whether the patient chooses organizations. They cannot if the application named the only one. If they must prove
+/// their identity, they choose after that.
 pub(super) fn may_choose(flow: &Flow) -> bool {
     match flow.request.way {
         Way::Choose => flow.request.endpoint.is_none(),

@@ -156,7 +156,7 @@ async fn by_redirect(service: Arc<Service>, sent: Sent, RawQuery(query): RawQuer
     }
 }
 
-/// Keeps the language that the application asks for on the pages that follow.
+/// Keeps the language that the application requests, for the following pages.
 fn in_language(service: &Service, response: Response, asked: Option<&'static Texts>, framed: bool) -> Response {
     match asked {
         Some(texts) => language::with_language(service, response, texts, framed),

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// The result of the work if it ends soon; `None` while it still runs.
+/// The result of the work if it ends soon. `None` while it still runs.
 pub(in crate::http::connect) async fn await_interim<T: Send + 'static>(
     service: &Arc<Service>,
     work: impl Future<Output = Result<T, Error>> + Send + 'static,

@@ -1,4 +1,5 @@
-//! The parameters of a request that begins a flow, or of a form, as they were sent. `request` decides what they mean.
+//! The parameters of a request that begins a flow, or of a form, as the client sent them. `request` decides what they
+//! mean.
 
 use std::borrow::Cow;
 

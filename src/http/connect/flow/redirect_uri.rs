@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use url::{Host, Url};
 
-/// Whether `given` is the registered URI. The text must be the same, but a loopback address may have any port. Native
-/// applications take a port when they start (RFC 8252, section 7.3).
+/// Whether `given` is the registered URI. The text must be the same, but a loopback address may have any port, because
+/// native applications take a port when they start (RFC 8252, section 7.3).
 pub(in crate::http::connect) fn is_registered(registered: &str, given: &str) -> bool {
     if registered == given {
         return true;

@@ -50,7 +50,7 @@ const SINGLE_LINK: &[&str] = &[
     "svc_hint_dob",
 ];
 
-/// Why a request cannot begin a flow, as RFC 6749 section 4.1.2.1 names it.
+/// Why a request cannot begin a flow, in the terms of RFC 6749 section 4.1.2.1.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::http::connect) struct Invalid {
     pub(in crate::http::connect) error: &'static str,
@@ -343,7 +343,7 @@ mod tests {
 
     const FHIR: &str = "https://records.example/fhir";
 
-    /// A valid request with some parameters changed; an empty value removes one.
+    /// A valid request with some changed parameters. An empty value removes one.
     fn with(changes: &[(&str, &str)]) -> Result<FlowRequest, Invalid> {
         at(Door::Oauth, changes)
     }

@@ -100,7 +100,7 @@ impl Memoizable for Written {
     }
 }
 
-/// Formats numbers as the language writes them.
+/// Formats numbers in the language's form.
 fn number(value: &FluentValue<'_>, known: &IntlLangMemoizer) -> Option<String> {
     let FluentValue::Number(number) = value else {
         return None;

@@ -1,4 +1,4 @@
-//! Decides the language of the pages: the one the patient chose, else the one their browser prefers.
+//! Decides the language of the pages: the one that the patient chose, otherwise the one that their browser prefers.
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT_LANGUAGE;
@@ -14,7 +14,7 @@ use crate::http::service::Service;
 /// The cookie with the language that the patient chose.
 const COOKIE: &str = "svc_language";
 
-/// The texts for whoever sent these headers.
+/// The texts for a browser with these headers.
 pub(in crate::http::connect) fn of(service: &Service, headers: &HeaderMap) -> &'static Texts {
     let languages = &service.pages.languages;
     let chosen = cookie::read(service, headers, COOKIE).and_then(|tag| languages.find(&tag));
@@ -22,7 +22,7 @@ pub(in crate::http::connect) fn of(service: &Service, headers: &HeaderMap) -> &'
     chosen.unwrap_or_else(|| accepted_among(languages, accepted.unwrap_or_default()))
 }
 
-/// The language that an application asks for. `ui_locales` lists several, the preferred one first (OpenID Connect Core,
+/// The language that an application requests. `ui_locales` lists several, the preferred one first (OpenID Connect Core,
 /// section 3.1.2.1).
 pub(in crate::http::connect) fn named(service: &Service, parameters: &Parameters) -> Option<&'static Texts> {
     let wanted = parameters.sole("ui_locales")?;
@@ -54,7 +54,7 @@ pub(in crate::http::connect) fn with_language(
 }
 
 /// The language with the highest quality value in `Accept-Language` (RFC 9110, section 12.5.4). The first of equals
-/// wins; without a match it is English.
+/// wins. Without a match it is English.
 fn accepted_among(languages: &Languages, accepted: &str) -> &'static Texts {
     let mut best: Option<(f32, &'static Texts)> = None;
     for range in accepted.split(',') {

@@ -30,7 +30,7 @@ pub enum LanguageError {
         path: PathBuf,
         /// The line number, from 1.
         line: usize,
-        /// What Fluent says.
+        /// The error of Fluent.
         problem: String,
     },
     /// A text does not have the placeholders that the pages fill.
@@ -40,7 +40,7 @@ pub enum LanguageError {
         path: PathBuf,
         /// The text.
         key: String,
-        /// What is wrong.
+        /// The fault.
         problem: String,
     },
 }

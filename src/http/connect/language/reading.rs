@@ -12,7 +12,7 @@ const HARDEST: f64 = 7.0;
 
 static VOWELS: LazyLock<Regex> = LazyLock::new(|| Regex::new("[aeiouy]+").unwrap());
 
-/// Whether the last vowel of a word is silent: `page`, `shared`, `times`, but not `able`, `needed`, `places`.
+/// Whether the last vowel of a word is silent, as in `page`, `shared`, `times`, but not in `able`, `needed`, `places`.
 fn is_silent(word: &str) -> bool {
     let before = |end: &str| word.strip_suffix(end).and_then(|rest| rest.chars().last());
     let e = word.ends_with('e') && !word.ends_with("le");

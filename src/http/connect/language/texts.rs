@@ -466,7 +466,7 @@ mod tests {
 
     #[test]
     fn templates_have_no_words_of_their_own() {
-        // Text that stands in a template rather than in a language file cannot be translated.
+        // Text in a template cannot be translated. It belongs into a language file.
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/connect");
         let code = regex::Regex::new(r"(?s)\{\{.*?\}\}|\{%.*?%\}").unwrap();
         let spoken = regex::Regex::new(r#"(?s)\s(?:alt|title|placeholder|aria-label)="([^"]*)""#).unwrap();

@@ -15,12 +15,12 @@ use crate::http::error::Error;
 
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
 
-/// What a page may do in addition to the defaults.
+/// The permissions of a page in addition to the defaults.
 #[derive(Clone, Debug, Default)]
 pub(in crate::http::connect) struct Policy {
     /// Where forms of the page may lead. A browser also applies this to the redirects after a form.
     leads: Vec<String>,
-    /// Origins whose pages may frame it. If empty, nobody may.
+    /// Origins whose pages may frame it. If empty, no page may.
     framed_by: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ pub(in crate::http::connect) fn page(status: StatusCode, template: &impl Templat
     head.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     head.insert(VARY, HeaderValue::from_static("Accept-Language, Cookie"));
     head.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    // With this policy a browser names the origin to the same origin, and nothing to others.
+    // With this policy a browser sends its origin to the same origin only.
     head.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     head.insert(
         PERMISSIONS_POLICY,

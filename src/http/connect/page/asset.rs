@@ -48,7 +48,7 @@ pub(in crate::http::connect) async fn brand_logo(State(service): State<Arc<Servi
     }
 }
 
-/// `GET /favicon.ico`: the operator's logo, else the mark of the service. Browsers use its media type.
+/// `GET /favicon.ico`: the operator's logo, otherwise the mark of the service. Browsers use its media type.
 pub(in crate::http::connect) async fn icon(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
     match &service.pages.branding.logo {
         Some(logo) => picture(&headers, logo),
@@ -83,7 +83,7 @@ async fn logo(service: &Arc<Service>, of: LogoOf, id: String, headers: &HeaderMa
     }
 }
 
-/// A picture from outside. An SVG document may hold scripts; the policy keeps them from running.
+/// A picture from outside. An SVG document may hold scripts. The policy prevents them from running.
 fn picture(headers: &HeaderMap, logo: &Logo) -> Response {
     let mut response = file(headers, &logo.media, &logo.bytes, "same-origin", "public, max-age=300");
     let policy = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; sandbox");

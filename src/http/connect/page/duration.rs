@@ -1,4 +1,4 @@
-//! Says how long records are shared, in the same sentence on every page.
+//! States how long records are shared, in the same sentence on every page.
 
 use super::super::language::Texts;
 use crate::consent::Usage;

@@ -57,7 +57,7 @@ impl Denial {
         }
     }
 
-    /// The error code whose page explains the denial. A patient's own decision needs no page.
+    /// The code of the error page that explains the denial. A patient's own decision needs no page.
     fn code(self) -> Option<&'static str> {
         match self {
             Denial::Cancelled | Denial::NoRecords => None,
@@ -94,7 +94,7 @@ pub(in crate::http::connect) fn ended(
     }
 }
 
-/// Answers a flow that ends without anything shared.
+/// Answers a flow that ends without sharing anything.
 pub(in crate::http::connect) fn denied(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -128,7 +128,7 @@ pub(in crate::http::connect) fn denied(
     closed(service, flow, response)
 }
 
-/// Answers a flow that ended meanwhile: the session timed out or something else ended it.
+/// Answers a flow that has ended in the meantime: the session timed out or another request ended it.
 pub(in crate::http::connect) fn lapsed(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -148,7 +148,7 @@ pub(in crate::http::connect) fn not_begun(service: &Arc<Service>, uri: &str, sta
     refused(service, uri, state, denial.error(), denial.description(), denial.code())
 }
 
-/// Sends an error by redirect, to an address that is known to be the application's. `code` names a page about it.
+/// Sends an error by redirect, to a verified address of the application. `code` names a page about it.
 pub(in crate::http::connect) fn refused(
     service: &Service,
     uri: &str,
@@ -212,7 +212,7 @@ fn last(
     page(StatusCode::OK, &end, &policy)
 }
 
-/// Makes the browser forget a session that is over.
+/// Makes the browser delete the cookie of an ended session.
 fn closed(service: &Service, flow: &Flow, response: Response) -> Response {
     let framed = flow.request.display == Display::Frame;
     left::noted(
@@ -222,7 +222,7 @@ fn closed(service: &Service, flow: &Flow, response: Response) -> Response {
     )
 }
 
-/// Sends an error to the link component. Its page is known to be the application's.
+/// Sends an error to the link component. Its page is verified as the application's.
 pub(in crate::http::connect) fn link_refused(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -240,7 +240,7 @@ pub(in crate::http::connect) fn link_refused(
     link_ended(service, t, StatusCode::BAD_REQUEST, titled, message, framed_by)
 }
 
-/// Tells the link component that the flow could not be begun. Its page is known to be the application's.
+/// Tells the link component that the flow could not be begun. Its page is verified as the application's.
 pub(in crate::http::connect) fn link_not_begun(
     service: &Arc<Service>,
     t: &'static Texts,

@@ -1,10 +1,9 @@
-//! Names what is shared in words for patients. It groups resource types into kinds, as far as a source has and grants
-//! them.
+//! Names the shared records in patients' words. It groups the resource types that a source has and grants into kinds.
 
 use super::super::language::Texts;
 use super::view::{Category, What};
 
-/// Types that the page does not name: they accompany others or are obvious.
+/// Types that the page does not name, because they accompany others or are obvious.
 const ALONG: [&str; 8] = [
     "InsurancePlan",
     "Location",
@@ -62,8 +61,8 @@ fn kinds(t: &Texts) -> [(&'static str, Vec<Kind>); 4] {
     ]
 }
 
-/// What a source with these resource types shares. An empty list means that the types are unknown, so every kind is
-/// named.
+/// The kinds that a source with these resource types shares. An empty list means that the types are unknown, so every
+/// kind is named.
 pub(in crate::http::connect) fn what<'a>(t: &'static Texts, types: impl IntoIterator<Item = &'a str>) -> What {
     let types: Vec<&str> = types.into_iter().collect();
     let kinds = kinds(t);

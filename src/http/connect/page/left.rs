@@ -1,5 +1,5 @@
 //! Tells a browser without an open session how its last session ended, and leads back to the application. A cookie
-//! names that session. It grants no access, and it means nothing once the session's rows are gone.
+//! names that session. It grants no access, and it is useless after the session's rows are deleted.
 
 use std::sync::Arc;
 

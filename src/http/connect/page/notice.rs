@@ -1,4 +1,4 @@
-//! Pages that only tell something: there is no session, or a request failed.
+//! Pages that only inform: there is no session, or a request failed.
 
 use std::sync::Arc;
 
@@ -52,13 +52,13 @@ pub(in crate::http::connect) fn foreign(service: &Arc<Service>, t: &'static Text
     notice(service, t, StatusCode::FORBIDDEN, said)
 }
 
-/// The ticket of a window is used up or too old.
+/// The ticket of a window was used before or has expired.
 pub(in crate::http::connect) fn stale_window(service: &Arc<Service>, t: &'static Texts) -> Response {
     let said = Said::plain(t.ticket_title, vec![t.ticket_text.to_owned()]);
     notice(service, t, StatusCode::FORBIDDEN, said)
 }
 
-/// The browser comes to a callback that it was not sent to.
+/// The browser opens a callback to which it was not sent.
 pub(in crate::http::connect) fn stray(service: &Arc<Service>, t: &'static Texts) -> Response {
     let said = Said::bad(t.callback_title, vec![t.callback_text.to_owned()]);
     notice(service, t, StatusCode::BAD_REQUEST, said)
@@ -82,8 +82,8 @@ pub(in crate::http::connect) fn nowhere(service: &Arc<Service>, t: &'static Text
     notice(service, t, StatusCode::NOT_FOUND, said)
 }
 
-/// Too many flows come from an address. Pages of these origins may frame this one. `holder` is the origin and the
-/// channel of a link component that begins; it is told.
+/// Too many flows come from one address. Pages of these origins may frame this one. `holder` is the origin and the
+/// channel of a link component that begins, which gets a message.
 pub(in crate::http::connect) fn busy(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -142,8 +142,8 @@ fn refused(service: &Arc<Service>, t: &'static Texts, text: &'static str, detail
     notice(service, t, StatusCode::BAD_REQUEST, said)
 }
 
-/// A link component whose key or origin is unknown. The page that holds it only learns the reason. In a frame nothing
-/// is shown, because an unknown page must not frame a page of the service.
+/// A link component whose key or origin is unknown. Only the page that holds it gets the reason. The frame shows
+/// nothing, because an unknown page must not frame a page of the service.
 pub(in crate::http::connect) fn link_untrusted(
     service: &Arc<Service>,
     t: &'static Texts,

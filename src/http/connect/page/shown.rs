@@ -54,7 +54,7 @@ pub(in crate::http::connect) async fn page_of_session(
     if let Some(response) = language::switched(&service, query.as_deref(), &address, visit.is_framed()) {
         return response;
     }
-    // If there is only one source, its grant ends the flow. The waiting page comes here then.
+    // If there is only one source, its grant ends the flow. The waiting page then leads here.
     let alone = visit.flow.request.way == Way::Choose && !visit.is_framed();
     if alone && visit.flow.progress.step == Step::Hub && visit.flow.authorized().next().is_some() {
         let finished = finish(&service, t, visit.key()).await;
@@ -133,7 +133,7 @@ fn sought(query: Option<String>) -> String {
         .collect()
 }
 
-/// The parts that all pages of a session share; `at` numbers the step of the way.
+/// The common parts of all pages of a session. `at` is the number of the step.
 fn shell<'a>(service: &'a Service, visit: &'a Visit, title: impl ToString, at: usize) -> Shell<'a> {
     let request = &visit.flow.request;
     Shell {
@@ -336,7 +336,7 @@ fn problem(service: &Service, visit: &Visit, endpoint: &Endpoint, trouble: Troub
         s: shell(service, visit, t.fill(title, &source), there(visit)),
         bad: matches!(trouble, Trouble::Down | Trouble::Rejected | Trouble::Unreadable),
         text,
-        // Another attempt does not change what the records are.
+        // Another attempt does not change the form of the records.
         again: (trouble != Trouble::Unreadable).then(|| Onward {
             action: "share",
             label: t.fill(t.problem_again, &source),
@@ -384,7 +384,8 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
         name: display_name(endpoint),
         again: !alone && endpoint.ty.signs_in() && endpoint.status != EndpointStatus::Unavailable,
     };
-    // The step that is left. With one source there is none; else the patient connects some or shares them.
+    // The remaining step. With only one source there is none. Otherwise the patient connects more sources or shares the
+    // connected ones.
     let (title, at) = match (alone, has_some) {
         (true, _) => (t.hub_title_alone, 3),
         (false, true) => (t.hub_title, 2),
@@ -422,7 +423,7 @@ async fn endpoints(service: &Arc<Service>, flow: &Flow) -> Result<Vec<Endpoint>,
     all.await?.map_err(Error::internal)
 }
 
-/// Others are asked, and the patient is shown so.
+/// Shows the waiting page while other services answer.
 async fn waiting(service: &Arc<Service>, visit: &Visit, on: &Asked) -> Result<Response, Error> {
     let (t, flow) = (visit.texts, &visit.flow);
     let (title, text, at) = match on {
@@ -509,8 +510,8 @@ async fn identity(
     Ok(page(StatusCode::OK, &template, &policy))
 }
 
-/// The form for a search by details. Errors stand above the fields. `typed` is the day, month and year as the patient
-/// typed them, if they are not a date.
+/// The form for a search by details. Errors are shown above the fields. `typed` is the day, month and year as the
+/// patient typed them, if they are not a date.
 pub(in crate::http::connect) async fn details(
     service: &Arc<Service>,
     visit: &Visit,
@@ -547,7 +548,7 @@ async fn sought_name(service: &Arc<Service>, visit: &Visit) -> Result<Option<Str
     }
 }
 
-/// The places that were found; `nothing` if the patient submitted without choosing one.
+/// The found places. `nothing` says that the patient submitted the form without choosing one.
 pub(in crate::http::connect) async fn places(
     service: &Arc<Service>,
     visit: &Visit,
@@ -573,8 +574,8 @@ pub(in crate::http::connect) async fn places(
         endpoint: place.endpoint.clone(),
         name: place.name.clone(),
         connected: flow.has(&place.endpoint),
-        // For a verified patient all places are selected. Otherwise only the place that the patient named is; they know
-        // the others themselves.
+        // For a verified patient all places are selected. Otherwise only the place that the patient named is selected.
+        // Patients know the others themselves.
         chosen: (flow.progress.verified.is_some() || flow.progress.sought.as_ref() == Some(&place.endpoint))
             && !nothing,
     });
@@ -599,8 +600,8 @@ pub(in crate::http::connect) async fn places(
     Ok(page(status, &template, &policy(visit)))
 }
 
-/// How long the places that were found share records. One sentence if they agree; else one for ongoing and one for
-/// one-time access.
+/// How long the found places share records: one sentence if all agree, otherwise one for ongoing and one for one-time
+/// access.
 fn durations(visit: &Visit, endpoints: &[Endpoint]) -> Vec<Lasting> {
     let (t, flow) = (visit.texts, &visit.flow);
     let ty = located::type_of(flow);

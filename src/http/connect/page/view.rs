@@ -1,4 +1,4 @@
-//! The data of the templates. It decides only which texts are shown.
+//! The data of the templates. It only decides which texts are shown.
 
 use askama::Template;
 use chrono::DateTime;
@@ -12,32 +12,32 @@ use crate::consent::{ApplicationProfile, Details, Organization, OrganizationProf
 /// The parts that all pages share.
 pub(in crate::http::connect) struct Shell<'a> {
     pub(in crate::http::connect) t: &'static Texts,
-    /// The path prefix of the service's addresses; empty at the root of a host.
+    /// The path prefix of the service's addresses. Empty at the root of a host.
     pub(in crate::http::connect) base: &'a str,
     pub(in crate::http::connect) title: String,
     /// The operator's brand.
     pub(in crate::http::connect) brand: &'a Branding,
-    /// The application's name, if it is known.
+    /// The application's name, if known.
     pub(in crate::http::connect) app: Option<&'a str>,
     /// The application's profile.
     pub(in crate::http::connect) asks: Option<&'a ApplicationProfile>,
     /// The application's id, for addresses.
     pub(in crate::http::connect) app_id: &'a str,
     pub(in crate::http::connect) test: bool,
-    /// The token for forms; `None` outside of a session.
+    /// The token for forms. `None` outside a session.
     pub(in crate::http::connect) csrf: Option<String>,
     pub(in crate::http::connect) steps: Vec<StepMark>,
-    /// Whether "cancel" leads back to the sources that are connected already.
+    /// Whether "cancel" leads back to the sources that are already connected.
     pub(in crate::http::connect) to_hub: bool,
-    /// When the session times out; `None` outside of one.
+    /// When the session times out. `None` outside a session.
     pub(in crate::http::connect) ends: Option<Ends>,
-    /// The languages that the page can be switched to, if it can.
+    /// The languages to which the page can be switched, if any.
     pub(in crate::http::connect) languages: Option<Switch<'a>>,
-    /// The page that holds the link component. It is told which page is shown.
+    /// The page with the link component. It gets a message about the current page.
     pub(in crate::http::connect) told: Option<Told<'a>>,
 }
 
-/// The page that holds the frame, and the link component's name for what is shown. It names no source and no person,
+/// The page that holds the frame, and the link component's name for the current page. It names no source and no person,
 /// because nothing is shared yet.
 pub(in crate::http::connect) struct Told<'a> {
     pub(in crate::http::connect) origin: &'a str,
@@ -71,7 +71,7 @@ impl<'a> Shell<'a> {
         self.brand.name.as_deref().unwrap_or(self.t.service)
     }
 
-    /// The text on what happens to the records: before anything is shared, and after.
+    /// The text about the use of the records: one before anything is shared, and one after.
     fn promise(&self) -> String {
         let text = if self.to_hub {
             self.t.promise_shared
@@ -108,15 +108,15 @@ pub(in crate::http::connect) struct Switch<'a> {
     pub(in crate::http::connect) all: &'a [&'static Texts],
 }
 
-/// A step of the way, as it is shown above the page.
+/// A step, as the page shows it at the top.
 pub(in crate::http::connect) struct StepMark {
     pub(in crate::http::connect) name: &'static str,
     place: std::cmp::Ordering,
 }
 
 impl StepMark {
-    /// The steps of a way. `current` is the number of the one that is shown. A source named in advance needs no step
-    /// for choosing.
+    /// The steps of the flow. `current` is the number of the current one. A source named in advance needs no step for
+    /// choosing.
     pub(in crate::http::connect) fn all(t: &'static Texts, way: Way, named: bool, current: usize) -> Vec<StepMark> {
         let (names, first): (&[&'static str], usize) = match way {
             Way::Choose if named => (&[t.step_review, t.step_sign_in], 1),
@@ -155,7 +155,7 @@ pub(in crate::http::connect) struct OrganizationView {
     pub(in crate::http::connect) id: String,
     /// Its id in the logo's address.
     pub(in crate::http::connect) logo: Option<String>,
-    /// What kind of organization it is, and where.
+    /// The type and place of the organization.
     pub(in crate::http::connect) about: Option<String>,
 }
 
@@ -228,7 +228,7 @@ pub(in crate::http::connect) struct Choose<'a> {
     pub(in crate::http::connect) details: bool,
 }
 
-/// The list of organizations alone, which a script inserts while the patient types.
+/// The list of organizations alone. A script inserts it while the patient types.
 #[derive(Template)]
 #[template(path = "connect/fragment.html")]
 pub(in crate::http::connect) struct Fragment<'a> {
@@ -236,7 +236,7 @@ pub(in crate::http::connect) struct Fragment<'a> {
     pub(in crate::http::connect) found: Found,
 }
 
-/// The records that are shared.
+/// The shared records.
 pub(in crate::http::connect) struct What {
     pub(in crate::http::connect) categories: Vec<Category>,
     /// The source has no list of types.
@@ -267,7 +267,7 @@ pub(in crate::http::connect) struct Share<'a> {
     /// How long records are shared, if the source grants what is requested.
     pub(in crate::http::connect) duration: String,
     pub(in crate::http::connect) ongoing: bool,
-    /// The application asked for longer than the source grants.
+    /// Whether the application requested a longer time than the source grants.
     pub(in crate::http::connect) forced: bool,
     /// Days until the source asks the patient to sign in again.
     pub(in crate::http::connect) longest: Option<usize>,
@@ -275,7 +275,7 @@ pub(in crate::http::connect) struct Share<'a> {
     pub(in crate::http::connect) other: bool,
 }
 
-/// A button that leads on.
+/// A button that leads to the next page.
 pub(in crate::http::connect) struct Onward {
     pub(in crate::http::connect) action: &'static str,
     pub(in crate::http::connect) label: String,
@@ -285,22 +285,22 @@ pub(in crate::http::connect) struct Onward {
 #[template(path = "connect/problem.html")]
 pub(in crate::http::connect) struct Problem<'a> {
     pub(in crate::http::connect) s: Shell<'a>,
-    /// Something is broken; otherwise the patient decided it.
+    /// Whether there was an error. Otherwise the patient decided it.
     pub(in crate::http::connect) bad: bool,
     pub(in crate::http::connect) text: &'static str,
     pub(in crate::http::connect) again: Option<Onward>,
     pub(in crate::http::connect) other: Option<Onward>,
-    /// The button to leave, if leaving means that no records were found and not that the patient cancelled.
+    /// The button to leave, if leaving means that no records were found instead of a cancellation by the patient.
     pub(in crate::http::connect) leave: Option<String>,
 }
 
-/// A source that is connected.
+/// A connected source.
 pub(in crate::http::connect) struct Connected {
     pub(in crate::http::connect) endpoint: String,
     pub(in crate::http::connect) name: String,
     /// The headings of the records that it shares.
     pub(in crate::http::connect) what: String,
-    /// How long it shares them.
+    /// How long the source shares records.
     pub(in crate::http::connect) duration: String,
 }
 
@@ -342,7 +342,7 @@ pub(in crate::http::connect) struct BirthField {
 }
 
 impl BirthField {
-    /// The fields in the order of the language. They hold what was typed, else the stored date.
+    /// The fields in the order of the language. They hold the typed text, otherwise the stored date.
     pub(in crate::http::connect) fn all(t: &'static Texts, date: &str, typed: Option<[String; 3]>) -> [BirthField; 3] {
         let mut parts = date.split('-').map(|part| part.trim_start_matches('0').to_owned());
         let mut part = || parts.next().unwrap_or_default();
@@ -405,7 +405,7 @@ pub(in crate::http::connect) struct IdentityPage<'a> {
     pub(in crate::http::connect) problem: Option<(String, String)>,
 }
 
-/// A place that was found.
+/// A found place.
 pub(in crate::http::connect) struct PlaceView {
     pub(in crate::http::connect) endpoint: String,
     pub(in crate::http::connect) name: String,
@@ -415,7 +415,7 @@ pub(in crate::http::connect) struct PlaceView {
 
 /// How long places share records.
 pub(in crate::http::connect) struct Lasting {
-    /// Their names, if others share for a different time.
+    /// The names of these places, if other places share for a different time.
     pub(in crate::http::connect) places: Option<String>,
     /// The time as a sentence.
     pub(in crate::http::connect) duration: String,
@@ -432,7 +432,7 @@ pub(in crate::http::connect) struct Facilities<'a> {
     pub(in crate::http::connect) missing: Option<String>,
     /// How long the places share records.
     pub(in crate::http::connect) durations: Vec<Lasting>,
-    /// The patient chose nothing.
+    /// Whether the patient chose nothing.
     pub(in crate::http::connect) nothing: bool,
 }
 
@@ -485,7 +485,7 @@ pub(in crate::http::connect) struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// The message that nothing was shared, to the page of this origin and channel.
+    /// The message that nothing was shared, for the page of this origin and channel.
     pub(in crate::http::connect) fn exit(origin: &'a str, channel: &'a str) -> Message<'a> {
         Message {
             origin,

@@ -145,7 +145,7 @@ fn entry(name: &str, value: &Value, html: &mut String) {
     html.push_str("</li>");
 }
 
-/// Short texts on one line. Texts with line breaks get a block of their own.
+/// Short texts on one line. Texts with line breaks in their own block.
 fn texts(items: &[Value], html: &mut String) {
     let texts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
     if texts.iter().any(|text| text.contains('\n')) {

@@ -27,7 +27,7 @@ use crate::http::fhir::resource_type::resource_type;
 use crate::http::service::Service;
 use crate::lake::scan::{FILE, ROW, ScanRequest};
 
-/// The number of resources that an expression is tried on.
+/// The number of resources on which an expression is tried.
 const TRIED: usize = 25;
 /// The timeout of a trial.
 const PATIENCE: Duration = Duration::from_secs(15);

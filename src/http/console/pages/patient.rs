@@ -1,5 +1,4 @@
-//! A patient: their name, the number of resources of each type, a timeline, and the documents that the engine makes of
-//! their records.
+//! The pages, one file each.
 
 use std::sync::Arc;
 

@@ -40,7 +40,7 @@ struct Page<'a> {
     version: i64,
     versions: Vec<Shown>,
     bytes: String,
-    /// The version that the difference is computed from.
+    /// The version with which the difference is computed.
     since: Option<i64>,
     difference: Vec<Line>,
 }
@@ -49,7 +49,7 @@ struct Shown {
     version: i64,
     updated: String,
     is_this: bool,
-    /// The version before it, if a snapshot still has it.
+    /// The previous version, if a snapshot still has it.
     before: Option<i64>,
 }
 
@@ -114,7 +114,7 @@ pub(in crate::http::console) async fn show(
     page_or_error(&frame, work).await
 }
 
-/// The version asked for. Without one, the newest.
+/// The requested version. Without one, the newest.
 fn chosen(versions: &[Version], wanted: Option<i64>) -> Option<usize> {
     match wanted {
         None => (!versions.is_empty()).then_some(0),

@@ -48,7 +48,7 @@ struct Choice {
 struct Table {
     mode: &'static str,
     name: &'static str,
-    /// The address of its rows.
+    /// The address of the table's rows.
     path: String,
     rows: String,
     deleted: String,
@@ -139,7 +139,7 @@ fn place(mode: &str, application: &str) -> Tenant {
     Tenant::of(mode, application)
 }
 
-/// Newest first, each with the difference from the one before.
+/// The snapshots, newest first, each with the difference from the one before.
 fn snapshots(growth: &[SnapshotSize]) -> Vec<Snapshot> {
     let earlier = growth.iter().skip(1).map(Some).chain([None]);
     let each = growth.iter().zip(earlier);

@@ -40,8 +40,7 @@ pub(in crate::http::console) fn cleared(service: &Service) -> Option<HeaderValue
     written(name(encrypted), "", encrypted, Duration::ZERO)
 }
 
-/// The cookie's name. Over TLS the prefix binds it to this host, so that no neighbour in its domain can plant a
-/// session.
+/// The cookie's name. Over TLS the prefix binds it to this host, so no other host in its domain can plant a session.
 fn name(encrypted: bool) -> String {
     match encrypted {
         true => format!("__Host-{NAME}"),

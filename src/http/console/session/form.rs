@@ -11,7 +11,7 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 
 const FORM: &str = "application/x-www-form-urlencoded";
-/// The header in which a browser says from which site a form comes.
+/// The header in which a browser states the site of a form.
 const SITE: &str = "sec-fetch-site";
 
 /// The fields of a form.

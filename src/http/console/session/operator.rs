@@ -114,7 +114,7 @@ impl Operator {
     }
 
     /// Logs that an operator looks at one person's records. The entry names their consent if there is one. Otherwise it
-    /// has a keyed hash of the id: whoever knows the id finds the entry, but the entry does not reveal the id.
+    /// has a keyed hash of the id. Somebody who knows the id finds the entry, but the entry does not reveal the id.
     pub(in crate::http::console) async fn looks_at(
         &self,
         service: &Arc<Service>,

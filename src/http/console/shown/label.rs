@@ -53,7 +53,7 @@ const LONGEST: usize = 120;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::http::console) struct Label {
     pub(in crate::http::console) what: String,
-    /// In FHIR's form, whose text order is time order within a day.
+    /// The date in FHIR's form, whose text order is time order within a day.
     pub(in crate::http::console) when: String,
     pub(in crate::http::console) status: String,
     /// `Patient/id`, if the resource names one.
@@ -78,7 +78,7 @@ impl Label {
     }
 }
 
-/// The text of an element, whatever type it has.
+/// The text of an element of any type.
 fn words(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => Some(text.clone()),

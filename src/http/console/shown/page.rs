@@ -104,7 +104,7 @@ pub(in crate::http::console) fn see_other(address: &str) -> Response {
     response
 }
 
-/// A page that says what failed.
+/// A page that states the failure.
 pub(in crate::http::console) fn problem(frame: &Frame, status: StatusCode, problem: &str) -> Response {
     let heading = match status {
         StatusCode::NOT_FOUND | StatusCode::GONE => "There is nothing here",

@@ -26,7 +26,7 @@ pub(in crate::http::console) enum Points {
     Bars(Vec<(String, f64)>),
     /// One line through points.
     Line(Vec<(f64, f64)>),
-    /// The same with days since 1970 as x.
+    /// The same, with days since 1970 as x.
     Days(Vec<(f64, f64)>),
     /// The number of values in each bin.
     Histogram(Vec<f64>),

@@ -14,14 +14,14 @@ const SUBJECT: &str = "console";
 /// The maximum number of characters of an application's id.
 const LONGEST: usize = 200;
 
-/// The application and mode whose records are shown.
+/// The application and mode of the shown records.
 #[derive(Clone, Debug)]
 pub(in crate::http::console) struct Tenant {
     /// Live or test records.
     pub(in crate::http::console) mode: Mode,
     /// The application that the records belong to.
     pub(in crate::http::console) application: Arc<str>,
-    /// The tenant as part of addresses.
+    /// The tenant as a part of addresses.
     pub(in crate::http::console) path: String,
 }
 

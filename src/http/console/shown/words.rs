@@ -46,7 +46,7 @@ pub(in crate::http::console) fn time(seconds: i64) -> String {
     time.map_or_else(String::new, |time| time.to_rfc3339_opts(SecondsFormat::Secs, true))
 }
 
-/// How long ago something was.
+/// The time since an event, as words.
 pub(in crate::http::console) fn ago(age: Duration) -> String {
     match age.as_secs() {
         seconds if seconds < 120 => format!("{seconds} s ago"),

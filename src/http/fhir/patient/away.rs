@@ -1,4 +1,4 @@
-//! Fetches documents that stayed at their sources, while the client waits for the pages.
+//! Fetches documents that are only at their sources, while the client waits for the pages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,11 +15,11 @@ use crate::http::service::Service;
 use crate::patient::pdf::{Attached, Documents, FetchError, Held, binary_id};
 use crate::sync::Shelf;
 
-/// Documents that are fetched at once.
+/// The maximum number of documents fetched at the same time.
 const AT_ONCE: usize = 4;
-/// For all of a request's.
+/// The maximum for all documents of a request.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Bytes of one, and of all of a request's.
+/// The maximum bytes of one document, and of all documents of a request.
 const MAX_BYTES: u64 = 64 << 20;
 const MAX_BYTES_OF_REQUEST: u64 = 256 << 20;
 
@@ -71,7 +71,7 @@ impl Budget {
         let came = match tokio::time::timeout_at(self.deadline, shelf.get(&url, max_bytes)).await {
             Ok(Ok(document)) => {
                 let bytes = document.bytes.len() as u64;
-                // Those that come at the same time may take a little more.
+                // Documents that arrive at the same time may exceed the limit a little.
                 room.fetch_sub(bytes.min(room.load(Ordering::Relaxed)), Ordering::Relaxed);
                 Ok(Attached {
                     content_type: document.content_type,

@@ -28,7 +28,7 @@ use crate::patient::{PatientError, REFERRED, Record, record};
 use crate::search::Handling;
 use crate::search::raw::last;
 
-/// The one parameter, and the one value that it may have.
+/// The only parameter, and its only allowed value.
 const PARAMETER: &str = "credentialType";
 const EVERYTHING: &str = "Patient/$everything";
 
@@ -53,7 +53,7 @@ fn answered() -> Value {
     one_parameter("HealthCard", "verifiableCredential", "valueString", value)
 }
 
-/// A Parameters resource that has this one.
+/// A Parameters resource with this parameter.
 fn one_parameter(schema: &str, name: &str, value_name: &str, value: Value) -> Value {
     let mut parameter = json!({"name": {"type": "string", "const": name}});
     parameter[value_name] = value;
@@ -107,7 +107,7 @@ async fn by_post(
     Ok(preferred.answer(Body::from(text)))
 }
 
-/// Reads the only request. Reports what is wrong with any other.
+/// Checks that this is the only allowed request. Otherwise reports the difference.
 fn only_everything(sent: &[u8]) -> Result<(), Error> {
     let mut tape = Tape::new();
     let root = parameters::json(sent, &mut tape)?;
@@ -135,8 +135,8 @@ fn only_everything(sent: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// A card with the records of some Patients of a consent: the JWS. It is on record, so that it is revoked when any of
-/// them end.
+/// A card with the records of some Patients of a consent, as a JWS. The store records the card, so it is revoked when
+/// any of the records end.
 pub(in crate::http) async fn issue(
     service: &Arc<Service>,
     access: &Arc<Access>,

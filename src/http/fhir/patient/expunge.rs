@@ -1,4 +1,4 @@
-//! `POST /fhir/Patient/[id]/$expunge`: a patient has all records of the consent erased; and how far that is.
+//! `POST /fhir/Patient/[id]/$expunge`: erases all records of a patient's consent, and reports the progress.
 
 use std::sync::Arc;
 
@@ -158,7 +158,7 @@ async fn show(
     Ok(answer(StatusCode::OK, &outcome))
 }
 
-/// The patient whose records they were, and the application that the patient shared them with.
+/// The patient of the records, and the application with which the patient shared them.
 fn may_ask(job: &ErasureJob, access: &Access) -> bool {
     let same = job.application == *access.scope.application && job.mode == access.scope.mode;
     let own = access.patients().is_none() || job.consent.as_deref() == Some(&*access.subject);
@@ -182,7 +182,7 @@ fn body(id: &str, issue: Issue) -> Value {
     outcome
 }
 
-/// The ids by which this answer is found in logs: that of the request, and that of its trace.
+/// The ids that find this answer in logs: the request's id and the trace's id.
 fn tracing(service: &Service, RequestId(request): RequestId, headers: &HeaderMap) -> Value {
     let trace = headers
         .get("traceparent")
@@ -197,7 +197,7 @@ fn tracing(service: &Service, RequestId(request): RequestId, headers: &HeaderMap
     })
 }
 
-/// The trace-id of a `traceparent`: 32 hexadecimal digits behind the version, not all zero.
+/// The trace-id of a `traceparent`: 32 hexadecimal digits after the version, not all zero.
 fn trace_id(text: &str) -> Option<Uuid> {
     let id = text.split('-').nth(1).filter(|id| id.len() == 32)?;
     Uuid::try_parse(id).ok().filter(|id| !id.is_nil())

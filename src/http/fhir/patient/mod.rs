@@ -19,7 +19,7 @@ use super::super::routes::Route;
 /// The operations that the CapabilityStatement names, with the addresses of their definitions.
 pub(in crate::http) const OPERATIONS: [(&str, &str); 2] = [everything::DECLARED, summary::DECLARED];
 
-/// The routes of all of them.
+/// The routes of all operations.
 pub(in crate::http) fn routes() -> Vec<Route> {
     [
         everything::routes(),

@@ -102,7 +102,7 @@ impl Asked {
 /// A source whose records were read.
 struct Read {
     source: Source,
-    /// `None` if its Patient is not there.
+    /// `None` if its Patient does not exist.
     record: Option<Record>,
     own: Arc<Scope>,
     authorization: Option<Authorization>,
@@ -112,7 +112,7 @@ struct Read {
 }
 
 impl Read {
-    /// Asks the source for the documents that its records name.
+    /// Requests the documents that its records name from the source.
     async fn fetch(&mut self, service: &Arc<Service>, budget: &Budget) -> Result<(), Error> {
         let (named, authorization) = (std::mem::take(&mut self.named), self.authorization.take());
         self.away = budget.fetch(service, named, authorization).await?;
@@ -156,7 +156,7 @@ pub(in crate::http) async fn answer(
     response(&patient, asked.is_archive, total, drawn)
 }
 
-/// Asks for the end of the work when it is dropped with the request.
+/// Requests the end of the work when it is dropped with the request.
 struct Wanted(Stop);
 
 impl Drop for Wanted {
@@ -165,7 +165,7 @@ impl Drop for Wanted {
     }
 }
 
-/// A file that is ready to go out. The turn is its credential's until the client has it.
+/// A file that is ready to be sent. The credential's turn is held until the client has the file.
 struct Drawn {
     export: Export,
     file: Spool,
@@ -212,7 +212,7 @@ fn written(export: Export, parts: &[Part<'_>], is_archive: bool, file: &mut Spoo
     Ok(export)
 }
 
-/// The records of each source; the primary Patient's id.
+/// The records of each source, and the primary Patient's id.
 async fn read(service: Arc<Service>, named: Named, chosen: Vec<Chosen>) -> Result<(String, Vec<Read>), Error> {
     let now = service.store.clock().now() * 1_000_000;
     let also: Vec<&str> = REFERRED.iter().chain(&FURTHER).copied().collect();
@@ -222,7 +222,7 @@ async fn read(service: Arc<Service>, named: Named, chosen: Vec<Chosen>) -> Resul
         let found = record(&service.engine, &chosen.scope, &chosen.patients, &also, now).await;
         let record = match found {
             Ok(record) => Some(record),
-            // One source of several without its Patient is said in the document.
+            // If one of several sources has no Patient, the document says so.
             Err(PatientError::NoPatient(_)) if !alone => None,
             Err(error) => return Err(error.into()),
         };
@@ -251,7 +251,7 @@ fn response(patient: &str, is_archive: bool, total: usize, drawn: Drawn) -> Resu
     head.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     head.insert(CONTENT_LENGTH, length.into());
     let name = format!("attachment; filename=\"{patient}.{ending}\"");
-    // An id of FHIR has no character that a header could not have.
+    // An id of FHIR has only characters that a header may have.
     if let Ok(name) = HeaderValue::try_from(name) {
         head.insert(CONTENT_DISPOSITION, name);
     }

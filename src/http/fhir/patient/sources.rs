@@ -1,4 +1,4 @@
-//! Which sources a patient's pages have, and through which scope each is read.
+//! The sources of a patient's pages, and the scope through which each is read.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::http::service::Service;
 use crate::lake::Scope;
 use crate::patient::pdf::{Source, SourceKind};
 
-/// A source whose records are to be read.
+/// A source whose records will be read.
 pub(super) struct Chosen {
     pub(super) source: Source,
     pub(super) scope: Arc<Scope>,
@@ -21,7 +21,7 @@ pub(super) struct Chosen {
     pub(super) authorization: Option<Authorization>,
 }
 
-/// The sources that are asked for, each with what it may show.
+/// The requested sources, each with its scope.
 pub(super) fn chosen(
     service: &Service,
     access: &Access,
@@ -55,7 +55,7 @@ pub(super) fn chosen(
         .collect();
     match (chosen.is_empty(), only) {
         (false, _) => Ok(chosen),
-        // An id outside of this consent is unknown to it.
+        // Within this consent, an id outside it is unknown.
         (true, Some(only)) => Err(Error::Unknown(format!(
             "there is no patient authorization {only:?} here"
         ))),
@@ -80,7 +80,7 @@ fn connected(service: &Service, full_consent: &ConsentWithSources, source: &cons
     Chosen {
         source: Source {
             label: label.clone(),
-            // A facility's file has the name that patients know it by, others that of their endpoint.
+            // A facility's file is named as patients know the facility. Other files are named after their endpoint.
             name: match kind {
                 SourceKind::Facility => label.clone(),
                 _ => source.endpoint.name.clone(),
@@ -94,7 +94,7 @@ fn connected(service: &Service, full_consent: &ConsentWithSources, source: &cons
     }
 }
 
-/// Only the named Patient's rows: an application may see others' Binaries, which a record may name.
+/// Only the named Patient's rows: an application may see Binaries of other people, which a record may name.
 fn own(service: &Service, named: &Named) -> Result<Arc<Scope>, Error> {
     let Scope {
         application,
@@ -113,8 +113,8 @@ fn own(service: &Service, named: &Named) -> Result<Arc<Scope>, Error> {
     scope.map(Arc::new).map_err(Error::internal)
 }
 
-/// The source of records that no flow connected, or that an application asks for: by the endpoint that the Patient's
-/// tag names.
+/// The source of records that no flow connected, or that an application requests. The endpoint in the Patient's tag
+/// identifies it.
 fn unconnected(service: &Service, named: &Named) -> Result<Source, Error> {
     let patient = crate::fhir::facts().lookup("Patient");
     let snapshot = service.lake.snapshot();

@@ -1,7 +1,7 @@
 //! A record as a streamed answer: pieces are sent as they are read, and a few are read ahead.
 //!
-//! The answer starts with its first piece. An error before that is an OperationOutcome; a later one breaks the
-//! connection off. Reading stops when the client disconnects.
+//! The answer starts with its first piece. An error before that is an OperationOutcome. A later error breaks the
+//! connection. Reading stops when the client disconnects.
 
 use std::io;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::http::server::request_id::RequestId;
 use crate::http::service::Service;
 use crate::search::{RecordPage, SearchError};
 
-/// Pieces that wait for the connection at most.
+/// The maximum number of pieces that wait for the connection.
 const WAITING: usize = 4;
 
-/// The first piece of a record, and what is left of it.
+/// The first piece of a record, and the remaining pieces.
 pub(super) struct Begun {
     pub(super) first: Bytes,
     pub(super) rest: RecordPage,
@@ -29,7 +29,7 @@ pub(super) fn begin(mut page: RecordPage) -> Result<Begun, SearchError> {
     Ok(Begun { first, rest: page })
 }
 
-/// All of it, in one piece.
+/// The whole record in one piece.
 pub(super) fn whole(Begun { first, rest }: Begun) -> Result<Vec<u8>, SearchError> {
     let mut all = Vec::from(first);
     for piece in rest {
@@ -38,7 +38,7 @@ pub(super) fn whole(Begun { first, rest }: Begun) -> Result<Vec<u8>, SearchError
     Ok(all)
 }
 
-/// A body that begins with the first piece; `turn` is held until the last one has been read.
+/// A body that begins with the first piece. `turn` is held until the last one has been read.
 pub(super) fn body(
     service: &Arc<Service>,
     Begun { first, mut rest }: Begun,
@@ -52,7 +52,7 @@ pub(super) fn body(
     service.workers.go_on(async move {
         let _turn = turn;
         loop {
-            // A client that has left takes no more places.
+            // Stop if the client has disconnected.
             let Ok(place) = sender.reserve().await else { return };
             match rest.next() {
                 Some(Ok(piece)) => place.send(Ok(piece)),

@@ -8,19 +8,19 @@ use crate::http::error::Error;
 use crate::http::fhir::patient_wildcard;
 use crate::lake::Scope;
 
-/// Patients as a path names them.
+/// Patients that a path names.
 pub(super) struct Named {
-    /// Who asks.
+    /// The caller's scope.
     pub(super) scope: Arc<Scope>,
-    /// Their ids: one at least.
+    /// The Patients' ids. There is at least one.
     pub(super) patients: Vec<String>,
-    /// `Patient/[id]` as sent, for links. The wildcard in a link works for any token.
+    /// `Patient/[id]` as the client sent it, for links. The wildcard in a link works for any token.
     pub(super) path: String,
 }
 
 impl Named {
-    /// The Patient of this id or, with the wildcard, all Patients of the caller's consent. The reader of their records
-    /// finds out whether they exist. An impossible id is no Patient's.
+    /// The Patient with this id or, for the wildcard, all Patients of the caller's consent. The reader of their records
+    /// finds out whether they exist. An invalid id belongs to no Patient.
     pub(super) fn in_path(id: String, access: &Access) -> Result<Named, Error> {
         let path = format!("Patient/{id}");
         let patients = patient_wildcard::in_body(&id, access)?;

@@ -1,5 +1,5 @@
-//! `GET` and `POST /fhir/Patient/[id]/$summary`, and the same without an id for who knows an identifier: a patient's
-//! International Patient Summary.
+//! `GET` and `POST /fhir/Patient/[id]/$summary`: a patient's International Patient Summary. Without an id, the patient
+//! is named by an identifier.
 
 use std::sync::Arc;
 
@@ -102,7 +102,7 @@ async fn by_post(
     answer(service, access, Some(id), &parameters, &headers).await
 }
 
-/// The patient by identifier, parameters in the URL.
+/// The patient by identifier, with parameters in the URL.
 async fn by_identifier_get(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -113,7 +113,7 @@ async fn by_identifier_get(
     answer(service, access, None, &parameters, &headers).await
 }
 
-/// The patient by identifier, parameters in the body, in the URL, or in both.
+/// The patient by identifier, with parameters in the body, in the URL, or in both.
 async fn by_identifier_post(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,

@@ -1,9 +1,9 @@
-//! `Accept` as RFC 9110 reads it: which media types a client takes, and how gladly.
+//! `Accept` as RFC 9110 defines it: which media types a client accepts, and how it ranks them.
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
 
-/// The ranges of a request's `Accept`, in their order.
+/// The ranges of a request's `Accept`, in order.
 #[derive(Debug)]
 pub(in crate::http) struct Accept(Vec<Range>);
 
@@ -15,7 +15,7 @@ struct Range {
     quality: f32,
 }
 
-/// How gladly a media type is taken.
+/// How a client ranks a media type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::http) struct Welcome {
     /// Above 0, at most 1.
@@ -25,7 +25,7 @@ pub(in crate::http) struct Welcome {
 }
 
 impl Accept {
-    /// `None` if the client says nothing, or nothing that can be read: it takes anything then.
+    /// `None` if the header is missing or unreadable. The client then accepts anything.
     pub(in crate::http) fn of(headers: &HeaderMap) -> Option<Accept> {
         let texts = headers.get_all(ACCEPT).iter().map(|value| value.to_str().ok());
         let texts: Vec<&str> = texts.collect::<Option<_>>()?;
@@ -43,7 +43,7 @@ impl Accept {
         self.0.iter().any(is)
     }
 
-    /// Whether this media type is taken: the range that names it most closely decides.
+    /// Whether the client accepts this media type. The most specific range decides.
     pub(in crate::http) fn welcomes(&self, media: &str) -> Option<Welcome> {
         let (ty, subtype) = media.split_once('/')?;
         let fits = |range: &Range| match (range.ty.as_str(), range.subtype.as_str()) {
@@ -64,7 +64,7 @@ impl Accept {
 }
 
 impl Range {
-    /// Parameters other than `q` make no difference here.
+    /// Parameters other than `q` are ignored.
     fn parse(text: &str) -> Option<Range> {
         let mut parts = text.split(';');
         let (ty, subtype) = parts.next()?.trim().split_once('/')?;

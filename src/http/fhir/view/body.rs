@@ -1,7 +1,7 @@
 //! Rows as a streamed answer, computed a few pieces ahead of the connection.
 //!
-//! The answer starts with the first rows. An error of the view over the data before that is an OperationOutcome; a
-//! later one breaks the connection off. A client that disconnects stops the work.
+//! The answer starts with the first rows. An error of the view before that is an OperationOutcome. A later error breaks
+//! the connection. A client that disconnects stops the work.
 
 use std::io;
 
@@ -13,10 +13,10 @@ use crate::http::error::Error;
 use crate::http::server::request_id::RequestId;
 use crate::views::{Format, Pieces, Rows, RunError, Stop};
 
-/// Pieces that wait for the connection at most.
+/// The maximum number of pieces that wait for the connection.
 const WAITING: usize = 2;
 
-/// Stops the work when it is dropped: with the request or with the body, whichever holds it.
+/// Stops the work when it is dropped with the request or with the body.
 struct Wanted(Stop);
 
 impl Drop for Wanted {
@@ -33,7 +33,7 @@ struct Desk {
     id: RequestId,
 }
 
-/// A body of rows with something before and after them. The turn is held until the last of them is computed.
+/// A body of rows with text before and after them. The turn is held until the last row is computed.
 pub(in crate::http) async fn stream(
     rows: Rows,
     stop: Stop,
@@ -66,12 +66,12 @@ pub(in crate::http) async fn stream(
 impl Desk {
     fn fill(self, mut pieces: Pieces, (before, after): (Vec<u8>, Vec<u8>)) {
         let mut start = before;
-        // The first piece may be no more than a heading: the second shows whether there are rows.
+        // The first piece may be only a heading. The second one shows whether there are rows.
         for _ in 0..2 {
             match pieces.next() {
                 Some(Ok(piece)) => start.extend(piece),
                 Some(Err(error)) => {
-                    // An error here and below means that nobody listens any more.
+                    // An error here and below means that the client has disconnected.
                     let _ = self.begun.send(Err(error));
                     return;
                 }
@@ -125,7 +125,7 @@ mod tests {
         }
     }
 
-    /// A test's run: resources for as long as they are wanted, and a signal of their end.
+    /// A test's run: resources as long as they are wanted, and a signal of their end.
     struct Endless {
         stop: Stop,
         turns: Arc<Semaphore>,
@@ -164,7 +164,8 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().build().unwrap()
     }
 
-    /// A view that found no row went through the whole lake when its client had left, for there was no row to refuse.
+    /// A view that found no row read the whole lake after its client had disconnected, because there was no row to
+    /// refuse.
     #[test]
     fn a_request_given_up_stops_work_that_finds_no_rows() {
         let Endless {
@@ -179,7 +180,7 @@ mod tests {
             assert_eq!(turns.available_permits(), 0);
             drop(request);
             ended.recv().unwrap_err();
-            // The turn comes back once the thread is done.
+            // The turn is returned when the thread ends.
             turns.acquire().await.unwrap().forget();
         });
     }
@@ -212,7 +213,7 @@ mod tests {
             turns.add_permits(1);
             let definition = br#"{"resource":"Patient","select":[{"column":[{"name":"id","path":"name.given"}]}]}"#;
             let view = Arc::new(View::parse(definition).unwrap());
-            // Many groups of sound resources, then one that is not.
+            // Many groups of valid resources, then an invalid one.
             let sound = std::iter::repeat_n(Text(b"{\"resourceType\":\"Patient\"}"), 60_000);
             let rows = Rows::of_documents(view, sound.chain([Text(two)]), None);
             let pieces = body(rows, Stop::default(), &turns).await.unwrap().into_data_stream();

@@ -6,8 +6,8 @@ use super::accept::Accept;
 use crate::http::error::Error;
 use crate::views::Format;
 
-/// The media types, and the formats that match them, in order of preference. The first media type of each format is its
-/// own, which wildcard ranges mean. The others are alternative names.
+/// The media types and their formats, in order of preference. The first media type of each format is its own, and
+/// wildcard ranges mean this one. The others are alternative names.
 const FORMATS: [(Format, &[&str]); 4] = [
     (
         Format::Json,
@@ -24,11 +24,11 @@ const FORMATS: [(Format, &[&str]); 4] = [
     ),
 ];
 
-/// The media types that a view's rows come as, for messages.
+/// The media types of a view's rows, for messages.
 pub(in crate::http) const SERVED: &str =
     "application/json, text/csv, application/x-ndjson and application/vnd.apache.parquet";
 
-/// The format that a request asks for.
+/// The format that a request wants.
 pub(in crate::http) fn chosen(parameter: Option<Format>, headers: &HeaderMap) -> Result<Format, Error> {
     match (parameter, Accept::of(headers)) {
         (Some(format), _) => Ok(format),
@@ -43,7 +43,7 @@ fn best(accept: &Accept) -> Option<Format> {
     for (format, media) in FORMATS {
         let welcomes = media.iter().enumerate().filter_map(|(place, media)| {
             let welcome = accept.welcomes(media)?;
-            // An asterisk means a format by its own name only.
+            // An asterisk means a format by its own name only, not by an alternative one.
             (place == 0 || accept.names(media)).then_some(welcome)
         });
         for welcome in welcomes {

@@ -31,12 +31,12 @@ impl Document for Found {
     }
 
     fn refuse(&self, _: usize, reason: Refused) {
-        // `narrowed` has found that it goes into columns.
+        // `narrowed` has checked that it fits into columns.
         tracing::error!(%reason, "a resource that was fit for columns is not");
     }
 }
 
-/// The resources of a type among those sent, in their order.
+/// The sent resources of one type, in their order.
 pub(in crate::http) fn narrowed(
     sent: &[Bytes],
     ty: TypeId,
@@ -73,7 +73,7 @@ struct Sieve<'a> {
     ty: TypeId,
     patients: Option<&'a [String]>,
     since: Option<i64>,
-    /// Shows whether resources go into columns.
+    /// Checks whether resources fit into columns.
     shredder: Shredder,
     found: Vec<Found>,
 }
@@ -108,7 +108,7 @@ impl Sieve<'_> {
         Ok(())
     }
 
-    /// Keeps a resource that the view is to see.
+    /// Adds a resource for the view.
     fn resource(&mut self, text: &Bytes, resource: Value<'_>, name: &str, known: &Known<'_>) -> Result<(), String> {
         if name != facts().get(self.ty).name || !self.is_of_patients(resource, known) || !self.is_recent(resource) {
             return Ok(());

@@ -1,16 +1,17 @@
-//! What a `$run` asks for: its parameters from body and query, checked.
+//! The parameters of a `$run`, from body and query, checked.
 //!
-//! The specification that this service keeps to knows `viewResource`, `patient`, `group`, `_format`, `_limit`,
-//! `_since`, `header`, `_count` and `_offset`. SQL on FHIR 3.0 (ballot) first had `$viewdefinition-run` (of the system,
-//! a type or an instance) and `$sqlquery-run`, and then put `$sql-run` of the system in the place of both. There the
-//! view is one of `subjectCanonical`, `subjectReference` and `subjectResource` (before: `viewCanonical`,
-//! `viewReference`, `viewResource`); `resource` brings what to run over, `source` names where else to read,
-//! `parameters` and `context` belong to SQL libraries; `patient` repeats. Of these the inline view and `resource` are
-//! taken here, whatever the operation is called, and `patient` repeats everywhere; the others are refused by name, for
-//! to leave one out would answer something else.
+//! The specification that this service follows has `viewResource`, `patient`, `group`, `_format`, `_limit`, `_since`,
+//! `header`, `_count` and `_offset`. SQL on FHIR 3.0 (ballot) first had `$viewdefinition-run` (of the system, a type or
+//! an instance) and `$sqlquery-run`, and then replaced both by `$sql-run` of the system. There the view is one of
+//! `subjectCanonical`, `subjectReference` and `subjectResource` (before: `viewCanonical`, `viewReference`,
+//! `viewResource`). `resource` has the resources to run over, `source` names another place to read, and `parameters`
+//! and `context` belong to SQL libraries. `patient` may repeat.
 //!
-//! Every parameter may are in the body and the simple ones in the query too. One that stands in both must say the same,
-//! but that the query of a page link (it has a `_tag`) decides over the body that is posted to it again.
+//! This service accepts the inline view and `resource` for every operation, and `patient` may repeat everywhere. It
+//! refuses the other parameters by name, because ignoring one would answer a different question.
+//!
+//! Every parameter may be in the body, and the simple ones in the query too. A parameter in both must have the same
+//! value. Only for a page link (it has a `_tag`) the query overrides the body, which the client posts again.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -28,29 +29,29 @@ use crate::lake::Lake;
 use crate::search::{Handling, SnapshotToken};
 use crate::views::Format;
 
-/// A checked request. The view itself is not looked into.
+/// A checked request. The view itself is not checked yet.
 #[derive(Debug)]
 pub(in crate::http) struct RunRequest {
-    /// The ViewDefinition as it was sent.
+    /// The ViewDefinition as the client sent it.
     pub(in crate::http) view: Bytes,
     /// Resources to run over in place of the lake's. `None` for the lake's.
     pub(in crate::http) resources: Option<Vec<Bytes>>,
-    /// Ids of the Patients to keep to, or the wildcard.
+    /// Ids of the Patients whose resources are included, or the wildcard.
     pub(in crate::http) patients: Option<Vec<String>>,
     /// Ids of the Groups whose members are included.
     pub(in crate::http) groups: Vec<String>,
     pub(in crate::http) format: Option<Format>,
-    /// Output rows at most.
+    /// The maximum number of output rows.
     pub(in crate::http) limit: Option<usize>,
-    /// Only resources updated since, in microseconds since 1970.
+    /// Only resources updated since this time, in microseconds since 1970.
     pub(in crate::http) since: Option<i64>,
     /// Whether CSV begins with a header row.
     pub(in crate::http) header: bool,
-    /// Source resources on a page.
+    /// The number of source resources on a page.
     pub(in crate::http) count: Option<usize>,
-    /// Source resources before the page.
+    /// The number of source resources before the page.
     pub(in crate::http) offset: usize,
-    /// The snapshot that a link keeps to.
+    /// The snapshot that a link names.
     pub(in crate::http) pin: Option<SnapshotToken>,
     /// Whether JSON's names of elements are refused.
     pub(in crate::http) handling: Handling,
@@ -58,17 +59,17 @@ pub(in crate::http) struct RunRequest {
     pub(in crate::http) repeated: Vec<(String, String)>,
 }
 
-/// A request as it came.
+/// The received request.
 pub(in crate::http) struct Sent<'a> {
     /// The body of a POST.
     pub(in crate::http) body: Option<&'a Bytes>,
     pub(in crate::http) query: Option<&'a str>,
     pub(in crate::http) handling: Handling,
-    /// The operation's name for the view.
+    /// The operation's parameter for the view.
     pub(in crate::http) view_name: &'static str,
-    /// `{base_url}/fhir/`, which a reference may begin with.
+    /// `{base_url}/fhir/`, with which a reference may begin.
     pub(in crate::http) fhir_base: &'a str,
-    /// The operation whose links lead here.
+    /// The lake that encrypted the request's page link.
     pub(in crate::http) lake: &'a Lake,
 }
 
@@ -78,10 +79,10 @@ const LOOKED_UP: [&str; 4] = ["viewReference", "viewCanonical", "subjectReferenc
 const PATIENT: &str = "patient";
 const GROUP: &str = "group";
 const NUMBERS: [&str; 3] = ["Integer", "PositiveInt", "UnsignedInt"];
-/// The document that names `_count` and `_offset` says that they are strings.
+/// The document that names `_count` and `_offset` declares them as strings.
 const PAGE_NUMBERS: [&str; 4] = ["Integer", "PositiveInt", "UnsignedInt", "String"];
 
-/// The parameters that a query can hold, from one place.
+/// The parameters that a query can hold, from the query or from the body.
 #[derive(Debug, Default)]
 struct Simple {
     patients: Option<BTreeSet<String>>,
@@ -160,7 +161,7 @@ struct Carried {
 }
 
 impl Carried {
-    /// Takes a body apart. Returns the simple parameters among its own.
+    /// Reads a body. Returns its simple parameters.
     fn read(&mut self, body: &Bytes, fhir_base: &str) -> Result<Simple, Error> {
         let mut tape = Tape::new();
         let mut simple = Simple::default();
@@ -200,7 +201,7 @@ impl Carried {
 }
 
 impl Simple {
-    /// Takes a parameter in. Returns whether there is one of this name.
+    /// Reads a parameter. Returns whether it is a known one.
     fn take(&mut self, name: &str, given: &Given<'_>, fhir_base: &str) -> Result<bool, Error> {
         match name {
             PATIENT => {
@@ -266,8 +267,7 @@ fn refuse_foreign(name: &str) -> Result<(), Error> {
     Err(Error::parameter(name, code, problem))
 }
 
-/// Whether a body is the view itself, and no Parameters resource that holds it. Not all that are written say what they
-/// are.
+/// Whether a body is the view itself, and no Parameters resource that contains it. Some bodies do not state their type.
 fn is_view(root: Value<'_>) -> bool {
     match root.get_str("resourceType") {
         Some(name) => name.rsplit('/').next() == Some("ViewDefinition"),
@@ -279,7 +279,7 @@ fn is_resource(name: &str) -> bool {
     name == "resource" || VIEW_NAMES.contains(&name)
 }
 
-/// A SQL library may stand where a view does in the ballot's operations.
+/// The ballot's operations allow a SQL library in place of a view.
 fn runnable(name: &str, view: Value<'_>) -> Result<(), Error> {
     match view.get_str("resourceType").as_deref() {
         Some("Library") => {
@@ -290,7 +290,8 @@ fn runnable(name: &str, view: Value<'_>) -> Result<(), Error> {
     }
 }
 
-/// The id in a reference to a resource of this type: relative, at this service's address, or in a query the id alone.
+/// The id in a reference to a resource of this type. The reference is relative or has this service's address. In a
+/// query it may be the id alone.
 fn id_of(ty: &str, given: &Given<'_>, fhir_base: &str) -> Option<String> {
     let reference = given.reference()?;
     let relative = reference.strip_prefix(fhir_base).unwrap_or(&reference);

@@ -31,7 +31,7 @@ const JSON: [&str; 2] = ["application/json", "application/fhir+json"];
 const X_RESOURCE_COUNT: HeaderName = HeaderName::from_static("x-resource-count");
 const X_NEXT_LINK: HeaderName = HeaderName::from_static("x-next-link");
 
-/// The routes by all the names of `$run`.
+/// The routes for all names of `$run`.
 pub(in crate::http) fn routes() -> Vec<Route> {
     let named = |path, operation| Route::at(path).post(by_post, operation).otherwise(other_method);
     let view = "viewResource";
@@ -197,7 +197,7 @@ impl Asked {
     }
 }
 
-/// A view that is to be run.
+/// A view to be run.
 struct Begin {
     service: Arc<Service>,
     caller: Caller,
@@ -229,7 +229,7 @@ impl Begin {
 /// The answer to unsupported methods of an operation.
 pub(in crate::http) async fn other_method(_: Caller, request: Request) -> Response {
     if request.method() == Method::OPTIONS {
-        // The router adds what is allowed.
+        // The router adds the allowed methods.
         return StatusCode::NO_CONTENT.into_response();
     }
     Error::NotSupported(format!(
@@ -239,7 +239,7 @@ pub(in crate::http) async fn other_method(_: Caller, request: Request) -> Respon
     .into_response()
 }
 
-/// The answer of an operation on one stored view.
+/// The answer to an operation on one stored view.
 async fn instance(_: Caller) -> Error {
     Error::NotSupported(
         "no views are kept here: POST the ViewDefinition, or a Parameters resource that holds it, to \

@@ -15,7 +15,7 @@ use crate::lake::Snapshot;
 use crate::search::{Handling, SearchError, SnapshotToken};
 use crate::views::{Finding, Page, Resources, Rows, Run, RunError, Stop, View};
 
-/// A view ready to run, with what the answer says beside the rows.
+/// A view that is ready to run, with the header values of its answer.
 pub(in crate::http) struct Work {
     pub(in crate::http) rows: Rows,
     pub(in crate::http) stop: Stop,
@@ -26,7 +26,7 @@ pub(in crate::http) struct Work {
 }
 
 impl Work {
-    /// Plans the view; `path` is the operation's place under the base address.
+    /// Plans the view. `path` is the operation's path under the base address.
     pub(in crate::http) fn plan(
         service: &Service,
         access: &Access,
@@ -42,13 +42,13 @@ impl Work {
             findings.retain(Finding::is_error);
             Error::Faulty(findings)
         })?;
-        // Without reading the lake, the snapshot of a link does not matter.
+        // If the lake is not read, the snapshot of a link does not matter.
         let reads_lake = request.resources.is_none() || !request.groups.is_empty();
         let snapshot = match request.pin.filter(|_| reads_lake) {
             None => service.lake.snapshot(),
             Some(pin) => service.lake.snapshot_at(pin.snapshot).map_err(RunError::from)?,
         };
-        // Pages are counted, and rows of earlier pages may have been erased since.
+        // Pages are found by counting, and rows of earlier pages may have been erased since.
         let counted = request.pin.filter(|_| reads_lake && request.offset > 0);
         if counted.is_some_and(|pin| pin.erasures != snapshot.erasures()) {
             return Err(SearchError::Expired.into());
@@ -87,7 +87,7 @@ impl Plan<'_> {
     fn over_lake(self, patients: Option<Vec<String>>, request: &RunRequest) -> Result<(Rows, Stop, usize), Error> {
         let lake = &self.service.lake;
         let table = lake.table(self.snapshot, self.view.resource(), &self.access.scope);
-        // A patient token's scope knows under which owners its rows are.
+        // A patient token's scope has the owners of its rows.
         let owners = match (&patients, self.access.patients()) {
             (Some(patients), None) => {
                 let application = &self.access.scope.application;
@@ -127,7 +127,7 @@ impl Plan<'_> {
     }
 }
 
-/// The Patients of the request: those it names, or the members of its Groups. If it names both, the Patients in both.
+/// The Patients of the request: the named ones, or the members of its Groups. If it has both, the Patients in both.
 fn patients(
     request: &RunRequest,
     access: &Access,
@@ -171,7 +171,8 @@ fn patients(
     Ok(Some(members))
 }
 
-/// Ids of the Patients that are members of a Group now, in microseconds since 1970. Groups within it are not followed.
+/// Ids of the Patients that are members of a Group at `now`, in microseconds since 1970. Groups within it are not
+/// followed.
 fn members_of(group: &[u8], now: i64) -> Result<Vec<String>, Error> {
     let group: serde_json::Value = serde_json::from_slice(group).map_err(Error::internal)?;
     let members = group["member"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -185,14 +186,14 @@ fn members_of(group: &[u8], now: i64) -> Result<Vec<String>, Error> {
     Ok(current.filter_map(patient).collect())
 }
 
-/// Whether a Period holds a moment. A bound that is absent, or no dateTime, bounds nothing.
+/// Whether a Period contains a moment. A bound that is missing or is no dateTime counts as open.
 fn is_within(period: &serde_json::Value, moment: i64) -> bool {
     let bound = |name: &str| Temporal::date_time(period[name].as_str()?).ok();
     bound("start").is_none_or(|start| start.start <= moment) && bound("end").is_none_or(|end| moment < end.end)
 }
 
-/// The address for the next page, to which the client posts the same body. It repeats the query and names the snapshot,
-/// so that pages belong together whatever is imported in between.
+/// The address of the next page, to which the client posts the same body. It repeats the query and names the snapshot.
+/// So all pages show the same data, whatever is imported in between.
 fn next_link(
     service: &Service,
     request: &RunRequest,

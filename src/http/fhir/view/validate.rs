@@ -1,10 +1,10 @@
-//! `ViewDefinition/$validate`: everything that is to be said about a ViewDefinition, and the columns it gives.
+//! `ViewDefinition/$validate`: all findings about a ViewDefinition, and its columns.
 //!
-//! FHIR's `$validate` gives back one OperationOutcome, and so does this: 200 whatever it finds, for the validation
-//! itself succeeded. An issue's `expression` is the place in the ViewDefinition, its `diagnostics` the place inside the
-//! FHIRPath that stands there. For programs that want the columns there is a parameter of our own: with `columns=true`
-//! the answer is a Parameters resource, whose `return` is the outcome and whose `column`s have the parts `name`, `type`
-//! (FHIR's), `sqlType`, `collection` and `description`.
+//! FHIR's `$validate` returns one OperationOutcome, and so does this operation. The status is 200 whatever it finds,
+//! because the validation itself succeeded. An issue's `expression` is the place in the ViewDefinition, and its
+//! `diagnostics` the place inside the FHIRPath there. Programs that want the columns use our own parameter
+//! `columns=true`. The answer is then a Parameters resource. Its `return` is the outcome, and its `column`s have the
+//! parts `name`, `type` (FHIR's), `sqlType`, `collection` and `description`.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ use crate::views::{Checked, Column, View};
 
 const JSON: [&str; 2] = ["application/fhir+json", "application/json"];
 const COLUMNS: &str = "columns";
-/// The modes with which FHIR lets a client validate.
+/// The modes of validation that FHIR allows a client.
 const MODES: [&str; 3] = ["create", "update", "profile"];
 
 /// The route of the check.
@@ -185,7 +185,7 @@ fn no_profile() -> Error {
     )
 }
 
-/// The findings; and of a view that can be run that it can be, and its columns for people to read.
+/// The findings. For a view that can be run, also a note that says so and lists its columns for people.
 fn outcome(checked: &Checked) -> OperationOutcome {
     let information = |text: String| Issue::information(IssueType::Informational, text);
     let count = checked.columns().len();

@@ -9,7 +9,7 @@ use super::keys::expire_replaced_keys;
 use crate::lake::attachment::{Recorded, is_sealed_name};
 use crate::lake::error::LakeError;
 
-/// A data file that must be rewritten, or whose delete files must be.
+/// A data file that must be rewritten because it or one of its delete files is of the other kind.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::lake) struct OtherFile {
     pub(in crate::lake) table: u64,
@@ -17,17 +17,18 @@ pub(in crate::lake) struct OtherFile {
     pub(in crate::lake) bytes: u64,
 }
 
-/// The file that takes an attachment's place.
+/// The file that replaces an attachment.
 #[derive(Debug)]
 pub(in crate::lake) struct ConvertedAttachment {
     pub(in crate::lake) id: u64,
     pub(in crate::lake) name: String,
     pub(in crate::lake) file_bytes: u64,
-    /// What is told of its contents from now on.
+    /// The new record of its contents.
     pub(in crate::lake) recorded: Recorded,
 }
 
-/// The data files of all snapshots that are in clear (`are_sealed`: that are sealed), or have such a delete file.
+/// The data files of all snapshots that are in clear themselves or have a delete file in clear. With `are_sealed`, the
+/// sealed ones.
 pub(in crate::lake) fn files_of_other_kind(
     connection: &Connection,
     are_sealed: bool,
@@ -50,7 +51,7 @@ pub(in crate::lake) fn files_of_other_kind(
     Ok(files.collect::<Result<_, _>>()?)
 }
 
-/// The same of attachments.
+/// The same for attachments.
 pub(in crate::lake) fn attachments_of_other_kind(
     connection: &Connection,
     are_sealed: bool,
@@ -60,7 +61,7 @@ pub(in crate::lake) fn attachments_of_other_kind(
     Ok(all)
 }
 
-/// Puts converted files in the places of the old ones, in all snapshots; the old ones are scheduled for deletion.
+/// Replaces old files by converted ones in all snapshots, and schedules the old ones for deletion.
 pub(in crate::lake) fn exchange_converted(
     connection: &mut Connection,
     files: &[&Exchange<'_>],
@@ -82,7 +83,7 @@ pub(in crate::lake) fn exchange_converted(
     Ok(transaction.commit()?)
 }
 
-/// Removes data files and attachments from all snapshots and schedules them for deletion. Nobody else has the lake
+/// Removes data files and attachments from all snapshots and schedules them for deletion. No other process has the lake
 /// open.
 pub(in crate::lake) fn give_up(
     connection: &mut Connection,

@@ -12,7 +12,7 @@ const DESTROY_KEY: &str = "tabularium.keys_to_destroy";
 /// Keys of files that have expired since the last erasure.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS tabularium_expired_key (key_id VARCHAR PRIMARY KEY) WITHOUT ROWID";
 
-/// Notes that keys which no file has any more are to be destroyed, until [`keys_are_destroyed`].
+/// Notes that keys without a file must be destroyed. [`keys_are_destroyed`] removes the note.
 pub(in crate::lake) fn have_keys_destroyed(connection: &Connection) -> Result<(), LakeError> {
     if is_sealed(connection)? && !has_keys_to_destroy(connection)? {
         connection.execute(
@@ -29,7 +29,7 @@ pub(in crate::lake) fn has_keys_to_destroy(connection: &Connection) -> Result<bo
     Ok(connection.query_row(sql, [DESTROY_KEY], |row| row.get(0))?)
 }
 
-/// Notes that no key is left that no file has.
+/// Removes the note: every remaining key has a file.
 pub(in crate::lake) fn keys_are_destroyed(connection: &Connection) -> Result<(), LakeError> {
     let transaction = connection.unchecked_transaction()?;
     // The keys of expired files were destroyed together with the others.
@@ -41,7 +41,7 @@ pub(in crate::lake) fn keys_are_destroyed(connection: &Connection) -> Result<(),
     Ok(transaction.commit()?)
 }
 
-/// The ids of the keys of all data files and delete files, of whatever snapshot.
+/// The ids of the keys of all data files and delete files, in all snapshots.
 pub(in crate::lake) fn named_keys(connection: &Connection) -> Result<Vec<String>, LakeError> {
     let mut statement = connection.prepare(
         "SELECT encryption_key FROM ducklake_data_file WHERE encryption_key IS NOT NULL
@@ -80,7 +80,7 @@ pub(in crate::lake) fn list_expired_keys(
     Ok(transaction.commit()?)
 }
 
-/// The same in a transaction, with none.
+/// Begins an empty list in a transaction.
 pub(in crate::lake::catalog) fn begin_list(transaction: &Connection) -> Result<(), LakeError> {
     Ok(transaction.execute_batch(TABLE)?)
 }
@@ -95,7 +95,7 @@ pub(in crate::lake::catalog) fn end_list(transaction: &Connection) -> Result<(),
     Ok(transaction.execute_batch("DROP TABLE IF EXISTS tabularium_expired_key")?)
 }
 
-/// Lists the keys of the files that only snapshots before `oldest` reach, which expire in this transaction.
+/// Lists the keys of files that only snapshots before `oldest` reach. These files expire in this transaction.
 pub(in crate::lake::catalog) fn expire_keys(transaction: &Connection, oldest: u64) -> Result<(), LakeError> {
     if !has_list(transaction)? {
         return Ok(());

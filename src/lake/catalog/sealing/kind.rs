@@ -11,7 +11,7 @@ use crate::columns::layout::{ATTACHMENTS_LAYOUT_VERSION, LAYOUT_VERSION, SEALED_
 use crate::lake::error::LakeError;
 use crate::lake::seal::Kind;
 
-/// The metadata key of a lake that is on its way from one kind to the other.
+/// The metadata key of a lake that is being converted to the other kind.
 const HALFWAY_KEY: &str = "tabularium.sealing";
 const SEALING: &str = "sealing";
 const UNSEALING: &str = "unsealing";
@@ -31,8 +31,8 @@ pub(in crate::lake) fn kind(connection: &Connection) -> Result<Kind, LakeError> 
     }
 }
 
-/// Has the lake be of another kind from now on. It counts as a change by an erasure does: files change under the
-/// snapshots, and other processes take the newest snapshot anew.
+/// Changes the kind of the lake. Like an erasure, this raises the count of changes: files change under the snapshots,
+/// so other processes must load the newest snapshot again.
 pub(in crate::lake) fn turn(connection: &mut Connection, kind: Kind) -> Result<(), LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     match kind {
@@ -43,7 +43,7 @@ pub(in crate::lake) fn turn(connection: &mut Connection, kind: Kind) -> Result<(
         Kind::Open => {
             complete(&transaction)?;
             end_list(&transaction)?;
-            // While the catalog says that there are keys.
+            // Do this while the catalog still says that there are keys.
             have_keys_destroyed(&transaction)?;
         }
         Kind::Sealed | Kind::Unsealing => {}

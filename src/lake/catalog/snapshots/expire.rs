@@ -21,10 +21,10 @@ pub struct Expired {
     pub files: u64,
 }
 
-/// Drops the snapshots that ended at or before `until` (microseconds since 1970) and are older than `keep_from`, never
-/// the newest, and what only they reach.
+/// Drops the snapshots that ended at or before `until` (microseconds since 1970) and are older than `keep_from`, with
+/// the files that only they reach. The newest snapshot stays.
 ///
-/// A snapshot ends when its successor begins: until then readers may have started on it.
+/// A snapshot ends when its successor begins. Until then readers may have started on it.
 pub(in crate::lake) fn expire(
     connection: &mut Connection,
     until: i64,
@@ -70,8 +70,7 @@ pub(in crate::lake) fn expire(
     Ok(Expired { snapshots, files })
 }
 
-/// Schedules for deletion the files of a table of the catalog that are meant by `condition` over `number`. Returns how
-/// many.
+/// Schedules for deletion the files in a table of the catalog that meet `condition` over `number`. Returns how many.
 pub(in crate::lake::catalog) fn schedule(
     transaction: &Connection,
     (table, id): (&str, &str),

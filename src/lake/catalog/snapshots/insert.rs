@@ -187,8 +187,8 @@ pub(in crate::lake::catalog) fn key_id(key: Option<&FileKey>) -> Option<String> 
     key.map(|key| key.id().to_string())
 }
 
-/// The statistics that the catalog has of a data file. For a sealed file they hold only what this program needs, and
-/// nothing that reveals records.
+/// The catalog's statistics of a data file. For a sealed file they hold only what this program needs, and nothing that
+/// reveals records.
 pub(in crate::lake::catalog) fn write_statistics(
     transaction: &Connection,
     table: u64,

@@ -63,7 +63,7 @@ fn snapshot(connection: &Connection, condition: &str, id: u64) -> Result<Option<
     Ok(Some(Head { time, ..head }))
 }
 
-/// The newest snapshot. With `base`, an earlier snapshot, it reads only what changed and shares the rest.
+/// Loads the newest snapshot. With `base`, an earlier snapshot, it reads only the changes and shares the rest.
 pub(in crate::lake) fn load(
     connection: &Connection,
     folder: &Folder,
@@ -87,13 +87,13 @@ pub(in crate::lake) fn load(
     }
 }
 
-/// Whether a snapshot can still be read: expiry, maybe by another process, has not dropped it.
+/// Whether a snapshot can still be read. Another process may have let it expire.
 pub(in crate::lake) fn is_kept(connection: &Connection, id: u64) -> Result<bool, LakeError> {
     Ok(snapshot(connection, "snapshot_id = ?1", id)?.is_some())
 }
 
-/// An older snapshot. `newest` lends its layouts: columns are only ever added, and a column that no file of
-/// the older snapshot has is null in all its rows.
+/// Loads an older snapshot. It uses the layouts of `newest`, because columns are only ever added. A column that no file
+/// of the older snapshot has is null in all its rows.
 pub(in crate::lake) fn load_at(
     connection: &Connection,
     folder: &Folder,
@@ -320,7 +320,7 @@ fn data_files(
     Ok(found)
 }
 
-/// Without recorded bounds a file may hold anything.
+/// A file without recorded bounds may hold any value.
 fn range(row: &Row<'_>, at: usize) -> Result<std::ops::RangeInclusive<i64>, rusqlite::Error> {
     Ok(row.get::<_, Option<i64>>(at)?.unwrap_or(i64::MIN)..=row.get::<_, Option<i64>>(at + 1)?.unwrap_or(i64::MAX))
 }
@@ -364,7 +364,7 @@ fn path(folders: &FxHashMap<u64, &PathBuf>, table: u64, row: &Row<'_>, at: usize
     Ok(folder.join(row.get_ref(at)?.as_str().map_err(rusqlite::Error::from)?))
 }
 
-/// How many snapshots can be read, and the bytes of files that only older ones than the newest reach.
+/// How many snapshots can be read, and how many bytes the files have that only older snapshots reach.
 pub(in crate::lake) fn history(connection: &Connection) -> Result<(u64, u64), LakeError> {
     Ok(connection.query_row(
         "SELECT (SELECT count(*) FROM ducklake_snapshot),

@@ -1,4 +1,4 @@
-//! Snapshots in the catalog: written, read, expired, with the statistics of their files.
+//! Snapshots in the catalog: writes, reads and expires them and the statistics of their files.
 
 pub(super) mod commit;
 pub(super) mod expire;

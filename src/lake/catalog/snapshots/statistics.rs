@@ -88,7 +88,7 @@ struct ColumnStatistics {
     bounds: Option<Bounds>,
 }
 
-/// Widens the table's statistics by the files a commit adds: bounds grow and `contains_null` rises. Where files end,
+/// Widens the table's statistics by the files a commit adds: bounds grow and `contains_null` rises. If files end,
 /// [`recompute`] narrows the bounds. Only rows that change are written.
 pub(in crate::lake::catalog) fn widen(
     transaction: &Connection,
@@ -102,7 +102,7 @@ pub(in crate::lake::catalog) fn widen(
         "UPDATE ducklake_table_column_stats SET contains_null = ?3, min_value = ?4, max_value = ?5
          WHERE table_id = ?1 AND column_id = ?2",
     )?;
-    // Rows of files from before a column was first seen are null in it.
+    // Files from before a column was first seen hold null in it.
     let unseen = ColumnStatistics {
         null: commit.id.is_some(),
         bounds: None,
@@ -118,12 +118,12 @@ pub(in crate::lake::catalog) fn widen(
     for file in &commit.files {
         let bounds = file_bounds(commit.layout, file.written);
         if file.written.key.is_some() {
-            // A sealed lake tells of no other columns.
+            // A sealed lake has no statistics of other columns.
             now.retain(|column, _| bounds.contains_key(column));
         }
         for (column, statistics) in &mut now {
             let in_file = file.written.columns.iter().find(|in_file| in_file.id == *column);
-            // A file without the column is null throughout.
+            // A file without the column holds only nulls.
             statistics.null |= in_file.is_none_or(|column| column.nulls > 0);
             if let Some(bounds) = bounds.get(column) {
                 statistics.bounds = Some(statistics.bounds.map_or(*bounds, |old| old.union(*bounds)));
@@ -142,7 +142,7 @@ pub(in crate::lake::catalog) fn widen(
     Ok(())
 }
 
-/// Puts the statistics of all tables right where an older program wrote others.
+/// Corrects the statistics of all tables that an older program wrote differently.
 pub(in crate::lake) fn mend(connection: &mut Connection) -> Result<(), LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     recompute(&transaction, None)?;
@@ -189,7 +189,8 @@ pub(in crate::lake::catalog) fn reduce(transaction: &Connection) -> Result<(), L
     Ok(())
 }
 
-/// Says of all other columns whether they have nulls, as in an open lake. A file without the column is null throughout.
+/// Records for all other columns whether they have nulls, as an open lake does. A file without the column holds only
+/// nulls.
 pub(in crate::lake::catalog) fn complete(transaction: &Connection) -> Result<(), LakeError> {
     transaction.execute_batch(
         "WITH files AS (SELECT table_id, count(*) AS files FROM ducklake_data_file GROUP BY table_id),
@@ -240,7 +241,7 @@ struct Totals {
     id: u64,
     rows: u64,
     bytes: u64,
-    /// `None` if a file without recorded bounds may hold anything, and where there is no file.
+    /// `None` if there is no file, or if a file without recorded bounds may hold any value.
     bounds: [(&'static str, Option<Bounds>); 3],
 }
 

@@ -33,23 +33,23 @@ pub(in crate::lake::scan) struct OpenFile {
     serial: u64,
     path: Arc<Path>,
     handles: Arc<Handles>,
-    /// Where it ends, in clear if it is sealed.
+    /// Where the file ends, in positions of the clear file.
     length: u64,
     arrow: ArrowReaderMetadata,
-    /// What its pages are compared with.
+    /// Verifies its pages.
     guard: Guard,
     groups: Vec<Group>,
     /// Dotted paths of the Parquet leaves.
     paths: Vec<String>,
     /// Compressed size of each leaf over all row groups.
     sizes: Vec<u64>,
-    /// Byte ranges of column chunks, ascending, with their leaves: to say which leaf a read was for.
+    /// Byte ranges of column chunks with their leaves, ascending. They tell which leaf a read was for.
     chunks: Vec<(Range<u64>, usize)>,
     /// Bytes of memory that this value holds.
     weight: AtomicUsize,
 }
 
-/// A row group and what was built for it so far.
+/// A row group and the indexes built for it so far.
 pub(in crate::lake::scan) struct Group {
     /// Position in the file of its first row.
     pub(in crate::lake::scan) first: u32,
@@ -118,7 +118,7 @@ impl OpenFile {
         })
     }
 
-    /// Tells this opening of the file from every other one in the process.
+    /// Distinguishes this opening of the file from all others in the process.
     pub(in crate::lake::scan) fn serial(&self) -> u64 {
         self.serial
     }
@@ -174,7 +174,7 @@ impl OpenFile {
         self.weight.load(Ordering::Relaxed)
     }
 
-    /// The row group's bloom filter on `id`; reads it at first. `None` if the file has none.
+    /// The row group's bloom filter on `id`. The first call reads it. `None` if the file has none.
     pub(in crate::lake::scan) fn bloom(&self, group: usize) -> Result<Option<&Sbbf>, ScanError> {
         let slot = &self.groups[group].bloom;
         if slot.get().is_none() {
@@ -219,7 +219,7 @@ impl OpenFile {
         self.leaf(column).ok_or_else(|| self.missing(column))
     }
 
-    /// This file lacks what every file has.
+    /// The error for a file without a part that every file has.
     pub(in crate::lake::scan) fn missing(&self, what: &'static str) -> ScanError {
         ScanError::Missing {
             path: self.path.to_path_buf(),
@@ -235,7 +235,7 @@ impl OpenFile {
         }
     }
 
-    /// Whether damage of its pages shows when they are read.
+    /// Whether reading a damaged page fails.
     pub(in crate::lake::scan) fn has_checksums(&self) -> bool {
         self.guard.is_there()
     }
@@ -282,7 +282,7 @@ fn survey(metadata: &ParquetMetaData) -> Result<Survey, ParquetError> {
     Ok((groups, sizes, chunks))
 }
 
-/// A file as the Parquet library reads footers from it.
+/// A file from which the Parquet library reads the footer.
 struct RawFile<'a> {
     file: &'a File,
     length: u64,
@@ -337,13 +337,13 @@ impl<'a> ChunkReader for RawFile<'a> {
     }
 }
 
-/// A file as column readers read it: counts what they take, leaf by leaf.
+/// A file for column readers. It counts the bytes read for each leaf.
 pub(in crate::lake::scan) struct CountedFile {
     file: Arc<OpenFile>,
     read: Option<Arc<ReadBytes>>,
 }
 
-/// Bytes read from one file, leaf by leaf.
+/// Bytes read from one file, by leaf.
 pub(in crate::lake::scan) struct ReadBytes(Vec<AtomicU64>);
 
 impl ReadBytes {
@@ -351,7 +351,7 @@ impl ReadBytes {
         Arc::new(ReadBytes(file.paths.iter().map(|_| AtomicU64::new(0)).collect()))
     }
 
-    /// The values that were read of each leaf.
+    /// The values read of each leaf.
     pub(in crate::lake::scan) fn by_leaf<'a>(&'a self, file: &'a OpenFile) -> impl Iterator<Item = (&'a str, u64)> {
         let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
         file.paths
@@ -370,7 +370,7 @@ impl CountedFile {
         }
     }
 
-    /// For reads of a page or two that nobody asks an account of.
+    /// A reader that counts nothing, for reads of a page or two.
     pub(in crate::lake::scan) fn uncounted(file: &Arc<OpenFile>) -> CountedFile {
         CountedFile {
             file: file.clone(),
@@ -403,7 +403,7 @@ impl ChunkReader for CountedFile {
             file: self.file.clone(),
             at: start,
         };
-        // Headers of pages are read this way where a file has no page index, and then it has no checksums. They are
+        // Page headers are read this way if a file has no page index. Such a file has no checksums. The headers are
         // small and not counted.
         Ok(io::BufReader::with_capacity(1024, reader))
     }

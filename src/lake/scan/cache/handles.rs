@@ -21,19 +21,19 @@ pub(in crate::lake::scan) struct HeldHandle {
 
 /// Open files by path.
 pub(in crate::lake::scan) struct Handles {
-    /// What opens sealed ones.
+    /// The keys of sealed files.
     keys: Keys,
     limit: usize,
     kept: Cache<Arc<Path>, Arc<File>>,
-    /// Files that readers hold open. They are found here even after the file has left its folder.
+    /// Files that readers hold open, even after they were removed from their folder.
     held: Mutex<FxHashMap<PathBuf, Holding>>,
 }
 
-/// A file that somebody holds open.
+/// A file that a reader holds open.
 struct Holding {
     file: Weak<File>,
-    /// It is in clear, and the lake took such files when it was held first: it stays readable when the lake is sealed
-    /// in the meantime.
+    /// Whether the file is clear and was opened while the lake took clear files. It then stays readable when the lake
+    /// is sealed.
     in_clear: bool,
 }
 
@@ -52,23 +52,22 @@ impl Handles {
         &self.keys
     }
 
-    /// Closes files that nobody is reading.
+    /// Closes files without a reader.
     pub(in crate::lake::scan) fn forget(&self) {
         self.kept.clear();
     }
 
-    /// Closes files that `keep` refuses, as far as nobody reads them at the moment: their space on disk is free only
-    /// then.
+    /// Closes files that `keep` refuses and nobody reads now. The disk space is free only then.
     pub(in crate::lake::scan) fn retain(&self, keep: impl Fn(&Path) -> bool) {
         self.kept.retain(|path, _| keep(path));
     }
 
-    /// How many are kept.
+    /// The number of open files.
     pub(in crate::lake::scan) fn len(&self) -> usize {
         self.kept.len()
     }
 
-    /// The file, opened if it is not open.
+    /// The file. Opens it if it is not open.
     pub(in crate::lake::scan) fn get(&self, path: &Arc<Path>) -> io::Result<Arc<File>> {
         if let Some(file) = self.kept.get(path) {
             return Ok(file);
@@ -79,7 +78,7 @@ impl Handles {
     }
 
     /// Opens these files, sealed ones with their keys, and keeps them open until the returned value is dropped. `None`
-    /// if all readers together would hold more than the limit.
+    /// if all readers together would exceed the limit.
     pub(in crate::lake::scan) fn hold<'p>(
         &self,
         paths: impl Iterator<Item = &'p Path>,
@@ -102,7 +101,7 @@ impl Handles {
                 path: path.to_owned(),
                 source: io::Error::other(error),
             })?;
-            // A file that an answer has held from before is the same file for this one.
+            // A file that an answer already holds must stay the same file for it.
             let in_clear = key.is_none() && (is_admitted || self.keys.kind().takes_clear());
             if key.is_none() && !in_clear {
                 return Err(ScanError::Io {
@@ -128,7 +127,7 @@ impl Handles {
         held.get(path).and_then(|holding| holding.file.upgrade())
     }
 
-    /// Whether somebody holds a file in clear, from when the lake took such files.
+    /// Whether a reader holds a clear file that was opened while the lake took such files.
     pub(in crate::lake::scan) fn holds_in_clear(&self, path: &Path) -> bool {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let holding = held.get(path).filter(|holding| holding.in_clear);

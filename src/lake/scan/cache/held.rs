@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::super::visible::shared_rows::SharedRows;
 use super::handles::HeldHandle;
 
-/// Keeps what a table's rows are read from.
+/// Keeps the data from which a table's rows are read.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Held {
     /// The scan finds these handles by their paths.

@@ -10,9 +10,9 @@ const BUCKET: usize = 4;
 pub(in crate::lake::scan) struct IdIndex {
     /// Ascending.
     hashes: Box<[u64]>,
-    /// Position in the row group of the row with the hash at the same place.
+    /// Positions in the row group, each at the index of its row's hash.
     rows: Box<[u32]>,
-    /// For each value of the leading bits, the index of its first hash. Has one entry more than there are buckets.
+    /// For each value of the leading bits, the index of its first hash. Has one more entry than there are buckets.
     buckets: Box<[u32]>,
 }
 
@@ -46,7 +46,7 @@ impl IdIndex {
             .map(|(_, row)| *row)
     }
 
-    /// Bytes it takes.
+    /// Its size in bytes.
     pub(in crate::lake::scan) fn weight(&self) -> usize {
         self.hashes.len() * 12 + self.buckets.len() * 4
     }

@@ -1,5 +1,5 @@
-//! Rows lately read, kept in memory: a page that comes again, or a resource that is read again, touches no file.
-//! Whether the scope shows a row is asked before, each time.
+//! Recently read rows, kept in memory: a repeated page or a repeated read of a resource touches no file. Each time the
+//! scope is checked first.
 
 use super::super::row::Row;
 use super::super::table::ScopedTable;
@@ -7,7 +7,7 @@ use super::file::OpenFile;
 use super::memory::RowKey;
 
 impl ScopedTable {
-    /// A row that was lately read, by its position in a row group. The caller has asked whether the scope shows it.
+    /// A recently read row, by its position in a row group. The caller has checked that the scope shows it.
     pub(in crate::lake::scan) fn kept(&self, file: &OpenFile, group: usize, row: u32) -> Option<Row> {
         let kept = self.reader.memory.row(RowKey::new(file, group, row));
         if let Some(watch) = self.watch() {

@@ -28,13 +28,13 @@ use crate::lake::snapshot::{DataFile, DeleteFile, Snapshot};
 /// Upper bounds of the caches.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryLimits {
-    /// Bytes of all that is kept: open files with their footers and indexes, positions of deleted rows, columns of hot
-    /// people, shared rows that patient tokens see, and rows lately read. 1 GiB by default. Open files take about 20
-    /// bytes a row where every row group was met by a read by id.
+    /// The maximum bytes of all caches: open files with their footers and indexes, positions of deleted rows, columns
+    /// of frequently read people, shared rows that patient tokens see, and recently read rows. 1 GiB by default. Open
+    /// files take about 20 bytes per row if reads by id have touched every row group.
     pub bytes: u64,
-    /// How many data files are held open at the same time. 512 by default.
+    /// The maximum number of data files held open at the same time. 512 by default.
     pub handles: usize,
-    /// Whether people's columns are kept. A bench says no, to meet every person for the first time.
+    /// Whether people's columns are cached. A bench turns this off, so that it reads every person for the first time.
     pub people: bool,
 }
 
@@ -48,28 +48,28 @@ impl Default for MemoryLimits {
     }
 }
 
-/// What reading keeps at the moment.
+/// The current use of the caches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Bytes of everything.
+    /// Bytes of all entries.
     pub bytes: u64,
-    /// The most that it may be.
+    /// The maximum of these bytes.
     pub limit: u64,
     /// Open files.
     pub files: usize,
-    /// Files whose deleted rows are known.
+    /// Files with cached positions of deleted rows.
     pub deletes: usize,
-    /// People, each once for a table and a scope.
+    /// People. One person counts once per table and scope.
     pub people: usize,
-    /// Scopes whose shared rows are known.
+    /// Scopes with cached shared rows.
     pub shared: usize,
     /// Recently read rows.
     pub rows: usize,
-    /// Files whose handles are held.
+    /// Files that are held open.
     pub handles: usize,
 }
 
-/// The cache of one process.
+/// The caches of one process.
 pub(in crate::lake::scan) struct Memory {
     handles: Arc<Handles>,
     kept: Cache<Key, Kept, Bytes>,
@@ -118,7 +118,7 @@ enum Kept {
     Row(Row),
 }
 
-/// A file with what it weighed when it was put into the cache: a cached value must not change its weight.
+/// A file with its weight when it entered the cache. A cached value must not change its weight.
 struct HeldFile {
     file: Arc<OpenFile>,
     weight: u64,
@@ -156,7 +156,7 @@ impl Memory {
 
     /// The open file.
     pub(in crate::lake::scan) fn file(&self, file: &DataFile) -> Result<Arc<OpenFile>, ScanError> {
-        // Erasure rewrites a file in place of another of the same id, under a new path.
+        // An erasure writes a file with the same id under a new path.
         if let Some(Kept::File(held)) = self.kept.get(&Key::File(file.id))
             && held.file.path() == file.path
         {
@@ -167,7 +167,7 @@ impl Memory {
         Ok(open)
     }
 
-    /// What opens sealed files.
+    /// The keys of sealed files.
     pub(in crate::lake::scan) fn keys(&self) -> &Keys {
         self.handles.keys()
     }
@@ -180,7 +180,7 @@ impl Memory {
         self.handles.hold(paths)
     }
 
-    /// Releases everything: rows were erased, and what was read of them is not kept.
+    /// Drops everything. An erasure calls this, so that no erased row stays in memory.
     pub(in crate::lake::scan) fn forget(&self) {
         self.handles.forget();
         self.kept.clear();
@@ -194,7 +194,7 @@ impl Memory {
         self.handles.retain(|path| named.paths.contains(path));
     }
 
-    /// What is kept.
+    /// The current use.
     pub(in crate::lake::scan) fn usage(&self) -> MemoryUse {
         let mut usage = MemoryUse {
             bytes: self.kept.weight(),
@@ -251,7 +251,7 @@ impl Memory {
         Ok(Some(gone))
     }
 
-    /// A person's rows, as they were found last.
+    /// A person's rows from the cache.
     pub(in crate::lake::scan) fn person(&self, key: &Arc<PersonKey>) -> Option<Arc<PersonRowsBase>> {
         match self.kept.get(&Key::Person(key.clone())) {
             Some(Kept::Person(base, _)) => Some(base),
@@ -259,7 +259,7 @@ impl Memory {
         }
     }
 
-    /// Caches a person's rows in place of the earlier ones. Called again when columns were added to them.
+    /// Caches a person's rows in place of the earlier ones. Called again after columns were added to them.
     pub(in crate::lake::scan) fn keep_person(&self, key: &Arc<PersonKey>, base: &Arc<PersonRowsBase>) {
         if self.people {
             let kept = Kept::Person(base.clone(), base.weight());
@@ -267,7 +267,7 @@ impl Memory {
         }
     }
 
-    /// The shared rows that a scope shows, as they were found last.
+    /// The shared rows that a scope shows, from the cache.
     pub(in crate::lake::scan) fn shared(&self, scope: &Arc<Scope>) -> Option<Arc<SharedRows>> {
         match self.kept.get(&Key::Shared(scope.clone())) {
             Some(Kept::Shared(rows)) => Some(rows),
@@ -275,7 +275,7 @@ impl Memory {
         }
     }
 
-    /// Keeps the shared rows that a scope shows, in place of those that were found before.
+    /// Caches the shared rows that a scope shows, in place of the earlier ones.
     pub(in crate::lake::scan) fn keep_shared(&self, scope: &Arc<Scope>, rows: &Arc<SharedRows>) {
         self.kept.insert(Key::Shared(scope.clone()), Kept::Shared(rows.clone()));
     }
@@ -296,11 +296,11 @@ impl Memory {
 
 fn read_deletes(file: &DeleteFile, keys: &Keys) -> Result<Arc<[u32]>, ScanError> {
     let positions = deletes::read(&file.path, keys)?;
-    // Positions beyond what a file can hold delete nothing.
+    // Positions beyond the maximum size of a file delete nothing.
     Ok(positions.into_iter().filter_map(|at| u32::try_from(at).ok()).collect())
 }
 
-/// What some snapshots have.
+/// The files, deletions and snapshots that some snapshots have.
 #[derive(Default)]
 struct Named<'a> {
     files: FxHashSet<u64>,
@@ -312,7 +312,7 @@ struct Named<'a> {
 impl<'a> Named<'a> {
     fn of(snapshots: &'a [Arc<Snapshot>]) -> Named<'a> {
         let mut named = Named::default();
-        // Pictures share the tables that did not change between them.
+        // Snapshots share the tables that did not change between them.
         let mut met = FxHashSet::default();
         for snapshot in snapshots {
             named.snapshots.insert(snapshot.id);
@@ -358,7 +358,7 @@ impl Weighter<Key, Kept> for Bytes {
             Kept::Shared(rows) => rows.weigh(),
             Kept::Row(row) => row.weigh(),
         };
-        // Allocations are rounded up, and the cache has its own book-keeping.
+        // Allocations are rounded up, and the cache has its own overhead.
         let all = key + value;
         all + all / 8 + size_of::<(Key, Kept)>() as u64 + 64
     }
@@ -366,7 +366,7 @@ impl Weighter<Key, Kept> for Bytes {
 
 fn bounded(bytes: u64) -> Cache<Key, Kept, Bytes> {
     let items = (bytes / (8 << 10)).max(1) as usize;
-    // A value heavier than its shard's part is not kept at all: few shards, so that the largest files fit.
+    // The cache rejects a value that is heavier than its shard. With few shards the largest files fit.
     let options = OptionsBuilder::new()
         .estimated_items_capacity(items)
         .weight_capacity(bytes)

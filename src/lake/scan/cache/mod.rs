@@ -1,4 +1,4 @@
-//! What reading keeps between questions: open files, indexes of ids, rows lately read.
+//! Data that stays in memory between requests: open files, indexes of ids, recently read rows.
 
 pub(super) mod file;
 pub(super) mod handles;

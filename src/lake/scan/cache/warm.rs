@@ -1,14 +1,14 @@
 //! Opens files before a request needs them. Otherwise the first request for a row of a file waits for its footer and
 //! page indexes, and the first one for a row group waits for its system columns.
 //!
-//! Only what every request needs is read. Filters and indexes of ids are read by lookups, columns by searches.
+//! This reads only data that every request needs. Lookups read filters and indexes of ids, and searches read columns.
 
 use super::super::error::ScanError;
 use super::super::table::Reader;
 use super::memory::Memory;
 use crate::lake::snapshot::{DataFile, Snapshot};
 
-/// What was read ahead.
+/// Counts of what was read ahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Warmed {
     /// Files that were opened.
@@ -19,8 +19,8 @@ pub struct Warmed {
 
 impl Reader {
     /// Opens a snapshot's files and then builds the system columns of their row groups. Stops when the files fill half
-    /// of their bound, or when `go_on`, called before every step, returns `false`. The largest tables come first: they
-    /// are requested most and take longest to read.
+    /// of the budget. Calls `go_on` before every step, and stops if it returns `false`. The largest tables come first,
+    /// because they are requested most and take longest to read.
     pub(in crate::lake) fn warm(
         &self,
         snapshot: &Snapshot,
@@ -55,7 +55,7 @@ impl Reader {
     }
 }
 
-/// Builds the directories of a file that is held open. Returns how many there are new.
+/// Builds the directories of a file that is held open. Returns how many are new.
 fn directories(memory: &Memory, data: &DataFile, go_on: &mut impl FnMut() -> bool) -> Result<usize, ScanError> {
     let file = memory.file(data)?;
     let mut built = 0;

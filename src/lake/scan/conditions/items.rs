@@ -9,7 +9,7 @@ use super::super::table::ScopedTable;
 use super::ranges::Ranges;
 use crate::columns::conditions::{IdSet, ItemMatch, MAX_ALTERNATIVES};
 
-/// Rows of a row group for each id that is looked up in it: with more ids it is faster to look at the rows.
+/// The minimum rows of a row group per requested id. With more ids a look at all rows is faster.
 const ROWS_PER_LOOKUP: usize = 4;
 
 impl ScopedTable {
@@ -30,7 +30,7 @@ impl ScopedTable {
         if rows.is_empty() {
             return Ok(Ranges::default());
         }
-        // A few rows are cheaper to decode than the codes of all.
+        // Decoding a few rows is cheaper than reading the codes of all rows.
         let is_most = rows.count() * 4 >= file.groups()[group].rows as usize;
         if is_most
             && condition.any_of.len() <= MAX_ALTERNATIVES

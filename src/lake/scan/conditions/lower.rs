@@ -1,8 +1,8 @@
-//! Turns the filters of a plan into what the scan can decide: statistics, dictionary codes and predicates over rows. No
-//! other file translates expressions for the scan.
+//! Turns the filters of a plan into conditions for the scan: for statistics, for dictionary codes, and predicates over
+//! rows. No other file translates expressions for the scan.
 //!
-//! A [`Predicate`] itself says what must hold. Comparisons of system columns are known here. Any other expression is
-//! evaluated over the columns that it names.
+//! A [`Predicate`] itself states its necessary condition. This file knows comparisons of system columns. Any other
+//! expression is evaluated over the columns that it names.
 
 use std::sync::Arc;
 
@@ -22,30 +22,30 @@ use super::super::table::ScopedTable;
 use crate::columns::conditions::{Alternative, IdSet, ItemMatch, LeafTest, Necessary, Prune};
 use crate::fhir::storage::{EVERYTHING, LeafSet};
 
-/// System columns of text that are compared with their dictionaries' entries.
+/// System columns of text that are compared through their dictionaries.
 const TEXTS: [&str; 2] = ["id", "patient"];
 /// The function of a struct's element.
 const GET_FIELD: &str = "get_field";
-/// Texts beyond this many are counted in a label.
+/// The maximum number of texts in a label. Further ones are only counted.
 const TEXTS_SHOWN: usize = 4;
 
 /// The filters of a scan, lowered.
 #[derive(Clone, Debug, Default)]
 pub(in crate::lake::scan) struct Lowered {
-    /// The condition on the rows that are left, in this order.
+    /// The conditions on the remaining rows, in this order.
     pub(in crate::lake::scan) predicates: Vec<Arc<dyn Predicate>>,
-    /// Exact conditions that are decided before any predicate; all of them must hold.
+    /// Exact conditions that are decided before any predicate. All of them must hold.
     pub(in crate::lake::scan) items: Vec<ItemMatch>,
-    /// The same with a choice: of each of these lists one must hold.
+    /// Alternatives of exact conditions. From each list one must hold.
     pub(in crate::lake::scan) either: Vec<Vec<Alternative>>,
-    /// What can be told from statistics alone.
+    /// The condition that statistics alone can check.
     pub(in crate::lake::scan) prune: Prune,
-    /// Predicates that will say what must hold once others have run.
+    /// Predicates whose necessary condition becomes known only after other plans have run.
     pub(in crate::lake::scan) late: Vec<Arc<dyn Predicate>>,
 }
 
-/// How far the scan takes a filter over: wholly, if these columns are all that it names, for each row that comes out
-/// is decided.
+/// How far the scan takes over a filter: completely if the filter names only these columns, because the scan decides
+/// each row that it yields.
 pub(in crate::lake::scan) fn support(filter: &Expr, columns: &Schema) -> TableProviderFilterPushDown {
     let named = filter.column_refs();
     let known = named.iter().all(|column| columns.index_of(&column.name).is_ok());
@@ -58,7 +58,7 @@ pub(in crate::lake::scan) fn support(filter: &Expr, columns: &Schema) -> TablePr
 }
 
 impl Lowered {
-    /// Lowers filters over the columns of a table that these leaves are.
+    /// Lowers filters over a table's columns for these leaves.
     pub(in crate::lake::scan) fn of(
         filters: &[Expr],
         table: &ScopedTable,
@@ -76,7 +76,7 @@ impl Lowered {
                 }
                 Some(predicate) => {
                     let necessary = predicate.necessary().clone();
-                    // Programs are asked of the rows that plain comparisons leave.
+                    // Programs are evaluated only on rows that pass plain comparisons.
                     later.extend((!necessary.exact).then(|| predicate.clone()));
                     necessary
                 }
@@ -98,7 +98,7 @@ impl Lowered {
         Ok(lowered)
     }
 
-    /// The same with what the late predicates say by now.
+    /// The same with the current conditions of the late predicates.
     pub(in crate::lake::scan) fn settled(mut self) -> Lowered {
         for predicate in std::mem::take(&mut self.late) {
             let necessary = predicate.necessary().clone();
@@ -112,13 +112,13 @@ impl Lowered {
         self
     }
 
-    /// Whether every row comes out.
+    /// Whether the filters keep every row.
     pub(in crate::lake::scan) fn is_empty(&self) -> bool {
         self.predicates.is_empty() && self.items.is_empty() && self.either.is_empty() && self.prune == Prune::Keep
     }
 }
 
-/// What must hold of a row for an expression to be true of it.
+/// The condition that a row must meet if an expression is true of it.
 fn necessary(expression: &Expr, columns: &Schema) -> Necessary {
     if let Some(predicate) = predicate(expression) {
         return predicate.necessary().clone();
@@ -154,7 +154,8 @@ fn both(left: Necessary, right: Necessary) -> Necessary {
     }
 }
 
-/// Of two alternatives statistics must refute each. Exact ones together are decided by dictionary codes, too.
+/// Statistics refute an alternative only if they refute both sides. If both sides are exact, dictionary codes decide
+/// too.
 fn one(left: Necessary, right: Necessary) -> Necessary {
     let prune = Prune::any([left.prune.clone(), right.prune.clone()]);
     match alternatives(left).zip(alternatives(right)) {
@@ -171,7 +172,7 @@ fn one(left: Necessary, right: Necessary) -> Necessary {
     }
 }
 
-/// The exact conditions, if the expression is only an alternative of such conditions.
+/// The exact conditions, if the expression consists only of alternatives of such conditions.
 fn alternatives(mut condition: Necessary) -> Option<Vec<Alternative>> {
     match (condition.items.len(), condition.either.len()) {
         _ if !condition.exact => None,
@@ -187,8 +188,8 @@ fn alternatives(mut condition: Necessary) -> Option<Vec<Alternative>> {
     }
 }
 
-/// That a text has one of these values, which dictionary codes can decide. The text is a system column or an element
-/// without a list above it.
+/// A condition that a text has one of these values, which dictionary codes can decide. The text is a system column or
+/// an element without a list above it.
 fn texts<'e>(column: &Expr, values: impl IntoIterator<Item = &'e Expr>, columns: &Schema) -> Option<Necessary> {
     let leaf: Arc<str> = match TEXTS.into_iter().find(|name| is_column(column, name)) {
         Some(system) => system.into(),
@@ -220,7 +221,7 @@ fn texts<'e>(column: &Expr, values: impl IntoIterator<Item = &'e Expr>, columns:
     })
 }
 
-/// The path and type of a column, or of an element inside it that no list is on the way to.
+/// The path and type of a column or of an element inside it, if no list is above the element.
 fn single<'c>(expression: &Expr, columns: &'c Schema) -> Option<(String, &'c DataType)> {
     match expression {
         Expr::Column(column) => {
@@ -243,7 +244,7 @@ fn single<'c>(expression: &Expr, columns: &'c Schema) -> Option<(String, &'c Dat
     }
 }
 
-/// A comparison of a moment or a whole number, which statistics can refute.
+/// A comparison of a moment or an integer, which statistics can refute.
 fn range(left: &Expr, operator: Operator, right: &Expr, columns: &Schema) -> Option<Necessary> {
     let ((leaf, ty), operator, value) = match (single(left, columns), literal(right)) {
         (Some(leaf), Some(value)) => (leaf, operator, value),
@@ -296,7 +297,7 @@ struct Computed {
 }
 
 impl Computed {
-    /// `leaves` are the scan's: the expression may name columns of these.
+    /// `leaves` are the scan's leaves. The expression may name columns of these.
     fn new(filter: &Expr, table: &ScopedTable, leaves: &LeafSet, state: &dyn Session) -> Result<Computed> {
         let columns = filter.column_refs();
         let named = |leaf: &&String| {

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-/// Owners, ascending, each once.
+/// Owners, ascending and without duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::lake::scan) struct OwnerSet(Box<[i64]>);
 
@@ -22,7 +22,7 @@ impl OwnerSet {
         self.0.binary_search(&owner).is_ok()
     }
 
-    /// Those within a range.
+    /// The owners within a range.
     pub(in crate::lake::scan) fn within(&self, range: &RangeInclusive<i64>) -> &[i64] {
         let from = self.0.partition_point(|owner| owner < range.start());
         let length = self.0[from..].partition_point(|owner| owner <= range.end());

@@ -1,5 +1,5 @@
 //! Decides from Parquet statistics which rows of a file can satisfy a [`Prune`]: footer statistics for whole row
-//! groups, the column index for pages. Where a statistic is missing, everything is kept.
+//! groups, the column index for pages. Without a statistic all rows are kept.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -40,7 +40,7 @@ pub(in crate::lake::scan) fn prune(file: &OpenFile, group: usize, condition: &Pr
     }
 }
 
-/// Conditions that alone prove that no row of a row group can match.
+/// Conditions of which each proves alone that no row of a row group can match.
 pub(in crate::lake::scan) fn refutation(file: &OpenFile, group: usize, condition: &Prune) -> Option<Arc<str>> {
     let alone = |condition: &Prune| prune(file, group, condition).is_empty();
     match condition {
@@ -63,7 +63,7 @@ fn prune_leaf(file: &OpenFile, group: usize, path: &str, condition: &Prune) -> R
     let metadata: &RowGroupMetaData = file.metadata().row_group(group);
     let rows = file.groups()[group].rows;
     let Some(leaf) = file.leaf(path) else {
-        // The path of a struct is not a leaf. The leaves below it may have values.
+        // A struct's path is not a leaf, but the leaves below it may have values.
         let inner = format!("{path}.");
         let any = file.paths().iter().any(|have| have.starts_with(&inner));
         return if any { Ranges::all(rows) } else { Ranges::default() };
@@ -91,13 +91,14 @@ fn prune_leaf(file: &OpenFile, group: usize, path: &str, condition: &Prune) -> R
 
 /// The known facts about the values of a leaf in some rows.
 enum Bounds<'a> {
-    /// None is there.
+    /// There are no values.
     Empty,
-    /// Nothing is known.
+    /// Nothing is known about the values.
     Unknown,
     /// Numbers between these.
     Numbers(i128, i128),
-    /// Byte strings between these. The upper bound may be a prefix raised by one, the lower a prefix.
+    /// Byte strings between these bounds. The lower bound may be a prefix. The upper bound may be a prefix raised by
+    /// one.
     Bytes(&'a [u8], &'a [u8]),
 }
 
@@ -139,9 +140,9 @@ impl<'a> Bounds<'a> {
         }
     }
 
-    /// Of a page. Writers (arrow-rs 59 among them) call a page of lists empty where it has as many nulls as rows,
-    /// though it has values beside them, and then leave its bounds out; so of a column that `repeats` only the
-    /// histogram of its definition levels proves that there is no value.
+    /// The bounds of a page. Writers (arrow-rs 59 among them) mark a page of lists as empty if it has as many nulls as
+    /// rows, even though it also has values, and write no bounds. So for a column that `repeats`, only the histogram of
+    /// its definition levels proves that there is no value.
     fn of_page(index: &'a ColumnIndexMetaData, page: usize, repeats: bool) -> Bounds<'a> {
         if !matches!(index, ColumnIndexMetaData::NONE) && index.is_null_page(page) {
             let defined = index.definition_level_histogram(page).and_then(<[i64]>::last);
@@ -168,10 +169,10 @@ impl<'a> Bounds<'a> {
     }
 }
 
-/// What statistics say of a leaf's values in a row group or a page.
+/// The statistics of a leaf's values in a row group or a page.
 pub(in crate::lake::scan) struct Extent<'a> {
     bounds: Bounds<'a>,
-    /// How many slots have each definition level.
+    /// The number of slots of each definition level.
     levels: Option<&'a [i64]>,
 }
 
@@ -186,7 +187,7 @@ impl Extent<'_> {
         })
     }
 
-    /// Of a page of a leaf.
+    /// The statistics of a page of a leaf.
     pub(in crate::lake::scan) fn of_page(file: &OpenFile, group: usize, leaf: usize, page: usize) -> Extent<'_> {
         let index = file
             .metadata()

@@ -1,4 +1,4 @@
-//! Rows of a row group as ascending, disjoint ranges: what pruning, deletes, the scope and predicates leave of it.
+//! Rows of a row group as ascending, disjoint ranges. Pruning, deletes, the scope and predicates reduce them.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ impl Ranges {
             .fold(Ranges::default(), |ranges, at| ranges.with(at..at + 1))
     }
 
-    /// Adds rows that come after all others.
+    /// Adds rows after all others.
     pub(in crate::lake::scan) fn push(&mut self, range: Range<u32>) {
         match self.0.last_mut() {
             _ if range.is_empty() => {}
@@ -71,7 +71,7 @@ impl Ranges {
         all.into_iter().fold(Ranges::default(), Ranges::with)
     }
 
-    /// These less some positions; `gone` ascends.
+    /// These ranges without some positions. `gone` ascends.
     pub(in crate::lake::scan) fn without(&self, gone: &[u32]) -> Ranges {
         let mut left = Ranges::default();
         for range in &self.0 {
@@ -86,7 +86,7 @@ impl Ranges {
         left
     }
 
-    /// The rows here for which the mask is true. The mask has one value per row.
+    /// The rows for which the mask is true. The mask has one value per row.
     pub(in crate::lake::scan) fn filter(&self, mask: &BooleanArray) -> Ranges {
         let mut kept = Ranges::default();
         let mut at = 0;
@@ -109,7 +109,7 @@ impl Ranges {
         kept
     }
 
-    /// The first `count` rows.
+    /// Keeps only the first `count` rows.
     pub(in crate::lake::scan) fn truncate(&mut self, mut count: usize) {
         self.0.retain_mut(|range| {
             let take = range.len().min(count);
@@ -119,7 +119,7 @@ impl Ranges {
         });
     }
 
-    /// As the Parquet reader wants it.
+    /// The same rows for the Parquet reader.
     pub(in crate::lake::scan) fn selection(&self) -> RowSelection {
         let mut selectors = Vec::with_capacity(2 * self.0.len());
         let mut at = 0;

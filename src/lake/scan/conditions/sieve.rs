@@ -1,5 +1,5 @@
-//! Decides a [`Prune`] row by row, on the dictionary codes and levels of its leaf. This helps where page statistics
-//! keep many rows but few match: ranges of numbers and moments, and presence. Rows that it drops have no column decoded
+//! Decides a [`Prune`] row by row, on the dictionary codes and levels of its leaf. This helps if page statistics keep
+//! many rows but few match: ranges of numbers and moments, and presence. For rows that it drops, no column is decoded
 //! and no predicate evaluated.
 //!
 //! Like statistics, it keeps every row that may match. For texts and booleans it decides no more than statistics do.
@@ -15,7 +15,7 @@ use super::pruning::{Extent, decimal, prune};
 use super::ranges::Ranges;
 use crate::columns::conditions::Prune;
 
-/// Whether sieving a scan's row groups is worth it.
+/// Whether filtering a scan's row groups pays.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::lake::scan) struct RowPruning {
     asked: usize,
@@ -23,13 +23,13 @@ pub(in crate::lake::scan) struct RowPruning {
 }
 
 impl RowPruning {
-    /// With few rows left, decoding them is cheaper than reading the codes of all rows. A filter that kept most rows so
-    /// far will keep most of the next.
+    /// If few rows are left, decoding them is cheaper than reading the codes of all rows. A filter that has kept most
+    /// rows so far will keep most of the next ones too.
     pub(in crate::lake::scan) fn pays(&self, rows: usize, of: u32) -> bool {
         rows * MIN_SHARE >= of as usize && self.kept * 2 <= self.asked
     }
 
-    /// The rows for which the condition may hold. `None` if the codes cannot tell.
+    /// The rows for which the condition may hold. `None` if the codes cannot decide.
     pub(in crate::lake::scan) fn keep(
         &mut self,
         rows: &Ranges,
@@ -50,14 +50,14 @@ impl RowPruning {
     }
 }
 
-/// Apply the filter only if at least one row in this many is left of the row group.
+/// Apply the filter only if at least one row in this many is left in the row group.
 const MIN_SHARE: usize = 8;
 
 /// Rows that a condition keeps.
 enum Kept {
     All,
     None,
-    /// Those with `true`.
+    /// The rows marked `true`.
     Some(Vec<bool>),
 }
 
@@ -96,7 +96,7 @@ impl RowGroup<'_> {
                 Ok(kept)
             }
             Prune::Range { leaf, from, to } => self.of_leaf(leaf, |ty, value| {
-                // What cannot be read as a number may be any.
+                // A text that is no number may stand for any number.
                 number(ty, value)
                     .is_none_or(|number| from.is_none_or(|from| from <= number) && to.is_none_or(|to| number <= to))
             }),
@@ -126,7 +126,7 @@ impl RowGroup<'_> {
         })
     }
 
-    /// Whether all rows are kept, or none. `None` if rows have to be looked at.
+    /// Whether all rows are kept, or none. `None` if the rows themselves must be checked.
     fn by_statistics(&self, condition: &Prune) -> Option<bool> {
         match condition {
             Prune::Keep => Some(true),

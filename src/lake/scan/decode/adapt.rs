@@ -1,5 +1,5 @@
-//! Maps a file's columns to the scan's fixed schema: by name at every depth, with nulls for what the file lacks. No row
-//! is lost: a missing leaf is null in all rows.
+//! Maps a file's columns to the scan's fixed schema, by name at every depth. Missing leaves become nulls. No row is
+//! lost.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields, SchemaRef};
 use arrow::error::ArrowError;
 
-/// The columns of `schema`, taken from a batch whose columns are a part of them, more than them, or both.
+/// The columns of `schema`, taken from a batch that may lack some of them and have others.
 pub(in crate::lake::scan) fn adapt(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let rows = batch.num_rows();
     let columns = schema
@@ -26,7 +26,7 @@ pub(in crate::lake::scan) fn adapt(batch: &RecordBatch, schema: &SchemaRef) -> R
     )
 }
 
-/// One column as `to` declares it.
+/// Converts one column to the type of `to`.
 pub(in crate::lake::scan) fn adapt_array(array: &ArrayRef, to: &Field) -> Result<ArrayRef, ArrowError> {
     if array.data_type() == to.data_type() {
         return Ok(array.clone());

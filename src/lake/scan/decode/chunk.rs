@@ -1,8 +1,7 @@
 //! Reads a leaf's column chunk and returns, for each slot, which alternatives its value allows. It uses the dictionary
 //! and the codes: it looks at each dictionary value once and builds no column.
 //!
-//! The caller decides what *allows* means: the alternatives of a condition as the bits of a word, or whether a value is
-//! in a range.
+//! The caller defines the alternatives: those of a condition as the bits of a word, or whether a value is in a range.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -21,28 +20,28 @@ use super::hybrid::{Part, parts};
 
 /// A leaf's column chunk whose dictionary has been read.
 pub(in crate::lake::scan) struct Chunk<A, F> {
-    /// What a value allows, or its absence.
+    /// The alternatives that a value allows.
     allowed: F,
-    /// What absence allows.
+    /// The alternatives that a missing value allows.
     absent: A,
     column: ColumnDescPtr,
     rows: usize,
-    /// How many slots its pages have together.
+    /// The number of slots of all its pages.
     slots: usize,
     pages: SerializedPageReader<ChunkFile>,
-    /// What each entry of the dictionary allows.
+    /// The alternatives that each dictionary entry allows.
     dictionary: Vec<A>,
-    /// The first data page, if that came in place of a dictionary.
+    /// The first data page, if it is in place of a dictionary.
     first: Option<Page>,
     /// Whether all values are entries of the dictionary.
     is_coded: bool,
-    /// Whether it is certain that no item lacks the leaf.
+    /// Whether certainly no item lacks the leaf.
     is_complete: bool,
 }
 
 impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
-    /// `allowed` is given values as Parquet's plain encoding has them, texts without their length. `None` if the pages
-    /// are not where this can find them, or hold booleans.
+    /// `allowed` gets values in Parquet's plain encoding, texts without their length. `None` if the pages cannot be
+    /// located, or hold booleans.
     pub(in crate::lake::scan) fn open(
         file: &Arc<OpenFile>,
         group: usize,
@@ -90,19 +89,19 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
         }))
     }
 
-    /// The alternatives that slots of items allow, if the dictionary has all values. Each occurs at least once.
+    /// The alternatives that the items' slots allow, if the dictionary has all values. Each of these occurs in a slot.
     pub(in crate::lake::scan) fn kinds(&self) -> Option<impl Iterator<Item = A> + '_> {
         let absent = (!self.is_complete).then_some(self.absent);
         let kinds = || self.dictionary.iter().copied().chain(absent);
         self.is_coded.then(kinds)
     }
 
-    /// How many lists it is in.
+    /// The number of lists above it.
     pub(in crate::lake::scan) fn repetition(&self) -> i16 {
         self.column.max_rep_level()
     }
 
-    /// The alternatives that each slot allows. `None` if a page has an encoding that this does not know.
+    /// The alternatives that each slot allows. `None` if a page has an unknown encoding.
     pub(in crate::lake::scan) fn slots(mut self) -> Result<Option<Slots<A>>, ParquetError> {
         let column = self.column.clone();
         let mut slots = Slots {
@@ -134,7 +133,7 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
             };
             slots.append(definition, &values, self.absent)?;
         }
-        // Slots of one that is missing would be others'.
+        // If one slot were missing, all later ones would shift.
         let rows = if slots.rows.is_some() {
             row as usize
         } else {
@@ -154,12 +153,13 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
     }
 }
 
-/// A column chunk's part of a file: the dictionary is read alone, since often it is enough, the pages all at once.
+/// The part of a file with a column chunk. The dictionary is read alone, because it is often enough. The pages are read
+/// all at once.
 struct ChunkFile {
     file: CountedFile,
     start: u64,
     end: u64,
-    /// The data pages, and where they begin.
+    /// The data pages, and where they begin in the file.
     pages: OnceLock<(u64, Bytes)>,
 }
 
@@ -194,9 +194,9 @@ impl ChunkReader for ChunkFile {
 
 /// Slots of a leaf in a row group.
 pub(in crate::lake::scan) struct Slots<A> {
-    /// What each allows.
+    /// The alternatives that each slot allows.
     pub(in crate::lake::scan) allowed: Vec<A>,
-    /// The row of each. `None` if each row has one.
+    /// The row of each slot. `None` if each row has one slot.
     rows: Option<Vec<u32>>,
 }
 
@@ -210,14 +210,14 @@ impl<A: Copy + Default> Slots<A> {
             let length = rest.iter().position(|allowed| !holds(*allowed)).unwrap_or(rest.len());
             at = from + length;
             take(match &self.rows {
-                // Slots lie in the order of their rows, and no row is without one.
+                // Slots are in the order of their rows, and every row has a slot.
                 Some(rows) => rows[from]..rows[at - 1] + 1,
                 None => from as u32..at as u32,
             });
         }
     }
 
-    /// Notes the rows of a page's slots; a slot of repetition zero begins one.
+    /// Notes the rows of a page's slots. A slot of repetition level zero begins a row.
     fn place(&mut self, levels: Levels, next_row: &mut u32) -> Result<(), ParquetError> {
         if levels.max_level == 0 {
             return Ok(());
@@ -240,7 +240,7 @@ impl<A: Copy + Default> Slots<A> {
         })
     }
 
-    /// Adds a page's slots. One level below the greatest there is an item without this leaf, below that no item.
+    /// Adds a page's slots. One level below the maximum an item lacks this leaf. Below that there is no item.
     fn append(&mut self, definition: Levels, values: &[A], absent: A) -> Result<(), ParquetError> {
         let max_level = definition.max_level as u32;
         if max_level == 0 {
@@ -248,7 +248,7 @@ impl<A: Copy + Default> Slots<A> {
             return Ok(());
         }
         let without = |level: u32| if level + 1 == max_level { absent } else { A::default() };
-        // As many values were decoded as the levels say.
+        // The page has as many values as the levels say.
         let mut left = values;
         definition.parts(|part| match part {
             Part::Run(level, times) if level == max_level => {
@@ -282,7 +282,7 @@ impl<A: Copy + Default> Slots<A> {
 }
 
 impl Slots<bool> {
-    /// Which of this many rows have a slot with `true`.
+    /// For each of this many rows, whether one of its slots is `true`.
     pub(in crate::lake::scan) fn of_rows(self, count: usize) -> Vec<bool> {
         let Some(rows) = self.rows else {
             return self.allowed;
@@ -306,7 +306,8 @@ struct Levels<'a> {
 }
 
 impl<'a> Levels<'a> {
-    /// Takes them off the start of a page: their length in four bytes, and they; nothing where all are zero.
+    /// Reads levels at the start of a page: a length in four bytes, then the levels. Reads nothing if all levels are
+    /// zero.
     fn take(page: &mut &'a [u8], max_level: i16, count: usize) -> Result<Levels<'a>, ParquetError> {
         let mut bytes: &[u8] = &[];
         if max_level > 0 {
@@ -326,7 +327,7 @@ impl<'a> Levels<'a> {
         parts(self.bytes, width, self.count, take)
     }
 
-    /// How many slots have this level.
+    /// The number of slots with this level.
     fn count_of(self, wanted: i16) -> Result<usize, ParquetError> {
         if self.max_level == 0 {
             return Ok(self.count);
@@ -343,7 +344,8 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// What plain values allow: a text is its length in four bytes and itself, others have as many bytes as their type.
+/// The alternatives that plain values allow. A text has a length in four bytes before it. Other values have the size of
+/// their type.
 fn plain<A>(
     values: &[u8],
     column: &ColumnDescPtr,
@@ -373,7 +375,7 @@ fn plain<A>(
     Ok(found)
 }
 
-/// What dictionary codes allow: their width in a byte, and they.
+/// The alternatives that dictionary codes allow. A byte with their width comes first.
 fn coded<A: Copy + Default>(bytes: &[u8], count: usize, dictionary: &[A]) -> Result<Vec<A>, ParquetError> {
     let mut found = Vec::with_capacity(count);
     if count == 0 {

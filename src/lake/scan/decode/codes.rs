@@ -2,8 +2,8 @@
 //! fast as a predicate over columns.
 //!
 //! The leaves of one struct have their values in the same slots, whatever lists are above: Parquet has one slot for
-//! each item, or one for an empty list. So for each slot the alternatives that its leaves allow are computed and
-//! combined.
+//! each item, or one for an empty list. So this computes for each slot which alternatives its leaves allow, and
+//! combines them.
 
 use std::ops::{BitAnd, BitOr};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::super::conditions::ranges::Ranges;
 use super::chunk::{Chunk, Slots};
 use crate::columns::conditions::ItemMatch;
 
-/// The rows of a row group that match. `None` if a leaf is not encoded in a way this knows.
+/// The matching rows of a row group. `None` if a leaf has an unknown encoding.
 pub(in crate::lake::scan) fn matching(
     condition: &ItemMatch,
     file: &Arc<OpenFile>,
@@ -28,7 +28,7 @@ pub(in crate::lake::scan) fn matching(
     }
 }
 
-/// The same with alternatives as bits of a word of this size.
+/// The same with the alternatives as bits of a word of this size.
 fn matching_by<W: Word>(
     condition: &ItemMatch,
     file: &Arc<OpenFile>,
@@ -36,7 +36,7 @@ fn matching_by<W: Word>(
     read: &Arc<ReadBytes>,
     word: impl Fn(u64) -> W,
 ) -> Result<Option<Ranges>, ParquetError> {
-    // Most row groups lack most codes, and the dictionary shows that. Then the following leaves need not be opened.
+    // Most row groups lack most codes, and the dictionary shows that. Then the other leaves need not be opened.
     let mut possible = word(u64::MAX);
     let mut chunks = Vec::new();
     for (at, path) in condition.leaves.iter().enumerate() {
@@ -58,7 +58,7 @@ fn matching_by<W: Word>(
             return Ok(Some(Ranges::default()));
         }
     }
-    // An alternative that all items allow distinguishes none. At least one leaf must show where items are.
+    // An alternative that all items allow excludes none. At least one leaf must show which slots have items.
     let tells = |chunk: &Chunk<W, _>| {
         !chunk
             .kinds()
@@ -67,7 +67,7 @@ fn matching_by<W: Word>(
     chunks.sort_by_key(|chunk| !tells(chunk));
     let telling = chunks.iter().filter(|chunk| tells(chunk)).count().max(1);
     let lists = chunks.first().map(Chunk::repetition);
-    // One that repeats inside the item is not decided here.
+    // A leaf that repeats inside the item is not decided here.
     if chunks.iter().any(|chunk| Some(chunk.repetition()) != lists) {
         return Ok(None);
     }
@@ -92,7 +92,7 @@ fn matching_by<W: Word>(
     Ok(Some(found))
 }
 
-/// Bits, one for each alternative.
+/// A word with one bit per alternative.
 trait Word: Copy + Default + PartialEq + BitAnd<Output = Self> + BitOr<Output = Self> {}
 
 impl Word for u8 {}

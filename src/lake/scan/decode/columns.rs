@@ -1,4 +1,4 @@
-//! Decodes columns of one row group, for the rows asked for, with the Parquet library's Arrow reader.
+//! Decodes some rows and columns of a row group with the Parquet library's Arrow reader.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::super::error::ScanError;
 use super::super::rows::clip::Clip;
 use super::adapt::adapt;
 
-/// Starts reading some leaves of a row group; `rows` are the positions wanted.
+/// Starts reading some leaves of a row group at the positions `rows`.
 pub(in crate::lake::scan) fn reader(
     file: &Arc<OpenFile>,
     group: usize,
@@ -34,7 +34,7 @@ pub(in crate::lake::scan) fn reader(
     builder.build().map_err(file.parquet())
 }
 
-/// All wanted rows of a row group at once, with the schema of the clip.
+/// All these rows of a row group at once, with the schema of the clip.
 pub(in crate::lake::scan) fn read(
     file: &Arc<OpenFile>,
     group: usize,
@@ -71,7 +71,7 @@ pub(in crate::lake::scan) fn read_leaves(
     }
 }
 
-/// One root column of a whole row group, as in the file.
+/// One root column of a whole row group, as the file has it.
 pub(in crate::lake::scan) fn read_leaf(
     file: &Arc<OpenFile>,
     group: usize,
@@ -81,7 +81,7 @@ pub(in crate::lake::scan) fn read_leaf(
     read_root(file, group, column, &rows)
 }
 
-/// Some rows of one root column that is a leaf.
+/// Some rows of a root column without children.
 pub(in crate::lake::scan) fn read_root(
     file: &Arc<OpenFile>,
     group: usize,
@@ -103,7 +103,7 @@ pub(in crate::lake::scan) fn read_root(
     }
 }
 
-/// The values of a text column, `None` for null; an error if it holds something else.
+/// The values of a text column, `None` for null. A column of another type is an error.
 pub(in crate::lake::scan) fn texts<'a>(
     file: &OpenFile,
     array: &'a ArrayRef,

@@ -1,16 +1,16 @@
-//! Parquet's RLE and bit-packing hybrid, in which levels and dictionary codes lie, run by run.
+//! Parquet's hybrid of run lengths and bit packing, which encodes levels and dictionary codes.
 
 use parquet::errors::ParquetError;
 
-/// What the encoding alternates between.
+/// One part of the encoding.
 pub(in crate::lake::scan) enum Part<'a> {
-    /// A value, and how often, at least once.
+    /// A value and its number of repetitions, at least one.
     Run(u32, usize),
     /// Several values.
     Packed(Packed<'a>),
 }
 
-/// Bit-packed values, lowest bits first. At least one.
+/// Bit-packed values, lowest bits first. At least one value.
 #[derive(Clone, Copy)]
 pub(in crate::lake::scan) struct Packed<'a> {
     bytes: &'a [u8],
@@ -18,7 +18,7 @@ pub(in crate::lake::scan) struct Packed<'a> {
     pub(in crate::lake::scan) count: usize,
 }
 
-/// Hands out `count` values of `width` bits, part by part.
+/// Passes on `count` values of `width` bits, part by part.
 pub(in crate::lake::scan) fn parts<'a>(
     bytes: &'a [u8],
     width: u32,
@@ -76,7 +76,7 @@ impl<'a> Packed<'a> {
         (0..self.count).map(move |at| {
             let bit = at * self.width as usize;
             let rest = self.bytes.get(bit >> 3..).unwrap_or_default();
-            // A value and the bits before it in its first byte are fewer than 40.
+            // A value has at most 32 bits, with up to 7 bits before it in its first byte.
             let word = match rest.first_chunk::<8>() {
                 Some(word) => u64::from_le_bytes(*word),
                 None => rest.iter().rev().fold(0, |word, byte| (word << 8) | u64::from(*byte)),
@@ -85,7 +85,7 @@ impl<'a> Packed<'a> {
         })
     }
 
-    /// How many are this one.
+    /// How many values are equal to `wanted`.
     pub(in crate::lake::scan) fn count_of(self, wanted: u32) -> usize {
         match self.words() {
             Some(words) => {
@@ -100,7 +100,7 @@ impl<'a> Packed<'a> {
         }
     }
 
-    /// Hands out where ones are; `false`, and nothing was handed out, if values are not single bits.
+    /// Passes on the positions of ones. Returns `false`, and passes on nothing, if values are not single bits.
     pub(in crate::lake::scan) fn ones(self, mut take: impl FnMut(usize)) -> bool {
         let Some(words) = self.words() else { return false };
         for (at, mut word) in words.enumerate() {

@@ -1,4 +1,4 @@
-//! What knows Parquet only: columns, dictionary codes and single pages of a row group.
+//! Parquet alone: decodes columns, dictionary codes and single pages of a row group.
 
 pub(super) mod adapt;
 pub(super) mod chunk;

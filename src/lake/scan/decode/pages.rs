@@ -21,7 +21,7 @@ use super::columns::{read_root, texts};
 use crate::columns::json::Tape;
 use crate::lake::file::stored_digest;
 
-/// The values of a root text column that is never null at some rows of a row group. `rows` ascend, each once.
+/// The values of a root text column without nulls at some rows of a row group. `rows` must ascend without duplicates.
 pub(in crate::lake::scan) fn all_texts(
     file: &Arc<OpenFile>,
     group: usize,
@@ -34,7 +34,7 @@ pub(in crate::lake::scan) fn all_texts(
 /// The resources at some rows. `None` if they have more bytes than `max_bytes`.
 ///
 /// Pages have checksums, so a text need not be hashed again: the hash and the digest's own page would cost more than
-/// the text. Files of earlier programs have no checksums; there each text is compared with its digest.
+/// the text. Files of earlier programs have no checksums, so there each text is compared with its digest.
 pub(in crate::lake::scan) fn read_resources(
     file: &Arc<OpenFile>,
     group: usize,
@@ -58,7 +58,7 @@ pub(in crate::lake::scan) fn read_resources(
     Ok(texts)
 }
 
-/// The same of any such column. `None` if they have more bytes than `max_bytes`, found out before much more is read.
+/// The same for any such column. `None` if they have more bytes than `max_bytes`. It stops soon after that many bytes.
 fn read_texts(
     file: &Arc<OpenFile>,
     group: usize,
@@ -125,7 +125,7 @@ fn read_plain(
     Ok(Plain::Values(values))
 }
 
-/// The values at some places of a page. `None` if it is not of plain values.
+/// The values at some positions of a page. `None` if the page's encoding is not plain.
 fn read_page(
     file: &Arc<OpenFile>,
     group: usize,
@@ -138,8 +138,8 @@ fn read_page(
     let chunk = metadata.column(leaf);
     let zstd = chunk.compression_codec() == CompressionCodec::ZSTD;
     // The library's page reader takes all bytes between a chunk's start and its first page as a dictionary, so the
-    // chunk starts here. The library makes new zstd contexts for each reader, which takes longer than decompressing a
-    // page, so it only finds the compressed bytes.
+    // chunk starts here. The library only finds the compressed bytes: it makes new zstd contexts for each reader, and
+    // that takes longer than decompressing a page.
     let mut page_alone = chunk.clone().into_builder().set_data_page_offset(location.offset);
     if zstd {
         page_alone = page_alone.set_compression(Compression::UNCOMPRESSED);
@@ -163,11 +163,11 @@ fn read_page(
     .map(Some)
 }
 
-/// Decompresses a zstd frame of at most `limit` bytes into memory that the thread keeps.
+/// Decompresses a zstd frame of at most `limit` bytes into memory that the thread reuses.
 fn unpack<T>(frame: &[u8], limit: i64, then: impl FnOnce(&[u8]) -> T) -> Result<T, ParquetError> {
     type Unpacker = (zstd::bulk::Decompressor<'static>, Vec<u8>);
     thread_local!(static UNPACKER: RefCell<Option<Unpacker>> = const { RefCell::new(None) });
-    /// A page has at most this size unless one value is larger. A larger buffer is not kept.
+    /// The maximum size of a page, unless one value is larger. A larger buffer is not kept.
     const KEPT: usize = 1 << 20;
     UNPACKER.with_borrow_mut(|slot| {
         let (unpacker, text) = match slot {
@@ -185,7 +185,8 @@ fn unpack<T>(frame: &[u8], limit: i64, then: impl FnOnce(&[u8]) -> T) -> Result<
     })
 }
 
-/// Takes the values at ascending places out of a page of plain texts: each is its length in four bytes, and itself.
+/// Takes the values at ascending positions from a page of plain texts. Each text has its length in four bytes before
+/// it.
 fn pick(page: &[u8], places: impl Iterator<Item = usize>, values: &mut Vec<Bytes>) -> Result<(), ParquetError> {
     let (mut left, mut at) = (page, 0);
     for place in places {
@@ -197,7 +198,7 @@ fn pick(page: &[u8], places: impl Iterator<Item = usize>, values: &mut Vec<Bytes
             left = rest;
             at += 1;
             if at > place {
-                // Copied, so that an answer of one resource does not keep the whole page.
+                // Copy the value, so that an answer of one resource does not keep the whole page in memory.
                 values.push(Bytes::copy_from_slice(value));
                 break;
             }

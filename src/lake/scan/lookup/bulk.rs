@@ -1,5 +1,5 @@
 //! Reads many rows by their ids at once. It goes row group by row group, so each page is read once, whatever the order
-//! of the ids. Rows are sorted by owner, so with probable owners only few row groups are searched.
+//! of the ids. Rows are sorted by owner. If the probable owners are known, only few row groups are searched.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,30 +19,30 @@ use crate::columns::conditions::hash_id;
 use crate::lake::owners::owner::SHARED;
 use crate::lake::snapshot::DataFile;
 
-/// A row that is looked for.
+/// A requested row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sought {
-    /// Its id.
+    /// The resource's id.
     pub id: String,
-    /// The probable owner, if there is a guess.
+    /// The probable owner, if known.
     pub owner: Option<i64>,
 }
 
-/// A row that was looked for, with its place. `None` if the scope shows none of its id.
+/// A requested row with its position. `None` if the scope shows no row of this id.
 pub type PlacedRow = Option<(Locator, Row)>;
 
-/// Rows that are looked for, and those found.
+/// The requested rows, and those found so far.
 struct Search<'s> {
     sought: &'s [Sought],
     hashes: Vec<u64>,
     found: Vec<PlacedRow>,
-    /// Bytes of resources that may still be read.
+    /// The bytes of resources that may still be read.
     left: usize,
 }
 
 impl ScopedTable {
     /// The resources of these ids with their locators, in the order of the ids. `None` in place of a resource that the
-    /// scope does not show. `None` for all if they have more bytes than `max_bytes`.
+    /// scope does not show. Returns `None` if they have more bytes than `max_bytes` together.
     pub fn read_all(&self, sought: &[Sought], max_bytes: usize) -> Result<Option<Vec<PlacedRow>>, ScanError> {
         let started = self.watch().map(|watch| (watch, Instant::now()));
         let found = self.search(sought, max_bytes)?;
@@ -75,7 +75,7 @@ impl ScopedTable {
         if !self.look_where_guessed(&guessed, &mut search)? {
             return Ok(None);
         }
-        // After their own rows, people refer most to shared rows.
+        // People's rows refer most to their own rows, then to shared rows.
         let shared: FxHashSet<u64> = match search.missing().is_empty() {
             true => FxHashSet::default(),
             false => self.files_of(&[SHARED]).iter().map(|file| file.id).collect(),
@@ -124,7 +124,7 @@ impl ScopedTable {
         Ok(owners)
     }
 
-    /// Looks for rows among those of their guessed owners. `guessed` ascends. Returns `false` if there were too many
+    /// Looks for rows among those of their probable owners. `guessed` ascends. Returns `false` if there were too many
     /// bytes.
     fn look_where_guessed(&self, guessed: &[(i64, usize)], search: &mut Search<'_>) -> Result<bool, ScanError> {
         let mut owners: Vec<i64> = guessed.iter().map(|(owner, _)| *owner).collect();
@@ -150,7 +150,7 @@ impl ScopedTable {
         Ok(true)
     }
 
-    /// Looks for some rows in a row group. `false` if there were too many bytes.
+    /// Looks for some rows in a row group. Returns `false` if there were too many bytes.
     fn look(
         &self,
         data: &DataFile,

@@ -1,5 +1,5 @@
-//! Locators: places of rows. A scan yields one locator per row, so the bytes of `resource` are fetched last, and only
-//! for the rows on a page.
+//! Locators: positions of rows. A scan yields one locator per row. So the bytes of `resource` are fetched last, and
+//! only for the rows on a page.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ pub const ROW: &str = "__row";
 pub struct Locator {
     /// Id of the data file.
     pub file: u64,
-    /// Position in the file, deleted rows counted.
+    /// Position in the file, counting deleted rows.
     pub row: u32,
 }
 
 impl Locator {
-    /// The locators of a batch that has both locator columns; none if it lacks one.
+    /// The locators of a batch. Empty if it lacks one of the locator columns.
     pub fn of(batch: &RecordBatch) -> Vec<Locator> {
         let files = batch
             .column_by_name(FILE)

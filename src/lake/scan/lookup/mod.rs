@@ -1,4 +1,4 @@
-//! Rows that are looked up rather than scanned: by id, by place, by person.
+//! Looks up rows without a scan: by id, by position, by person.
 
 pub(super) mod bulk;
 pub(super) mod locator;

@@ -1,8 +1,8 @@
 //! One person's rows of a table as columns, from a bounded cache. A repeated search for the same person reads no file.
 //!
-//! A cache entry names the files and deletions that it came from, and holds the columns read so far. A commit to other
-//! files leaves the entry valid. A commit that changes these files makes the next search find the rows again and
-//! replace the entry.
+//! A cache entry names the files and deletions from which it came, and holds the columns read so far. A commit to other
+//! files leaves the entry valid. After a commit to these files, the next search finds the rows again and replaces the
+//! entry.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
@@ -28,7 +28,8 @@ use crate::lake::snapshot::DataFile;
 /// A person's rows.
 #[derive(Clone, Debug)]
 pub struct PersonRows {
-    /// The clipped columns in file order. Then `id` and `last_updated`, if they are not among these, and the locators.
+    /// The clipped columns in the order of the file. Then `id` and `last_updated`, if they are not among these, and the
+    /// locators.
     pub batch: RecordBatch,
 }
 
@@ -40,7 +41,7 @@ struct ReadColumns {
 }
 
 impl ScopedTable {
-    /// A person's rows of this table, as far as the scope shows them, with the columns clipped to `leaves`.
+    /// A person's rows of this table that the scope shows, with the columns clipped to `leaves`.
     pub fn person_batch(&self, person: Person, leaves: &LeafSet) -> Result<PersonRows, ScanError> {
         let mut wanted = leaves.clone();
         for always in ["id", "last_updated"] {
@@ -63,7 +64,7 @@ impl ScopedTable {
                 time: started.elapsed(),
             });
         }
-        // The table's order has `id` and `last_updated` first; callers expect their own columns in front.
+        // The table's order puts `id` and `last_updated` first. Callers expect their own columns in front.
         let own = |field: &&FieldRef| is_asked(leaves, field);
         let fields = clip.schema().fields();
         let mut order: Vec<usize> = (0..fields.len()).filter(|at| own(&&fields[*at])).collect();

@@ -1,4 +1,4 @@
-//! Reads rows one by one: by id, and by locator once a search has decided which rows a page shows. Nothing is planned.
+//! Reads rows one by one: by id, or by locator after a search has decided which rows a page shows. It plans nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::columns::conditions::hash_id;
 use crate::fhir::storage::LeafSet;
 use crate::lake::snapshot::DataFile;
 
-/// Reads of more rows at a time bypass the cache, so that a walk through thousands of rows does not evict others.
+/// Reads of more rows at a time bypass the cache, so that a walk through thousands of rows does not evict other rows.
 pub(in crate::lake::scan) const KEPT_AT_ONCE: usize = 100;
 
 /// A row of an open file.
@@ -33,7 +33,7 @@ pub(in crate::lake::scan) struct Found {
     pub(in crate::lake::scan) row: u32,
 }
 
-/// Rows of a row group, by position in it, with their places in the answer.
+/// Rows of a row group, by position in it, with their indexes in the answer.
 struct Group {
     file: Arc<OpenFile>,
     group: usize,
@@ -41,7 +41,7 @@ struct Group {
 }
 
 impl ScopedTable {
-    /// The resource of this id. `None` if the scope shows none.
+    /// The resource of this id. `None` if the scope does not show it.
     pub fn read(&self, id: &str) -> Result<Option<Row>, ScanError> {
         let started = self.watch().map(|watch| (watch, Instant::now()));
         let row = self.read_one(id)?;
@@ -78,7 +78,7 @@ impl ScopedTable {
         Ok(row)
     }
 
-    /// The locator of this id. `None` if the scope shows none.
+    /// The locator of this id. `None` if the scope does not show it.
     pub fn locate(&self, id: &str) -> Result<Option<Locator>, ScanError> {
         let mut place = None;
         self.find(id, |found| {
@@ -93,13 +93,13 @@ impl ScopedTable {
         Ok(place)
     }
 
-    /// Whether a file of the table has this place, whoever may see the row.
+    /// Whether a file of the table has this position. Ignores the scope.
     pub fn has(&self, place: Locator) -> bool {
         let file = self.table.as_ref().and_then(|table| table.file(place.file));
         file.is_some_and(|file| u64::from(place.row) < file.rows)
     }
 
-    /// The resources at these places, in the order given. A place that the scope does not show is an error.
+    /// The resources at these locators, in the given order. A locator that the scope does not show is an error.
     pub fn resources(&self, places: &[Locator]) -> Result<Vec<Row>, ScanError> {
         Ok(self.resources_at_most(places, usize::MAX)?.unwrap_or_default())
     }
@@ -117,7 +117,7 @@ impl ScopedTable {
         Ok(rows)
     }
 
-    /// The same for one step of many: nothing is kept for the next time.
+    /// The same for one step of many. It caches nothing.
     pub fn resources_in_passing(&self, places: &[Locator], max_bytes: usize) -> Result<Option<Vec<Row>>, ScanError> {
         self.rows_at_most(places, max_bytes, false)
     }
@@ -164,7 +164,7 @@ impl ScopedTable {
         Ok(Some(rows.into_iter().flatten().collect()))
     }
 
-    /// The columns of these leaves at some locators, in the order given. A locator that the scope does not show is an
+    /// The columns of these leaves at some locators, in the given order. A locator that the scope does not show is an
     /// error.
     pub fn columns(&self, places: &[Locator], leaves: &LeafSet) -> Result<RecordBatch, ScanError> {
         let clip = self.clip(leaves);
@@ -183,8 +183,8 @@ impl ScopedTable {
         Ok(arrow::compute::take_record_batch(&rows, &UInt32Array::from(order))?)
     }
 
-    /// Groups locators by row group, in the order of files' ids. `has` names those that the caller has already: it gets
-    /// a locator's index, its file, row group and position.
+    /// Groups locators by row group, in the order of the files' ids. `has` skips locators that the caller has already:
+    /// it gets a locator's index, its file, row group and position.
     fn groups(
         &self,
         places: &[Locator],
@@ -228,7 +228,7 @@ impl ScopedTable {
         Ok(groups.into_values().collect())
     }
 
-    /// Offers rows that probably have this id and that the scope shows, until one is taken.
+    /// Offers rows that probably have this id and that the scope shows, until the caller takes one.
     pub(in crate::lake::scan) fn find(
         &self,
         id: &str,
@@ -253,8 +253,7 @@ impl ScopedTable {
         Ok(())
     }
 
-    /// Rows of a row group whose id has the hash of this one. The bloom filter is asked first where no index was built
-    /// yet.
+    /// Rows of a row group whose id has the hash of this id. Without an index the bloom filter is checked first.
     pub(in crate::lake::scan) fn candidates(
         &self,
         file: &Arc<OpenFile>,
@@ -264,7 +263,7 @@ impl ScopedTable {
         self.candidates_of(file, group, hash_id(id), id)
     }
 
-    /// The same with the hash at hand.
+    /// The same for a known hash.
     pub(in crate::lake::scan) fn candidates_of(
         &self,
         file: &Arc<OpenFile>,
@@ -284,7 +283,7 @@ impl ScopedTable {
         Ok(rows)
     }
 
-    /// Whether the scope shows a row that is not deleted.
+    /// Whether the scope shows the row and it is not deleted.
     pub(in crate::lake::scan) fn shows(
         &self,
         data: &DataFile,
@@ -327,13 +326,13 @@ fn seen(asked: usize, rows: &[Row], started: Instant) -> SeenRows {
     }
 }
 
-/// Whether the row's id is this one, and not just one of the same hash.
+/// Whether the row has this id, and not only its hash.
 pub(in crate::lake::scan) fn has_id(file: &Arc<OpenFile>, group: usize, row: u32, id: &str) -> Result<bool, ScanError> {
     let ids = all_texts(file, group, "id", &[row])?;
     Ok(ids.first().is_some_and(|have| have.as_bytes() == id.as_bytes()))
 }
 
-/// Whether the JSON text names the id near its start, where the writer puts it. It spares reading the column.
+/// Whether the JSON text has the id near its start, where the writer puts it. Then the column need not be read.
 pub(in crate::lake::scan) fn mentions_id(resource: &[u8], id: &str) -> bool {
     let head = &resource[..resource.len().min(256)];
     let needle = format!("\"id\":\"{id}\"");

@@ -1,4 +1,4 @@
-//! Sums up what the partitions of a scan did.
+//! Sums up the work of a scan's partitions.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use super::super::cache::file::{OpenFile, ReadBytes};
 use super::counts::ScanReport;
 
-/// What one partition did, or several together.
+/// The work of one partition or of several.
 #[derive(Clone, Debug, Default)]
 pub(in crate::lake::scan) struct Entries {
     pub(in crate::lake::scan) report: ScanReport,
@@ -28,7 +28,7 @@ impl Entries {
         self.touched.insert(file);
     }
 
-    /// Adds what was read of a file.
+    /// Adds the bytes read of a file.
     pub(in crate::lake::scan) fn bytes(&mut self, file: &OpenFile, read: &ReadBytes) {
         for (leaf, bytes) in read.by_leaf(file) {
             *self.report.bytes_by_leaf.entry(leaf.to_owned()).or_default() += bytes;
@@ -36,12 +36,12 @@ impl Entries {
     }
 }
 
-/// The account of one scan, shared by its partitions.
+/// The report of one scan, shared by its partitions.
 #[derive(Debug, Default)]
 pub(in crate::lake::scan) struct Account(Mutex<Entries>);
 
 impl Account {
-    /// Adds what a partition did.
+    /// Adds the work of a partition.
     pub(in crate::lake::scan) fn add(&self, entries: &Entries) {
         let mut sum = self.entries();
         sum.report.add(&entries.report);
@@ -49,7 +49,7 @@ impl Account {
         sum.touched.extend(&entries.touched);
     }
 
-    /// The account so far, for a table of this many files.
+    /// The report so far, for a table with this many files.
     pub(in crate::lake::scan) fn report(&self, files: usize) -> ScanReport {
         let entries = self.entries();
         let mut report = entries.report.clone();

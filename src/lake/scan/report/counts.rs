@@ -1,10 +1,10 @@
-//! What a scan did: files, row groups and rows met and left out, bytes by leaf, time per step. `explain` shows it.
+//! The work of a scan: files, row groups and rows read and skipped, bytes by leaf, time per step. `explain` shows it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Account of one scan. Counts grow while it runs and stand still once its stream has ended.
+/// The report of one scan. Counts grow while it runs, and are final when its stream has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScanReport {
     /// Files of the table.
@@ -17,19 +17,19 @@ pub struct ScanReport {
     pub row_groups: usize,
     /// Row groups skipped by owner, scope or statistics.
     pub row_groups_pruned: usize,
-    /// Why they were skipped: what refuted how many. Counted where the scan is watched.
+    /// How many row groups each condition excluded. Counted only if the scan is watched.
     pub pruned_by: BTreeMap<Arc<str>, usize>,
     /// Rows of the row groups that were read.
     pub rows: u64,
-    /// Of these, the rows skipped by deletes, scope or page statistics before anything was decoded.
+    /// How many of these rows were skipped by deletes, scope or page statistics before anything was decoded.
     pub rows_pruned: u64,
-    /// Of the rest, rows that a predicate dropped.
+    /// How many of the rest a predicate dropped.
     pub rows_filtered: u64,
-    /// What each predicate and exact condition did, by its label.
+    /// The work of each predicate and exact condition, by its label.
     pub steps: BTreeMap<Arc<str>, FilterStep>,
     /// Rows handed out.
     pub rows_out: u64,
-    /// Bytes read from data files, footers and indexes not counted, by leaf.
+    /// Bytes read from data files by leaf, without footers and indexes.
     pub bytes_by_leaf: BTreeMap<String, u64>,
     /// Time to open files, read footers and choose row groups and pages.
     pub prune_time: Duration,
@@ -39,18 +39,18 @@ pub struct ScanReport {
     pub filter_time: Duration,
 }
 
-/// What one predicate or exact condition did.
+/// The work of one predicate or exact condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilterStep {
-    /// Rows it was asked about.
+    /// Rows that it checked.
     pub rows_in: u64,
-    /// Rows it kept.
+    /// Rows that it kept.
     pub rows_out: u64,
-    /// Row groups it was asked about.
+    /// Row groups that it checked.
     pub row_groups: usize,
-    /// Of these, the row groups in which no row met it. Their dictionaries alone decide this if possible.
+    /// How many of these row groups have no matching row. If possible, their dictionaries alone decide this.
     pub row_groups_emptied: usize,
-    /// Time inside, over all threads.
+    /// The time in it, over all threads.
     pub time: Duration,
 }
 
@@ -65,7 +65,7 @@ impl FilterStep {
 }
 
 impl ScanReport {
-    /// Notes what a predicate or exact condition did of a row group.
+    /// Adds the work of a predicate or exact condition on a row group.
     pub(in crate::lake::scan) fn filtered(&mut self, label: &Arc<str>, rows: (usize, usize), time: Duration) {
         let step = FilterStep {
             rows_in: rows.0 as u64,
@@ -83,7 +83,7 @@ impl ScanReport {
         }
     }
 
-    /// Rows of the row groups that were read and that nobody needed, because the search had enough.
+    /// Rows of read row groups that were not needed, because the search had enough.
     pub fn rows_not_needed(&self) -> u64 {
         self.rows
             .saturating_sub(self.rows_pruned + self.rows_filtered + self.rows_out)
@@ -94,7 +94,7 @@ impl ScanReport {
         self.bytes_by_leaf.values().sum()
     }
 
-    /// Adds another account to this one.
+    /// Adds another report to this one.
     pub fn add(&mut self, other: &ScanReport) {
         self.files += other.files;
         self.files_pruned += other.files_pruned;

@@ -1,4 +1,4 @@
-//! What a scan did, for `explain`.
+//! Reports of scans, for `explain`.
 
 pub(super) mod account;
 pub(super) mod counts;

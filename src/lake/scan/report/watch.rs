@@ -1,5 +1,5 @@
-//! Records what an answer read, for callers that ask: scans with their accounts, columns of people, rows fetched one by
-//! one, and how much of it was in memory. Other callers pay nothing for it.
+//! Records what an answer read, for callers that request it: scans with their reports, columns of people, rows fetched
+//! one by one, and how much came from memory. Other callers pay nothing for it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use super::account::Account;
 use super::counts::ScanReport;
 use crate::fhir::TypeId;
 
-/// Notes what is read through the tables that it watches.
+/// Records the reads of the tables that it watches.
 #[derive(Debug, Default)]
 pub struct Watch(Mutex<Noted>);
 
@@ -20,12 +20,12 @@ struct Noted {
     seen: Seen,
 }
 
-/// What was read since it was asked last.
+/// The reads since the last call.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// Scans, in the order they were planned.
+    /// Scans, in the order of planning.
     pub scans: Vec<SeenScan>,
-    /// People's columns, in the order they were asked for.
+    /// People's columns, in the order of the requests.
     pub people: Vec<SeenPerson>,
     /// Rows fetched one by one.
     pub fetched: BTreeMap<TypeId, SeenRows>,
@@ -38,37 +38,37 @@ pub struct Seen {
 pub struct SeenScan {
     /// The table's type.
     pub ty: TypeId,
-    /// The leaves that it gives.
+    /// The leaves that it returns.
     pub leaves: Vec<String>,
-    /// The conditions for statistics. `None` if there are none.
+    /// The conditions for statistics, if any.
     pub prune: Option<String>,
-    /// To how many owners it is narrowed, if it is.
+    /// The number of owners to which it is narrowed, if it is.
     pub owners: Option<usize>,
     /// How many of the table's files may hold matching rows, by the owners in the catalog and by the start or end of a
     /// page.
     pub files_met: usize,
-    /// What it did.
+    /// The scan's report.
     pub report: ScanReport,
 }
 
-/// The columns of one person, or of all that a patient token shows.
+/// The columns of one person, or of all people of a patient token.
 #[derive(Debug)]
 pub struct SeenPerson {
     /// The table's type.
     pub ty: TypeId,
-    /// How many rows are the person's.
+    /// The number of the person's rows.
     pub rows: usize,
-    /// Columns that were in memory.
+    /// Columns from memory.
     pub columns_kept: usize,
-    /// Columns that were read.
+    /// Columns read from files.
     pub columns_read: usize,
     /// Bytes read from data files.
     pub bytes: u64,
-    /// How long it took.
+    /// The time taken.
     pub time: Duration,
 }
 
-/// Rows fetched one by one, by id or by place.
+/// Rows fetched one by one, by id or by locator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SeenRows {
     /// Rows asked for.
@@ -77,21 +77,21 @@ pub struct SeenRows {
     pub found: usize,
     /// Bytes of their resources.
     pub bytes: u64,
-    /// How long it took.
+    /// The time taken.
     pub time: Duration,
 }
 
-/// How often something was in memory.
+/// Hits and misses of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// It was there.
+    /// How often the value was in memory.
     pub hits: usize,
-    /// It was read or built.
+    /// How often it was read or built.
     pub misses: usize,
 }
 
 impl Watch {
-    /// What was read since this was asked last. Accounts are whole once the streams that read have ended.
+    /// The reads since the last call. Reports are complete when their streams have ended.
     pub fn take(&self) -> Seen {
         let noted = std::mem::take(&mut *self.noted());
         let mut seen = noted.seen;

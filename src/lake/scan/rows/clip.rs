@@ -15,18 +15,18 @@ use crate::fhir::storage::{EVERYTHING, LeafSet, SYSTEM_COLUMNS};
 /// Key of a field's Parquet field id in Arrow metadata.
 const FIELD_ID: &str = "PARQUET:field_id";
 
-/// Requested columns of one table.
+/// The requested columns of one table.
 #[derive(Clone, Debug)]
 pub(in crate::lake::scan) struct Clip {
     /// With field ids, to find the columns in files.
     wanted: Fields,
-    /// Without metadata, and everything nullable, as in batches.
+    /// The schema of the batches: without metadata, and with everything nullable.
     schema: SchemaRef,
 }
 
 impl Clip {
-    /// Clips a table's full schema to the leaves asked for. A path that ends in `*` asks for all below the element; `*`
-    /// alone for all elements, which the engine's own columns are not.
+    /// Clips a table's full schema to the requested leaves. A path that ends in `*` requests all leaves below the
+    /// element. `*` alone requests all elements, but not the engine's own columns.
     pub(in crate::lake::scan) fn new(full: &Schema, leaves: &LeafSet) -> Clip {
         let mut root = Node::default();
         for leaf in leaves {
@@ -47,12 +47,12 @@ impl Clip {
         }
     }
 
-    /// The columns that batches have.
+    /// The schema of the batches.
     pub(in crate::lake::scan) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// This clip less the root columns that `keep` refuses.
+    /// This clip without the root columns that `keep` refuses.
     pub(in crate::lake::scan) fn retain(&self, keep: impl Fn(&str) -> bool) -> Clip {
         let wanted: Fields = self.wanted.iter().filter(|field| keep(field.name())).cloned().collect();
         let fields: Fields = self
@@ -68,7 +68,7 @@ impl Clip {
         }
     }
 
-    /// The root columns of both, which share none.
+    /// The root columns of both clips, which must have none in common.
     pub(in crate::lake::scan) fn join(&self, other: &Clip) -> Clip {
         let join = |left: &Fields, right: &Fields| left.iter().chain(right).cloned().collect::<Fields>();
         Clip {
@@ -77,8 +77,8 @@ impl Clip {
         }
     }
 
-    /// The Parquet leaves of a file to read, in order, each once. `file` is the file's Arrow schema; its primitive
-    /// fields in depth-first order are the Parquet leaves. `sizes` are their compressed sizes.
+    /// The Parquet leaves of a file to read, in order and without duplicates. `file` is the file's Arrow schema. Its
+    /// primitive fields in depth-first order are the Parquet leaves. `sizes` are their compressed sizes.
     pub(in crate::lake::scan) fn leaves(&self, file: &Fields, sizes: &[u64]) -> Vec<usize> {
         let mut found = Vec::new();
         collect(&self.wanted, file, 0, sizes, &mut found);
@@ -91,13 +91,13 @@ fn is_element(field: &Field) -> bool {
     field.name() == "id" || !SYSTEM_COLUMNS.contains(&field.name().as_str())
 }
 
-/// Whether a root column is among the leaves asked for.
+/// Whether a root column is among the requested leaves.
 pub(in crate::lake::scan) fn is_asked(leaves: &LeafSet, field: &Field) -> bool {
     leaves.contains(EVERYTHING) && is_element(field)
         || leaves.iter().any(|leaf| leaf.split('.').next() == Some(field.name()))
 }
 
-/// Dotted paths of a file's Parquet leaves without list markers, in order.
+/// Dotted paths of a file's Parquet leaves in order, without list markers.
 pub(in crate::lake::scan) fn leaf_paths(file: &Fields) -> Vec<String> {
     fn walk(prefix: &str, fields: &Fields, paths: &mut Vec<String>) {
         for field in fields {
@@ -117,7 +117,7 @@ pub(in crate::lake::scan) fn leaf_paths(file: &Fields) -> Vec<String> {
     paths
 }
 
-/// The leaves asked for, as a tree.
+/// The requested leaves as a tree.
 #[derive(Default)]
 struct Node<'a> {
     children: BTreeMap<&'a str, Node<'a>>,
@@ -167,7 +167,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// The field with the children of the struct it is, or is a list of, replaced.
+/// The field with other children. The field is a struct or a list of structs.
 fn rebuild(field: &FieldRef, children: &dyn Fn(&Fields) -> Fields) -> FieldRef {
     match field.data_type() {
         DataType::Struct(fields) => with_type(field, DataType::Struct(children(fields))),
@@ -189,7 +189,7 @@ fn plain(field: &FieldRef) -> FieldRef {
     Arc::new(Field::new(field.name(), ty, true))
 }
 
-/// How dear a leaf is to read for presence alone, by its type: sizes differ from file to file, the schema must not.
+/// The cost of reading a leaf for presence alone, by its type. Sizes differ from file to file, but the schema must not.
 fn cost(ty: &DataType) -> usize {
     match ty {
         DataType::Boolean => 0,
@@ -202,7 +202,7 @@ fn cost(ty: &DataType) -> usize {
     }
 }
 
-/// How many lists surround the item type, and that type.
+/// The number of lists around the item type, and that type.
 fn unlist(ty: &DataType) -> (usize, &DataType) {
     match ty {
         DataType::List(item) => {

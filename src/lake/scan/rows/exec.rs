@@ -1,5 +1,5 @@
-//! The scan as a leaf of a DataFusion plan. It reads while it is polled: files are local and warm, and the runtime that
-//! runs plans is meant for work of that kind.
+//! The scan as a leaf of a DataFusion plan. It reads while it is polled: files are local and usually in the page cache,
+//! and the runtime of plans is meant for such work.
 
 use std::fmt;
 use std::pin::Pin;
@@ -40,15 +40,15 @@ use super::span::Span;
 use super::top_k::{TopK, TopKFilter};
 use crate::columns::conditions::Prune;
 
-/// Columns that a plan names at most.
+/// The maximum number of columns that a plan shows.
 const COLUMNS_SHOWN: usize = 60;
 
-/// Reads a table as its scope shows it.
+/// Reads the rows of a table that its scope shows.
 #[derive(Clone, Debug)]
 pub struct LakeScanExec {
     scan: Arc<Scan>,
     asked: Asked,
-    /// Where conditions are known only when it begins to read.
+    /// Set if conditions become known only when reading begins.
     unsettled: Option<Arc<Unsettled>>,
     shares: Shares,
     limit: Option<usize>,
@@ -58,12 +58,12 @@ pub struct LakeScanExec {
     metrics: ExecutionPlanMetricsSet,
 }
 
-/// What a scan was planned from: the same table plans the same scan from it again.
+/// The arguments of the planning. With the same table they give the same scan again.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// What was asked beside the filters.
+    /// The request besides the filters.
     pub request: Arc<ScanRequest>,
-    /// The filters of the plan that it is part of, which it has taken over.
+    /// The filters that the scan took over from its plan.
     pub filters: Arc<[Expr]>,
 }
 
@@ -94,17 +94,17 @@ impl LakeScanExec {
         &self.scan.table
     }
 
-    /// What it was planned from.
+    /// The arguments of its planning.
     pub fn asked(&self) -> &Asked {
         &self.asked
     }
 
-    /// How its rows are dealt out: the number of partitions, and whether one may end within a row group.
+    /// How its rows are split: the number of partitions, and whether one may end within a row group.
     pub fn dealt_out(&self) -> (usize, bool) {
         (self.shares.parts(), self.shares.within_groups())
     }
 
-    /// The same with its rows dealt out in this way, which is another machine's.
+    /// The same scan with its rows split as on another machine.
     pub fn dealing_out(self, parts: usize, within_groups: bool) -> LakeScanExec {
         let shares = self.shares.dealt_out(parts, within_groups);
         LakeScanExec {
@@ -114,17 +114,17 @@ impl LakeScanExec {
         }
     }
 
-    /// The rows of each partition that are wanted at most.
+    /// The maximum number of rows of each partition.
     pub fn limit(&self) -> Option<usize> {
         self.limit
     }
 
-    /// Whether a sort above has told it what it keeps.
+    /// Whether a sort above has given it a dynamic filter.
     pub fn is_told(&self) -> bool {
         self.sorted.is_some() || self.top_k.is_some()
     }
 
-    /// The same scan below a sort whose first key is this, and which keeps the `fetch` first rows.
+    /// The same scan below a sort that has this first key and keeps the `fetch` first rows.
     pub fn with_top_k(&self, key: &PhysicalSortExpr, fetch: usize) -> LakeScanExec {
         let key = key.clone();
         LakeScanExec {
@@ -139,7 +139,7 @@ impl LakeScanExec {
         LakeScanExec { limit, ..self.clone() }
     }
 
-    /// The account of what was read so far. Final once all streams have ended.
+    /// The report so far. It is final when all streams have ended.
     pub fn report(&self) -> ScanReport {
         self.scan.account.report(self.scan.table.files().len())
     }
@@ -167,7 +167,7 @@ impl DisplayAs for LakeScanExec {
             columns.push(format!("{more} more"));
         }
         write!(f, "LakeScanExec: columns=[{}]", columns.join(", "))?;
-        // What was known in the end, if it has run.
+        // If the scan has run, use the conditions known in the end.
         let begun = self.unsettled.as_ref().and_then(|unsettled| unsettled.begun());
         let scan = begun.unwrap_or(&self.scan);
         if scan.prune != Prune::Keep {
@@ -237,7 +237,7 @@ impl ExecutionPlan for LakeScanExec {
     }
 
     /// Stores the dynamic filter of a sort above, if the scan knows bounds for the sort key. The scan then skips rows.
-    /// The sort still chooses among those it reads.
+    /// The sort still chooses among the rows that the scan reads.
     fn handle_child_pushdown_result(
         &self,
         phase: FilterPushdownPhase,
@@ -298,14 +298,14 @@ impl ExecutionPlan for LakeScanExec {
         Ok(Arc::new(statistics))
     }
 
-    /// A limit cannot go further down than here. Said otherwise, DataFusion takes it and its offset for placed, and
-    /// drops both.
+    /// A limit cannot be pushed further down. With another answer, DataFusion would consider the limit and its offset
+    /// applied, and drop both.
     fn supports_limit_pushdown(&self) -> bool {
         false
     }
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
-        // Each partition counts for itself, so several of them need a limit above.
+        // Each partition counts for itself, so several partitions need a limit above.
         (self.shares.parts() <= 1)
             .then(|| -> Arc<dyn ExecutionPlan> { Arc::new(LakeScanExec { limit, ..self.clone() }) })
     }
@@ -323,7 +323,7 @@ const STRETCH: Duration = Duration::from_millis(5);
 struct Batches {
     rows: Rows,
     metrics: Metrics,
-    /// When it last paused.
+    /// The time of the last pause.
     since: Instant,
 }
 

@@ -1,7 +1,7 @@
 //! Reads rows in the order of their best bounds, and skips rows that can no longer be among the first.
 //!
 //! The caller defines the order. This file knows only which numbers bound it. The dynamic filter of the sort above the
-//! scan says which bound a row must reach by now.
+//! scan says which bound a row must reach.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,30 +13,30 @@ use super::super::cache::file::OpenFile;
 use super::super::conditions::pruning::Extent;
 use super::super::conditions::ranges::Ranges;
 
-/// Reads a bound from the present expression of a dynamic filter: the minimum that a row must have, or the maximum if
-/// the order ascends. `None` while nothing is decided.
+/// Reads a bound from the current expression of a dynamic filter: the minimum that a row must have, or the maximum if
+/// the order ascends. `None` while there is no bound.
 pub type Threshold = fn(&Arc<dyn PhysicalExpr>) -> Option<i64>;
 
-/// An order of rows by one number each; rows without a number come last.
+/// An order of rows by one number each. Rows without a number come last.
 #[derive(Clone)]
 pub struct Order {
-    /// Whether the maximum comes first.
+    /// Whether the largest number comes first.
     pub descending: bool,
-    /// The leaves with the numbers. A row's number is that of one of them.
+    /// The leaves with the numbers. A row's number is in one of them.
     pub reaches: Vec<Reach>,
-    /// How the sort's filter is understood.
+    /// How to read the sort's filter.
     pub threshold: Threshold,
 }
 
-/// A place of the number that orders a row, by its leaves' dotted paths.
+/// Where the number that orders a row is, by dotted paths of leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// In this leaf of int64 or timestamp.
     In(Arc<str>),
-    /// The number is in the first leaf. A row without a value there but with one in the second, a leaf of the same
-    /// struct, comes before all numbers.
+    /// The number is in the first leaf. The second is a leaf of the same struct. A row with a value only in the second
+    /// comes before all numbers.
     Open(Arc<str>, Arc<str>),
-    /// Nothing is known of rows that have a value in this leaf.
+    /// The order of rows with a value in this leaf is unknown.
     Unknown(Arc<str>),
 }
 
@@ -49,32 +49,32 @@ impl fmt::Debug for Order {
     }
 }
 
-/// An order together with the filter of the sort that it is for.
+/// An order and the dynamic filter of its sort.
 #[derive(Clone, Debug)]
 pub(in crate::lake::scan) struct Sorted {
     pub(in crate::lake::scan) order: Order,
     pub(in crate::lake::scan) filter: Arc<dyn PhysicalExpr>,
 }
 
-/// The best that rows can have, greater being better whatever the direction.
+/// The best bound of some rows. A greater value is better in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::lake::scan) enum Best {
     /// No number.
     Missing,
-    /// None better than this.
+    /// No row is better than this number.
     Number(i128),
     /// Any.
     Unbounded,
 }
 
 impl Order {
-    /// The best that a row group can have.
+    /// The best possible bound of a row group.
     pub(in crate::lake::scan) fn best(&self, file: &OpenFile, group: usize) -> Best {
         let of = |reach: &Reach| self.reach(reach, |leaf| Extent::of_group(file, group, leaf));
         self.reaches.iter().map(of).max().unwrap_or(Best::Unbounded)
     }
 
-    /// The best bound of one place, from the statistics of its leaves. Leaves that the file lacks have none.
+    /// The best bound of one `Reach`, from the statistics of its leaves. Leaves that the file lacks have none.
     fn reach<'a>(&self, reach: &Reach, extent: impl Fn(&str) -> Option<Extent<'a>>) -> Best {
         let is_empty = |leaf: &str| extent(leaf).is_none_or(|extent| extent.is_empty());
         match reach {
@@ -101,7 +101,7 @@ impl Order {
 }
 
 impl Sorted {
-    /// How good a row has to be by now.
+    /// The bound that a row must reach now.
     pub(in crate::lake::scan) fn needed(&self) -> Option<Best> {
         let dynamic = self.filter.downcast_ref::<DynamicFilterPhysicalExpr>()?;
         let number = (self.order.threshold)(&dynamic.current().ok()?)?;
@@ -109,7 +109,7 @@ impl Sorted {
         Some(Best::Number(if self.order.descending { number } else { -number }))
     }
 
-    /// The rows of a row group that may be as good as that.
+    /// The rows of a row group that may be at least this good.
     pub(in crate::lake::scan) fn rows(&self, file: &OpenFile, group: usize, needed: Best) -> Ranges {
         if self.order.best(file, group) < needed {
             return Ranges::default();

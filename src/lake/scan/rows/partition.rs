@@ -1,5 +1,5 @@
-//! The rows of a scan's share of a table, batch by batch: prune, apply the scope, decode the predicates' columns,
-//! decode the rest for the rows that are left. Synchronous; `exec` turns it into a stream, which pauses between steps.
+//! Reads a scan's share of a table batch by batch: prunes, applies the scope, decodes the predicates' columns, then the
+//! other columns for the remaining rows. Synchronous. `exec` turns it into a stream that pauses between steps.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,20 +23,21 @@ use super::span::Ends;
 use super::top_k::{Ranking, TopKFilter};
 use crate::lake::snapshot::DataFile;
 
-/// Files of a share that are held open at once so that their row groups can be read in the order of a sort.
+/// The maximum number of a share's files held open at once, so that their row groups can be read in the order of a
+/// sort.
 const MAX_RANKED: usize = 256;
 
 /// The result of a step.
 pub(in crate::lake::scan) enum Step {
     /// Rows.
     Batch(RecordBatch),
-    /// A row group was begun. Perhaps none of its rows remain.
+    /// A row group was begun. It may have no rows left.
     Begun,
-    /// There is nothing more.
+    /// No rows are left.
     End,
 }
 
-/// One share of a scan's rows, taken step by step.
+/// One share of a scan's rows, read step by step.
 pub(in crate::lake::scan) struct Rows {
     scan: Arc<Scan>,
     ends: Ends,
@@ -45,7 +46,7 @@ pub(in crate::lake::scan) struct Rows {
     sorted: Option<Sorted>,
     top_k: Option<TopKFilter>,
     ranking: Ranking,
-    /// All row groups of the share, the best last, where they are read by a sort's order.
+    /// All row groups of the share, the best last. Set if they are read in a sort's order.
     ranked: Option<Vec<FileSlot>>,
     open: Option<(Arc<DataFile>, Arc<OpenFile>, Vec<Part>)>,
     filtering: Option<Filtering>,
@@ -57,12 +58,12 @@ pub(in crate::lake::scan) struct Rows {
     done: Entries,
 }
 
-/// Rows of a row group that are to be read.
+/// The rows of a row group to be read.
 struct Part {
     group: usize,
     /// By position in the row group.
     rows: Range<u32>,
-    /// Whether this share is the first with rows of the row group, so that it counts the row group.
+    /// Whether this share has the first rows of the row group. It then counts the row group.
     is_first: bool,
 }
 
@@ -100,7 +101,7 @@ impl Rows {
         }
     }
 
-    /// Goes on by a batch or a row group.
+    /// Reads the next batch or begins the next row group.
     pub(in crate::lake::scan) fn step(&mut self) -> Result<Step, ScanError> {
         let step = self.next_step();
         if !matches!(step, Ok(Step::Batch(_) | Step::Begun)) {
@@ -139,7 +140,7 @@ impl Rows {
         Ok(Step::Begun)
     }
 
-    /// Releases the row group being read.
+    /// Releases the current row group.
     pub(in crate::lake::scan) fn finish_group(&mut self) {
         if let Some(group) = self.current.take() {
             self.done.bytes(&group.file, &group.read);
@@ -149,13 +150,13 @@ impl Rows {
         }
     }
 
-    /// The account so far, without the row group that is being read.
+    /// The report so far, without the current row group.
     pub(in crate::lake::scan) fn report(&self) -> &ScanReport {
         &self.done.report
     }
 
-    /// The next row group of this share: the best of those that are left where there is an order and the files are not
-    /// too many to hold open, else the next in the table's order.
+    /// The next row group of this share. With an order, and if not too many files would be open, this is the best one
+    /// left. Otherwise it is the next in the table's order.
     fn next_group(&mut self) -> Result<Option<FileSlot>, ScanError> {
         if let Some(ranked) = &mut self.ranked {
             return Ok(ranked.pop());
@@ -193,7 +194,7 @@ impl Rows {
                 let ends = self.ends.within(&data, place.first, place.rows);
                 let rows = share.start.max(ends.start)..share.end.min(ends.end);
                 if !rows.is_empty() {
-                    // One that several shares have a part of counts once.
+                    // A row group in several shares counts once.
                     let is_first = rows.start == ends.start;
                     self.done.report.row_groups += usize::from(is_first);
                     parts.push(Part { group, rows, is_first });
@@ -204,7 +205,7 @@ impl Rows {
         }
     }
 
-    /// Chooses the rows of a part of a row group and begins to read them. `None` if none is left.
+    /// Selects the rows of a part of a row group and begins to read them. `None` if no rows are left.
     fn start(&mut self, data: &DataFile, file: Arc<OpenFile>, part: Part) -> Result<Option<Filtering>, ScanError> {
         let Part {
             group,
@@ -249,7 +250,7 @@ impl Rows {
         Filtering::begin(&scan, &file, group, rows, &mut self.sieve, &mut self.done.report).map(Some)
     }
 
-    /// The rows that the predicates have left, to be handed out.
+    /// The rows that passed the predicates.
     fn hand_out(&mut self, filtered: Filtering) -> Result<Group, ScanError> {
         let Filtering {
             file,

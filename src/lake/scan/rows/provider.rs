@@ -55,7 +55,7 @@ impl LakeProvider {
         }
     }
 
-    /// The scan for a plan: these columns, the rows that pass the filters, at most this many rows per partition.
+    /// The scan for a plan: these columns, and at most this many rows per partition that pass the filters.
     pub fn scan_of(
         &self,
         state: &dyn Session,
@@ -94,7 +94,7 @@ impl LakeProvider {
         Ok(LakeScanExec::new(scan, asked, unsettled, partitions, limit))
     }
 
-    /// The accounts of the scans planned from this provider.
+    /// The reports of the scans planned from this provider.
     pub fn report(&self) -> ScanReport {
         let scans = self.scans.lock().unwrap_or_else(PoisonError::into_inner);
         let mut sum = ScanReport::default();

@@ -29,16 +29,16 @@ pub(in crate::lake::scan) struct Scan {
     pub(in crate::lake::scan) table: ScopedTable,
     /// The columns of batches: clipped columns and locators, in the requested order.
     pub(in crate::lake::scan) schema: SchemaRef,
-    /// Whether no filter leaves rows out.
+    /// Whether the filters keep every row.
     is_unconditional: bool,
-    /// Columns decoded for predicates; with the leaves that the output wants of the same roots.
+    /// Columns decoded for predicates, and the output's leaves below the same roots.
     pub(in crate::lake::scan) first: Clip,
     /// The output's other columns.
     pub(in crate::lake::scan) rest: Clip,
     pub(in crate::lake::scan) predicates: Vec<(SchemaRef, Arc<dyn Predicate>)>,
     pub(in crate::lake::scan) items: Vec<ItemMatch>,
     pub(in crate::lake::scan) prune: Prune,
-    /// The line of `explain` for the conditions of `prune` that are decided row by row.
+    /// `explain`'s line for the conditions of `prune` that are decided row by row.
     pub(in crate::lake::scan) sieve_label: Arc<str>,
     pub(in crate::lake::scan) numbers_suffice: bool,
     pub(in crate::lake::scan) order: Option<Order>,
@@ -50,7 +50,7 @@ pub(in crate::lake::scan) struct Scan {
     pub(in crate::lake::scan) account: Arc<Account>,
 }
 
-/// A scan with conditions that are known only when it begins to read.
+/// A scan with conditions that become known only when reading begins.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Unsettled {
     /// The output's columns, without the locators.
@@ -75,7 +75,7 @@ impl Choice {
         }
     }
 
-    /// Whether a row group may hold rows that meet it, as far as owners tell.
+    /// Whether a row group may hold matching rows, judging by owners.
     pub(in crate::lake::scan) fn may_hold(&self, file: &OpenFile, group: usize) -> bool {
         let owners = self.owners.as_ref();
         owners.is_none_or(|owners| may_hold_owners(file, group, owners))
@@ -127,13 +127,13 @@ impl Scan {
             span,
             is_costly,
         } = request;
-        // Ids are looked up, and leave few rows to the others.
+        // Look up ids first, because few rows are left for the other conditions.
         items.sort_by_key(|condition| condition.ids().is_none());
         let early: LeafSet = predicates
             .iter()
             .flat_map(|predicate| predicate.leaves().iter().cloned())
             .collect();
-        // Output columns below the roots that predicates read are decoded together with these.
+        // Decode output columns below the roots that predicates read together with these.
         let roots = table.clip(&early);
         let both = table.clip(&early.iter().chain(&output_leaves).cloned().collect());
         let is_output = |name: &str| output.schema().index_of(name).is_ok();
@@ -169,12 +169,13 @@ impl Scan {
         }
     }
 
-    /// Whether every live row of the table that the scope shows comes out.
+    /// Whether the scan yields every live row of the table that the scope shows.
     pub(in crate::lake::scan) fn is_total(&self) -> bool {
         self.is_unconditional && self.owners.is_none() && self.span == Span::default()
     }
 
-    /// The files that may hold rows of it, in the table's order, each with how many rows those before it have.
+    /// The files that may hold rows of the scan, in the table's order. Each comes with the number of rows in the files
+    /// before it.
     pub(in crate::lake::scan) fn files(&self) -> &[(Arc<DataFile>, u64)] {
         self.files.get_or_init(|| {
             let mut before = 0;
@@ -187,7 +188,7 @@ impl Scan {
         })
     }
 
-    /// How many rows those files have.
+    /// The number of rows in those files.
     pub(in crate::lake::scan) fn max_rows(&self) -> u64 {
         self.files().last().map_or(0, |(file, start)| start + file.rows)
     }
@@ -199,7 +200,7 @@ impl Scan {
         files
     }
 
-    /// The part of the table that it is of.
+    /// The scanned part of the table.
     pub(in crate::lake::scan) fn span(&self) -> Span {
         self.span
     }
@@ -208,12 +209,12 @@ impl Scan {
         Ends::of(&self.span, self.table.table.as_deref())
     }
 
-    /// The owners that it is narrowed to.
+    /// The owners to which it is narrowed.
     pub(in crate::lake::scan) fn owners(&self) -> Option<&[i64]> {
         self.owners.as_ref().map(OwnerSet::all)
     }
 
-    /// Why nothing of a row group is left.
+    /// The reason why no row of a row group is left.
     pub(in crate::lake::scan) fn refuted_by(
         &self,
         data: &DataFile,
@@ -236,7 +237,7 @@ impl Scan {
         let items = self.items.iter().map(|condition| condition.label.to_string());
         let either = self.either.iter().map(|choices| {
             let mut labels: Vec<&str> = choices.iter().map(|choice| &*choice.condition.label).collect();
-            // One for each element that a parameter reads.
+            // A parameter has one label for each element that it reads.
             labels.dedup();
             labels.join(" or ")
         });
@@ -260,12 +261,12 @@ impl Unsettled {
         }
     }
 
-    /// The scan as it reads, if it has begun to.
+    /// The scan as it runs, if it has begun.
     pub(in crate::lake::scan) fn begun(&self) -> Option<&Arc<Scan>> {
         self.settled.get()
     }
 
-    /// The scan with its conditions as they are when the first partition begins.
+    /// The scan with the conditions that hold when the first partition begins.
     pub(in crate::lake::scan) fn settle(&self, planned: &Scan) -> &Arc<Scan> {
         self.settled.get_or_init(|| {
             let scan = Arc::new(Scan {

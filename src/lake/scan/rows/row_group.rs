@@ -1,4 +1,4 @@
-//! A row group's rows: those that the conditions leave, and their columns, batch by batch.
+//! The rows of a row group that meet the conditions, with their columns, batch by batch.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,10 +20,10 @@ use super::super::report::counts::ScanReport;
 use super::resolved::Scan;
 use crate::fhir::storage::NUMBER;
 
-/// Rows per batch handed out.
+/// The number of rows per returned batch.
 pub(in crate::lake::scan) const BATCH: usize = 8192;
 
-/// A row group being handed out.
+/// A row group whose rows are being returned.
 pub(in crate::lake::scan) struct Group {
     pub(in crate::lake::scan) file: Arc<OpenFile>,
     /// Position in the file of the group's first row.
@@ -83,24 +83,25 @@ impl Group {
     }
 }
 
-/// A row group while predicates are evaluated, a portion of rows per step, because a predicate may take long.
+/// A row group whose predicates are being evaluated. A step evaluates a portion of rows, because a predicate may take
+/// long.
 pub(in crate::lake::scan) struct Filtering {
     pub(in crate::lake::scan) file: Arc<OpenFile>,
     pub(in crate::lake::scan) group: usize,
     pub(in crate::lake::scan) read: Arc<ReadBytes>,
-    /// The rows that are left, and the columns read of them.
+    /// The remaining rows and the columns read of them.
     pub(in crate::lake::scan) rows: Ranges,
     pub(in crate::lake::scan) early: RecordBatch,
     /// The predicate under evaluation and its results so far.
     at: usize,
     mask: BooleanBufferBuilder,
     time: Duration,
-    /// How many rows there were.
+    /// The number of rows before the predicates.
     before: usize,
 }
 
 impl Filtering {
-    /// Decides the conditions on items, sieves where that pays and reads the predicates' columns.
+    /// Decides the conditions on items, applies the sieve if it pays, and reads the predicates' columns.
     pub(in crate::lake::scan) fn begin(
         scan: &Scan,
         file: &Arc<OpenFile>,
@@ -161,7 +162,7 @@ impl Filtering {
         })
     }
 
-    /// Asks about one more portion. Returns whether all is decided.
+    /// Evaluates one more portion. Returns whether all rows are decided.
     pub(in crate::lake::scan) fn step(
         &mut self,
         scan: &Scan,
@@ -213,7 +214,7 @@ impl Default for Portion {
 }
 
 impl Portion {
-    /// Takes account of how long a portion took.
+    /// Adapts the number of rows per step to the time that a portion took.
     fn learn(&mut self, rows: usize, took: Duration) {
         if took > Duration::from_millis(10) {
             self.0 = (rows / 2).max(16);
@@ -223,7 +224,7 @@ impl Portion {
     }
 }
 
-/// The columns of a batch that the output or a predicate from `next` on reads.
+/// The columns of a batch that the output reads, or a predicate from `next` on.
 fn needed(batch: &RecordBatch, scan: &Scan, next: usize) -> Result<RecordBatch, ScanError> {
     let schemas = scan.predicates[next..].iter().map(|(schema, _)| schema);
     let schemas: Vec<_> = schemas.chain([&scan.schema]).collect();
@@ -236,8 +237,8 @@ fn needed(batch: &RecordBatch, scan: &Scan, next: usize) -> Result<RecordBatch, 
     Ok(batch.project(&columns)?)
 }
 
-/// Whether a leaf is the text of decimals that all have their number beside them in a row group: where as many of
-/// either are null, none has only a text.
+/// Whether a leaf is the text of decimals, and all decimals of the row group also have their number. If both leaves
+/// have equally many nulls, no decimal has only a text.
 fn is_spared(file: &OpenFile, group: usize, leaf: usize) -> bool {
     let nulls = |leaf: usize| {
         let statistics = file.metadata().row_group(group).column(leaf).statistics();
@@ -247,7 +248,7 @@ fn is_spared(file: &OpenFile, group: usize, leaf: usize) -> bool {
     number.is_some_and(|number| nulls(leaf).is_some() && nulls(leaf) == nulls(number))
 }
 
-/// With null as false.
+/// The mask with null as false.
 fn definite(mask: BooleanArray) -> BooleanArray {
     match mask.nulls() {
         Some(nulls) => BooleanArray::new(mask.values() & nulls.inner(), None),

@@ -1,4 +1,4 @@
-//! The parts of a scan's rows that its partitions read, one after the other in the table's order.
+//! Shares: the parts of a scan's rows that its partitions read, one after the other in the table's order.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -8,19 +8,20 @@ use crate::lake::file::{PAGE_ROWS, ROW_GROUP_ROWS};
 
 /// Below this many rows a partition is not worth its own task.
 const ROWS_PER_PARTITION: u64 = 16_384;
-/// The same where much is computed of each row.
+/// The same for rows that cost much computation.
 const COSTLY_ROWS_PER_PARTITION: u64 = 2_048;
 /// With at least this many row groups per processor, a row group is not split: two partitions that read parts of it
 /// decode its dictionaries twice.
 const ROW_GROUPS_PER_PROCESSOR: u64 = 2;
 
-/// How many processors there are. Asked once: the system reads files to tell, which takes longer than many a search.
+/// The number of processors. It is read once, because the system reads files for it, which takes longer than many a
+/// search.
 pub fn processors() -> usize {
     static PROCESSORS: LazyLock<usize> = LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
     *PROCESSORS
 }
 
-/// How a scan's rows are dealt out.
+/// How a scan's rows are split.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::lake::scan) struct Shares {
     rows: u64,
@@ -37,7 +38,7 @@ pub(in crate::lake::scan) struct Share {
 }
 
 impl Shares {
-    /// At most `parts` shares of this many rows. If rows are expensive, even few of them use every processor.
+    /// At most `parts` shares of this many rows. If rows cost much computation, even few of them use every processor.
     pub(in crate::lake::scan) fn of(rows: u64, parts: usize, are_costly: bool, processors: usize) -> Shares {
         let mut worth = rows / ROWS_PER_PARTITION;
         if are_costly {
@@ -78,15 +79,15 @@ impl Shares {
 }
 
 impl Share {
-    /// The files that the share may have rows of, each with the number of rows before it.
+    /// The files that may hold rows of the share, each with the number of rows before it.
     pub(in crate::lake::scan) fn files<T>(&self, files: &[(T, u64)], rows_of: impl Fn(&T) -> u64) -> Range<usize> {
         let from = files.partition_point(|(file, start)| start + rows_of(file) <= self.rows.start);
         let until = files.partition_point(|(_, start)| *start < self.rows.end);
         from..until.max(from)
     }
 
-    /// Its rows of a row group, whole pages of them, by position in the row group, which begins with row `first` of the
-    /// table.
+    /// The share's rows of a row group in whole pages, by position in the row group. `first` is the row group's first
+    /// row in the table.
     pub(in crate::lake::scan) fn within(&self, first: u64, rows: u32) -> Range<u32> {
         if !self.within_groups {
             return if self.rows.contains(&first) { 0..rows } else { 0..0 };
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Every row is one partition's, in the order of partitions.
+        /// Every row belongs to one partition, in the order of partitions.
         #[test]
         fn shares_cover_every_row_once(
             groups in prop::collection::vec(1u32..40_000, 0..9),

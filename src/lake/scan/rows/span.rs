@@ -10,9 +10,9 @@ use crate::lake::snapshot::{DataFile, TableSnapshot};
 /// A span of a table's rows in the table's order. The default is the whole table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// The first row that belongs to it.
+    /// The first row in it.
     pub from: Option<Locator>,
-    /// The first row that does not.
+    /// The first row after it.
     pub until: Option<Locator>,
 }
 
@@ -43,7 +43,7 @@ impl Span {
     }
 }
 
-/// Shows which ends are rows, but not where: positions would reveal how many rows come before them.
+/// Shows which ends are rows, but not which rows: positions would reveal how many rows come before them.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (self.from, self.until) {
@@ -66,8 +66,8 @@ pub(in crate::lake::scan) struct Ends {
 }
 
 impl Ends {
-    /// If the table lacks the file of a row, nothing is read: such a start comes after all rows, and such an end before
-    /// all rows.
+    /// If the table lacks the file of a row, the span is empty: such a start counts as after all rows, and such an end
+    /// as before all rows.
     pub(in crate::lake::scan) fn of(span: &Span, table: Option<&TableSnapshot>) -> Ends {
         let place = |locator: Locator| {
             let file = table?.file(locator.file)?;
@@ -82,7 +82,7 @@ impl Ends {
         }
     }
 
-    /// Whether rows of a file may belong to the stretch.
+    /// Whether rows of a file may belong to the span.
     pub(in crate::lake::scan) fn meets(&self, file: &DataFile) -> bool {
         let place = place_of(file);
         place >= self.from.0
@@ -91,7 +91,7 @@ impl Ends {
                 .is_none_or(|(until, row)| place < until || place == until && row > 0)
     }
 
-    /// Which rows of a row group belong to it, by position in the row group.
+    /// The rows of a row group that belong to the span, by position in the row group.
     pub(in crate::lake::scan) fn within(&self, file: &DataFile, first: u32, rows: u32) -> Range<u32> {
         let place = place_of(file);
         let start = match place.cmp(&self.from.0) {

@@ -1,5 +1,5 @@
-//! The rows of a scan that a sort above it can still put first: by its first key alone, before any other column is
-//! read. A page sorted by date reads the ids of its candidates, not those of all matches.
+//! Drops rows that the sort above a scan cannot put first. It reads the sort's first key before any other column. So a
+//! page sorted by date reads only the ids of its candidates, not those of all matches.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -20,17 +20,17 @@ use super::super::error::ScanError;
 use super::clip::Clip;
 use super::resolved::Scan;
 
-/// Leaves out the rows that the sort above a scan does not take.
+/// Drops the rows that the sort above a scan would drop.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct TopKFilter {
     /// The first key, over `schema`.
     key: Arc<dyn PhysicalExpr>,
     options: SortOptions,
-    /// The rows that the sort keeps.
+    /// The number of rows that the sort keeps.
     fetch: usize,
     /// The columns that the key reads.
     schema: SchemaRef,
-    /// Those of them that no predicate reads.
+    /// The columns among these that no predicate reads.
     columns: Clip,
     /// The other columns of the output.
     rest: Clip,
@@ -47,20 +47,20 @@ pub(in crate::lake::scan) struct TopK {
 impl fmt::Display for TopK {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key.expr.to_string();
-        // The name of the expression, without the columns that it reads.
+        // The name of the expression, without its columns.
         let name = key.split(['(', '@']).next().unwrap_or_default();
         write!(f, "among the first {} by {name}", self.fetch)
     }
 }
 
-/// The best keys of the rows that were met so far.
+/// The best keys of the rows seen so far.
 #[derive(Debug, Default)]
 pub(in crate::lake::scan) struct Ranking {
     best: Option<ArrayRef>,
 }
 
 impl TopKFilter {
-    /// Nothing where the key reads all that there is to read.
+    /// `None` if the key's columns are all columns to read.
     pub(in crate::lake::scan) fn of(scan: &Scan, top_k: &TopK) -> Option<TopKFilter> {
         let TopK { key, fetch } = top_k;
         let read = collect_columns(&key.expr);
@@ -86,7 +86,7 @@ impl TopKFilter {
         &self.rest
     }
 
-    /// How `explain` shows it.
+    /// The text that `explain` shows.
     pub(in crate::lake::scan) fn label(&self) -> &Arc<str> {
         &self.label
     }
@@ -116,7 +116,7 @@ impl TopKFilter {
 }
 
 impl Ranking {
-    /// Marks the keys that are among the `limit` best of all so far.
+    /// Marks the keys that are among the `limit` best keys so far.
     fn keep(&mut self, keys: &ArrayRef, options: SortOptions, limit: usize) -> Result<BooleanArray, ScanError> {
         let all = match &self.best {
             Some(best) => concat(&[best.as_ref(), keys.as_ref()])?,
@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    /// Rows that are equal by the first key are for the others to decide.
+    /// The sort's other keys order rows that are equal by the first key.
     #[test]
     fn equals_of_the_last_stay() {
         let keys: ArrayRef = Arc::new(StringArray::from(vec!["b", "a", "b", "c", "b"]));

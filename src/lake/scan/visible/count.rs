@@ -5,7 +5,7 @@ use super::super::error::ScanError;
 use super::super::table::ScopedTable;
 
 impl ScopedTable {
-    /// The scope's own rows. Shared rows that a patient's rows refer to belong to nobody and are not counted.
+    /// Counts the scope's own rows. Shared rows that a patient's rows refer to belong to no person and are not counted.
     pub fn own_rows(&self) -> Result<u64, ScanError> {
         let Some(patient) = self.scope.patient.as_deref() else {
             return self.counted(self.files(), None);

@@ -1,5 +1,5 @@
-//! Finds the rows of a file that patients' scopes have as their own, including deleted ones: an erasure rewrites the
-//! file without them. It uses the same system columns as every read.
+//! Finds the rows of a file that belong to patients' scopes themselves, including deleted ones. An erasure rewrites the
+//! file without them. This uses the same system columns as every read.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ pub(in crate::lake) struct OwnRows {
     pub(in crate::lake) all: Vec<u64>,
     /// The ids of each scope's rows.
     pub(in crate::lake) ids: Vec<Vec<String>>,
-    /// The rows among them that an earlier erasure made blank. They have their neighbour's system columns and repeat
-    /// its id.
+    /// The rows among them that an earlier erasure blanked. They have their neighbour's system columns and repeat its
+    /// id.
     pub(in crate::lake) blank: Vec<u64>,
 }
 
-/// The rows of a file that scopes have as their own. Nothing is kept in memory.
+/// The rows of a file that belong to scopes themselves. Caches nothing.
 pub(in crate::lake) fn own_rows(file: u64, path: &Path, scopes: &[&Scope], keys: &Keys) -> Result<OwnRows, ScanError> {
     let file = Arc::new(OpenFile::open(file, path, &Arc::new(Handles::new(1, keys.clone())))?);
     let owners = |scope: &&Scope| OwnerSet::of(scope.patient.as_ref().map_or(&[], |patient| &patient.owners));
@@ -67,7 +67,7 @@ pub(in crate::lake) fn own_rows(file: u64, path: &Path, scopes: &[&Scope], keys:
     Ok(rows)
 }
 
-/// Whether this is the id of a row that an erasure left blank, which no resource can have.
+/// Whether this is the id of a blank row. No resource can have such an id.
 fn is_blank(id: &str) -> bool {
     id.is_empty() || id.ends_with('!')
 }

@@ -1,4 +1,4 @@
-//! Counts records that belong to others and still name a person, as a warning before the person counts as erased.
+//! Counts other people's records that name a person. It is a warning before the person counts as erased.
 
 use super::super::cache::file::ReadBytes;
 use super::super::conditions::owner_set::OwnerSet;
@@ -21,7 +21,7 @@ impl ScopedTable {
         })
     }
 
-    /// How many of the scope's rows under these owners belong to this Patient, including rows that a sync brought.
+    /// How many of the scope's rows under these owners belong to this Patient, including rows from a sync.
     pub fn filed_under(&self, owners: &[i64], patient: &str) -> Result<u64, ScanError> {
         self.count_texts(owners, "patient", |text| text == patient)
     }
@@ -54,7 +54,7 @@ impl ScopedTable {
     }
 }
 
-/// Whether the id at a place of a JSON text belongs to a reference to a Patient.
+/// Whether the id at this position of a JSON text belongs to a reference to a Patient.
 fn is_reference(text: &str, at: usize, length: usize) -> bool {
     let before = text[..at].strip_suffix("Patient/");
     let starts = before.is_some_and(|before| before.ends_with(['"', '/']));

@@ -18,7 +18,7 @@ pub(in crate::lake::scan) struct SharedRows {
 
 pub(in crate::lake::scan) type Found = FxHashMap<(TypeId, u64), Box<[u32]>>;
 
-/// The files in which they were found.
+/// The data from which they were found.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::lake::scan) struct Origin {
     pub(in crate::lake::scan) snapshot: u64,
@@ -34,7 +34,7 @@ impl SharedRows {
         self.origin.snapshot
     }
 
-    /// Whether rows of this type are among them.
+    /// Whether they include rows of this type.
     pub(in crate::lake::scan) fn any(&self, ty: TypeId) -> bool {
         self.found.keys().any(|(have, _)| *have == ty)
     }

@@ -1,5 +1,5 @@
 //! A system column of a row group, row by row. Its values repeat from row to row, so it is read from its dictionary and
-//! codes; other encodings are decoded.
+//! codes. Columns in other encodings are decoded.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -52,12 +52,12 @@ impl SystemColumns {
     }
 }
 
-/// Texts on their way to names.
+/// Texts that become names.
 #[derive(Default)]
 struct Interned {
     names: Names,
     ids: FxHashMap<Box<str>, u32>,
-    /// Whether something was no text.
+    /// Whether a value was no text.
     damaged: bool,
 }
 
@@ -80,7 +80,7 @@ impl Interned {
     }
 }
 
-/// The distinct texts of a column, and which of them each row has. A column that the file lacks is null in all rows.
+/// The distinct texts of a column, and each row's index among them. A column that the file lacks is null in all rows.
 pub(in crate::lake::scan) fn names(
     file: &Arc<OpenFile>,
     group: usize,
@@ -109,7 +109,7 @@ pub(in crate::lake::scan) fn names(
     Ok((interned.names, ids))
 }
 
-/// The numbers of a column without nulls; moments are microseconds since 1970.
+/// The numbers of a column without nulls. Moments are microseconds since 1970.
 pub(in crate::lake::scan) fn numbers(
     file: &Arc<OpenFile>,
     group: usize,

@@ -57,9 +57,9 @@ pub(super) struct Run {
 pub(in crate::lake::scan) enum Shown {
     /// Not at all.
     No,
-    /// As one of its own.
+    /// The scope shows it as its own row.
     Own,
-    /// If one of the rows it sees refers to it.
+    /// The scope shows it if a visible row refers to it.
     IfReferred,
 }
 
@@ -99,7 +99,7 @@ impl SystemColumns {
         (self.versions.at(row), self.updated.at(row))
     }
 
-    /// Bytes it takes.
+    /// Its size in bytes.
     pub(in crate::lake::scan) fn weight(&self) -> usize {
         self.runs.len() * size_of::<Run>()
             + [&self.applications, &self.authorizations, &self.patients]
@@ -110,7 +110,7 @@ impl SystemColumns {
             + size_of::<SystemColumns>()
     }
 
-    /// Places of the runs that may be of one of the owners, ascending.
+    /// Indexes of the runs that may belong to one of the owners, ascending.
     fn candidates(&self, owners: Option<&OwnerSet>) -> Vec<usize> {
         let Some((owners, (first, last))) = owners
             .filter(|_| self.sorted)
@@ -135,7 +135,7 @@ impl SystemColumns {
         self.runs.get(at + 1).map_or(self.rows, |next| next.start)
     }
 
-    /// How the scope sees the rows of a run of its own application.
+    /// How the scope sees the rows of a run, which belong to its application.
     fn visibility(&self, run: &Run, scope: &Scope) -> Shown {
         match scope.patient.as_deref() {
             None => Shown::Own,
@@ -149,7 +149,7 @@ impl SystemColumns {
         let named = |names: &Names, id: u32, among: &[String]| {
             names.get(id).is_some_and(|name| among.iter().any(|one| one == name))
         };
-        // Reserved owners belong to nobody, whatever a scope says.
+        // Reserved owners belong to no person, even if a scope names them.
         run.owner != SHARED
             && run.owner != crate::lake::owners::owner::APPLICATION_ONLY
             && scope.owners.contains(&run.owner)

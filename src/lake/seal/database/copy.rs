@@ -1,4 +1,4 @@
-//! A keys database in another folder, and the end of one.
+//! Copies a keys database into another folder, and destroys one.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::private;
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl KeyStore {
-    /// Makes a database in `folder`, where none is yet, with the keys of this one, or with some of them only. The same
+    /// Makes a database in `folder`, which must have none, with all keys of this one or with some of them. The same
     /// key-encryption key opens it. Durable when this returns.
     pub(in crate::lake::seal) fn copy_to(&self, folder: &Path, ids: Option<&[KeyId]>) -> Result<(), SealError> {
         let to = folder.join(FILE);
@@ -38,7 +38,7 @@ impl KeyStore {
     }
 }
 
-/// Leaves these keys in a database and no others.
+/// Removes all keys but these from a database.
 fn leave(path: &Path, ids: &[KeyId]) -> Result<(), SealError> {
     let kept: FxHashSet<&[u8]> = ids.iter().map(|id| &id.bytes()[..]).collect();
     let mut connection = store::connect(path)?;
@@ -57,8 +57,8 @@ fn leave(path: &Path, ids: &[KeyId]) -> Result<(), SealError> {
     scrub::scrub(&connection, path)
 }
 
-/// Overwrites and removes the keys database in `folder`, and what an interrupted creation left. Nobody opens a sealed
-/// file of this folder any more.
+/// Overwrites and removes the keys database in `folder`, and the files of an interrupted creation. No sealed file of
+/// this folder can be opened afterwards.
 pub(in crate::lake) fn remove_database(folder: &Path) -> Result<(), SealError> {
     for name in [FILE, NEW_FILE] {
         let path = folder.join(name);

@@ -1,5 +1,4 @@
-//! The keys database `keys.sqlite`: its rows, its copies, a new key-encryption key, and what destroyed keys leave
-//! behind.
+//! The keys database `keys.sqlite`: its rows, its copies, a new key-encryption key, and the remains of destroyed keys.
 
 pub(super) mod copy;
 pub(super) mod rotate;

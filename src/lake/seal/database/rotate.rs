@@ -1,5 +1,6 @@
 //! Replaces the key-encryption key: wraps the keys of all files again, a batch at a time. Until the last step both
-//! key-encryption keys open all keys. After it the earlier one opens none, and what it wrapped is overwritten.
+//! key-encryption keys open all keys. After it the earlier one opens none, and the keys that it wrapped are
+//! overwritten.
 //!
 //! An interrupted rotation continues when it is requested again with the same new key. Data files do not change.
 
@@ -20,7 +21,7 @@ const BATCH: usize = 1_000;
 /// How a rotation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotated {
-    /// How many keys there are.
+    /// The number of keys.
     pub keys: u64,
     /// Whether the earlier key-encryption key still opens them.
     pub accepts_earlier: bool,
@@ -60,7 +61,7 @@ impl KeyStore {
     }
 }
 
-/// Records the new key-encryption key, or finds that this was done. `None` if the rotation to it is over.
+/// Records the new key-encryption key, unless it is recorded already. `None` if the rotation to it is finished.
 fn begin(connection: &mut Connection, path: &Path, earlier: &Kek, new: &Kek) -> Result<Option<Sides>, SealError> {
     let wrapping = Wrapping::new(new)?;
     let transaction = store::begin(connection, path)?;
@@ -107,7 +108,7 @@ fn resumed(newest: &KekRow, before: &KekRow, wrapping: Wrapping) -> Option<Sides
     })
 }
 
-/// Wraps the next keys after row `last`. Returns the last one's row, `None` after all.
+/// Wraps the next keys after row `last`. Returns the row of the last one, or `None` if there are no more.
 fn wrap_some(connection: &mut Connection, path: &Path, sides: &Sides, last: i64) -> Result<Option<i64>, SealError> {
     let transaction = store::begin(connection, path)?;
     let at = wrap_in(&transaction, path, sides, last, BATCH)?;
@@ -115,7 +116,7 @@ fn wrap_some(connection: &mut Connection, path: &Path, sides: &Sides, last: i64)
     Ok(at)
 }
 
-/// Number, id and text of a wrapped key.
+/// Number, id and wrapped text of a key.
 type Wrapped = (i64, Vec<u8>, Vec<u8>);
 
 fn wrap_in(
@@ -153,7 +154,7 @@ fn wrap_in(
 /// Removes the earlier key-encryption key.
 fn finish(connection: &mut Connection, path: &Path, sides: &Sides) -> Result<(), SealError> {
     let transaction = store::begin(connection, path)?;
-    // Keys that processes with the earlier key-encryption key have kept in the meantime.
+    // Other processes may have stored keys under the earlier key-encryption key in the meantime.
     let sql = "SELECT min(number) FROM file_key AS old WHERE kek = ?1
         AND NOT EXISTS (SELECT 1 FROM file_key AS new WHERE new.id = old.id AND new.kek = ?2)";
     let first: Option<i64> = transaction

@@ -1,5 +1,5 @@
-//! Overwrites what a destroyed key leaves behind. `secure_delete` overwrites the rows. VACUUM removes copies of rows
-//! that SQLite moved within its file. Overwriting the journal removes the earlier pages.
+//! Overwrites the remains of a destroyed key. `secure_delete` overwrites the rows. VACUUM removes copies of rows that
+//! SQLite moved within its file. Overwriting the journal removes the earlier pages.
 //!
 //! This program cannot reach copies below the file system (snapshots, wear levelling).
 
@@ -21,14 +21,14 @@ pub(in crate::lake::seal) fn journal(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Notes within a destruction's transaction that something is to be overwritten.
+/// Notes in the transaction of a destruction that remains must be overwritten.
 pub(in crate::lake::seal) fn note(connection: &Connection) -> rusqlite::Result<()> {
     connection
         .execute("INSERT OR IGNORE INTO unscrubbed (number) VALUES (1)", [])
         .map(drop)
 }
 
-/// Overwrites the noted remains. If it is interrupted, the next call does it.
+/// Overwrites the noted remains. After an interruption the next call does it.
 pub(in crate::lake::seal) fn scrub(connection: &Connection, path: &Path) -> Result<(), SealError> {
     let asked = SealError::sqlite(path);
     let count = connection.query_row("SELECT count(*) FROM unscrubbed", [], |row| row.get::<_, i64>(0));
@@ -40,7 +40,7 @@ pub(in crate::lake::seal) fn scrub(connection: &Connection, path: &Path) -> Resu
     if bytes <= MAX_VACUUM {
         connection.execute_batch("VACUUM").map_err(&asked)?;
     }
-    // Under the exclusive lock nobody needs a journal, and nobody begins one.
+    // Under the exclusive lock no process needs a journal, and none can begin one.
     connection.execute_batch("BEGIN EXCLUSIVE").map_err(&asked)?;
     let journal = journal(path);
     let overwritten = overwrite(&journal).map_err(SealError::io("overwrite", &journal));
@@ -50,7 +50,7 @@ pub(in crate::lake::seal) fn scrub(connection: &Connection, path: &Path) -> Resu
     Ok(())
 }
 
-/// Overwrites a file and empties it. One that is not there is no error.
+/// Overwrites a file and empties it. A missing file is no error.
 pub(in crate::lake::seal) fn overwrite(path: &Path) -> std::io::Result<()> {
     let mut file = match OpenOptions::new().write(true).open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),

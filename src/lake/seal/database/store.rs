@@ -1,8 +1,8 @@
 //! The keys database: `keys.sqlite` beside the catalog, with each file's key wrapped by the key-encryption key.
 //!
-//! Several processes have it open at once. Each transaction is short and durable. There is a rollback journal, which
-//! is overwritten after each destruction ([`super::scrub`]), and no write-ahead log: its pages would keep what was
-//! destroyed.
+//! Several processes have it open at once. Each transaction is short and durable. SQLite uses a rollback journal, which
+//! is overwritten after each destruction ([`super::scrub`]). It uses no write-ahead log, because the log's pages would
+//! keep destroyed keys.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -28,8 +28,8 @@ const LAYOUT: i64 = 1;
 /// A transaction takes milliseconds, so a caller that finds the database locked waits instead of failing.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// `kek` has two rows during a rotation: `earlier` is the former key-encryption key, wrapped by that of the row.
-/// `unscrubbed` has a row from a destruction until its remains are overwritten.
+/// `kek` has two rows during a rotation. Its column `earlier` is the former key-encryption key, wrapped by the row's
+/// own. `unscrubbed` has a row from a destruction until its remains are overwritten.
 const TABLES: &str = "
     CREATE TABLE kek (number INTEGER PRIMARY KEY, proof BLOB NOT NULL, earlier BLOB) STRICT;
     CREATE TABLE file_key (
@@ -42,12 +42,12 @@ const TABLES: &str = "
 pub struct KeyStore {
     path: PathBuf,
     connection: Mutex<Connection>,
-    /// The key-encryption keys of this process, by their numbers: two if it was opened while keys were wrapped again.
+    /// The key-encryption keys of this process, by their numbers. It has two if it was opened during a rotation.
     wrappings: Vec<(i64, Wrapping)>,
     known: RwLock<Known>,
 }
 
-/// Keys that were asked for.
+/// Cached keys.
 #[derive(Debug, Default)]
 struct Known {
     keys: FxHashMap<KeyId, FileKey>,
@@ -63,7 +63,7 @@ impl KeyStore {
             return Err(SealError::Exists(path));
         }
         let journal = scrub::journal(&new);
-        // The remains of a process that was killed here.
+        // The remains of a process that was killed at this point.
         for left in [&new, &journal] {
             remove(left)?;
         }
@@ -84,7 +84,7 @@ impl KeyStore {
         KeyStore::open_file(folder.join(FILE), kek)
     }
 
-    /// Opens a database that may have another name, as a copy of it.
+    /// Opens a database that may have another name, such as a copy.
     pub fn open_file(path: PathBuf, kek: Kek) -> Result<KeyStore, SealError> {
         let mut connection = connect(&path)?;
         let wrappings = read_keks(&mut connection, &path)?;
@@ -107,7 +107,7 @@ impl KeyStore {
         FileKey::random()
     }
 
-    /// Keeps keys: all of them durably, or none. Called before anything names them.
+    /// Stores keys durably, all of them or none. Call it before anything names them.
     pub fn keep(&self, keys: &[FileKey]) -> Result<(), SealError> {
         if keys.is_empty() {
             return Ok(());
@@ -123,7 +123,8 @@ impl KeyStore {
         if in_use.peek().is_none() {
             return Err(SealError::Rotated(self.path.clone()));
         }
-        // During a rotation, processes that have only the earlier key-encryption key must be able to open these, too.
+        // During a rotation, processes that have only the earlier key-encryption key must be able to open these keys,
+        // too.
         for (number, wrapping) in in_use {
             for key in keys {
                 let wrapped = wrapping.wrap(key)?;
@@ -136,7 +137,7 @@ impl KeyStore {
         Ok(())
     }
 
-    /// The key of this id, whichever process has kept it.
+    /// The key with this id, whichever process stored it.
     pub fn key(&self, id: &KeyId) -> Result<FileKey, SealError> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(key) = known.keys.get(id) {
@@ -164,13 +165,13 @@ impl KeyStore {
         })?;
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.keys.insert(*id, key.clone());
-        // Under the connection's lock: nothing is destroyed between reading a key and knowing it.
+        // Still under the connection's lock: no key can be destroyed between reading and caching it.
         drop(connection);
         Ok(key)
     }
 
-    /// Destroys keys: overwrites their rows, other copies in SQLite's file, and the journal. It also overwrites what an
-    /// interrupted destruction left. An id without a key is no error.
+    /// Destroys keys: overwrites their rows, other copies in SQLite's file, and the journal. It also overwrites the
+    /// remains of an interrupted destruction. An id without a key is no error.
     pub fn destroy(&self, ids: &[KeyId]) -> Result<(), SealError> {
         let mut connection = self.connection();
         if !ids.is_empty() {
@@ -205,7 +206,7 @@ impl KeyStore {
             .ok_or_else(damaged)
     }
 
-    /// Drops the cached rows if another process has changed the database: it may have destroyed keys.
+    /// Drops the cached keys if another process has changed the database, because it may have destroyed keys.
     pub fn refresh(&self) -> Result<(), SealError> {
         let connection = self.connection();
         let version = self.asked(|| connection.pragma_query_value(None, "data_version", |row| row.get(0)))?;
@@ -238,7 +239,7 @@ pub(in crate::lake::seal) struct KekRow {
     pub(in crate::lake::seal) earlier: Option<Vec<u8>>,
 }
 
-/// Opens the database's file, which has to be there.
+/// Opens the database's file, which must exist.
 pub(in crate::lake::seal) fn connect(path: &Path) -> Result<Connection, SealError> {
     match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(SealError::Missing(path.to_owned())),
@@ -282,21 +283,21 @@ fn fill(path: &Path, kek: &Kek) -> Result<(), SealError> {
     fill().map_err(SealError::sqlite(path))
 }
 
-/// The rows of `kek`, the newest first, of a file that is whole.
+/// The rows of `kek` of a complete file, the newest first.
 pub(in crate::lake::seal) fn read_keks(connection: &mut Connection, path: &Path) -> Result<Vec<KekRow>, SealError> {
     let asked = SealError::sqlite(path);
     let damaged = |what: String| SealError::Damaged {
         path: path.to_owned(),
         what,
     };
-    // In one transaction: no other process changes the file while its length is looked at.
+    // One transaction: no other process changes the file while its length is checked.
     let transaction = connection.transaction().map_err(&asked)?;
     let number = |pragma: &str| transaction.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let layout = number("user_version").map_err(&asked)?;
     let expected = number("page_count").map_err(&asked)? * number("page_size").map_err(&asked)?;
     let length = std::fs::metadata(path).map_err(SealError::io("read", path))?.len();
-    // A process that is killed at the end of a VACUUM leaves a longer file: SQLite commits before it cuts the file. The
-    // next scrub cuts it.
+    // A process that is killed at the end of a VACUUM leaves a longer file, because SQLite commits before it cuts the
+    // file. The next scrub cuts it.
     if expected == 0 || length < expected.unsigned_abs() {
         return Err(damaged(format!("it has {length} bytes instead of {expected}")));
     }
@@ -336,7 +337,7 @@ pub(in crate::lake::seal) fn keks(connection: &Connection) -> rusqlite::Result<V
     rows.collect()
 }
 
-/// The rows that a key-encryption key opens: its own and, from the newer one, the one before.
+/// The rows that a key-encryption key opens: its own, and the earlier one if this is the newer one.
 fn recognized(rows: Vec<KekRow>, kek: &Kek, path: &Path) -> Result<Vec<(i64, Wrapping)>, SealError> {
     let wrapping = Wrapping::new(kek)?;
     let own = rows.iter().find(|row| wrapping.proves(&row.proof));

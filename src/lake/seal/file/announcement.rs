@@ -1,5 +1,5 @@
 //! The clear part of a sealed file's footer (Parquet format, `FileCryptoMetaData`): the id of the key, and the file's
-//! own part of the data that authenticates its modules.
+//! part of the data that authenticates its modules.
 
 use parquet::errors::ParquetError;
 
@@ -41,7 +41,7 @@ const FALSE: u8 = 2;
 const BINARY: u8 = 8;
 const STRUCT: u8 = 12;
 
-/// Thrift's compact protocol, as far as an announcement needs it.
+/// Thrift's compact protocol, as far as the clear part needs it.
 struct Thrift<'a>(&'a [u8]);
 
 impl<'a> Thrift<'a> {
@@ -51,7 +51,7 @@ impl<'a> Thrift<'a> {
         Ok(*byte)
     }
 
-    /// The next field of a struct, if it does not end here.
+    /// The next field of a struct. `None` at its end.
     fn field(&mut self, last: u8) -> Result<Option<(u8, u8)>, ParquetError> {
         let byte = self.byte()?;
         let (delta, kind) = (byte >> 4, byte & 15);
@@ -70,7 +70,7 @@ impl<'a> Thrift<'a> {
         Ok(value)
     }
 
-    /// The file's own part of an algorithm: a union with AES_GCM_V1 as its first alternative.
+    /// The file's part in an algorithm: a union with AES_GCM_V1 as its first alternative.
     fn algorithm(&mut self) -> Result<Option<Vec<u8>>, ParquetError> {
         let Some((1, STRUCT)) = self.field(0)? else {
             return Err(damaged("it is not sealed by AES_GCM_V1"));
@@ -95,7 +95,7 @@ impl<'a> Thrift<'a> {
 mod tests {
     use super::*;
 
-    /// `FileCryptoMetaData` as other writers have it: AES_GCM_V1 with a part of the file's own, then the key's id.
+    /// `FileCryptoMetaData` of other writers: AES_GCM_V1 with the file's part, then the key's id.
     const SAID: &[u8] = b"\x1c\x1c\x28\x04abcd\x00\x00\x18\x03key\x00";
 
     #[test]

@@ -20,7 +20,7 @@ pub(in crate::lake) const SEALED_MAGIC: &[u8; 4] = b"PARE";
 /// The length of the footer and the magic number.
 const END: u64 = 8;
 
-/// How a file is written under a key: everything in it, the footer as well.
+/// The properties that encrypt a whole file under a key, including the footer.
 pub(in crate::lake) fn encryption(key: &FileKey) -> Result<Arc<FileEncryptionProperties>, ParquetError> {
     FileEncryptionProperties::builder(key.secret().to_vec())
         .with_footer_key_metadata(key.id().to_string().into_bytes())
@@ -32,12 +32,12 @@ pub(in crate::lake) fn encryption(key: &FileKey) -> Result<Arc<FileEncryptionPro
 pub(in crate::lake) struct OpenSealed {
     pub(in crate::lake) key: FileKey,
     pub(in crate::lake) pages: SealedPages,
-    /// Its footer, whose offsets are those of `pages`.
+    /// The footer. Its offsets are those of `pages`.
     pub(in crate::lake) metadata: ParquetMetaData,
 }
 
-/// Opens a sealed file. `None` for a clear one. Refuses a file that is not of the lake's kind, unless a reader has held
-/// it since it was (`is_held`).
+/// Opens a sealed file. `None` for a clear one. Refuses a file of the other kind than the lake's, unless a reader has
+/// held it since the lake was of that kind (`is_held`).
 pub(in crate::lake) fn open(
     file: &File,
     length: u64,
@@ -81,7 +81,7 @@ pub(in crate::lake) fn hold_key(file: &File, keys: &Keys) -> Result<Option<FileK
     Ok(Some(key))
 }
 
-/// Whether a file ends as a sealed one does.
+/// Whether a file ends like a sealed file.
 pub(in crate::lake) fn is_sealed(path: &Path) -> bool {
     let read = || {
         let file = File::open(path)?;
@@ -91,7 +91,7 @@ pub(in crate::lake) fn is_sealed(path: &Path) -> bool {
     matches!(read(), Ok(Some(_)))
 }
 
-/// The length of a sealed file's footer. `None` if it does not end as such a file does.
+/// The length of a sealed file's footer. `None` if the file does not end like a sealed one.
 fn footer_length(file: &File, length: u64) -> Result<Option<u64>, ParquetError> {
     if length < END {
         return Ok(None);
@@ -102,12 +102,12 @@ fn footer_length(file: &File, length: u64) -> Result<Option<u64>, ParquetError> 
     Ok((magic == *SEALED_MAGIC).then(|| u64::from(u32::from_le_bytes([a, b, c, d]))))
 }
 
-/// The id of the key that sealed a file, and the file's own part of the data that authenticates its modules.
+/// The id of the key that sealed a file, and the file's part of the data that authenticates its modules.
 fn announced(file: &File, length: u64, footer: u64) -> Result<(KeyId, Vec<u8>), ParquetError> {
     let start = (length - END)
         .checked_sub(footer)
         .ok_or_else(|| damaged("its footer is cut off"))?;
-    // The announcement is short, however long the footer is.
+    // The clear part is short, however long the footer is.
     let mut bytes = vec![0; footer.min(ANNOUNCED) as usize];
     file.read_exact_at(&mut bytes, start)?;
     let said = Announcement::read(&bytes)?;

@@ -1,4 +1,4 @@
-//! Sealed files as the Parquet library writes them, read through their pages.
+//! Sealed files that the Parquet library wrote, read through their pages.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,7 +19,7 @@ use super::super::{FileKey, Kek, KeyStore, Keys, OpenSealed, encryption, open};
 use crate::lake::error::LakeError;
 use crate::lake::file::CheckedFile;
 
-/// A folder with keys. One of them has sealed the file in it.
+/// A folder with keys. One of them sealed the file in it.
 struct Sealed {
     dir: tempfile::TempDir,
     keys: Keys,
@@ -49,8 +49,8 @@ impl Sealed {
     }
 }
 
-/// A sealed file of this many rows: a column with nulls and a dictionary, one of numbers, one of texts without
-/// statistics.
+/// A sealed file of this many rows: a column with nulls and a dictionary, a column of numbers, and a column of texts
+/// without statistics.
 fn sealed(rows: usize, rows_a_group: usize, rows_a_page: usize) -> Sealed {
     let dir = tempfile::tempdir().unwrap();
     let keys = Keys::of(KeyStore::create(dir.path(), Kek::random().unwrap()).unwrap());
@@ -93,7 +93,7 @@ fn sealed(rows: usize, rows_a_group: usize, rows_a_page: usize) -> Sealed {
     }
 }
 
-/// All rows, or those of a selection, as merging and erasing read them.
+/// All rows, or those of a selection, read as merging and erasing read them.
 fn rows(path: &Path, keys: &Keys, selection: Option<RowSelection>) -> Result<RecordBatch, LakeError> {
     let mut builder = CheckedFile::open(path, keys)?.rows(path)?;
     if let Some(selection) = selection {
@@ -169,7 +169,7 @@ fn only_its_own_key_opens_it() {
     let open_lake = rows(&it.path(), &Keys::none(), None).unwrap_err().to_string();
     assert!(open_lake.ends_with("it is sealed, and the lake is not"), "{open_lake}");
     it.keys.destroy(&[it.key.id()]).unwrap();
-    // The holder finds it; afterwards nobody does.
+    // The holder of the key can still read the file. After that nobody can.
     assert!(rows(&it.path(), &it.keys, None).is_ok());
     let path = it.path();
     drop(it.key);
@@ -230,7 +230,7 @@ fn pages_cannot_change_places() {
     let it = sealed(2_000, 1_000, 100);
     let whole = std::fs::read(it.path()).unwrap();
     let pages: Vec<(u64, usize)> = it.open().pages.in_file().collect();
-    // Two data pages of the texts that have the same length in the file.
+    // Two data pages of texts with the same length in the file.
     let pair = pages.iter().enumerate().find_map(|(at, one)| {
         let other = pages[at + 1..].iter().find(|other| other.1 == one.1)?;
         Some((*one, *other))

@@ -44,11 +44,11 @@ struct SealedPage {
     clear: u64,
     /// Its start in the sealed file.
     sealed: u64,
-    /// How many bytes it has in the file.
+    /// Its number of bytes in the file.
     length: u32,
     group: i16,
     column: i16,
-    /// Which of its chunk's data pages it is. `None` for a dictionary.
+    /// The number of this data page in its chunk. `None` for a dictionary.
     ordinal: Option<i16>,
 }
 
@@ -63,7 +63,7 @@ enum Module {
 
 impl SealedPages {
     /// The pages of a decrypted footer with its page indexes, and the footer of the same file in clear. `unique` is the
-    /// file's own part of the data that authenticates each module.
+    /// file's part of the data that authenticates each module.
     pub(in crate::lake) fn new(
         key: &[u8; 32],
         unique: &[u8],
@@ -91,7 +91,7 @@ impl SealedPages {
             clear.push(group);
             offsets.push(of_group);
         }
-        // Not the builder that is there: it knows how to decrypt, and readers would do so again.
+        // The footer's own builder knows how to decrypt, so readers would decrypt again. Use a new one.
         let clear = ParquetMetaDataBuilder::new(of_file)
             .set_row_groups(clear)
             .set_column_index(columns)
@@ -106,7 +106,7 @@ impl SealedPages {
         Ok((pages, clear))
     }
 
-    /// Bytes that this value takes.
+    /// Its size in bytes.
     pub(in crate::lake) fn weight(&self) -> usize {
         size_of_val(&*self.pages) + self.unique.len() + size_of::<LessSafeKey>()
     }
@@ -122,7 +122,7 @@ impl SealedPages {
         self.end
     }
 
-    /// How many pages there are.
+    /// The number of pages.
     pub(in crate::lake) fn len(&self) -> usize {
         self.pages.len()
     }
@@ -159,8 +159,8 @@ impl SealedPages {
             from.sealed,
             (until.sealed - from.sealed) as usize + until.length as usize,
         )?;
-        // Each page is decrypted in place. The data of the first page stay where they are, and what follows moves up to
-        // them.
+        // Each page is decrypted in place. The data of the first page stay where they are, and all later bytes move up
+        // to them.
         let (mut begin, mut filled) = (0, None);
         for page in pages {
             let at = (page.sealed - from.sealed) as usize;
@@ -202,7 +202,7 @@ impl SealedPages {
         }
     }
 
-    /// Opens the module at a place of a page. Returns where its content is.
+    /// Opens the module at a position of a page. Returns the position of its content.
     fn module(
         &self,
         page: &SealedPage,
@@ -309,7 +309,7 @@ impl Survey {
         Ok((chunk, index))
     }
 
-    /// Adds a page. Returns its place and its length in clear.
+    /// Adds a page. Returns its position and its length in clear.
     fn page(
         &mut self,
         (group, column): (i16, i16),

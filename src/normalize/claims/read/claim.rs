@@ -30,7 +30,7 @@ pub(in crate::normalize::claims) enum Kind {
     Vision,
 }
 
-/// A part that somebody plays in a claim.
+/// The role of a party in a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::normalize::claims) enum Role {
     /// Rendered the service.
@@ -53,21 +53,21 @@ pub(in crate::normalize::claims) enum Role {
     Other,
 }
 
-/// One of the care team.
+/// A member of the care team.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::normalize::claims) struct Member {
-    /// Its sequence.
+    /// The member's sequence.
     pub(in crate::normalize::claims) sequence: u32,
-    /// Its role.
+    /// The member's role.
     pub(in crate::normalize::claims) role: Role,
-    /// Who it is.
+    /// The party.
     pub(in crate::normalize::claims) party: Party,
 }
 
 /// A service line.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::normalize::claims) struct Line {
-    /// When it was served.
+    /// When the service was given.
     pub(in crate::normalize::claims) served: Span,
     /// The place of service.
     pub(in crate::normalize::claims) place: Option<Name>,
@@ -87,14 +87,14 @@ pub(in crate::normalize::claims) struct Line {
     pub(in crate::normalize::claims) quantity: Option<Name>,
     /// Products of a compound.
     pub(in crate::normalize::claims) ingredients: Vec<Concept>,
-    /// Whether nothing of it was paid because it was denied.
+    /// Whether it was denied and nothing of it was paid.
     pub(in crate::normalize::claims) denied: bool,
     /// The source's Encounter.
     pub(in crate::normalize::claims) encounter: Option<Name>,
 }
 
 impl Line {
-    /// The coding that tells what the line is for, if it is of CPT, HCPCS or CDT.
+    /// The coding of CPT, HCPCS or CDT that states the service of the line.
     pub(in crate::normalize::claims) fn code(&self) -> Option<&Code> {
         let of = |code: &&Code| {
             let system = code.system.as_deref().unwrap_or_default();
@@ -108,7 +108,7 @@ impl Line {
         self.service.codes.iter().find(|code| code.is_of(NDC))
     }
 
-    /// What the line is for.
+    /// The kind of the line's service.
     pub(in crate::normalize::claims) fn purpose(&self) -> Service {
         if self.place.as_deref() == Some(LABORATORY) {
             return Service::Laboratory;
@@ -124,19 +124,19 @@ impl Line {
 /// A diagnosis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::normalize::claims) struct Diagnosis {
-    /// Its sequence.
+    /// The diagnosis's sequence.
     pub(in crate::normalize::claims) sequence: u32,
-    /// Its code.
+    /// The diagnosis's code.
     pub(in crate::normalize::claims) code: Option<Code>,
-    /// What the source calls it in its own words.
+    /// The source's own words for it.
     pub(in crate::normalize::claims) text: Option<Name>,
     /// The source's Condition.
     pub(in crate::normalize::claims) condition: Option<Name>,
-    /// Its types, such as `principal`.
+    /// The diagnosis's types, such as `principal`.
     pub(in crate::normalize::claims) types: Vec<Name>,
 }
 
-/// As a concept. Its text is not part of the claim's facts.
+/// The diagnosis as a concept. Its text is not part of the claim's facts.
 impl std::hash::Hash for Diagnosis {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         (self.sequence, &self.code, &self.condition, &self.types).hash(state);
@@ -155,33 +155,33 @@ pub(in crate::normalize::claims) struct Performed {
 /// The facts of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::normalize::claims) struct Claim {
-    /// Whose it is.
+    /// The source of the claim.
     pub(in crate::normalize::claims) source: SourceId,
-    /// Its id.
+    /// The claim's id.
     pub(in crate::normalize::claims) id: Name,
-    /// The reference to its patient.
+    /// The reference to the claim's patient.
     pub(in crate::normalize::claims) patient: Name,
-    /// Its sort.
+    /// The claim's kind.
     pub(in crate::normalize::claims) kind: Kind,
-    /// Its type in words.
+    /// The text of the claim's type.
     pub(in crate::normalize::claims) title: Option<Name>,
     /// A claim for equipment.
     pub(in crate::normalize::claims) equipment: bool,
-    /// The sort of Encounter that its type, not its type of bill, tells.
+    /// The kind of Encounter, if the claim's type states it instead of its type of bill.
     pub(in crate::normalize::claims) said: Option<Setting>,
     /// The type of bill.
     pub(in crate::normalize::claims) bill: Bill,
     /// The period of the claim.
     pub(in crate::normalize::claims) billable: Span,
-    /// When it was made.
+    /// When the claim was made.
     pub(in crate::normalize::claims) created: Option<When>,
-    /// Who bills.
+    /// The billing provider.
     pub(in crate::normalize::claims) provider: Option<Party>,
-    /// Where it was.
+    /// The place of the services.
     pub(in crate::normalize::claims) facility: Option<Party>,
     /// Other participants.
     pub(in crate::normalize::claims) team: Vec<Member>,
-    /// Coverages that paid.
+    /// The Coverages that paid.
     pub(in crate::normalize::claims) coverages: Vec<Name>,
     /// The source's MedicationRequest.
     pub(in crate::normalize::claims) prescription: Option<Name>,
@@ -191,11 +191,11 @@ pub(in crate::normalize::claims) struct Claim {
     pub(in crate::normalize::claims) written: Option<When>,
     /// From admission to discharge.
     pub(in crate::normalize::claims) admission: Span,
-    /// Where the patient came from.
+    /// The place from which the patient came.
     pub(in crate::normalize::claims) origin: Option<Concept>,
     /// How the patient left.
     pub(in crate::normalize::claims) discharge: Option<Concept>,
-    /// For how many days the drug lasts.
+    /// The number of days for which the drug lasts.
     pub(in crate::normalize::claims) days_supply: Option<Name>,
     /// How many refills the prescriber allowed.
     pub(in crate::normalize::claims) refills: Option<Name>,
@@ -210,7 +210,7 @@ pub(in crate::normalize::claims) struct Claim {
 }
 
 impl Claim {
-    /// Reads an ExplanationOfBenefit. One that tells of nothing that happened is none: cancelled, in error, an
+    /// Reads an ExplanationOfBenefit. `None` if it describes no service: if it is cancelled, in error, or an
     /// authorization.
     pub(in crate::normalize::claims) fn read(
         record: &Record<'_>,
@@ -270,17 +270,17 @@ impl Claim {
         Some(claim)
     }
 
-    /// The sort of Encounter an institutional claim tells of.
+    /// The kind of Encounter that an institutional claim describes.
     pub(in crate::normalize::claims) fn setting(&self) -> Setting {
         self.bill.setting().or(self.said).unwrap_or(Setting::Visit)
     }
 
-    /// The facility of an institutional claim, the pharmacy of a pharmacy's.
+    /// The facility of an institutional claim, or the pharmacy of a pharmacy claim.
     pub(in crate::normalize::claims) fn place(&self) -> Option<&Party> {
         self.facility.as_ref().or(self.provider.as_ref())
     }
 
-    /// The care team of a line, or of the whole claim where the line names none.
+    /// The care team of a line. If the line names none, that of the whole claim.
     pub(in crate::normalize::claims) fn team_of(&self, line: Option<&Line>) -> impl Iterator<Item = &Member> {
         let chosen = line.map_or(&[][..], |line| &line.team);
         let known = self.team.iter().any(|member| chosen.contains(&member.sequence));
@@ -297,7 +297,7 @@ impl Claim {
         })
     }
 
-    /// The record it was read from.
+    /// The record from which it was read.
     pub(in crate::normalize::claims) fn origin(&self) -> Origin {
         Origin {
             source: self.source,
@@ -306,13 +306,13 @@ impl Claim {
         }
     }
 
-    /// Everybody the claim names.
+    /// All parties that the claim names.
     pub(in crate::normalize::claims) fn everybody(&self) -> impl Iterator<Item = &Party> {
         let team = self.team.iter().map(|member| &member.party);
         self.provider.iter().chain(&self.facility).chain(team)
     }
 
-    /// A number that is another when the claim says something else.
+    /// A number that changes with the content of the claim.
     pub(in crate::normalize::claims) fn fingerprint(&self, directory: &Directory) -> u64 {
         use std::hash::{Hash, Hasher};
         let mut hasher = siphasher::sip::SipHasher24::new();
@@ -337,7 +337,7 @@ struct Reader<'r, 't> {
 }
 
 impl Reader<'_, '_> {
-    /// The sort of claim, by its type; by its lines where the type tells nothing.
+    /// The kind of claim, by its type. If the type does not state it, by its lines.
     fn kind(&mut self, claim: &mut Claim) -> Option<Kind> {
         let mut kind = None;
         if let Some(value) = self.root.get("type") {
@@ -395,7 +395,7 @@ impl Reader<'_, '_> {
             }
         }
         kind.or_else(|| {
-            // No type that is known: drugs alone make a pharmacy's claim.
+            // The type is unknown. A claim with drugs alone is a pharmacy's.
             let drugs = claim
                 .lines
                 .iter()
@@ -428,7 +428,7 @@ impl Reader<'_, '_> {
                 claim.coverages.push(self.names.keep(&text));
             }
         }
-        // CMS gives the digits of a type of bill one by one.
+        // CMS sends the digits of a type of bill one by one.
         let extensions = list(self.root, "extension");
         let facility = self
             .root
@@ -595,7 +595,7 @@ impl Reader<'_, '_> {
         }
         let quantity = item.get("quantity");
         if claim.days_supply.is_none() {
-            // CMS's first version tells the days beside the quantity.
+            // CMS's first version has the days beside the quantity.
             let mut extensions = quantity.into_iter().flat_map(|value| list(value, "extension"));
             let days =
                 extensions.find(|value| value.get_str("url").is_some_and(|url| url.ends_with("/days_suply_num")));

@@ -1,4 +1,4 @@
-//! Codes as rules see them, and how a generated resource writes them.
+//! Codes as rules see them, and their form in generated resources.
 
 use super::text::{Name, Names, Object, said};
 use crate::columns::json::Value;
@@ -27,11 +27,11 @@ pub(in crate::normalize::claims) struct Code {
     pub(in crate::normalize::claims) system: Option<Name>,
     /// The code in the form of its system.
     pub(in crate::normalize::claims) code: Name,
-    /// What the source calls it.
+    /// The source's display.
     pub(in crate::normalize::claims) display: Option<Name>,
 }
 
-/// The display is not part of the claim's facts: it may be filled in later.
+/// The display is not part of the claim's facts, because a later run may add it.
 impl std::hash::Hash for Code {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.system.hash(state);
@@ -45,7 +45,7 @@ impl Code {
         let code = coding.get_str("code")?;
         let system = coding.get_str("system");
         let system = system.as_deref().map(|system| match canonical_system(system) {
-            // CMS calls ICD-10-CM by WHO's name, and every HCPCS level by a name of its own.
+            // CMS uses WHO's name for ICD-10-CM, and its own name for each HCPCS level.
             "http://hl7.org/fhir/sid/icd-10" => ICD_10_CM,
             "http://hl7.org/fhir/sid/icd-9" => ICD_9_CM,
             "https://bluebutton.cms.gov/resources/codesystem/hcpcs" => HCPCS,
@@ -72,7 +72,7 @@ impl Code {
         self.system.as_deref() == Some(system)
     }
 
-    /// As a Coding, with a display from the terminology where the source gave none.
+    /// The code as a Coding. If the source had no display, it has the terminology's.
     pub(in crate::normalize::claims) fn json(&self, codes: &dyn Codes) -> String {
         let mut coding = Object::new();
         if let Some(system) = &self.system {
@@ -85,7 +85,7 @@ impl Code {
         coding.json()
     }
 
-    /// What the source or the terminology calls it.
+    /// The display of the source or of the terminology.
     pub(in crate::normalize::claims) fn name(&self, codes: &dyn Codes) -> Option<String> {
         match (&self.display, &self.system) {
             (Some(display), _) => Some(display.to_string()),
@@ -103,13 +103,13 @@ pub(in crate::normalize::claims) const HCPCS: &str = "http://www.cms.gov/Medicar
 pub(in crate::normalize::claims) struct Concept {
     /// Its codings that have a code.
     pub(in crate::normalize::claims) codes: Vec<Code>,
-    /// Its text.
+    /// The concept's text.
     pub(in crate::normalize::claims) text: Option<Name>,
-    /// Its text, unless a coding has it as its display: such a text may have been filled in by an earlier run.
+    /// The concept's text, unless a coding has it as its display. An earlier run may have added such a text.
     pub(in crate::normalize::claims) own_text: Option<Name>,
 }
 
-/// Nor is RxNorm's code beside an NDC: a mapping may add it.
+/// RxNorm's code beside an NDC is not part of them either, because a mapping may add it.
 impl std::hash::Hash for Concept {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         let has_ndc = self.codes.iter().any(|code| code.is_of(NDC));
@@ -120,8 +120,8 @@ impl std::hash::Hash for Concept {
 }
 
 impl Concept {
-    /// Reads a CodeableConcept. A code stands once in it, though a record that was normalized has it as the source
-    /// wrote it, too.
+    /// Reads a CodeableConcept. The result has each code once, although a normalized record also has it in the source's
+    /// spelling.
     pub(in crate::normalize::claims) fn read(value: Value<'_>, names: &mut Names, codes: &dyn Codes) -> Concept {
         let list = value.get("coding").into_iter().flat_map(|list| list.items());
         let mut read: Vec<Code> = Vec::new();
@@ -153,7 +153,7 @@ impl Concept {
         }
     }
 
-    /// As a CodeableConcept. Without a text, the display is its text.
+    /// The concept as a CodeableConcept. Without a text, the display is its text.
     pub(in crate::normalize::claims) fn json(&self, codes: &dyn Codes) -> Option<String> {
         let text = self.name(codes);
         concept(
@@ -162,7 +162,7 @@ impl Concept {
         )
     }
 
-    /// Its text, or else a display.
+    /// The concept's text, otherwise a display.
     pub(in crate::normalize::claims) fn name(&self, codes: &dyn Codes) -> Option<String> {
         match &self.text {
             Some(text) => Some(text.to_string()),
@@ -181,7 +181,7 @@ pub(in crate::normalize::claims) fn concept(codings: Vec<String>, text: Option<&
     concept.some()
 }
 
-/// A coding of a system that rules write themselves.
+/// A coding of a system for codes that rules write themselves.
 pub(in crate::normalize::claims) fn coding(system: &str, code: &str, display: Option<&str>) -> String {
     let mut coding = Object::new();
     coding.text("system", system).text("code", code);
@@ -191,7 +191,7 @@ pub(in crate::normalize::claims) fn coding(system: &str, code: &str, display: Op
     coding.json()
 }
 
-/// An ICD code with its dot; a code that has one, or is too short for one, stays.
+/// An ICD code with its dot. A code that has one, or is too short for one, is unchanged.
 fn dotted(code: &str, ninth: bool) -> String {
     let code = code.to_ascii_uppercase();
     let at = if ninth && code.starts_with('E') { 4 } else { 3 };
@@ -201,7 +201,7 @@ fn dotted(code: &str, ninth: bool) -> String {
     format!("{}.{}", &code[..at], &code[at..])
 }
 
-/// An NDC with hyphens, or of 11 digits without, as 11 digits.
+/// An NDC as 11 digits. It may have hyphens, or 11 digits without hyphens.
 fn ndc(code: &str) -> Option<String> {
     let parts: Vec<&str> = code.split('-').collect();
     let digits = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(own(r#"{"text":"Dizzy spells"}"#), (said.clone(), said.clone()));
         let named = r#"{"coding":[{"code":"R42","display":"Dizziness"}],"text":"Dizzy spells"}"#;
         assert_eq!(own(named), (said.clone(), said.clone()));
-        // An earlier run takes the text from any coding, one without a code among them.
+        // An earlier run takes the text from any coding, even from one without a code.
         let filled = r#"{"coding":[{"code":"R42"},{"display":"Dizzy spells"}],"text":"Dizzy spells"}"#;
         assert_eq!(own(filled), (said, None));
         assert_eq!(own(r#"{"coding":[{"code":"R42"}]}"#), (None, None));

@@ -1,4 +1,4 @@
-//! What is kept of claims and of the sources' own records, and the order in which rules decide.
+//! The stored facts of claims and of the sources' own records, and the order in which rules decide.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Takes in a record.
+    /// Adds a record.
     pub fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
         let Facts {
             names,
@@ -49,7 +49,7 @@ impl Facts {
         }
     }
 
-    /// The resources to generate, in order of type and id, and what a source's own records gain.
+    /// The resources to generate, in order of type and id, and the additions to the sources' own records.
     pub fn decide(self, settings: &Settings<'_>) -> (Vec<Generated>, Additions) {
         let Facts {
             mut claims,
@@ -87,7 +87,7 @@ impl Facts {
     }
 }
 
-/// The URL of the extension on what rules added to a record.
+/// The URL of the extension on additions of rules to a record.
 fn mark(record: &Record<'_>, settings: &Settings<'_>) -> String {
     let source = settings.sources.get(record.source.0 as usize);
     mark_url(source.map_or("", |source| &source.tag_system_base))

@@ -13,19 +13,19 @@ use crate::normalize::record::{Day, Record, SourceId};
 /// A source's MedicationRequest.
 #[derive(Debug)]
 pub(in crate::normalize::claims) struct Order {
-    /// Whose it is.
+    /// The source of the record.
     pub(in crate::normalize::claims) source: SourceId,
-    /// Its id.
+    /// The record's id.
     pub(in crate::normalize::claims) id: Name,
-    /// Whom it is for.
+    /// The patient of the record.
     pub(in crate::normalize::claims) patient: Name,
-    /// Its identifiers: system and value.
+    /// The record's identifiers: system and value.
     pub(in crate::normalize::claims) numbers: Vec<(Name, Name)>,
     /// The codes of the drug.
     pub(in crate::normalize::claims) drug: Vec<Code>,
-    /// The Medication, if the drug is there.
+    /// The Medication, if it has the drug.
     pub(in crate::normalize::claims) medication: Option<Name>,
-    /// Who asked for it.
+    /// The requester.
     pub(in crate::normalize::claims) requester: Option<Party>,
     /// When.
     pub(in crate::normalize::claims) authored: Option<Day>,
@@ -67,7 +67,7 @@ pub(in crate::normalize::claims) struct Own {
 }
 
 impl Own {
-    /// Takes in a MedicationRequest. `mark` is the URL of the extension on what rules added.
+    /// Adds a MedicationRequest. `mark` is the URL of the extension on additions of rules.
     pub(in crate::normalize::claims) fn order(
         &mut self,
         record: &Record<'_>,
@@ -123,7 +123,7 @@ impl Own {
         });
     }
 
-    /// Takes in a Medication.
+    /// Adds a Medication.
     pub(in crate::normalize::claims) fn medication(
         &mut self,
         record: &Record<'_>,
@@ -137,7 +137,7 @@ impl Own {
         }
     }
 
-    /// Takes in an Encounter.
+    /// Adds an Encounter.
     pub(in crate::normalize::claims) fn encounter(&mut self, record: &Record<'_>, names: &mut Names) {
         let root = record.json;
         let id = names.keep(&format!("Encounter/{}", record.id));
@@ -169,7 +169,7 @@ impl Own {
         });
     }
 
-    /// Takes in a Condition of an Encounter; one of the problem list stops nothing.
+    /// Adds a Condition of an Encounter. A Condition of the problem list does not prevent a generated one.
     pub(in crate::normalize::claims) fn condition(
         &mut self,
         record: &Record<'_>,
@@ -191,7 +191,7 @@ impl Own {
         }
     }
 
-    /// Takes in a Procedure.
+    /// Adds a Procedure.
     pub(in crate::normalize::claims) fn procedure(
         &mut self,
         record: &Record<'_>,
@@ -234,12 +234,12 @@ impl Own {
         }
     }
 
-    /// Whether the source has the Encounter that a claim refers to.
+    /// Whether the source has the Encounter to which a claim refers.
     pub(in crate::normalize::claims) fn has_encounter(&self, source: SourceId, encounter: &Name) -> bool {
         self.known.contains(&(source, encounter.clone()))
     }
 
-    /// Whether a source's Condition says the code of its Encounter.
+    /// Whether a source's Condition has the code for its Encounter.
     pub(in crate::normalize::claims) fn is_diagnosed(&self, encounter: &(SourceId, Name), code: &Name) -> bool {
         let (source, encounter) = encounter;
         self.diagnosed.contains(&(*source, encounter.clone(), code.clone()))
@@ -278,11 +278,12 @@ impl Own {
     }
 }
 
-/// The sources' Encounters, to look for one.
+/// An index of the sources' Encounters.
 pub(in crate::normalize::claims) struct Encounters<'o>(FxHashMap<String, Vec<&'o Encounter>>);
 
 impl Encounters<'_> {
-    /// The source's Encounter that has the days and one of the parties; the first by start, source and id.
+    /// The source's Encounter on these days with one of the parties. If there are several, the first by start, source
+    /// and id.
     pub(in crate::normalize::claims) fn find(
         &self,
         source: SourceId,
@@ -301,18 +302,18 @@ impl Encounters<'_> {
     }
 }
 
-/// A procedure that a source tells of.
+/// A procedure of a source.
 struct Done {
     source: SourceId,
     patient: Name,
     performers: Vec<String>,
 }
 
-/// The sources' Procedures, to look for one.
+/// An index of the sources' Procedures.
 pub(in crate::normalize::claims) struct Procedures(FxHashMap<(Name, Day), Vec<Done>>);
 
 impl Procedures {
-    /// Whether a source tells of the procedure on the day, by the performer or by nobody.
+    /// Whether a source has the procedure on this day, by the performer or without a performer.
     pub(in crate::normalize::claims) fn has(
         &self,
         source: SourceId,

@@ -1,4 +1,4 @@
-//! Providers of care: references to Practitioners, Organizations and Locations, and when two of them are the same.
+//! Providers of care: references to Practitioners, Organizations and Locations. Decides when two of them are the same.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -10,28 +10,28 @@ use crate::fhir::{TypeId, facts};
 use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::{Record, SourceId};
 
-/// Who is referred to.
+/// A referenced provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::normalize::claims) struct Party {
-    /// A reference that another record can use too: not to a contained resource.
+    /// A reference that another record can use too. It does not lead to a contained resource.
     pub(in crate::normalize::claims) reference: Option<Name>,
     /// The NPI that the reference or the contained resource names.
     pub(in crate::normalize::claims) npi: Option<Name>,
     /// An identifier that is no NPI.
     pub(in crate::normalize::claims) identifier: Option<(Name, Name)>,
-    /// Its name.
+    /// The provider's name.
     pub(in crate::normalize::claims) display: Option<Name>,
-    /// Its type, where that is known.
+    /// The provider's type, if known.
     pub(in crate::normalize::claims) kind: Option<TypeId>,
 }
 
-/// How a party is written may change between two runs. [`Directory::key`] says who it is.
+/// The written form of a party may change between two runs. [`Directory::key`] identifies it.
 impl std::hash::Hash for Party {
     fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
 
 impl Party {
-    /// Reads a Reference of the record `root`. `None` if it says nothing, or if it is a placeholder of an earlier run.
+    /// Reads a Reference of the record `root`. `None` if it is empty, or if it is a placeholder of an earlier run.
     pub(in crate::normalize::claims) fn read(value: Value<'_>, root: Value<'_>, names: &mut Names) -> Option<Party> {
         let mut party = Party {
             display: said(value.get_str("display"), names),
@@ -64,7 +64,7 @@ impl Party {
         (known || party.display.is_some()).then_some(party)
     }
 
-    /// Takes what a contained resource says.
+    /// Adds the facts of a contained resource.
     fn contained(&mut self, id: &str, root: Value<'_>, names: &mut Names) {
         let Some(found) = contained(root, id) else { return };
         let resource_type = found.get_str("resourceType");
@@ -90,18 +90,18 @@ impl Party {
         }
     }
 
-    /// Whether it is, or may be, of one of the types.
+    /// Whether it has, or may have, one of these types.
     pub(in crate::normalize::claims) fn may_be(&self, types: &[&str]) -> bool {
         self.kind.is_none_or(|kind| types.contains(&facts().get(kind).name))
     }
 
-    /// Whether it is known to be of the type.
+    /// Whether it certainly has this type.
     pub(in crate::normalize::claims) fn is(&self, resource_type: &str) -> bool {
         self.kind.is_some_and(|kind| facts().get(kind).name == resource_type)
     }
 }
 
-/// The Reference to somebody whom the source does not tell.
+/// A Reference to a party that the source does not name.
 pub(in crate::normalize::claims) fn undefined() -> String {
     Object::new().text("display", PLACEHOLDER).json()
 }
@@ -134,7 +134,7 @@ fn is_npi(system: &str) -> bool {
     system == NPI || system == "urn:oid:2.16.840.1.113883.4.6" || system.ends_with("/prvdr_npi")
 }
 
-/// The NPI of `identifier=SYSTEM|NPI`.
+/// The NPI in `identifier=SYSTEM|NPI`.
 fn npi_of_query(query: &str) -> Option<String> {
     form_urlencoded::parse(query.as_bytes()).find_map(|(name, value)| {
         let (system, npi) = value.split_once('|')?;
@@ -158,7 +158,7 @@ fn name_of(resource: Value<'_>) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// Who has which NPI.
+/// Finds the NPI of providers.
 #[derive(Debug, Default)]
 pub(in crate::normalize::claims) struct Directory {
     npi: FxHashMap<(SourceId, Name), Name>,
@@ -167,7 +167,7 @@ pub(in crate::normalize::claims) struct Directory {
 }
 
 impl Directory {
-    /// Takes in a Practitioner, Organization, Location or PractitionerRole.
+    /// Adds a Practitioner, Organization, Location or PractitionerRole.
     pub(in crate::normalize::claims) fn see(&mut self, record: &Record<'_>, names: &mut Names) {
         let resource_type = facts().get(record.resource_type).name;
         let own = names.keep(&format!("{resource_type}/{}", record.id));
@@ -219,8 +219,8 @@ impl Directory {
         format!("name:{}", party.display.as_deref().unwrap_or_default())
     }
 
-    /// As a Reference: the source's own, otherwise to the only resource of the source with the NPI, otherwise by
-    /// identifier.
+    /// The party as a Reference: the source's own, otherwise to the only resource of the source with the NPI, otherwise
+    /// by identifier.
     pub(in crate::normalize::claims) fn json(&self, source: SourceId, party: &Party) -> String {
         let mut json = Object::new();
         if let Some(text) = self.reference(source, party) {

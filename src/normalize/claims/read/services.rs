@@ -11,12 +11,12 @@ pub(in crate::normalize::claims) enum Service {
     Supply,
     /// Laboratory tests.
     Laboratory,
-    /// Drugs, transport, quality reporting and whatever else is no procedure.
+    /// Drugs, transport, quality reporting and other codes that are no procedures.
     Other,
 }
 
-/// What a code is for. The form of the code tells the system: payers send HCPCS codes in CPT's system, and CMS all in
-/// HCPCS's.
+/// The kind of a code's service. The form of the code shows the system: payers send HCPCS codes in CPT's system, and
+/// CMS sends all in HCPCS's.
 pub(in crate::normalize::claims) fn service(code: &str) -> Service {
     let bytes = code.as_bytes();
     let [first, .., last] = *bytes else {
@@ -32,7 +32,7 @@ pub(in crate::normalize::claims) fn service(code: &str) -> Service {
         // Category III, and giving a vaccine of the pandemic.
         (b'0'..=b'9', b'T' | b'A') => Service::Procedure,
         (b'A'..=b'Z', b'0'..=b'9') => hcpcs(first, middle(1, 5)),
-        // Category II, quality reporting, among them.
+        // These include category II, quality reporting.
         _ => Service::Other,
     }
 }
@@ -41,7 +41,7 @@ fn cpt(code: u32) -> Service {
     match code {
         99201..=99499 | 92002..=92014 => Service::Visit,
         80047..=89398 => Service::Laboratory,
-        // The products; giving them (90460 to 90474) is a procedure.
+        // The products. Giving them (90460 to 90474) is a procedure.
         90281..=90399 | 90476..=90759 | 91300..=91323 => Service::Other,
         _ => Service::Procedure,
     }
@@ -59,7 +59,7 @@ fn hcpcs(letter: u8, number: u32) -> Service {
         (b'A' | b'B' | b'E' | b'K' | b'L' | b'V', _) | (b'C', 1000..=1999) | (b'T', 4521..=5999) => Service::Supply,
         // Drugs.
         (b'J', _) | (b'C', 9000..=9399) | (b'S', 12..=199) => Service::Other,
-        // Tests of the laboratories and for the pandemic.
+        // Laboratory tests and tests for the pandemic.
         (b'U', _) => Service::Laboratory,
         // Obtaining a Papanicolaou smear.
         (b'Q', 91) => Service::Procedure,
@@ -70,8 +70,9 @@ fn hcpcs(letter: u8, number: u32) -> Service {
     }
 }
 
-/// Laboratory tests with their supplies, among HCPCS codes whose letter does not tell: letter, first and last number.
-/// The source of each row is the code's long description in CMS's HCPCS file. Ended codes stay, because claims stay.
+/// Laboratory tests with their supplies, among HCPCS codes whose letter does not show it: letter, first and last
+/// number. The source of each row is the code's long description in CMS's HCPCS file. Ended codes stay, because claims
+/// stay.
 const SINGLE: &[(u8, u32, u32, Service)] = &[
     // Fecal leukocytes; semen analysis.
     (b'G', 26, 27, Service::Laboratory),
@@ -117,7 +118,7 @@ const SINGLE: &[(u8, u32, u32, Service)] = &[
     (b'P', 2028, 7001, Service::Laboratory),
     // Blood and blood products.
     (b'P', 9010, 9100, Service::Supply),
-    // The way to a specimen, and catheterization for one.
+    // The trip for a specimen, and catheterization for one.
     (b'P', 9603, 9615, Service::Laboratory),
     // Wet mounts, potassium hydroxide preparations, pinworms, fern test, mucus.
     (b'Q', 111, 115, Service::Laboratory),
@@ -137,7 +138,7 @@ fn single(letter: u8, number: u32) -> Option<Service> {
 mod tests {
     use super::*;
 
-    /// Screening tests count as procedures no more: they made Procedures, and claims of laboratories Encounters.
+    /// Screening tests no longer count as procedures: they made Procedures, and claims of laboratories made Encounters.
     #[test]
     fn laboratory_tests_are_told_code_by_code() {
         for code in [

@@ -1,4 +1,4 @@
-//! Texts that are kept once, days, and JSON that is written.
+//! Shared texts, days, and JSON that is written.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::fhir::temporal::Temporal;
 use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::Day;
 
-/// A text that facts share.
+/// A text that several facts share.
 pub(in crate::normalize::claims) type Name = Arc<str>;
 
-/// Keeps equal texts once: claims of one person repeat references, codes and displays.
+/// Stores equal texts once: claims of one person repeat references, codes and displays.
 #[derive(Debug, Default)]
 pub(in crate::normalize::claims) struct Names(FxHashSet<Name>);
 
@@ -30,12 +30,12 @@ impl Names {
     }
 }
 
-/// A text that a source wrote. `None` for the placeholder, which an earlier run put there.
+/// A source's text. `None` for the placeholder of an earlier run.
 pub(in crate::normalize::claims) fn said(text: Option<Cow<'_, str>>, names: &mut Names) -> Option<Name> {
     text.filter(|text| text != PLACEHOLDER).map(|text| names.keep(&text))
 }
 
-/// A date or time as a source wrote it, and its calendar day there.
+/// A source's date or time, and its local calendar day.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::normalize::claims) struct When {
     /// The day.
@@ -45,8 +45,8 @@ pub(in crate::normalize::claims) struct When {
 }
 
 impl When {
-    /// A full date, alone or in front of a time. Years and months alone give none. A time that FHIR does not allow is
-    /// left out.
+    /// A full date, alone or before a time. Years and months alone yield none. A time that FHIR does not allow is left
+    /// out.
     pub(in crate::normalize::claims) fn read(text: &str, names: &mut Names) -> Option<When> {
         let date = text.get(..10)?;
         let day = day_of(date)?;
@@ -57,7 +57,7 @@ impl When {
         })
     }
 
-    /// Whether `end` is not before it: by the clock if both have a time, else by the calendar.
+    /// Whether `end` is not before it: by the clock if both have a time, otherwise by the calendar.
     fn is_until(&self, end: &When) -> bool {
         match (Temporal::instant(&self.text), Temporal::instant(&end.text)) {
             (Ok(start), Ok(end)) => start.start <= end.start,
@@ -66,17 +66,17 @@ impl When {
     }
 }
 
-/// A period, open where a side is not known.
+/// A period. An unknown side is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(in crate::normalize::claims) struct Span {
-    /// Its first day.
+    /// The first day.
     pub(in crate::normalize::claims) start: Option<When>,
-    /// Its last day.
+    /// The last day.
     pub(in crate::normalize::claims) end: Option<When>,
 }
 
 impl Span {
-    /// The same day at both ends.
+    /// A period with the same day at both ends.
     pub(in crate::normalize::claims) fn of(when: When) -> Span {
         Span {
             start: Some(when.clone()),
@@ -84,12 +84,12 @@ impl Span {
         }
     }
 
-    /// The first day, if it is known.
+    /// The first day, if known.
     pub(in crate::normalize::claims) fn day(&self) -> Option<Day> {
         self.start.as_ref().or(self.end.as_ref()).map(|when| when.day)
     }
 
-    /// As a Period. An end before the start is left out.
+    /// The span as a Period. An end before the start is left out.
     pub(in crate::normalize::claims) fn json(&self) -> Option<String> {
         let mut period = Object::new();
         if let Some(start) = &self.start {
@@ -119,7 +119,7 @@ pub(in crate::normalize::claims) fn year_of(day: Day) -> i32 {
     NaiveDate::from_epoch_days(day.0).unwrap_or_default().year()
 }
 
-/// A JSON object that is being written, its properties in the order in which they are added.
+/// Writes a JSON object. Properties keep the order in which they are added.
 #[derive(Debug)]
 pub(in crate::normalize::claims) struct Object(Vec<u8>);
 
@@ -129,7 +129,7 @@ impl Object {
         Object(vec![b'{'])
     }
 
-    /// A property whose value is JSON.
+    /// Adds a property with a JSON value.
     pub(in crate::normalize::claims) fn raw(&mut self, name: &str, json: &str) -> &mut Object {
         if self.0.len() > 1 {
             self.0.push(b',');
@@ -140,7 +140,7 @@ impl Object {
         self
     }
 
-    /// A property whose value is JSON, if there is one.
+    /// Adds a property with a JSON value, if there is one.
     pub(in crate::normalize::claims) fn maybe(&mut self, name: &str, json: Option<String>) -> &mut Object {
         if let Some(json) = json {
             self.raw(name, &json);
@@ -148,12 +148,12 @@ impl Object {
         self
     }
 
-    /// A property whose value is a string.
+    /// Adds a property with a string.
     pub(in crate::normalize::claims) fn text(&mut self, name: &str, text: &str) -> &mut Object {
         self.raw(name, &quoted(text))
     }
 
-    /// A property with a list of JSON values. None if the list is empty.
+    /// Adds a property with a list of JSON values. Adds none if the list is empty.
     pub(in crate::normalize::claims) fn list(&mut self, name: &str, items: &[String]) -> &mut Object {
         if !items.is_empty() {
             self.raw(name, &format!("[{}]", items.join(",")));
@@ -168,7 +168,7 @@ impl Object {
         text
     }
 
-    /// The object, unless it is empty.
+    /// The object. `None` if it is empty.
     pub(in crate::normalize::claims) fn some(&self) -> Option<String> {
         (self.0.len() > 1).then(|| self.json())
     }
@@ -219,7 +219,7 @@ mod tests {
             let (start, end) = (When::read(start, &mut names), When::read(end, &mut names));
             Span { start, end }.json().unwrap()
         };
-        // Compares the moments, whatever the local date of each.
+        // This compares the moments, whatever the local date of each.
         assert_eq!(
             json("2020-01-01T18:00:00Z", "2020-01-01T09:00:00Z"),
             r#"{"start":"2020-01-01T18:00:00Z"}"#

@@ -5,7 +5,7 @@
 pub(in crate::normalize::claims) enum Setting {
     /// A stay.
     Stay,
-    /// Services to inpatients under Part B: they join a stay that covers them.
+    /// Services to inpatients under Part B. They join a stay that covers them.
     InpatientPartB,
     /// Home health: one Encounter for each period.
     HomeHealth,
@@ -15,7 +15,7 @@ pub(in crate::normalize::claims) enum Setting {
     Visit,
 }
 
-/// A type of bill, as far as it is known.
+/// The known parts of a type of bill.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(in crate::normalize::claims) struct Bill {
     /// The first digit of three: the facility.
@@ -27,7 +27,7 @@ pub(in crate::normalize::claims) struct Bill {
 }
 
 impl Bill {
-    /// Reads `131`, `0131`, `13` or a frequency alone. Other texts tell nothing.
+    /// Reads `131`, `0131`, `13` or a frequency alone. Ignores other texts.
     pub(in crate::normalize::claims) fn take(&mut self, text: &str) {
         let text = text.trim();
         let digits = match text.len() {
@@ -49,7 +49,7 @@ impl Bill {
         }
     }
 
-    /// The sort of Encounter, if facility and kind of care are known.
+    /// The kind of Encounter, if facility and kind of care are known.
     pub(in crate::normalize::claims) fn setting(self) -> Option<Setting> {
         Some(match (self.facility?, self.care?) {
             (b'1' | b'2' | b'4', b'1') | (b'1' | b'2', b'8') => Setting::Stay,
@@ -60,7 +60,7 @@ impl Bill {
         })
     }
 
-    /// Whether another bill follows: the first and the continuing ones of a series.
+    /// Whether another bill follows, as after the first and the continuing bills of a series.
     pub(in crate::normalize::claims) fn interim(self) -> Option<bool> {
         self.frequency.map(|frequency| matches!(frequency, b'2' | b'3'))
     }

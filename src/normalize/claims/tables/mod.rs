@@ -1,4 +1,4 @@
-//! What codes of bills, places and plans mean.
+//! The meaning of codes of bills, places and plans.
 
 pub(super) mod bill_type;
 pub(super) mod place_of_service;

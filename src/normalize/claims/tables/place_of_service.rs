@@ -1,4 +1,4 @@
-//! CMS's place of service codes: what class of Encounter a place means.
+//! CMS's place of service codes, and the class of Encounter of each place.
 
 /// A class of Encounter in HL7's v3 ActCode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,7 +43,7 @@ impl Class {
     }
 }
 
-/// Inpatient hospital: services there belong to a stay.
+/// Inpatient hospital. Services there belong to a stay.
 pub(in crate::normalize::claims) const INPATIENT_HOSPITAL: &str = "21";
 
 /// Independent laboratory.

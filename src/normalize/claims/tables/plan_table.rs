@@ -1,4 +1,4 @@
-//! What a table of health plans says of a plan, as elements of InsurancePlan: areas, contact and premiums.
+//! The facts of a table of health plans, as elements of InsurancePlan: areas, contact and premiums.
 
 use super::super::read::code::{coding, concept};
 use super::super::read::text::{Object, quoted};
@@ -7,7 +7,7 @@ use crate::normalize::plans::{Area, Contact, PlanFacts, Premium};
 const CONTACT_TYPE: &str = "http://terminology.hl7.org/CodeSystem/contactentity-type";
 const PHYSICAL_TYPE: &str = "http://terminology.hl7.org/CodeSystem/location-physical-type";
 
-/// Adds what is known.
+/// Adds the known facts.
 pub(in crate::normalize::claims) fn write(known: &PlanFacts, json: &mut Object) {
     let areas: Vec<(String, &Area)> = known
         .areas
@@ -36,7 +36,7 @@ pub(in crate::normalize::claims) fn write(known: &PlanFacts, json: &mut Object) 
     }
 }
 
-/// A state or county. R4 has only references to Locations for areas. Nobody sends such Locations, so they are
+/// A state or county. R4 has only references to Locations for areas. No source sends such Locations, so they are
 /// contained.
 fn location(id: &str, area: &Area) -> String {
     let mut address = Object::new();
@@ -89,7 +89,7 @@ fn contact(contact: &Contact) -> Option<String> {
     said.then(|| json.json())
 }
 
-/// Premiums are general costs of the plan: specific costs are what a benefit costs.
+/// Premiums are general costs of the plan. Specific costs are those of a benefit.
 fn costs(premium: &Premium) -> Vec<String> {
     let named = [
         ("Monthly premium", &premium.total),

@@ -1,5 +1,5 @@
-//! Tokens against value sets and hierarchies of code systems: `:in`, `:not-in`, `:below` and `:above`. If the given
-//! files do not tell whether a code is in the set, or under the code, it counts as outside.
+//! Tokens against value sets and hierarchies of code systems: `:in`, `:not-in`, `:below` and `:above`. If the loaded
+//! files do not tell whether a code is in the set, or below the code, it counts as outside.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::terminology::{CodeSystem, ValueSet};
 #[derive(Clone, Debug)]
 pub(in crate::search) struct CodesValue {
     pub(in crate::search) test: CodesTest,
-    /// The system of elements that hold nothing but a code, where R4 binds them to one.
+    /// The code system to which R4 binds an element that has only a code.
     pub(in crate::search) bound: Option<&'static str>,
 }
 
@@ -24,7 +24,7 @@ pub(in crate::search) struct CodesValue {
 pub(in crate::search) enum CodesTest {
     /// In a value set.
     In(Arc<ValueSet>),
-    /// Matches this code and the codes below it in one of these code systems; with `above`, the codes above it.
+    /// Matches this code and the codes below it in one of these code systems. With `above`, the codes above it.
     Of {
         systems: Vec<Arc<CodeSystem>>,
         code: String,
@@ -60,7 +60,7 @@ impl CodesValue {
 
 /// Marks the rows with a matching code. Each distinct code is looked up once.
 pub(super) fn mark(values: &[CodesValue], part: &Typed, rows: &mut [bool]) {
-    // The same few codes come again and again, and a hierarchy is not walked twice for one.
+    // The same few codes repeat, so cache the result for each code.
     let known: RefCell<FxHashMap<(String, String), bool>> = RefCell::default();
     let holds = |system: Option<&str>, code: &str| {
         let key = (system.unwrap_or_default().to_owned(), code.to_owned());
@@ -69,7 +69,7 @@ pub(super) fn mark(values: &[CodesValue], part: &Typed, rows: &mut [bool]) {
             .entry(key)
             .or_insert_with(|| values.iter().any(|value| value.holds(system, code)))
     };
-    // All of them are asked of the same elements.
+    // All values compare with the same elements.
     let bound = values.first().and_then(|value| value.bound);
     let pair = |pairs: &Pairs, item: usize| {
         let code = only_text(&pairs.codes, item);

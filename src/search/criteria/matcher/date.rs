@@ -11,7 +11,7 @@ pub(super) fn mark(value: &DateValue, part: &Typed, rows: &mut [bool]) {
     });
 }
 
-/// The same of many dates: each item is compared with all of them at once.
+/// The same for many dates: each item is compared with all of them at once.
 pub(super) fn mark_any(set: &DateSet, part: &Typed, rows: &mut [bool]) {
     let interval = interval(&part.items, type_name(part));
     mark_items(part, rows, |_, item| {

@@ -1,4 +1,4 @@
-//! Long lists of values: alternatives that are looked up, or looked for all at once, rather than compared one by one.
+//! Long lists of values: alternatives that a set or an automaton finds, instead of one comparison each.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(in crate::search) const MAX_ALTERNATIVES: usize = 64;
 /// Fewer alternatives of a kind are compared one by one.
 const FEW: usize = 4;
 
-/// The same alternatives, those that name ids in sets of one kind each where there are many.
+/// The same alternatives. Many alternatives that name ids become one set for each kind.
 pub(in crate::search) fn gather(matchers: Vec<Matcher>) -> Vec<Matcher> {
     if matchers.len() < FEW {
         return matchers;
@@ -53,7 +53,7 @@ pub(in crate::search) fn gather(matchers: Vec<Matcher>) -> Vec<Matcher> {
     others
 }
 
-/// The same matchers, their tokens in one set, where they are more than the scan decides on dictionary codes.
+/// The same matchers. Their tokens become one set if there are more than the scan decides on dictionary codes.
 pub(in crate::search) fn gather_tokens(matchers: &mut Vec<Matcher>, few: usize) {
     let is_token = |matcher: &Matcher| matches!(matcher, Matcher::Token(_));
     if matchers.iter().filter(|matcher| is_token(matcher)).count() <= few {
@@ -71,10 +71,10 @@ pub(in crate::search) fn gather_tokens(matchers: &mut Vec<Matcher>, few: usize) 
     *matchers = others;
 }
 
-/// Fewer values of a kind are compared one by one, which begins sooner.
+/// Fewer values of a kind are compared one by one, because that needs no preparation.
 const FEW_VALUES: usize = 5;
 
-/// Longer URIs are not looked for all at once.
+/// The maximum length of a URI in the automaton.
 const LONGEST_TREE: usize = 4_096;
 
 /// Many values of one kind.
@@ -82,7 +82,7 @@ const LONGEST_TREE: usize = 4_096;
 pub(in crate::search) enum Many {
     Labels(Beginnings),
     Beginnings(Beginnings),
-    /// For words within the text, too.
+    /// Words within the text count, too.
     BeginningsOfParts(Beginnings),
     Parts(Parts),
     Exact(FxHashSet<String>),
@@ -97,7 +97,7 @@ pub(in crate::search) enum Many {
     Codes(Vec<CodesValue>),
 }
 
-/// Which values are gathered together.
+/// The kinds of values that are gathered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Label,
@@ -134,7 +134,7 @@ pub(in crate::search) fn gather_values(matchers: &mut Vec<Matcher>) {
         }
     }
     for (kind, all) in kinds {
-        // The scan decides some of them on dictionary codes if they are few enough.
+        // The scan decides a few of them on dictionary codes.
         let scanned = all
             .iter()
             .all(|matcher| matches!(matcher, Matcher::Uri(_) | Matcher::Exact(_)));
@@ -171,7 +171,7 @@ impl Kind {
     }
 }
 
-/// What one kind of matcher holds, of all of them.
+/// The content of one kind of matcher, for all matchers.
 macro_rules! each {
     ($matchers:expr, $kind:ident) => {
         $matchers.iter().filter_map(|matcher| match matcher {
@@ -182,7 +182,7 @@ macro_rules! each {
 }
 
 impl Many {
-    /// `None` if they cannot be looked for all at once.
+    /// `None` if the values cannot be searched together.
     fn of(kind: Kind, matchers: &[Matcher]) -> Option<Many> {
         Some(match kind {
             Kind::Label => Many::Labels(Beginnings::of(each!(matchers, Label).collect())),

@@ -1,7 +1,6 @@
-//! Deciding whether the values that a parameter's program yields match what a search asks: one file per kind of
-//! parameter.
+//! Decides whether a value of a parameter's program matches the requested value: one file per kind of parameter.
 //!
-//! A matcher works on whole columns: it is given the items of one type with their rows and marks the rows that match.
+//! A matcher works on whole columns. It gets the items of one type with their rows, and marks the rows that match.
 
 pub(in crate::search) mod codes;
 mod date;
@@ -41,7 +40,7 @@ pub(in crate::search) enum Matcher {
     Token(TokenValue),
     /// One of many tokens.
     OneOfTokens(Arc<TokenSet>),
-    /// `_id`: ids are case sensitive, and have no system.
+    /// `_id`: ids are case-sensitive and have no system.
     Id(String),
     /// One of many ids.
     OneOf(Arc<IdSet>),
@@ -53,23 +52,23 @@ pub(in crate::search) enum Matcher {
     Codes(CodesValue),
     /// Begins with, plain.
     Begins(String),
-    /// A word of it, the first or a later one, begins so, plain: the parts of a family name.
+    /// A word of the text begins with this, both plain. This finds the parts of a family name.
     BeginsPart(String),
     /// Contains, plain.
     Contains(String),
-    /// Is the same, folded.
+    /// The text is the same, folded.
     Same(String),
     /// Ends with, folded.
     Ends(String),
     /// Is exactly.
     Exact(String),
-    /// Stands so in the order of texts, folded.
+    /// The text compares in this way, folded.
     Ordered(Prefix, String),
     Date(DateValue),
     /// The interval of a value contains all of this interval.
     Encloses(Interval<i64>),
     Number(NumberValue),
-    /// The number is in the range of a value as written.
+    /// The number is in the range of the value as the client wrote it.
     Imprecise(NumberValue),
     Quantity(QuantityValue),
     Reference(ReferenceValue),
@@ -77,7 +76,7 @@ pub(in crate::search) enum Matcher {
     PointsTo(Arc<IdSet>),
     /// Refers to one of many resources of a type.
     RefersTo(Arc<Targets>),
-    /// Refers by a canonical to one of the resources that have these URLs.
+    /// Refers by a canonical to a resource with one of these URLs.
     Canonicals(Arc<Canonicals>),
     /// `:identifier` of a reference.
     ReferenceIdentifier(TokenValue),
@@ -86,7 +85,7 @@ pub(in crate::search) enum Matcher {
     UriTree(UriTree),
     /// `near`.
     Near(NearValue),
-    /// `:below` of a media type: this type, whatever its parameters.
+    /// `:below` of a media type: this type with any parameters.
     MediaType(String),
     /// `:below` of a canonical: this URL, with this version or one that extends it.
     VersionsOf {
@@ -95,11 +94,11 @@ pub(in crate::search) enum Matcher {
     },
     /// Many values of a kind. One of them must match.
     OneOfMany(Arc<Many>),
-    /// Nothing: a code of a system other than the one its element is bound to.
+    /// Matches nothing: the code's system is not the one to which the element is bound.
     Nothing,
 }
 
-/// Resources of one type that references may point to.
+/// Resources of one type that are targets of references.
 #[derive(Debug)]
 pub(in crate::search) struct Targets {
     pub(in crate::search) ty: TypeId,
@@ -144,7 +143,7 @@ impl Matcher {
                 let text = escape::unescape(text);
                 match modifier {
                     Some("exact") if !text.is_empty() => Ok(Matcher::Exact(text)),
-                    // A text of invisible characters only would match everything.
+                    // A text of invisible characters alone would match everything.
                     _ if plain(&text).is_empty() => Err(bad("a string of one character or more")),
                     None if is_family(parameter) => Ok(Matcher::BeginsPart(plain(&text))),
                     None => Ok(Matcher::Begins(plain(&text))),
@@ -197,7 +196,7 @@ impl Matcher {
         Matcher::VersionsOf { url, version }
     }
 
-    /// Takes account of the one code system that the elements compared are bound to.
+    /// Applies the one code system to which the compared elements are bound.
     pub(in crate::search) fn bind(&mut self, bound: &'static str) {
         if let Matcher::Codes(codes) = self {
             codes.bound = Some(bound);
@@ -233,7 +232,7 @@ impl Matcher {
         }
     }
 
-    /// Takes account of the one type that the references compared may point to.
+    /// Applies the one type to which the compared references may point.
     pub(in crate::search) fn aim(&mut self, target: TypeId) {
         match self {
             Matcher::Reference(ReferenceValue::Relative { ty: ty @ None, .. }) => *ty = Some(target),

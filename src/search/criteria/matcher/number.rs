@@ -83,7 +83,7 @@ impl Limits {
         (low.is_some() || high.is_some()) && value.matches_extent(Extent { low, high, strict })
     }
 
-    /// The upper bound of a range, or its lower one if there is none; the reverse if `upper` is not set.
+    /// The upper bound of a range, or its lower one if there is none. Without `upper`, the reverse.
     pub(in crate::search) fn bound(&self, range: usize, upper: bool) -> Option<Stored<'_>> {
         let low = self
             .lows

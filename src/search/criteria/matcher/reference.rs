@@ -1,4 +1,4 @@
-//! Reference parameters against References, and canonicals and URIs where a parameter yields those.
+//! Reference parameters against References, and against canonicals and URIs that a parameter yields.
 
 use super::super::canonicals::Canonicals;
 use super::items::{mark_items, only_text};
@@ -38,7 +38,7 @@ pub(super) fn mark(value: &ReferenceValue, part: &Typed, rows: &mut [bool]) {
 
 pub(super) fn mark_targets(ty: Option<TypeId>, wanted: &IdSet, part: &Typed, rows: &mut [bool]) {
     if !is_of_references(part) {
-        // An id alone may be the whole text, as it may be searched for.
+        // An id alone may be the whole text, because a search may name it alone.
         let is_wanted = |text: &str| match relative(text) {
             Some(target) => ty.is_none_or(|ty| ty == target.ty) && wanted.contains(target.id),
             None => ty.is_none() && wanted.contains(Canonical::parse(text).url),
@@ -54,7 +54,7 @@ pub(super) fn mark_targets(ty: Option<TypeId>, wanted: &IdSet, part: &Typed, row
     });
 }
 
-/// Canonicals that lead to one of the resources that bear these.
+/// Canonicals that lead to a resource with one of these URLs.
 pub(super) fn mark_canonicals(borne: &Canonicals, part: &Typed, rows: &mut [bool]) {
     if !is_of_references(part) {
         mark_items(part, rows, |items, item| {
@@ -63,7 +63,7 @@ pub(super) fn mark_canonicals(borne: &Canonicals, part: &Typed, rows: &mut [bool
     }
 }
 
-/// Many references by their text: each distinct text is looked up once.
+/// Many references by their text. Each distinct text is looked up once.
 pub(super) fn mark_any(set: &ReferenceSet, part: &Typed, rows: &mut [bool]) {
     if !is_of_references(part) {
         mark_items(part, rows, |items, item| {
@@ -81,7 +81,7 @@ pub(super) fn mark_identifier(value: &TokenValue, part: &Typed, rows: &mut [bool
     mark_identifiers(&|pairs, at| pairs.matches(value, at), part, rows);
 }
 
-/// The same of many identifiers.
+/// The same for many identifiers.
 pub(super) fn mark_any_identifier(set: &TokenSet, part: &Typed, rows: &mut [bool]) {
     mark_identifiers(&|pairs, at| pairs.are_in(set, at), part, rows);
 }

@@ -1,7 +1,7 @@
 //! Sampled data as the range of its values (R4: "just search on the bounds of the values in sampled data").
 //!
 //! A value is a number in `data` times `factor` plus `origin`, in the unit of `origin`. `L` means below `lowerLimit`
-//! and `U` above `upperLimit`; the range is open there, and the limits count like numbers in `data`. `E` is no value.
+//! and `U` above `upperLimit`. The range is open there, and the limits count like numbers in `data`. `E` is no value.
 //! Data without a known bound matches nothing.
 
 use arrow::datatypes::i256;
@@ -63,7 +63,7 @@ impl Samples {
         })
     }
 
-    /// The maximum or, if there is none, the minimum; the reverse if `upper` is not set.
+    /// The maximum or, if there is none, the minimum. Without `upper`, the reverse.
     pub(in crate::search) fn bound(&self, item: usize, upper: bool) -> Option<i128> {
         let Extent { low, high, .. } = self.extent(item)?;
         let bound = if upper { high.or(low) } else { low.or(high) };

@@ -36,7 +36,7 @@ pub(super) fn mark(part: &Typed, rows: &mut [bool], hit: &dyn Fn(&str) -> bool) 
     }
 }
 
-/// Marks the rows with a string that begins as requested. For family names one of their parts may begin so.
+/// Marks the rows with a string that has the requested beginning. A family name also matches by one of its parts.
 pub(super) fn mark_beginning(part: &Typed, rows: &mut [bool], begins: &dyn Fn(&str) -> bool) {
     mark(part, rows, begins);
     if type_name(part) == "HumanName" {
@@ -49,7 +49,7 @@ pub(super) fn mark_beginning(part: &Typed, rows: &mut [bool], begins: &dyn Fn(&s
     }
 }
 
-/// Whether `candidate` begins with `plain`, case, marks, punctuation and blanks aside.
+/// Whether `candidate` begins with `plain`, ignoring case, marks, punctuation and blanks.
 pub(super) fn begins(candidate: &str, plain: &str) -> bool {
     if candidate.is_ascii() {
         let bytes = candidate.as_bytes();
@@ -63,7 +63,7 @@ pub(super) fn begins(candidate: &str, plain: &str) -> bool {
     values::begins(&fold(candidate), plain)
 }
 
-/// Whether a word of `candidate`, the first or a later one, begins as is asked for.
+/// Whether a word of `candidate` has the requested beginning.
 pub(super) fn part_begins(candidate: &str, begins: &dyn Fn(&str) -> bool) -> bool {
     begins(candidate)
         || candidate

@@ -7,7 +7,7 @@ use crate::fhir::case::{fold_case, same_but_for_case};
 use crate::fhirpath::{Collection, Items, Typed};
 use crate::search::parameters::values::{TokenSet, TokenValue, TypedIdentifier, TypedSet, fold};
 
-/// The code system that `true` and `false` are of (R4 search, 3.1.1.4.10).
+/// The code system of `true` and `false` (R4 search, 3.1.1.4.10).
 const BOOLEANS: &str = "http://hl7.org/fhir/special-values";
 
 pub(super) fn mark(value: &TokenValue, part: &Typed, rows: &mut [bool]) {
@@ -41,7 +41,8 @@ pub(super) fn mark(value: &TokenValue, part: &Typed, rows: &mut [bool]) {
             };
             mark_items(part, rows, |items, item| items.boolean(item) == Some(wanted));
         }
-        // A code has no system of its own. One that its element is not bound to never gets here.
+        // A code has no system of its own. `bind` has already replaced codes of a system to which the element is not
+        // bound.
         _ => mark_items(part, rows, |items, item| match (items.text(item), &value.code) {
             (Some(text), Some(code)) => same_but_for_case(text, code),
             (text, None) => text.is_some(),
@@ -50,7 +51,7 @@ pub(super) fn mark(value: &TokenValue, part: &Typed, rows: &mut [bool]) {
     }
 }
 
-/// The same of many tokens: each item is looked up once.
+/// The same for many tokens: each item is looked up once.
 pub(super) fn mark_any(set: &TokenSet, part: &Typed, rows: &mut [bool]) {
     match type_name(part) {
         "CodeableConcept" => {
@@ -79,24 +80,24 @@ pub(super) fn mark_any(set: &TokenSet, part: &Typed, rows: &mut [bool]) {
     }
 }
 
-/// The numbers of an item's tokens among many. The caller numbers the tokens.
+/// Numbers many tokens, and finds those that an item has. The caller chooses the numbers.
 #[derive(Debug, Default)]
 pub(in crate::search) struct TokenIndex {
     /// By the code, folded.
     codes: FxHashMap<Box<str>, BySystem>,
-    /// Systems whose every code matches.
+    /// Systems of which every code matches.
     systems: FxHashMap<Box<str>, usize>,
 }
 
 #[derive(Debug, Default)]
 struct BySystem {
     any: Option<usize>,
-    /// No system is the empty one.
+    /// Tokens by their text. The empty system stands for none.
     of: FxHashMap<Box<str>, usize>,
 }
 
 impl TokenIndex {
-    /// The number of a token; `next` where it has none yet.
+    /// The number of a token. A new token gets `next`.
     pub(in crate::search) fn insert(&mut self, token: &TokenValue, next: usize) -> usize {
         let system = token.system.as_deref();
         match (&token.code, system) {
@@ -112,7 +113,7 @@ impl TokenIndex {
         }
     }
 
-    /// Tells the row and the token of each item that has one of the tokens.
+    /// Passes on the row and the token of each item that has one of the tokens.
     pub(in crate::search) fn each(&self, part: &Typed, mut found: impl FnMut(usize, usize)) {
         let mut pair = |pairs: &Pairs, row: usize, item: usize| {
             let system = only_text(&pairs.systems, item).unwrap_or_default();
@@ -144,7 +145,7 @@ impl TokenIndex {
                     part.offsets.range(row).for_each(|item| pair(&pairs, row, item));
                 }
             }
-            // A code alone is of the system that it is asked with.
+            // A code alone counts as one of the requested system.
             name => {
                 let is_boolean = matches!(name, "boolean" | "Boolean");
                 for row in rows {
@@ -172,7 +173,7 @@ impl TokenIndex {
     }
 }
 
-/// `:text`: the text of a concept or the display of a coding, the text of an identifier's type.
+/// `:text`: the text of a concept, the display of a coding, or the text of an identifier's type.
 pub(super) fn mark_label(hit: &dyn Fn(&str) -> bool, part: &Typed, rows: &mut [bool]) {
     let mut mark_child = |items: &Items, name: &str, of: &dyn Fn(usize) -> std::ops::Range<usize>| {
         let labels = items.child(name);
@@ -200,14 +201,14 @@ pub(super) fn mark_label(hit: &dyn Fn(&str) -> bool, part: &Typed, rows: &mut [b
     }
 }
 
-/// `:of-type`: the value of an identifier, and a coding of its type.
+/// `:of-type`: the value of an identifier and a coding of its type.
 pub(super) fn mark_typed(value: &TypedIdentifier, part: &Typed, rows: &mut [bool]) {
     let wanted = fold(&value.value);
     let of_value = |text: &str| (fold(text) == wanted).then_some(&value.ty);
     mark_identifiers(&of_value, &|pairs, ty, coding| pairs.matches(ty, coding), part, rows);
 }
 
-/// The same of many: each identifier is looked up once.
+/// The same for many: each identifier is looked up once.
 pub(super) fn mark_any_typed(set: &TypedSet, part: &Typed, rows: &mut [bool]) {
     let of_value = |text: &str| set.types(text);
     mark_identifiers(
@@ -244,7 +245,7 @@ fn mark_identifiers<'t, T>(
     });
 }
 
-/// System and code of items that have one of each at most.
+/// The system and code of items with at most one of each.
 pub(super) struct Pairs {
     pub(super) systems: Collection,
     pub(super) codes: Collection,
@@ -275,7 +276,7 @@ impl Pairs {
     }
 }
 
-/// A media type without its parameters, in lower case: types are compared whatever their case.
+/// A media type without its parameters, in lower case, because types compare without regard to case.
 pub(super) fn media_type(text: &str) -> String {
     text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }

@@ -8,7 +8,8 @@ pub(super) fn mark(part: &Typed, rows: &mut [bool], hit: &dyn Fn(&str) -> bool) 
     mark_items(part, rows, |items, item| items.text(item).is_some_and(hit));
 }
 
-/// Whether a canonical has this URL and, if a version is given, this version or one that extends it: `1` of `1.1`.
+/// Whether a canonical has this URL and, if there is a version, this version or one that extends it: `1` is extended by
+/// `1.1`.
 pub(super) fn is_version_of(canonical: &str, url: &str, version: Option<&str>) -> bool {
     let found = Canonical::parse(canonical);
     let of_version = |wanted: &str| found.version.is_some_and(|found| goes_on(found, wanted));

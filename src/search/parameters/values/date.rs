@@ -4,12 +4,12 @@ use super::spans::Spans;
 use super::{Interval, Prefix};
 use crate::fhir::temporal::Temporal;
 
-/// A date to compare with.
+/// A date with its prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DateValue {
     /// The relation asked for.
     pub prefix: Prefix,
-    /// The interval of the text, in microseconds UTC. Already widened for [`Prefix::Ap`].
+    /// The interval of the text, in microseconds UTC. It is widened for [`Prefix::Ap`].
     pub interval: Interval<i64>,
 }
 
@@ -18,7 +18,7 @@ impl DateValue {
     /// counts as a plus sign, because clients forget to encode it.
     pub(crate) fn parse(text: &str, now_us: i64) -> Option<DateValue> {
         let (prefix, text) = Prefix::split(text);
-        // An hour comes with its minutes (R4 search, 3.1.1.4.7).
+        // An hour needs its minutes (R4 search, 3.1.1.4.7).
         let is_hour_alone = |(_, time): (&str, &str)| time.as_bytes().get(2) != Some(&b':');
         if text.split_once('T').is_some_and(is_hour_alone) {
             return None;
@@ -48,13 +48,13 @@ impl DateValue {
     }
 }
 
-/// Many dates with their prefixes. One of them must match. Each target is compared with all of them at once.
+/// Many dates with their prefixes, one of which must match. Each target is compared with all of them at once.
 #[derive(Clone, Debug)]
 pub(crate) struct DateSet {
     values: Vec<DateValue>,
     equal: Spans<i64>,
     approximate: Spans<i64>,
-    /// For the intervals to avoid: the latest start and the earliest end.
+    /// For the excluded intervals: the latest start and the earliest end.
     unequal: Option<(i64, i64)>,
     /// `gt`, `ge`: the earliest end.
     ends_behind: Option<i64>,

@@ -1,6 +1,6 @@
-//! Splitting of parameter values at unescaped separators, and the escapes `\,` `\|` `\$` `\\` (R4 search, 3.1.1.3.5).
+//! Splits parameter values at unescaped separators, and removes the escapes `\,` `\|` `\$` `\\` (R4 search, 3.1.1.3.5).
 
-/// Splits at every `separator` that no backslash precedes; the escapes stay in the parts.
+/// Splits at every `separator` without a backslash before it. The escapes stay in the parts.
 pub(crate) fn split(value: &str, separator: char) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;

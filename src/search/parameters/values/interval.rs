@@ -2,7 +2,7 @@
 
 use super::Prefix;
 
-/// A half-open interval. The extremes of `i64` and `i128` mean "no bound".
+/// A half-open interval. The extreme values of `i64` and `i128` mean "no bound".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interval<T> {
     /// The first value inside.

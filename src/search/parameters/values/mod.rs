@@ -1,4 +1,4 @@
-//! The values of search parameters: one file per kind of value, from text to something that can be compared.
+//! The values of search parameters: one file per kind of value. Each parses a text into a value that can be compared.
 
 mod date;
 pub(crate) mod escape;

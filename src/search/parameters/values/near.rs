@@ -1,4 +1,4 @@
-//! Values of `near`: a place, and the maximum distance of a position (R4 Location, "near").
+//! Values of `near`: a position, and the maximum distance from it (R4 Location, "near").
 
 use super::escape;
 
@@ -7,7 +7,7 @@ const USUAL_DISTANCE: f64 = 50_000.0;
 /// The mean radius of the Earth, in metres.
 const EARTH: f64 = 6_371_008.8;
 
-/// A place and a distance.
+/// A position and a distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct NearValue {
     latitude: f64,
@@ -16,7 +16,7 @@ pub(crate) struct NearValue {
 }
 
 impl NearValue {
-    /// Parses `latitude|longitude[|distance[|units]]`, in degrees; the distance is in kilometres unless the units say
+    /// Parses `latitude|longitude[|distance[|units]]`, in degrees. The distance is in kilometres unless the units say
     /// otherwise (UCUM).
     pub(crate) fn parse(text: &str) -> Option<NearValue> {
         let parts: Vec<String> = escape::split(text, '|').into_iter().map(escape::unescape).collect();

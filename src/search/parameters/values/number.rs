@@ -1,12 +1,12 @@
-//! Number and quantity values: a decimal with a prefix, compared exactly or within the precision it was written with
-//! (R4 search, 3.1.1.4.6 and 3.1.1.4.13).
+//! Number and quantity values: a decimal with a prefix, compared exactly or within its written precision (R4 search,
+//! 3.1.1.4.6 and 3.1.1.4.13).
 
 use std::cmp::Ordering;
 
 use super::{Prefix, escape};
 use crate::fhir::decimal::{Decimal, Range};
 
-/// A number to compare with.
+/// A number with its prefix.
 #[derive(Clone, Debug)]
 pub(crate) struct NumberValue {
     pub(super) prefix: Prefix,
@@ -17,16 +17,16 @@ pub(crate) struct NumberValue {
     pub(super) range_scaled: (i128, i128),
 }
 
-/// The value to compare numbers of resources with, or many values. One of many must match.
+/// The value to compare numbers of resources with, or many values, one of which must match.
 pub(crate) trait Numbers {
-    /// Whether a quantity matches: its number or, with a comparator, the range on one side of it.
+    /// Whether a quantity matches by its number or, with a comparator, by the range on one side of it.
     fn matches_quantity(&self, number: Stored<'_>, comparator: Option<&str>) -> bool;
 
     /// Whether the numbers of a value match.
     fn matches_extent(&self, extent: Extent<'_>) -> bool;
 }
 
-/// A number of a resource: times 10^18 where that is exact, and as written.
+/// A number of a resource: times 10^18 if that is exact, and as written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stored<'a> {
     /// Times 10^18.
@@ -46,16 +46,16 @@ impl Stored<'_> {
 /// The range of numbers that a resource's value means. A missing bound is open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent<'a> {
-    /// The lowest of them.
+    /// The lower bound.
     pub low: Option<Stored<'a>>,
-    /// The maximum of them.
+    /// The upper bound.
     pub high: Option<Stored<'a>>,
-    /// Whether the bounds themselves are not among them.
+    /// Whether the bounds themselves are excluded.
     pub strict: bool,
 }
 
 impl<'a> Extent<'a> {
-    /// For a quantity: its number or, by its comparator, the range on one side of it.
+    /// The range of a quantity: its number or, with a comparator, everything on one side of it.
     pub(crate) fn of_quantity(number: Stored<'a>, comparator: Option<&str>) -> Extent<'a> {
         let (low, high) = match comparator {
             Some("<" | "<=") => (None, Some(number)),
@@ -96,7 +96,7 @@ impl NumberValue {
         }
     }
 
-    /// Whether the value itself is in the range of a number as written. A whole number means only itself.
+    /// Whether the value itself is in the range of a number as written. An integer means only itself.
     pub(crate) fn is_within(&self, number: Stored<'_>) -> bool {
         match number.text.map(Decimal::parse) {
             Some(Ok(written)) => {
@@ -167,7 +167,7 @@ impl Numbers for NumberValue {
             Prefix::Le if !strict => low_is(&[Less, Equal]),
             Prefix::Gt | Prefix::Ge => high_is(&[Greater]),
             Prefix::Lt | Prefix::Le => low_is(&[Less]),
-            // Everything above a bound that equals the value is above the value.
+            // If the bound equals the value, everything above the bound is above the value.
             Prefix::Sa if strict => low.is_some() && low_is(&[Greater, Equal]),
             Prefix::Eb if strict => high.is_some() && high_is(&[Less, Equal]),
             Prefix::Sa => low.is_some() && low_is(&[Greater]),
@@ -177,14 +177,14 @@ impl Numbers for NumberValue {
     }
 }
 
-/// A quantity to compare with.
+/// A quantity with its prefix.
 #[derive(Clone, Debug)]
 pub(crate) struct QuantityValue {
     /// The number.
     pub number: NumberValue,
-    /// The unit's system, where one is given.
+    /// The unit's system, if the client gave one.
     pub system: Option<String>,
-    /// The unit: a code of `system`, or without one a code or the printed unit.
+    /// The unit: a code of `system`. Without a system, a code or the printed unit.
     pub code: Option<String>,
 }
 

@@ -10,13 +10,13 @@ use super::{Extent, NumberValue, Prefix, QuantityValue, Stored};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NumberSet {
     all: Vec<NumberValue>,
-    /// Those among them that are not exactly a number of the columns.
+    /// Values that the columns cannot hold exactly.
     beyond: Vec<NumberValue>,
     equal: Spans<i128>,
     approximate: Spans<i128>,
-    /// For the ranges to avoid: the maximum lower bound and the minimum upper bound.
+    /// For the excluded ranges: the maximum lower bound and the minimum upper bound.
     unequal: Option<(i128, i128)>,
-    /// The weakest bound for each prefix: the minimum to be above, the maximum to be below.
+    /// The weakest bound for each prefix: the minimum for "above", the maximum for "below".
     greater: Option<i128>,
     greater_or_equal: Option<i128>,
     lies_above: Option<i128>,
@@ -107,16 +107,16 @@ impl Numbers for NumberSet {
 /// The unit of a quantity of a resource.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit<'a> {
-    /// Its system.
+    /// The unit's system.
     pub system: Option<&'a str>,
-    /// Its code.
+    /// The unit's code.
     pub code: Option<&'a str>,
-    /// How it is printed.
+    /// The printed unit.
     pub unit: Option<&'a str>,
 }
 
 impl Unit<'_> {
-    /// Whether it is the one asked for: a code of a system, or without one a code or the printed unit.
+    /// Whether it is the requested unit: a code of a system or, without one, a code or the printed unit.
     fn is(&self, system: Option<&str>, code: Option<&str>) -> bool {
         match (system, code) {
             (None, None) => true,
@@ -131,7 +131,8 @@ pub(crate) trait Quantities {
     /// The wanted numbers.
     type Number: Numbers;
 
-    /// Whether `hit` returns `true` for the numbers in one of these units. There is one number, or two for two bounds.
+    /// Whether `hit` returns `true` for the numbers in one of these units. There is one number, or two numbers for two
+    /// bounds.
     fn any<'u>(&self, units: impl Fn() -> [Option<Unit<'u>>; 2], hit: impl Fn(&Self::Number) -> bool) -> bool;
 }
 
@@ -147,13 +148,13 @@ impl Quantities for QuantityValue {
 /// Many quantities.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QuantitySet {
-    /// Those of any unit.
+    /// Numbers of any unit.
     of_any: Option<NumberSet>,
     /// The other values, grouped by unit.
     by_unit: ByUnit<NumberSet>,
 }
 
-/// System and code that are asked for, with their numbers, by both of them in one.
+/// Numbers by their requested system and code, combined in one key.
 type ByUnit<T> = FxHashMap<String, (Option<String>, Option<String>, T)>;
 
 impl QuantitySet {
@@ -179,7 +180,7 @@ impl QuantitySet {
         }
     }
 
-    /// The numbers, where units do not matter to any.
+    /// The numbers, if no value has a unit.
     pub(crate) fn numbers(&self) -> Option<&NumberSet> {
         self.of_any.as_ref().filter(|_| self.by_unit.is_empty())
     }

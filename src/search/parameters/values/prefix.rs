@@ -1,9 +1,9 @@
 //! Comparison prefixes of number, date and quantity values (R4 search, 3.1.1.4.5).
 
-/// How a value in a resource is compared with the value in the search.
+/// How a resource's value is compared with the search's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Prefix {
-    /// Equal, within the precision given.
+    /// Equal, within the written precision.
     Eq,
     /// Not equal.
     Ne,
@@ -24,7 +24,7 @@ pub(crate) enum Prefix {
 }
 
 impl Prefix {
-    /// Takes a prefix off the front of `value`; two letters are one only where a value follows them.
+    /// Removes a prefix from the front of `value`. Two letters are a prefix only if a value follows.
     pub(crate) fn split(value: &str) -> (Prefix, &str) {
         const ALL: [(&str, Prefix); 9] = [
             ("eq", Prefix::Eq),

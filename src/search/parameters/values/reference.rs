@@ -4,10 +4,10 @@ use super::escape;
 use crate::fhir::reference::{Canonical, Reference, Target, is_id};
 use crate::fhir::{TypeId, facts};
 
-/// A reference to look for.
+/// A reference as a search value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ReferenceValue {
-    /// A relative reference to this id, of this type if one was given.
+    /// A relative reference to this id, and of this type if the value names one.
     Relative {
         /// `None`: any type.
         ty: Option<TypeId>,
@@ -37,7 +37,7 @@ impl ReferenceValue {
         }
     }
 
-    /// Whether a relative reference to this type and id is meant.
+    /// Whether it matches a relative reference to this type and id.
     pub(crate) fn is_to(&self, ty: &str, id: &str) -> bool {
         match self {
             ReferenceValue::Relative {
@@ -48,10 +48,10 @@ impl ReferenceValue {
         }
     }
 
-    /// Whether a canonical, or a URI, is meant.
+    /// Whether it matches a canonical or a URI.
     pub(crate) fn is_text(&self, text: &str) -> bool {
         match self {
-            // A canonical may be a relative URL, too, of any version where it is written with one.
+            // A canonical may also be a relative URL. Its version does not matter then.
             ReferenceValue::Relative { ty, id } => {
                 let found = Canonical::parse(text);
                 match Target::parse(found.url) {

@@ -1,4 +1,4 @@
-//! Many half-open intervals. Finds out whether one of them contains or overlaps another without looking at each.
+//! Many half-open intervals. Decides whether one of them contains or overlaps another without checking each.
 
 /// Intervals, in the order of their starts.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +24,7 @@ impl<T: Ord + Copy> Spans<T> {
         spans
     }
 
-    /// The maximum end among intervals that start at `start` or before it; with `sooner` only before it.
+    /// The maximum end among intervals that start at or before `start`. With `sooner`, only before it.
     fn end_of_those_from(&self, start: T, sooner: bool) -> Option<T> {
         let started = |other: &T| if sooner { *other < start } else { *other <= start };
         let count = self.starts.partition_point(started);

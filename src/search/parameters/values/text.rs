@@ -1,5 +1,5 @@
 //! String values: compared without regard to case, combining marks and invisible characters (R4 search, 3.1.1.4.8),
-//! unless exactly.
+//! except with `:exact`.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -19,8 +19,8 @@ pub(crate) fn is_silent(c: char) -> bool {
     !c.is_ascii() && (is_combining_mark(c) || is_invisible(c))
 }
 
-/// Characters that have no shape of their own: soft hyphens, joiners, spaces without width, marks of direction
-/// (Unicode's `Default_Ignorable_Code_Point`).
+/// Characters without a shape of their own: soft hyphens, joiners, spaces without width, direction marks (Unicode's
+/// `Default_Ignorable_Code_Point`).
 fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -53,17 +53,17 @@ pub(crate) fn plain(text: &str) -> String {
     }
 }
 
-/// Whether a folded text begins with a plain one, punctuation and blanks aside.
+/// Whether a folded text begins with a plain one, ignoring punctuation and blanks.
 pub(crate) fn begins(folded: &str, plain: &str) -> bool {
     folded.starts_with(plain) || has_noise(folded) && without_noise(folded).starts_with(plain)
 }
 
-/// Whether a folded text contains a plain one, punctuation and blanks aside.
+/// Whether a folded text contains a plain one, ignoring punctuation and blanks.
 pub(crate) fn contains(folded: &str, plain: &str) -> bool {
     folded.contains(plain) || has_noise(folded) && without_noise(folded).contains(plain)
 }
 
-/// Whether a text has anything that does not count in comparing.
+/// Whether a text has characters that comparisons ignore.
 pub(crate) fn has_noise(text: &str) -> bool {
     let mut blank = true;
     for c in text.chars() {

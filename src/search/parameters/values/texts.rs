@@ -1,10 +1,10 @@
-//! Many strings that are looked for at the beginning of texts or within them. Each text is read once.
+//! Many strings that are searched at the beginning of texts or within them. Each text is read once.
 
 use aho_corasick::AhoCorasick;
 
 use super::text::{has_noise, without_noise};
 
-/// Plain texts that others may begin with.
+/// Plain texts with which other texts may begin.
 #[derive(Clone, Debug)]
 pub(crate) struct Beginnings {
     /// Sorted. No text begins with another.
@@ -19,32 +19,32 @@ impl Beginnings {
         Beginnings { texts }
     }
 
-    /// Whether a folded text begins with one of them, punctuation and blanks aside.
+    /// Whether a folded text begins with one of them, ignoring punctuation and blanks.
     pub(crate) fn begin(&self, folded: &str) -> bool {
         self.begin_exactly(folded) || has_noise(folded) && self.begin_exactly(&without_noise(folded))
     }
 
-    /// If one of them begins the text, it is the last in order that is not greater than the text.
+    /// If an entry is a beginning of the text, it is the last entry that is not greater than the text.
     fn begin_exactly(&self, text: &str) -> bool {
         let count = self.texts.partition_point(|other| other.as_str() <= text);
         count > 0 && text.starts_with(&self.texts[count - 1])
     }
 }
 
-/// Plain texts that others may contain.
+/// Plain texts that other texts may contain.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
     texts: AhoCorasick,
 }
 
 impl Parts {
-    /// These texts. `None` if they are too many for one automaton.
+    /// Builds the automaton. `None` if there are too many texts for one.
     pub(crate) fn of(texts: &[String]) -> Option<Parts> {
         let texts = AhoCorasick::new(texts).ok()?;
         Some(Parts { texts })
     }
 
-    /// Whether a folded text contains one of them, punctuation and blanks aside.
+    /// Whether a folded text contains one of them, ignoring punctuation and blanks.
     pub(crate) fn are_in(&self, folded: &str) -> bool {
         self.texts.is_match(folded) || has_noise(folded) && self.texts.is_match(&without_noise(folded))
     }

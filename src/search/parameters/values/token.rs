@@ -5,13 +5,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{escape, fold};
 use crate::fhir::case::fold_case;
 
-/// A token to look for.
+/// A token as a search value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TokenValue {
     /// `None`: any system. `Some("")`: no system. Otherwise exactly this system.
     pub system: Option<String>,
-    /// `None`: any code; otherwise this one, compared without regard to case, as R4 asks where the code system is not
-    /// known to be case sensitive.
+    /// `None`: any code. Otherwise this code, compared without regard to case, as R4 requires unless the code system is
+    /// known to be case-sensitive.
     pub code: Option<String>,
 }
 
@@ -36,17 +36,17 @@ impl TokenValue {
     }
 }
 
-/// Many tokens. One of them must match. They are looked up in a set instead of compared one by one.
+/// Many tokens, one of which must match. A set looks them up instead of comparing one by one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TokenSet {
-    /// Codes folded, by the system they are asked with: `None` any, `Some("")` none.
+    /// Folded codes by their system: `None` is any system, `Some("")` is no system.
     codes: FxHashMap<Option<Box<str>>, FxHashSet<Box<str>>>,
-    /// Systems whose every code matches.
+    /// Systems of which every code matches.
     systems: FxHashSet<Box<str>>,
 }
 
 impl TokenSet {
-    /// Takes a token up.
+    /// Adds a token.
     pub(crate) fn insert(&mut self, token: TokenValue) {
         let system = token.system.map(String::into_boxed_str);
         match (system, token.code) {
@@ -62,7 +62,7 @@ impl TokenSet {
         }
     }
 
-    /// Whether an item of this system and code is one of them.
+    /// Whether the set has a token for an item with this system and code.
     pub(crate) fn holds(&self, system: Option<&str>, code: Option<&str>) -> bool {
         if self.systems.contains(system.unwrap_or_default()) {
             return true;
@@ -72,7 +72,7 @@ impl TokenSet {
         among(None) || among(Some(system.unwrap_or_default().into()))
     }
 
-    /// Whether a code that has no system of its own is one of them.
+    /// Whether the set has a token for a code without a system of its own.
     pub(crate) fn holds_code(&self, code: &str) -> bool {
         let code = fold_case(code);
         !self.systems.is_empty() || self.codes.values().any(|codes| codes.contains(&*code))
@@ -89,7 +89,7 @@ pub(crate) struct TypedIdentifier {
 }
 
 impl TypedIdentifier {
-    /// Parses `system|code|value`; all three must be there.
+    /// Parses `system|code|value`. All three are required.
     pub(crate) fn parse(text: &str) -> Option<TypedIdentifier> {
         let parts = escape::split(text, '|');
         let [system, code, value] = parts.as_slice() else {
@@ -111,18 +111,18 @@ impl TypedIdentifier {
 /// Many identifiers with their types.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TypedSet {
-    /// The types asked for by the identifier's value, folded.
+    /// The requested types by the identifier's value, folded.
     by_value: FxHashMap<String, TokenSet>,
 }
 
 impl TypedSet {
-    /// Takes an identifier up.
+    /// Adds an identifier.
     pub(crate) fn insert(&mut self, identifier: TypedIdentifier) {
         let types = self.by_value.entry(fold(&identifier.value)).or_default();
         types.insert(identifier.ty);
     }
 
-    /// The types that are asked for with a value.
+    /// The types that are requested with a value.
     pub(crate) fn types(&self, value: &str) -> Option<&TokenSet> {
         self.by_value.get(&fold(value))
     }

@@ -1,6 +1,6 @@
 //! `:below` and `:above` of URIs (R4 search, 3.1.1.4.9).
 
-/// URIs under a URI, or over it.
+/// URIs below a URI, or above it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UriTree {
     uri: String,
@@ -8,12 +8,12 @@ pub(crate) struct UriTree {
 }
 
 impl UriTree {
-    /// URIs that begin with `uri`.
+    /// Matches URIs that begin with `uri`.
     pub(crate) fn below(uri: String) -> UriTree {
         UriTree { uri, below: true }
     }
 
-    /// URIs that `uri` begins with.
+    /// Matches URIs with which `uri` begins.
     pub(crate) fn above(uri: String) -> UriTree {
         UriTree { uri, below: false }
     }
@@ -23,7 +23,7 @@ impl UriTree {
         (self.uri, self.below)
     }
 
-    /// How long the URI is.
+    /// The length of the URI.
     pub(crate) fn len(&self) -> usize {
         self.uri.len()
     }
@@ -34,7 +34,7 @@ impl UriTree {
             true => (self.uri.as_str(), candidate),
             false => (candidate, self.uri.as_str()),
         };
-        // A URN's parts are no path, and R4 gives its hierarchy no meaning.
+        // The parts of a URN are no path, and R4 gives its hierarchy no meaning.
         let is_path = !short.starts_with("urn:");
         match long.strip_prefix(short) {
             Some(rest) => {

@@ -1,4 +1,4 @@
-//! Many URIs, canonicals and references. Each text of a resource is looked up among them.
+//! Many URIs, canonicals and references. Each text of a resource is looked up in them.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -22,7 +22,7 @@ pub(crate) struct UriSet {
 }
 
 impl UriSet {
-    /// Asks for this very URI.
+    /// Matches exactly this URI.
     pub(crate) fn insert(&mut self, uri: String) {
         self.exact.insert(uri);
     }
@@ -37,7 +37,7 @@ impl UriSet {
         }
     }
 
-    /// Matches what is below a URI, or above it.
+    /// Matches URIs below a URI, or above it.
     pub(crate) fn insert_tree(&mut self, tree: UriTree) {
         let (uri, below) = tree.into_parts();
         if below {
@@ -108,7 +108,7 @@ pub(crate) struct ReferenceSet {
 }
 
 impl ReferenceSet {
-    /// Reads a reference. Returns it back where its text does not tell it.
+    /// Adds a reference. Returns it if its text alone does not identify it.
     pub(crate) fn insert(&mut self, value: ReferenceValue) -> Option<ReferenceValue> {
         let ReferenceValue::Text(text) = value else {
             return Some(value);
@@ -121,7 +121,7 @@ impl ReferenceSet {
         None
     }
 
-    /// Whether a reference of this text is among them.
+    /// Whether the set has a reference with this text.
     pub(crate) fn hold(&self, text: &str) -> bool {
         self.exact.contains(text)
     }

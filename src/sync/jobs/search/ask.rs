@@ -16,7 +16,7 @@ use crate::sync::jobs::source::Trouble;
 const PAGES: usize = 10_000;
 /// The maximum bytes of a refusal that are searched.
 const SAID: usize = 16 << 10;
-/// After this many searches refused at all page sizes, other reasons are assumed.
+/// After this many searches that were refused at all page sizes, the size is not assumed to be the reason.
 const VAIN_SIZES: u32 = 2;
 
 /// The result of one search.

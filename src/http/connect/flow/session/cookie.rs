@@ -1,5 +1,6 @@
 //! The cookies of the flow, which name a browser's session. Scripts cannot read them, and other sites' pages do not
-//! send them. The frame of the link component is an exception: its cookies are partitioned by the site that holds it.
+//! send them. The frame of the link component is an exception: its cookies are partitioned by the site of the embedding
+//! page.
 
 use std::borrow::Cow;
 
@@ -16,7 +17,7 @@ pub(in crate::http::connect) const SESSION: &str = "svc_session";
 /// The session of the window that a frame has opened for a source.
 pub(in crate::http::connect) const WINDOW: &str = "svc_window";
 
-/// How long a cookie is kept. After that no session can be resumed.
+/// How long a browser keeps a cookie. After that no session can be resumed.
 const KEPT: Duration = Duration::days(1);
 
 /// The value of a cookie.
@@ -52,8 +53,8 @@ fn is_loopback(base_url: &str) -> bool {
     }
 }
 
-/// The whole name. Over TLS the prefix binds the cookie to this host. So neither a neighbour in its domain nor anybody
-/// on plain HTTP can plant a session. At plain loopback addresses browsers refuse the prefix.
+/// The cookie's full name. Over TLS the prefix binds the cookie to this host. So neither another host in its domain nor
+/// an attacker on plain HTTP can plant a session. Browsers refuse the prefix at plain loopback addresses.
 fn full(name: &str, encrypted: bool) -> Cow<'_, str> {
     match encrypted {
         true => Cow::Owned(format!("__Host-{name}")),

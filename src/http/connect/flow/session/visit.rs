@@ -59,8 +59,8 @@ pub(in crate::http::connect) async fn stored<T: Send + 'static>(
         .map_err(Error::internal)
 }
 
-/// The patient's open session; otherwise the answer for a browser without one. If a session has ended without its
-/// application knowing, the answer tells the application.
+/// The patient's open session. For a browser without one, the answer to send. If a session has ended and its
+/// application was not told, this answer tells the application.
 pub(in crate::http::connect) async fn visit(service: &Arc<Service>, headers: &HeaderMap) -> Result<Visit, Response> {
     let texts = language::of(service, headers);
     let Some(cookie) = cookie::read(service, headers, cookie::SESSION) else {

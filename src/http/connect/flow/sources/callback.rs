@@ -28,7 +28,7 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::sync::client::{self, Arrival};
 
-/// A patient who is back in the session that they left.
+/// A patient who has returned to the session that they left.
 struct Back {
     parameters: Parameters,
     state: String,
@@ -121,7 +121,7 @@ async fn back(service: &Arc<Service>, headers: &HeaderMap, query: Option<String>
     // beside it has the frame's cookie too.
     let in_window = flow.request.display == Display::Frame;
     if own && !flow.progress.told {
-        // If the session has timed out meanwhile, its application is told.
+        // If the session has timed out in the meantime, this tells its application.
         visit(service, headers).await?;
     }
     Ok(Back {
@@ -143,7 +143,7 @@ fn is_window_of(service: &Service, headers: &HeaderMap, flow: &Flow) -> bool {
 enum Taken {
     /// The attempt is answered now.
     Up(Box<(Flow, Attempt)>),
-    /// The attempt was answered before in this session: the page was loaded again.
+    /// This session has handled the attempt before: the patient loaded the page again.
     Before,
     /// The attempt belongs to another session or to another source.
     Not,
@@ -194,7 +194,7 @@ async fn source_answered(
     let (Some(endpoint), Some(id)) = (found.map_err(Error::internal)?, attempt.authorization.clone()) else {
         return Ok(None);
     };
-    // If the patient has moved on meanwhile, this source is not asked for access any more.
+    // If the patient has moved on in the meantime, this source is not asked for access any more.
     let awaited = |one: &&Authorization| one.id == id && one.state == AuthorizationState::Authorizing;
     let Some(authorization) = flow.authorizations.iter().find(awaited).cloned() else {
         return Ok(Some(to_session(service)));
@@ -221,7 +221,7 @@ async fn source_answered(
     }
 }
 
-/// Exchanges a source's answer for a grant, or says why there is none.
+/// Exchanges a source's answer for a grant, or returns the reason why there is none.
 async fn exchanged(
     service: &Arc<Service>,
     parameters: &Parameters,
@@ -297,7 +297,7 @@ async fn exchanged(
     Ok(Ok(grant))
 }
 
-/// What an `error` of RFC 6749 section 4.1.2.1 means for the patient.
+/// The meaning of an `error` of RFC 6749 section 4.1.2.1 for the patient.
 fn of_redirect(error: &str) -> Trouble {
     match error {
         "access_denied" | "consent_required" | "interaction_required" | "login_required" => Trouble::Refused,

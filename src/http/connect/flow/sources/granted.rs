@@ -1,4 +1,4 @@
-//! Stores what a source granted.
+//! Stores a source's grant.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::sync::client;
 
-/// Stores what a source granted; `assertion` is the ID token that the grant was made for, if there is one.
+/// Stores a source's grant. `assertion` is the ID token with which it was made, if any.
 pub(in crate::http::connect) async fn granted(
     service: &Arc<Service>,
     key: SessionKey,

@@ -20,7 +20,7 @@ use crate::sync::client::{self, Demographics, Facility};
 /// The maximum number of places connected at the same time.
 const AT_ONCE: usize = 8;
 
-/// Finds the places of a verified person. Also gives the sealed proof of who they are.
+/// Finds the places of a verified person. Also returns the sealed proof of their identity.
 pub(in crate::http::connect) async fn of_identity(
     service: &Arc<Service>,
     flow: &Flow,
@@ -43,7 +43,7 @@ pub(in crate::http::connect) async fn of_identity(
     Ok(Ok((verified, found)))
 }
 
-/// Finds the places that know a person with the details that the patient gave.
+/// Finds the places that know a person with the details that the patient entered.
 pub(in crate::http::connect) async fn of_details(
     service: &Arc<Service>,
     flow: &Flow,
@@ -95,7 +95,7 @@ fn known(
         let Some(endpoint) = endpoint.filter(|endpoint| endpoint.status != EndpointStatus::Unavailable) else {
             continue;
         };
-        // An authorization covers one Patient of an endpoint, so the first one that the locator names is used.
+        // An authorization covers one Patient of an endpoint, so this uses the first one that the locator names.
         if !places.iter().any(|place| place.endpoint == endpoint.id) {
             places.push(RecordLocation {
                 endpoint: endpoint.id,

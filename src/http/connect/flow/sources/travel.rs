@@ -17,12 +17,12 @@ use crate::sync::client::{self, Configuration, Realm, Registration, Statement, V
 
 /// How long a patient waits for a source's answer.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The same if the source's last stored configuration can be used instead.
+/// The maximum wait if the source's last stored configuration can be used instead.
 const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 /// The scopes requested from an identity provider.
 const IDENTITY_SCOPE: &str = "openid profile address";
 
-/// The state that is kept, sealed, until a patient comes back.
+/// The state that is kept, sealed, until a patient returns.
 #[derive(Serialize, Deserialize)]
 pub(in crate::http::connect) struct SignInState {
     pub(in crate::http::connect) configuration: Configuration,
@@ -48,7 +48,7 @@ async fn within<T>(
         .unwrap_or_else(|_| Err(late()))
 }
 
-/// The callback address of a source. Each source has its own, so that one's answer is not taken for another's.
+/// The callback address of a source. Each source has its own, so that one source's answer never counts as another's.
 pub(in crate::http::connect) fn callback_of(service: &Service, endpoint: &str) -> String {
     format!("{}/connect/callback/{}", service.base_url, segment(endpoint))
 }
@@ -58,7 +58,7 @@ pub(in crate::http::connect) fn identity_callback_of(service: &Service, code: &s
     format!("{}/connect/identity/{}", service.base_url, segment(code))
 }
 
-/// Encodes a name as a path segment, and only where it must. Sources compare redirect URIs character by character with
+/// Encodes a name as a path segment, as little as possible. Sources compare redirect URIs character by character with
 /// the registered ones.
 fn segment(name: &str) -> PercentEncode<'_> {
     const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -110,7 +110,7 @@ pub(in crate::http::connect) async fn provider_registration(
     })
 }
 
-/// The SMART configuration of an endpoint. If the source does not answer, the one that was read last is used.
+/// The SMART configuration of an endpoint. If the source does not answer, the last stored one.
 pub(in crate::http::connect) async fn configuration(
     service: &Arc<Service>,
     endpoint: &Endpoint,
@@ -136,8 +136,7 @@ pub(in crate::http::connect) async fn configuration(
     Ok(kept.and_then(|text| serde_json::from_str(text).ok()).ok_or(error))
 }
 
-/// Whether the source's capability statement says that its records cannot be read. Without a statement the answer is
-/// no.
+/// Whether the source's capability statement shows that its records cannot be read. `false` without a statement.
 async fn is_unreadable(service: &Arc<Service>, endpoint: &Endpoint) -> Result<bool, Error> {
     let id = endpoint.id.clone();
     let known = stored(service, move |service| service.store.dialects().get(&id));
@@ -164,7 +163,7 @@ async fn is_unreadable(service: &Arc<Service>, endpoint: &Endpoint) -> Result<bo
     Ok(told.is_some())
 }
 
-/// Sends a patient to a source, for an application that asked for this usage. If the source does not answer, the
+/// Sends a patient to a source, for an application that requested this usage. If the source does not answer, the
 /// session's next page says so.
 pub(in crate::http::connect) async fn to_source(
     service: &Arc<Service>,
@@ -260,7 +259,7 @@ pub(in crate::http::connect) async fn to_provider(
     Ok(departed.await?.map(|()| see_other(&redirect.url)))
 }
 
-/// The endpoint as the store's record of a departure needs it.
+/// The data of an endpoint for the store's record of a departure.
 pub(in crate::http::connect) fn departure(endpoint: &Endpoint) -> Departure<'_> {
     Departure {
         endpoint: &endpoint.id,
@@ -293,7 +292,7 @@ mod tests {
 
     #[test]
     fn ids_stand_in_redirect_uris_as_they_are() {
-        // Encoded hyphens changed the redirect URI from the registered one, so the source refused every patient.
+        // With encoded hyphens the redirect URI differed from the registered one, so the source refused every patient.
         let id = "a053553b-07cd-430d-840e-e9c396dce095";
         assert_eq!(segment(id).to_string(), id);
         assert_eq!(segment("a/b c").to_string(), "a%2Fb%20c");

@@ -36,7 +36,7 @@ const EXAMPLE: &str = r#"{
 /// The kind of plot, and its columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
-    /// `bar`, `line` or `histogram`; empty for none.
+    /// `bar`, `line` or `histogram`. Empty for no plot.
     pub(super) kind: String,
     pub(super) x: String,
     pub(super) y: String,

@@ -13,7 +13,7 @@ const MICROS_OF_DAY: f64 = 86_400e6;
 /// The unit of a plot without a value column.
 const COUNT: &str = "rows";
 
-/// The plot of some rows, or why there is none.
+/// The plot of some rows, or the reason why there is none.
 pub(super) fn chart(wanted: &Wanted, rows: &Rows) -> Result<String, String> {
     let column = |name: &str| {
         rows.column(name)

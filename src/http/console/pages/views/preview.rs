@@ -99,7 +99,7 @@ pub(super) async fn preview(
     })
 }
 
-/// The cells of a line of NDJSON. Numbers keep the digits they were written with.
+/// The cells of a line of NDJSON. Numbers keep their written digits.
 fn cells(names: &[String], line: &[u8]) -> Result<Vec<Option<String>>, Error> {
     let row: HashMap<String, Box<RawValue>> = serde_json::from_slice(line).map_err(Error::internal)?;
     let cell = |name: &String| {
