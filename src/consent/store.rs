@@ -21,6 +21,7 @@ use super::access::seal::Sealer;
 use super::clock::Clock;
 use super::directory::find::Catalogue;
 use super::error::Error;
+use super::flow::seal_clear_sessions;
 use super::migrations::migrate;
 use super::syncs::presence::Presence;
 use crate::ingest::LOCAL_APPLICATION;
@@ -158,6 +159,8 @@ impl Store {
         };
         store.applications().register(LOCAL_APPLICATION)?;
         store.reload()?;
+        // The signing keys have opened, so this is the right key.
+        seal_clear_sessions(&mut store.connection(), store.sealer())?;
         Ok(store)
     }
 

@@ -10,9 +10,10 @@ use super::access::cards;
 use super::access::es256;
 use super::access::health_link;
 use super::access::lifetime::PATIENT_SECONDS;
+use super::access::seal::Sealer;
 use super::erasure::job::{ErasureCause, ErasureJob};
 use super::error::Error;
-use super::flow::KEPT;
+use super::flow::{KEPT, end_left};
 use super::log::audit::Actor;
 use super::moves::{IDLE_SECONDS, ask_to_erase, end, forget_access, kill_tokens, stop_jobs};
 use super::record::{Authorization, Consent};
@@ -56,7 +57,7 @@ impl Store {
         loop {
             let done = self.write(|transaction| {
                 let before = swept;
-                left(transaction, now, &mut swept)?;
+                left(transaction, self.sealer(), now, &mut swept)?;
                 swept.unused += unused(transaction, now)?;
                 swept.emptied += emptied(transaction, now)?;
                 swept.expired += expired(transaction, now)?;
@@ -132,7 +133,7 @@ impl Store {
 }
 
 /// Abandoned flows. Their sources' grants end too, because nobody will ever exchange the code.
-fn left(connection: &Connection, now: i64, swept: &mut Swept) -> Result<(), Error> {
+fn left(connection: &Connection, sealer: &Sealer, now: i64, swept: &mut Swept) -> Result<(), Error> {
     for mut consent in Consent::select(connection, &limited(LEFT), [now - IDLE_SECONDS])? {
         if unbegun::forget(connection, &consent)? {
             swept.unbegun += 1;
@@ -147,10 +148,7 @@ fn left(connection: &Connection, now: i64, swept: &mut Swept) -> Result<(), Erro
             end(connection, now, Actor::Service, &consent, &mut authorization, event)?;
         }
         consent.step(connection, now, Actor::Service, ConsentEvent::Left)?;
-        let sql = "UPDATE flow_session SET ended_at = ?2, request = json_set(request, '$.hints', json('{}')),
-                   progress = json_remove(progress, '$.details', '$.places', '$.verified')
-                   WHERE consent = ?1 AND ended_at IS NULL";
-        connection.execute(sql, params![consent.id, now])?;
+        end_left(connection, sealer, now, &consent.id)?;
         swept.left += 1;
     }
     Ok(())

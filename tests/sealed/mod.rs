@@ -9,6 +9,7 @@ mod killed;
 mod kinds;
 mod refused;
 mod served;
+mod sessions;
 mod stale;
 mod swept;
 mod turned;
@@ -61,6 +62,24 @@ impl Scene {
         program.env_remove(KEK.0).envs(kek.map(|kek| (KEK.0, kek)));
         program.args([OsStr::new(command), OsStr::new("--data"), self.data().as_os_str()]);
         program.args(arguments).output().unwrap()
+    }
+
+    /// Runs a subcommand of `keys` on the lake.
+    fn run_keys(&self, arguments: &[String], kek: Option<&str>) -> Output {
+        let mut program = Command::new(PROGRAM);
+        program.env_remove(KEK.0).envs(kek.map(|kek| (KEK.0, kek)));
+        program.arg("keys").args(arguments).arg("--data").arg(self.data());
+        program.output().unwrap()
+    }
+
+    /// A file with a key-encryption key, outside of the lake.
+    fn kek_file(&self, kek: &str) -> PathBuf {
+        let path = self.dir.path().join(format!("kek-{}", &kek[..8]));
+        if !path.exists() {
+            std::fs::write(&path, kek).unwrap();
+            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        }
+        path
     }
 
     /// Runs a command that must succeed.
@@ -120,12 +139,7 @@ impl Scene {
 
     /// The same key-encryption key in a file.
     fn kek(&self) -> tabularium::lake::KekSource {
-        let path = self.dir.path().join("kek");
-        if !path.exists() {
-            std::fs::write(&path, KEK.1).unwrap();
-            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-        }
-        tabularium::lake::KekSource::File(path)
+        tabularium::lake::KekSource::File(self.kek_file(KEK.1))
     }
 
     fn keys(&self) -> tabularium::lake::Keys {

@@ -5,6 +5,7 @@ use std::path::Path;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::super::error::Error;
+use super::super::flow::discard_unreadable_sessions;
 use super::super::store::{FILE, Store, connected};
 use super::es256;
 use super::key_rows::{DiscardedKeys, purpose, rows};
@@ -35,6 +36,7 @@ fn discard_unreadable(connection: &mut Connection, sealer: &Sealer) -> Result<Di
     }
     let mut keys = DiscardedKeys { discarded, kept };
     es256::discard_unreadable(&transaction, sealer, &mut keys)?;
+    discard_unreadable_sessions(&transaction, sealer)?;
     transaction.commit()?;
     Ok(keys)
 }

@@ -8,6 +8,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use super::super::error::Error;
 use super::keys::{self, SigningKey};
 use super::seal::Sealer;
+use super::wipe::{is_marked, wipe};
 
 /// The setting that exists while the files may contain the bytes of a key that an earlier release wrote unencrypted.
 const CLEAR_KEYS: &str = "clear_keys";
@@ -79,7 +80,7 @@ pub struct DiscardedKeys {
 /// Seals the clear keys of an earlier release, and removes their bytes from the store's file and its log. If another
 /// process reads the store or the disk is full, a later opening removes them.
 pub(in crate::consent) fn seal_clear_keys(connection: &mut Connection, sealer: &Sealer) -> Result<(), Error> {
-    if !is_set(connection)? {
+    if !is_marked(connection, CLEAR_KEYS)? {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -93,36 +94,8 @@ pub(in crate::consent) fn seal_clear_keys(connection: &mut Connection, sealer: &
         }
     }
     transaction.commit()?;
-    match wipe(connection) {
-        Ok(true) => {}
-        Ok(false) => tracing::warn!(
-            "the store is in use: a signing key that lay there in the clear is wiped at the next opening"
-        ),
-        Err(error) => {
-            tracing::warn!(%error, "a signing key that lay in the store in the clear is wiped at the next opening")
-        }
-    }
+    wipe(connection, CLEAR_KEYS, "a signing key that lay there in the clear");
     Ok(())
-}
-
-/// Rewrites the whole file and empties the log. Returns whether no reader prevented it. It does not wait for readers,
-/// because a later opening can do it.
-fn wipe(connection: &Connection) -> Result<bool, rusqlite::Error> {
-    connection.execute_batch("VACUUM")?;
-    let usual: i64 = connection.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;
-    connection.pragma_update(None, "busy_timeout", 0)?;
-    let checkpoint = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
-    connection.pragma_update(None, "busy_timeout", usual)?;
-    if checkpoint? != 0 {
-        return Ok(false);
-    }
-    connection.execute("DELETE FROM setting WHERE name = ?1", [CLEAR_KEYS])?;
-    Ok(true)
-}
-
-fn is_set(connection: &Connection) -> Result<bool, rusqlite::Error> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM setting WHERE name = ?1)";
-    connection.query_row(sql, [CLEAR_KEYS], |row| row.get(0))
 }
 
 pub(super) fn rows(connection: &Connection) -> Result<Vec<(String, Vec<u8>)>, rusqlite::Error> {

@@ -17,3 +17,4 @@ pub(super) mod secret;
 pub(super) mod signing_keys;
 pub(super) mod token;
 pub(super) mod verified;
+pub(super) mod wipe;

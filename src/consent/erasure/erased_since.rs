@@ -10,6 +10,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use super::super::clock::Clock;
 use super::super::error::Error;
+use super::super::flow::forget_sessions;
 use super::super::log::audit::Actor;
 use super::super::migrations::migrate;
 use super::super::moves::{ask_to_erase, end, forget_access, kill_tokens, stop_jobs};
@@ -113,6 +114,10 @@ fn end_synced(
         is_revoked |= event == AuthorizationEvent::Revoked;
         ended += 1;
     }
+    if ended > 0 {
+        // A session that was open at the time of the copy knows the person.
+        forget_sessions(transaction, &consent.id)?;
+    }
     let is_open = |one: &Authorization| {
         use AuthorizationState::{Authorized, Authorizing, Created, Errored, Exchanged};
         matches!(one.state, Created | Authorizing | Authorized | Exchanged | Errored)
@@ -129,4 +134,47 @@ fn end_synced(
         )?;
     }
     Ok(ended)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::consent::store::Store;
+
+    struct All;
+
+    impl ErasedElsewhere for All {
+        fn has(&self, _: Mode, _: &str, _: i64, _: Whose<'_>) -> bool {
+            true
+        }
+
+        fn owners_of(&self, _: &str, _: &str) -> Vec<i64> {
+            vec![1]
+        }
+    }
+
+    /// A flow that was under way when the backup was taken kept its session in the restored store.
+    #[test]
+    fn a_session_of_an_erased_consent_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Clock::at(1_000);
+        drop(Store::open(folder.path(), clock.clone()).unwrap());
+        let connection = Connection::open(folder.path().join(FILE)).unwrap();
+        let rows = "
+            INSERT INTO organization (id, name, type, created_at) VALUES ('o', 'o', 'PAYER', 0);
+            INSERT INTO endpoint (id, organization, name, mode, label, type, refreshable, status, resources, fhir_base,
+                                  client_id, scope, identifier_system, created_at)
+                VALUES ('e', 'o', 'e', 'live', '[]', 'OAUTH', 1, 'LIVE', '[]', 'https://e.example', 'c', '', 'urn:e', 0);
+            INSERT INTO consent (id, application, mode, made_by, state, owner, created_at, touched_at)
+                VALUES ('c', 'local', 'live', 'oauth', 'CREATED', 7, 0, 990),
+                       ('imported', 'local', 'live', 'operator', 'EXCHANGED', NULL, 0, 0);
+            INSERT INTO patient_authorization (id, consent, ordinal, type, state, usage, endpoint, created_at, updated_at)
+                VALUES ('a', 'c', 0, 'OAUTH', 'AUTHORIZED', 'MULTIPLE', 'e', 0, 0);
+            INSERT INTO flow_session (digest, consent, sealed, created_at) VALUES (x'00', 'c', x'00', 0);";
+        connection.execute_batch(rows).unwrap();
+        assert_eq!(end_erased(folder.path(), &clock, &All).unwrap(), 1);
+        let sql = "SELECT count(*) FROM flow_session";
+        let sessions: i64 = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(sessions, 0);
+    }
 }

@@ -6,6 +6,7 @@ use rusqlite::{Connection, params};
 
 use super::super::access::given_out::end_what_was_given_out;
 use super::super::error::Error;
+use super::super::flow::forget_sessions;
 use super::super::log::audit::{About, Actor, note};
 use super::super::moves::{ask_to_erase, forget_access, stop_jobs};
 use super::super::record::{Authorization, Consent};
@@ -124,6 +125,7 @@ fn expunge(connection: &Connection, now: i64, asked: &Expunge<'_>) -> Result<Exp
         "UPDATE consent SET expunged_at = ?1 WHERE id = ?2",
         params![now, consent.id],
     )?;
+    forget_sessions(connection, &consent.id)?;
     end_what_was_given_out(connection, now, (actor, cause.name()), &consent.id)?;
     note(connection, now, actor, "consent.expunged", consent.about(), &job)?;
     let made = ErasureJob::select(connection, "WHERE id = ?1", [&job])?.pop();

@@ -92,8 +92,9 @@ impl Flows<'_> {
 
     /// Whether the application must still be told how this flow ended. From now on it counts as told.
     pub fn tell(&self, key: SessionKey) -> Result<bool, Error> {
+        let sealer = self.store.sealer();
         self.store.write(|transaction| {
-            let Some(mut flow) = Flow::load(transaction, key)? else {
+            let Some(mut flow) = Flow::load(transaction, sealer, key)? else {
                 return Ok(false);
             };
             if flow.is_open() || flow.progress.told {
@@ -101,7 +102,7 @@ impl Flows<'_> {
             }
             let ended_at = flow.ended_at.unwrap_or_else(|| self.store.clock().now());
             close(ended_at, &mut flow);
-            flow.save(transaction)?;
+            flow.save(transaction, sealer)?;
             Ok(true)
         })
     }
@@ -130,8 +131,5 @@ fn close(now: i64, flow: &mut Flow) {
     flow.ended_at = Some(now);
     flow.progress.told = true;
     flow.progress.window = None;
-    // The person's details and the found places are no longer needed.
-    flow.progress.verified = None;
-    flow.progress.places = Vec::new();
-    flow.progress.details = Default::default();
+    flow.forget_person();
 }

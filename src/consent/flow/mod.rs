@@ -5,6 +5,7 @@
 
 mod attempt;
 mod authorizing;
+mod clear_sessions;
 mod end;
 mod progress;
 mod request;
@@ -13,10 +14,11 @@ mod session_key;
 mod steps;
 
 pub use attempt::{Attempt, Attempts, Returned};
+pub(super) use clear_sessions::seal_clear_sessions;
 pub use end::Ended;
 pub use progress::{Asked, Details, Progress, RecordLocation, Step, Trouble, Verified};
 pub use request::{Display, Door, FlowRequest, Hints, Holder, Way};
-pub(super) use session::KEPT;
 pub use session::{Begun, Flow, FlowError, Flows};
+pub(super) use session::{KEPT, discard_unreadable_sessions, end_left, forget_sessions};
 pub use session_key::SessionKey;
 pub use steps::{Departure, SourceGrant};

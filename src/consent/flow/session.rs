@@ -1,10 +1,13 @@
 //! A browser's session in the flow, identified by the digest of its cookie, and the only functions that change it.
+//!
+//! The request and the progress name the person. So the row holds them sealed, in every kind of lake.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use super::progress::Progress;
-use super::request::{Door, FlowRequest};
+use super::progress::{Details, Progress};
+use super::request::{Door, FlowRequest, Hints};
 use super::session_key::SessionKey;
+use crate::consent::access::seal::Sealer;
 use crate::consent::access::secret;
 use crate::consent::directory::application::Client;
 use crate::consent::error::Error;
@@ -90,28 +93,27 @@ impl Flow {
         self.authorizations.iter().filter(move |one| one.state == state)
     }
 
-    pub(super) fn load(connection: &Connection, key: SessionKey) -> Result<Option<Flow>, Error> {
-        let sql = "SELECT consent, request, progress, ended_at FROM flow_session WHERE digest = ?1";
+    pub(super) fn load(connection: &Connection, sealer: &Sealer, key: SessionKey) -> Result<Option<Flow>, Error> {
+        let sql = "SELECT consent, sealed, ended_at FROM flow_session WHERE digest = ?1 AND sealed IS NOT NULL";
         let mut statement = connection.prepare_cached(sql)?;
         let row = statement.query_row([&key.0[..]], |row| {
             Ok((
                 row.get::<_, String>(0)?,
-                row.get::<_, String>(1)?,
-                row.get::<_, String>(2)?,
-                row.get::<_, Option<i64>>(3)?,
+                row.get::<_, Vec<u8>>(1)?,
+                row.get::<_, Option<i64>>(2)?,
             ))
         });
-        let Some((consent, request, progress, ended_at)) = row.optional()? else {
+        let Some((consent, sealed, ended_at)) = row.optional()? else {
             return Ok(None);
         };
-        let unreadable = |_| Error::Lost("flow session");
+        let (request, progress) = open(sealer, key, &sealed)?;
         let touched_at = connection
             .prepare_cached("SELECT COALESCE(touched_at, created_at) FROM consent WHERE id = ?1")?
             .query_row([&consent], |row| row.get(0))?;
         Ok(Some(Flow {
             key,
-            request: serde_json::from_str(&request).map_err(unreadable)?,
-            progress: serde_json::from_str(&progress).map_err(unreadable)?,
+            request,
+            progress,
             authorizations: Authorization::of(connection, &consent)?,
             consent: Consent::get(connection, &consent)?.ok_or(Error::Lost("consent"))?,
             ended_at,
@@ -120,8 +122,8 @@ impl Flow {
     }
 
     /// The session's state at a time.
-    fn current(connection: &Connection, key: SessionKey, now: i64) -> Result<Option<Flow>, Error> {
-        let mut flow = Flow::load(connection, key)?;
+    fn current(connection: &Connection, sealer: &Sealer, key: SessionKey, now: i64) -> Result<Option<Flow>, Error> {
+        let mut flow = Flow::load(connection, sealer, key)?;
         if let Some(flow) = &mut flow {
             flow.progress.settle(now);
         }
@@ -132,16 +134,91 @@ impl Flow {
         self.touched_at + IDLE_SECONDS <= now
     }
 
-    pub(super) fn save(&self, connection: &Connection) -> Result<(), Error> {
-        // After the flow the application's knowledge of the patient is not needed.
-        let sql = "UPDATE flow_session SET progress = ?2, ended_at = ?3,
-                   request = iif(?3 IS NULL, request, json_set(request, '$.hints', json('{}'))) WHERE digest = ?1";
-        let progress = serde_json::to_string(&self.progress).map_err(|_| Error::Lost("flow session"))?;
+    /// Removes what the session knows of the person. An ended flow does not need it.
+    pub(super) fn forget_person(&mut self) {
+        self.request.hints = Hints::default();
+        self.progress.verified = None;
+        self.progress.places = Vec::new();
+        self.progress.details = Details::default();
+    }
+
+    pub(super) fn save(&self, connection: &Connection, sealer: &Sealer) -> Result<(), Error> {
+        let sql = "UPDATE flow_session SET sealed = ?2, ended_at = ?3 WHERE digest = ?1";
+        let sealed = seal(sealer, self.key, &self.request, &self.progress)?;
         connection
             .prepare_cached(sql)?
-            .execute(params![&self.key.0[..], progress, self.ended_at])?;
+            .execute(params![&self.key.0[..], sealed, self.ended_at])?;
         Ok(())
     }
+}
+
+/// Seals a session's values. They open for this session only.
+pub(super) fn seal(
+    sealer: &Sealer,
+    key: SessionKey,
+    request: &FlowRequest,
+    progress: &Progress,
+) -> Result<Vec<u8>, Error> {
+    let plain = serde_json::to_vec(&(request, progress)).map_err(|_| Error::Lost("flow session"))?;
+    sealer.seal(&purpose(key), &plain)
+}
+
+fn open(sealer: &Sealer, key: SessionKey, sealed: &[u8]) -> Result<(FlowRequest, Progress), Error> {
+    let plain = sealer.unseal(&purpose(key), sealed)?;
+    serde_json::from_slice(&plain).map_err(|_| Error::Lost("flow session"))
+}
+
+fn purpose(key: SessionKey) -> String {
+    format!("session/{}", key.text())
+}
+
+/// Ends the open sessions of a consent whose patient left. Deletes those that cannot be opened.
+pub(in crate::consent) fn end_left(
+    connection: &Connection,
+    sealer: &Sealer,
+    now: i64,
+    consent: &str,
+) -> Result<(), Error> {
+    let sql = "SELECT digest FROM flow_session WHERE consent = ?1 AND ended_at IS NULL";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([consent], |row| row.get(0).map(SessionKey))?;
+    for key in rows.collect::<Result<Vec<_>, _>>()? {
+        match Flow::load(connection, sealer, key) {
+            Ok(Some(mut flow)) => {
+                flow.ended_at = Some(now);
+                flow.forget_person();
+                flow.save(connection, sealer)?;
+            }
+            Ok(None) | Err(Error::Key(_) | Error::Lost(_)) => forget(connection, key)?,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Deletes the sessions of a consent that has ended, whatever they hold.
+pub(in crate::consent) fn forget_sessions(connection: &Connection, consent: &str) -> Result<(), Error> {
+    let sql = "DELETE FROM flow_session WHERE consent = ?1";
+    connection.prepare_cached(sql)?.execute([consent])?;
+    Ok(())
+}
+
+/// Deletes the sessions that were sealed under another key, which is lost.
+pub(in crate::consent) fn discard_unreadable_sessions(connection: &Connection, sealer: &Sealer) -> Result<(), Error> {
+    let mut statement = connection.prepare("SELECT digest, sealed FROM flow_session WHERE sealed IS NOT NULL")?;
+    let rows = statement.query_map([], |row| Ok((SessionKey(row.get(0)?), row.get::<_, Vec<u8>>(1)?)))?;
+    for row in rows.collect::<Result<Vec<_>, _>>()? {
+        let (key, sealed) = row;
+        if sealer.unseal(&purpose(key), &sealed).is_err() {
+            forget(connection, key)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn forget(connection: &Connection, key: SessionKey) -> Result<(), Error> {
+    connection.execute("DELETE FROM flow_session WHERE digest = ?1", [&key.0[..]])?;
+    Ok(())
 }
 
 /// The sessions of patients in the consent flow. Each step is one transaction over the session, the consent and its
@@ -163,6 +240,7 @@ impl Flows<'_> {
         let now = self.store.clock().now();
         let cookie = secret::random("")?;
         let key = SessionKey::of(&cookie);
+        let sealer = self.store.sealer();
         let flow = self.store.write(|transaction| {
             let new = NewConsent {
                 client: &client.id,
@@ -177,21 +255,10 @@ impl Flows<'_> {
                 scope: request.scope(),
             };
             let consent = Consent::create(transaction, now, &new, &owner_of)?;
-            let text = |value: serde_json::Result<String>| value.map_err(|_| Error::Lost("flow session"));
-            let progress = Progress::first(request);
-            let sql =
-                "INSERT INTO flow_session (digest, consent, request, progress, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
-            transaction.execute(
-                sql,
-                params![
-                    &key.0[..],
-                    consent.id,
-                    text(serde_json::to_string(request))?,
-                    text(serde_json::to_string(&progress))?,
-                    now
-                ],
-            )?;
-            Flow::load(transaction, key)?.ok_or(Error::Lost("flow session"))
+            let sealed = seal(sealer, key, request, &Progress::first(request))?;
+            let sql = "INSERT INTO flow_session (digest, consent, sealed, created_at) VALUES (?1, ?2, ?3, ?4)";
+            transaction.execute(sql, params![&key.0[..], consent.id, sealed, now])?;
+            Flow::load(transaction, sealer, key)?.ok_or(Error::Lost("flow session"))
         })?;
         Ok(Begun { cookie, flow })
     }
@@ -199,17 +266,20 @@ impl Flows<'_> {
     /// Reads the session of a key without counting as activity.
     pub fn peek(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
         let now = self.store.clock().now();
-        self.store.read(|connection| Flow::current(connection, key, now))
+        let sealer = self.store.sealer();
+        self.store
+            .read(|connection| Flow::current(connection, sealer, key, now))
     }
 
     /// The session of a key. Counts as activity of the patient. A session that was idle for too long ends.
     pub fn visit(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
         let now = self.store.clock().now();
-        let found = self.store.read(|connection| Flow::current(connection, key, now))?;
+        let found = self.peek(key)?;
         match found {
             Some(flow) if flow.is_open() && flow.is_idle(now) => {
                 self.store.sweep()?;
-                self.store.read(|connection| Flow::load(connection, key))
+                let sealer = self.store.sealer();
+                self.store.read(|connection| Flow::load(connection, sealer, key))
             }
             Some(flow) if flow.is_open() => {
                 self.store.write(|transaction| touch(transaction, now, &flow))?;
@@ -226,10 +296,10 @@ impl Flows<'_> {
         key: SessionKey,
         work: impl FnOnce(&Transaction<'_>, i64, &mut Flow) -> Result<T, FlowError>,
     ) -> Result<T, FlowError> {
-        let now = self.store.clock().now();
+        let (now, sealer) = (self.store.clock().now(), self.store.sealer());
         let mut outcome = None;
         let written = self.store.write(|transaction| {
-            let Some(mut flow) = Flow::current(transaction, key, now)? else {
+            let Some(mut flow) = Flow::current(transaction, sealer, key, now)? else {
                 return Ok(());
             };
             if !flow.is_open() || flow.is_idle(now) {
@@ -238,7 +308,7 @@ impl Flows<'_> {
             touch(transaction, now, &flow)?;
             match work(transaction, now, &mut flow) {
                 Ok(done) => {
-                    flow.save(transaction)?;
+                    flow.save(transaction, sealer)?;
                     outcome = Some(Ok(done));
                     Ok(())
                 }

@@ -33,6 +33,21 @@ pub(super) const PUBLIC_REFRESH: &str = "
     ALTER TABLE refresh_token ADD COLUMN public_client TEXT REFERENCES client (id);
 ";
 
+/// Sessions are encrypted. `flow::clear_sessions` encrypts clear ones after this step.
+pub(super) const SEALED_SESSIONS: &str = "
+    CREATE TABLE clear_flow_session (
+        digest BLOB PRIMARY KEY REFERENCES flow_session (digest) ON DELETE CASCADE,
+        request TEXT NOT NULL,
+        progress TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO clear_flow_session SELECT digest, request, progress FROM flow_session;
+    INSERT INTO setting (name, value) SELECT 'clear_sessions', 'yes' WHERE EXISTS (SELECT 1 FROM flow_session);
+    -- The request that began it and where it stands: sealed JSON.
+    ALTER TABLE flow_session ADD COLUMN sealed BLOB;
+    ALTER TABLE flow_session DROP COLUMN request;
+    ALTER TABLE flow_session DROP COLUMN progress;
+";
+
 #[cfg(test)]
 mod tests {
     use super::super::run::{before, migrate};

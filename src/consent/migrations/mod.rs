@@ -15,7 +15,7 @@ mod syncs;
 
 pub(super) use run::migrate;
 #[cfg(test)]
-pub(super) use run::migrate_before_sealed_keys;
+pub(super) use run::{migrate_before_sealed_keys, migrate_before_sealed_sessions};
 
 /// One script per version. A released script never changes.
 const STEPS: &[&str] = &[
@@ -40,4 +40,5 @@ const STEPS: &[&str] = &[
     given_out::CONSOLE,
     directory::PROFILES,
     directory::DIRECTORY_SEARCH,
+    flow::SEALED_SESSIONS,
 ];

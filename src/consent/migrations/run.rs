@@ -5,6 +5,8 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::super::error::Error;
 use super::STEPS;
 #[cfg(test)]
+use super::flow::SEALED_SESSIONS;
+#[cfg(test)]
 use super::keys::SEALED_KEYS;
 
 /// Brings the store to the newest version in one transaction. A second process waits for it.
@@ -31,6 +33,12 @@ pub(in crate::consent) fn migrate(connection: &mut Connection) -> Result<(), Err
 #[cfg(test)]
 pub(in crate::consent) fn migrate_before_sealed_keys(connection: &Connection) {
     migrate_before(connection, SEALED_KEYS);
+}
+
+/// Takes only the steps of an earlier release, whose sessions were unencrypted.
+#[cfg(test)]
+pub(in crate::consent) fn migrate_before_sealed_sessions(connection: &Connection) {
+    migrate_before(connection, SEALED_SESSIONS);
 }
 
 /// A store in memory of the release before a step.

@@ -209,7 +209,7 @@ fn what_a_request_leaves_in_the_store_is_bounded() {
             "{name}"
         );
     }
-    let sql = "SELECT max(length(request) + length(progress)) FROM flow_session";
+    let sql = "SELECT max(length(sealed)) FROM flow_session";
     let store = rusqlite::Connection::open(world.server.folder().join("service.sqlite")).unwrap();
     let most: i64 = store.query_row(sql, [], |row| row.get(0)).unwrap();
     assert!(most < 10_000, "{most}");
