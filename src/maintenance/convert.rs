@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use crate::lake::seal::Kind;
 use crate::lake::{Conversion, Converted, LakeError, LakeWriter, REFRESH};
+use crate::sync::empty_spool;
 
 /// The pause between two steps. Other processes then have noticed the new files, and waiting writers have begun.
 const PAUSE: Duration = REFRESH.saturating_add(Duration::from_millis(500));
@@ -26,9 +28,15 @@ pub fn convert<E>(
     loop {
         let mut writer = writer().map_err(ConvertError::Writer)?;
         let goes_on = conversion.step(&mut writer);
+        let folder = writer.lake().folder().path().to_owned();
+        let is_sealed = writer.lake().kind() == Kind::Sealed;
         drop(writer);
         if !goes_on.map_err(ConvertError::Step)? {
-            return Ok(conversion.done().clone());
+            let mut done = conversion.done().clone();
+            if let (true, Err(error)) = (is_sealed, empty_spool(&folder)) {
+                done.left.push(format!("{} ({error})", folder.join("spool").display()));
+            }
+            return Ok(done);
         }
         progress(conversion.done());
         std::thread::sleep(PAUSE);

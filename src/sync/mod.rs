@@ -12,5 +12,6 @@ mod worker;
 
 pub use document::{Document, NotGiven, Shelf};
 pub use erase::{Erasing, carry_out_erasures, intent};
+pub use jobs::empty_spool;
 pub use settings::{Pace, Settings, SyncLimits};
 pub use worker::Worker;

@@ -173,3 +173,53 @@ fn a_damaged_file_keeps_the_lake_halfway_until_it_is_mended() {
     assert_eq!((scene.kinds().1, scene.resources().len()), (0, before.len() + 2));
     assert_nothing_in_clear(&scene, &records, "at the end");
 }
+
+/// `seal` said that the lake is sealed, while a kept catalog and what a killed service had fetched lay there in clear.
+#[test]
+fn clear_files_beside_the_lake_are_removed_or_named() {
+    let (scene, records) = filled();
+    let beside = |name: &str| scene.data().join(name);
+    let kept = beside("catalog.sqlite.damaged-20990101T000000Z");
+    let log = beside("catalog.sqlite.damaged-20990101T000000Z-wal");
+    let copy = || std::fs::copy(beside("catalog.sqlite"), &kept).unwrap();
+    copy();
+    std::fs::write(&log, b"pages").unwrap();
+    let job = beside("spool/7b0a");
+    let spooled = || {
+        std::fs::create_dir_all(&job).unwrap();
+        std::fs::write(job.join("attachment-0"), records[0].to_string()).unwrap();
+    };
+    spooled();
+    let output = scene.run("seal", &[]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    for path in [&kept, &log] {
+        assert!(
+            said.contains(&format!("in clear is still {},", path.display())),
+            "{said}"
+        );
+    }
+    assert_eq!(scene.kinds().1, 0);
+    assert!(!job.exists());
+    let object: Value = serde_json::from_slice(&scene.run("seal", &["--json"]).stdout).unwrap();
+    assert_eq!(
+        (&object["done"], object["left"].as_array().unwrap().len()),
+        (&true.into(), 2)
+    );
+    std::fs::remove_file(&log).unwrap();
+    std::fs::remove_file(&kept).unwrap();
+    scene.done("seal", &[]);
+    // The catalog of a sealed lake names nobody.
+    copy();
+    scene.done("seal", &[]);
+    // A service that fetches records removes its files by itself.
+    spooled();
+    let lock = std::fs::File::create(beside("spool/lock")).unwrap();
+    lock.lock().unwrap();
+    scene.done("seal", &[]);
+    assert!(job.exists());
+    drop(lock);
+    scene.done("seal", &[]);
+    assert!(!job.exists());
+    assert_nothing_in_clear(&scene, &records, "at the end");
+}

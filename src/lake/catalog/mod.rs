@@ -44,7 +44,7 @@ pub(super) use sealing::keys::{
     expired_keys, has_keys_to_destroy, have_keys_destroyed, keys_are_destroyed, list_expired_keys, named_keys,
     unlist_expired_keys,
 };
-pub(super) use sealing::kind::{kind, set_kind, turn};
+pub(super) use sealing::kind::{is_kept_sealed, kind, set_kind, turn};
 pub(super) use snapshots::commit::{Commit, NewDeleteFile, NewFile, TableCommit};
 pub use snapshots::expire::Expired;
 pub(super) use snapshots::expire::{expire, forget_scheduled, has_scheduled, scheduled};

@@ -1,5 +1,5 @@
-//! Files of the lake's former kind that no snapshot names: orphans of interrupted writers, and files that `tabularium
-//! check --adopt` kept.
+//! Files of the lake's former kind that no snapshot names: orphans of interrupted writers, and data files and catalogs
+//! that `tabularium check --adopt` kept.
 
 use std::path::{Path, PathBuf};
 
@@ -35,17 +35,18 @@ pub(super) fn remove(writer: &LakeWriter) -> Result<Vec<String>, LakeError> {
     if !are_sealed {
         return Ok(left);
     }
+    let mut clear: Vec<PathBuf> = Vec::new();
     for path in folder.kept() {
-        let mut files: Vec<PathBuf> = Vec::new();
         if path.is_dir() {
-            files_below(&path, &mut |path, _| files.push(path))?;
+            files_below(&path, &mut |path, _| clear.extend((!is_sealed(&path)).then_some(path)))?;
+        } else if !catalog::is_kept_sealed(&path) {
+            clear.push(path);
         }
-        let clear = files.into_iter().filter(|path| !is_sealed(path));
-        left.extend(clear.map(|path| {
-            let path = path.display();
-            format!("{path}, which `tabularium check --adopt` has kept: remove it when it is not needed any more")
-        }));
     }
+    left.extend(clear.into_iter().map(|path| {
+        let path = path.display();
+        format!("{path}, which `tabularium check --adopt` has kept: remove it when it is not needed any more")
+    }));
     Ok(left)
 }
 

@@ -19,3 +19,4 @@ mod work;
 pub(super) use attach::{Json, of_json};
 pub(super) use run::{JobContext, JobResources, run};
 pub(super) use spool::Spools;
+pub use spool::empty_spool;

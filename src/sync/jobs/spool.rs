@@ -10,6 +10,18 @@ use std::sync::Mutex;
 use crate::lake::scratch::{ScratchKey, TextFile, TextWriter};
 use crate::private;
 
+/// The name of the folder of all spools.
+const FOLDER: &str = "spool";
+
+/// Removes what ended processes have left in a lake's spool: attachments of an open lake are in clear there. Changes
+/// nothing while a process holds the spool, because that process removes its own files.
+pub fn empty_spool(lake: &Path) -> io::Result<()> {
+    if lake.join(FOLDER).is_dir() {
+        Spools::take(lake)?;
+    }
+    Ok(())
+}
+
 /// The folder of all spools, held by one process.
 #[derive(Debug)]
 pub(in crate::sync) struct Spools {
@@ -20,7 +32,7 @@ pub(in crate::sync) struct Spools {
 impl Spools {
     /// Locks the folder and empties it. `None` if another process holds it.
     pub(in crate::sync) fn take(lake: &Path) -> io::Result<Option<Spools>> {
-        let folder = lake.join("spool");
+        let folder = lake.join(FOLDER);
         private::folder(&folder)?;
         let lock = private::options()
             .write(true)
@@ -170,5 +182,16 @@ mod tests {
         drop(spools);
         Spools::take(lake.path()).unwrap().unwrap();
         assert!(!lake.path().join("spool/j2").exists());
+        // The same without a service.
+        let spools = Spools::take(lake.path()).unwrap().unwrap();
+        std::mem::forget(spools.open("j3").unwrap());
+        empty_spool(lake.path()).unwrap();
+        assert!(lake.path().join("spool/j3").exists());
+        drop(spools);
+        empty_spool(lake.path()).unwrap();
+        assert!(!lake.path().join("spool/j3").exists());
+        let none = tempfile::tempdir().unwrap();
+        empty_spool(none.path()).unwrap();
+        assert!(!none.path().join("spool").exists());
     }
 }

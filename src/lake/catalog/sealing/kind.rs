@@ -1,6 +1,8 @@
 //! The kind of a lake (open, sealed or in between) in its catalog.
 
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
 
 use super::super::attachment::has_attachments;
 use super::super::metadata::{LAYOUT_KEY, is_sealed};
@@ -29,6 +31,23 @@ pub(in crate::lake) fn kind(connection: &Connection) -> Result<Kind, LakeError> 
         Some(UNSEALING) => Ok(Kind::Unsealing),
         Some(_) => Err(LakeError::Damaged(format!("{HALFWAY_KEY} says neither of both"))),
     }
+}
+
+/// Whether a part of a kept catalog holds nothing in clear: it is the catalog of a sealed lake, or its log is empty.
+/// `false` if it cannot be read. The file stays as it is.
+pub(in crate::lake) fn is_kept_sealed(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    if name.ends_with("-shm") || std::fs::metadata(path).is_ok_and(|file| file.len() == 0) {
+        return true;
+    }
+    // A log may hold pages from before the lake was sealed.
+    if name.ends_with("-wal") {
+        return false;
+    }
+    let only_reading = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let encoded = percent_encoding::utf8_percent_encode(&name, percent_encoding::NON_ALPHANUMERIC);
+    let connection = Connection::open_with_flags(format!("file:{encoded}?immutable=1"), only_reading);
+    connection.is_ok_and(|connection| matches!(kind(&connection), Ok(Kind::Sealed)))
 }
 
 /// Changes the kind of the lake. Like an erasure, this raises the count of changes: files change under the snapshots,
