@@ -13,14 +13,11 @@ pub(crate) fn rounds(usual: usize) -> usize {
     number("TABULARIUM_KILLS").unwrap_or(usual)
 }
 
-/// The random seed, `usual` by default.
-pub(crate) fn seed(usual: u64) -> u64 {
-    number("TABULARIUM_SEED").unwrap_or(usual)
-}
-
-/// The random generator of a test's kills.
+/// The random generator of a test's kills. Prints its seed, which is `usual` by default.
 pub(crate) fn chance(usual: u64) -> ChaCha8Rng {
-    ChaCha8Rng::seed_from_u64(seed(usual))
+    let seed = number("TABULARIUM_SEED").unwrap_or(usual);
+    println!("seed {seed}");
+    ChaCha8Rng::seed_from_u64(seed)
 }
 
 fn number<N: std::str::FromStr>(name: &str) -> Option<N> {

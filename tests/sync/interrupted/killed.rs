@@ -1,11 +1,10 @@
 //! A service killed at random points while many people connect sources, refresh tokens and end consents.
 
 use std::collections::HashSet;
-use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rand::{RngExt, SeedableRng};
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use tabularium::consent::Actor;
@@ -15,6 +14,7 @@ use super::super::brought::many::organization;
 use super::super::journey::{Journey, Refreshed, total};
 use super::super::world::{Connected, World, text};
 use super::service::{Seen, Service, check_files, check_records, check_states, is_erased, lasting_address, see};
+use crate::harness::kills;
 
 const PEOPLE: u64 = 50;
 /// The number of kills during flows, during syncs, and during erasures.
@@ -47,8 +47,6 @@ impl Victim<'_> {
 
 #[test]
 fn a_killed_service_loses_and_doubles_nothing() {
-    let seed = std::hash::RandomState::new().hash_one(0);
-    println!("seed {seed}");
     let world = World::new(PEOPLE, Mode::Live);
     // Few records each, so that most time is spent in steps that a kill may interrupt.
     let withheld = json!({"withhold": ["ExplanationOfBenefit", "Observation"], "attachments": ["pdf", "html"]});
@@ -62,7 +60,7 @@ fn a_killed_service_loses_and_doubles_nothing() {
         world: &world,
         service: Some(Service::start(&world, &address)),
         address,
-        chance: ChaCha8Rng::seed_from_u64(seed),
+        chance: kills::chance(15),
         looks: Vec::new(),
     };
     let people: Vec<Gone> = std::thread::scope(|scope| {
