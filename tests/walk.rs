@@ -66,7 +66,7 @@ impl World {
         let clock = Arc::new(ManualClock::at(1_800_000_000_000_000));
         let options = || LakeOptions {
             clock: clock.clone(),
-            ..LakeOptions::default()
+            ..crate::harness::kind::options()
         };
         let lake = Lake::create_with(folder.path(), options()).unwrap();
         let mut resources: Vec<Value> = (0..PATIENTS).map(patient).collect();

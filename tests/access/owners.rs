@@ -192,7 +192,7 @@ struct Servers {
 
 fn servers() -> Servers {
     let folder = tempfile::tempdir().unwrap();
-    let lake = Lake::open_or_create(folder.path()).unwrap();
+    let lake = crate::harness::kind::open_or_create(folder.path());
     let places = [
         ("local", Mode::Live, LOCAL_APPLICATION),
         ("other", Mode::Live, "other"),
@@ -230,7 +230,7 @@ fn servers() -> Servers {
         (patient(LOCAL_APPLICATION, Mode::Test, "ann"), some("test", "ann")),
     );
     let folder = tempfile::tempdir().unwrap();
-    let lake = Lake::open_or_create(folder.path()).unwrap();
+    let lake = crate::harness::kind::open_or_create(folder.path());
     let anns = visible(&records("local"), "ann").into_iter();
     import(&lake, Mode::Live, LOCAL_APPLICATION, anns);
     let alone = Server::over(folder, lake, Limits::default());

@@ -45,7 +45,7 @@ fn lake(folder: &Path) {
         (0..3).map(|at| json!({"resourceType": "Patient", "id": format!("p{at}"), "name": [{"family": "Rot"}]}));
     let first = people.chain((0..40).map(|at| observation(at, false)));
     let second = (30..50).map(|at| observation(at, true));
-    let lake = Lake::open_or_create(folder.join("lake")).unwrap();
+    let lake = crate::harness::kind::open_or_create(folder.join("lake"));
     for (name, resources) in [("first", first.collect::<Vec<_>>()), ("second", second.collect())] {
         let lines: Vec<String> = resources.iter().map(Value::to_string).collect();
         let input = folder.join(format!("{name}.ndjson"));

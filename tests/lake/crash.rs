@@ -10,10 +10,9 @@ use std::time::{Duration, Instant};
 use arrow::array::AsArray;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
 use tabularium::lake::{Lake, Snapshot};
 
-use crate::harness::kills::{kill_when, rounds};
+use crate::harness::kills::{chance, kill_when, rounds};
 use crate::harness::kind;
 use crate::harness::lake::{files_below, files_in_place, resources};
 use crate::harness::records;
@@ -103,7 +102,7 @@ impl Victim {
         let victim = Victim {
             scratch,
             population,
-            random: ChaCha8Rng::seed_from_u64(7),
+            random: chance(7),
         };
         victim.import_whole(0);
         victim
@@ -224,14 +223,19 @@ fn a_killed_first_import_leaves_a_folder_that_the_next_one_takes() {
             data.as_os_str(),
             input.as_os_str(),
         ];
-        let mut import = program(&arguments).spawn().unwrap();
+        let import = || {
+            let mut import = program(&arguments);
+            import.args(kind::flags());
+            import
+        };
+        let mut killed = import().spawn().unwrap();
         let seen = || std::fs::read_dir(&data).map_or(0, |entries| entries.count());
-        while seen() < 1 + round % 5 && import.try_wait().unwrap().is_none() {
+        while seen() < 1 + round % 5 && killed.try_wait().unwrap().is_none() {
             std::hint::spin_loop();
         }
-        import.kill().unwrap();
-        import.wait().unwrap();
-        assert!(program(&arguments).status().unwrap().success(), "round {round}");
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+        assert!(import().status().unwrap().success(), "round {round}");
         let rows: u64 = Lake::open(&data)
             .unwrap()
             .snapshot()

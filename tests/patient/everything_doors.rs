@@ -473,7 +473,7 @@ fn reading_ends_when_the_client_leaves() {
             "payload":[{"contentString":text}]})
     }));
     let folder = tempfile::tempdir().unwrap();
-    let lake = Lake::open_or_create(folder.path()).unwrap();
+    let lake = crate::harness::kind::open_or_create(folder.path());
     import(&lake, &records);
     // One place per credential.
     let limits = Limits {

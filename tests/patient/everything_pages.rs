@@ -43,7 +43,7 @@ fn surroundings() -> Vec<Value> {
 
 fn lake(resources: &[Value]) -> (tempfile::TempDir, Lake) {
     let folder = tempfile::tempdir().unwrap();
-    let lake = Lake::open_or_create(folder.path()).unwrap();
+    let lake = crate::harness::kind::open_or_create(folder.path());
     import(&lake, resources);
     (folder, lake)
 }

@@ -110,7 +110,7 @@ fn world(data: &std::path::Path) -> (Plain, Server) {
     let clock = Arc::new(ManualClock::at(FIRST));
     let options = LakeOptions {
         clock: clock.clone(),
-        ..LakeOptions::default()
+        ..crate::harness::kind::options()
     };
     let lake = Lake::create_with(folder.path(), options).unwrap();
     let halves = [

@@ -156,7 +156,7 @@ fn everything_shares_one_budget() {
     };
     let options = LakeOptions {
         memory,
-        ..LakeOptions::default()
+        ..crate::harness::kind::options()
     };
     let lake = Lake::create_with(dir.path(), options).unwrap();
     for n in 0..60 {

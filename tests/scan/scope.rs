@@ -219,7 +219,7 @@ fn a_reader_that_keeps_nothing_sees_the_same() {
         dir.path(),
         LakeOptions {
             memory,
-            ..LakeOptions::default()
+            ..crate::harness::kind::options()
         },
     )
     .unwrap();
@@ -284,7 +284,7 @@ fn what_is_read_ahead_is_bounded_and_changes_no_answer() {
     };
     let options = LakeOptions {
         memory,
-        ..LakeOptions::default()
+        ..crate::harness::kind::options()
     };
     let small = Lake::open_with(dir.path(), options).unwrap();
     assert_eq!(warmed(&small, true), (0, 0));

@@ -6,13 +6,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use arrow::array::AsArray;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::encryption::decrypt::{FileDecryptionProperties, KeyRetriever};
 use parquet::errors::{ParquetError, Result};
 use tabularium::lake::seal::KeyStore;
 use tabularium::lake::{KekSource, KeyId, Keys, Lake, LakeOptions, deletes};
 
-/// Set if tests create sealed lakes.
+/// `1` if tests create sealed lakes.
 pub(crate) const SEALED: &str = "TABULARIUM_TEST_SEALED";
 /// A key-encryption key for them, in the variable that the program reads.
 pub(crate) const KEK: (&str, &str) = (
@@ -22,7 +23,14 @@ pub(crate) const KEK: (&str, &str) = (
 
 /// Whether tests of this process create sealed lakes.
 pub(crate) fn is_sealed() -> bool {
-    std::env::var_os(SEALED).is_some()
+    let is_sealed = std::env::var_os(SEALED).is_some_and(|set| set == "1");
+    assert!(
+        !is_sealed || std::env::var(KEK.0).is_ok_and(|key| key == KEK.1),
+        "tests over sealed lakes need {}={}",
+        KEK.0,
+        KEK.1
+    );
+    is_sealed
 }
 
 /// The options for a lake of the tested kind.
@@ -105,6 +113,23 @@ pub(crate) fn try_parquet(path: &Path) -> Result<ParquetRecordBatchReaderBuilder
         false => options,
     };
     ParquetRecordBatchReaderBuilder::try_new_with_options(File::open(path).unwrap(), options)
+}
+
+/// The texts of the resources in a data file if one of these keys opens it, whichever key the file names. Delete files
+/// and other files have none.
+pub(crate) fn opened_by_any(path: &Path, secrets: &[Vec<u8>]) -> Option<Vec<String>> {
+    let reader = secrets.iter().find_map(|secret| {
+        let properties = FileDecryptionProperties::builder(secret.clone()).build().unwrap();
+        let options = ArrowReaderOptions::new().with_file_decryption_properties(properties);
+        ParquetRecordBatchReaderBuilder::try_new_with_options(File::open(path).unwrap(), options).ok()
+    })?;
+    let mut texts = Vec::new();
+    for batch in reader.build().unwrap() {
+        if let Some(column) = batch.unwrap().column_by_name("resource") {
+            texts.extend(column.as_string::<i32>().iter().flatten().map(str::to_owned));
+        }
+    }
+    Some(texts)
 }
 
 /// Gives the Parquet library the key that a file names.

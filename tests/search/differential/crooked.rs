@@ -20,7 +20,7 @@ const MADE: usize = 25;
 /// A lake of altered records.
 pub(super) fn lake(shared: &Path, seed: u64) -> (tempfile::TempDir, Lake) {
     let folder = tempfile::tempdir().unwrap();
-    let lake = Lake::open_or_create(folder.path()).unwrap();
+    let lake = crate::harness::kind::open_or_create(folder.path());
     let mut crook = Crook(ChaCha8Rng::seed_from_u64(seed));
     let mut altered: Vec<Value> = resources(shared);
     altered.extend((0..MADE).flat_map(|at| crook.made(at)));

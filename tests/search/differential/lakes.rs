@@ -109,7 +109,7 @@ fn references(value: &Value, found: &mut Vec<String>) {
 /// first, and some were deleted. Another application and the test mode have altered copies.
 pub(super) fn crowded(shared: &Path) -> (tempfile::TempDir, Lake) {
     let folder = tempfile::tempdir().unwrap();
-    let lake = Lake::open_or_create(folder.path()).unwrap();
+    let lake = crate::harness::kind::open_or_create(folder.path());
     let data = shared.join("data");
     let small: Vec<PathBuf> = ["uscore", "carin/ig-2.0.0"].map(|folder| data.join(folder)).to_vec();
     let altered: Vec<Value> = altered(&small);

@@ -10,20 +10,21 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::RngExt;
 use serde_json::{Value, json};
 use tabularium::consent::{
     Actor, Expunge, Expunged, JobState, KeyPurpose, LOCAL_APPLICATION, SyncFrequency, Usage, is_about, receipt_digest,
     verify_receipt,
 };
-use tabularium::lake::Mode;
 use tabularium::lake::compact::{self, CompactOptions, Effort};
+use tabularium::lake::seal::KeyStore;
+use tabularium::lake::{Keys, Mode};
 
 use super::super::interrupted::service::{Service, is_erased, lasting_address};
 use super::super::world::{Connected, World, text};
 use crate::harness::consented::App;
 use crate::harness::kills;
+use crate::harness::kind;
 use crate::harness::lake::files_below;
 use crate::harness::server::Answer;
 
@@ -500,9 +501,7 @@ fn keys_are_published_and_a_program_checks_a_receipt_by_them() {
 #[test]
 fn a_killed_service_finishes_every_expunge() {
     let people = kills::rounds(8) as u64;
-    let seed = kills::seed(std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0));
-    println!("seed {seed}");
-    let mut chance = ChaCha8Rng::seed_from_u64(seed);
+    let mut chance = kills::chance(14);
     let world = World::new(people, Mode::Live);
     world.payer.turn(
         "all",
@@ -516,6 +515,7 @@ fn a_killed_service_finishes_every_expunge() {
     }
     world.lake().refresh().unwrap();
     let rows: Vec<usize> = connected.iter().map(|one| world.all_rows(one).len()).collect();
+    let copies = kind::is_sealed().then(|| Copies::of(&world, &connected));
     let mut jobs = Vec::new();
     for one in &connected {
         let asked = Expunge {
@@ -548,6 +548,61 @@ fn a_killed_service_finishes_every_expunge() {
     drop(service);
     for one in &connected {
         assert_eq!(files_with(&world.server.folder().join("data"), &one.patient), [""; 0]);
+    }
+    if let Some(copies) = copies {
+        copies.check_unreadable(&world);
+    }
+}
+
+/// Copies of a sealed lake's files from before an erasure.
+struct Copies {
+    folder: tempfile::TempDir,
+    patients: Vec<String>,
+}
+
+impl Copies {
+    /// Copies all files. They can be read now.
+    fn of(world: &World, connected: &[Connected]) -> Copies {
+        let copies = Copies {
+            folder: tempfile::tempdir().unwrap(),
+            patients: connected.iter().map(|one| one.patient.clone()).collect(),
+        };
+        for path in files_below(&world.server.folder().join("data")) {
+            // The service merges files meanwhile.
+            let _ = std::fs::copy(&path, copies.folder.path().join(path.file_name().unwrap()));
+        }
+        let (_, people, attachments) = copies.opened(world);
+        assert_eq!((people, attachments > 0), (copies.patients.len(), true));
+        copies
+    }
+
+    /// Checks that no key that is left opens a copy with records.
+    fn check_unreadable(&self, world: &World) {
+        let (records, people, attachments) = self.opened(world);
+        assert_eq!((records, people, attachments), (0, 0, 0));
+    }
+
+    /// Tries every key of the lake on every copy. The numbers of readable records, of people in them, and of
+    /// attachments whose key exists.
+    fn opened(&self, world: &World) -> (usize, usize, usize) {
+        let kek = kind::kek().load().unwrap();
+        let keys = Keys::of(KeyStore::open(world.server.folder(), kek).unwrap());
+        let ids = keys.ids().unwrap();
+        let secrets: Vec<Vec<u8>> = ids.iter().map(|id| keys.key(id).unwrap().secret().to_vec()).collect();
+        let (mut records, mut people, mut attachments) = (0, BTreeSet::new(), 0);
+        for copy in files_below(self.folder.path()) {
+            let name = copy.file_name().unwrap().to_string_lossy().into_owned();
+            if name.ends_with(".attachment") {
+                // The name ends in the id of its key.
+                attachments += usize::from(ids.iter().any(|id| name.contains(&id.to_string())));
+                continue;
+            }
+            for text in kind::opened_by_any(&copy, &secrets).unwrap_or_default() {
+                records += 1;
+                people.extend(self.patients.iter().filter(|patient| text.contains(patient.as_str())));
+            }
+        }
+        (records, people.len(), attachments)
     }
 }
 
