@@ -2,6 +2,9 @@
 
 use super::{Scene, people, stderr};
 
+/// The key-encryption key of a rotation.
+const NEW: &str = "1100000000000000000000000000000000000000000000000000000000000011";
+
 /// Checks that all commands that open the lake say this and change nothing.
 fn assert_refused(scene: &Scene, kek: Option<&str>, says: &str) {
     let before = scene.bytes();
@@ -15,9 +18,25 @@ fn assert_refused(scene: &Scene, kek: Option<&str>, says: &str) {
         ("info", vec![]),
         ("erase", erase.to_vec()),
         ("serve", vec!["--listen", "127.0.0.1:0"]),
+        ("seal", vec![]),
+        ("unseal", vec![]),
+        ("everything", vec!["--patient", "person-0001"]),
+        ("summary", vec!["--patient", "person-0001"]),
+        ("search", vec!["Patient"]),
+        ("show", vec!["Patient"]),
+        ("sql", vec!["SELECT id FROM Patient"]),
+        ("run", vec!["Patient", "--column", "id"]),
     ];
-    for (command, arguments) in of {
-        let output = scene.run_with(command, &arguments, kek);
+    let rotate = [
+        "rotate",
+        "--lake",
+        "--new-key-file",
+        scene.kek_file(NEW).to_str().unwrap(),
+    ]
+    .map(str::to_owned);
+    let outputs = of.map(|(command, arguments)| (command, scene.run_with(command, &arguments, kek)));
+    let rotate = ("keys rotate", scene.run_keys(&rotate, kek));
+    for (command, output) in outputs.into_iter().chain([rotate]) {
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{command}: {said}");
         assert!(said.contains(says), "{command}: {said}");
