@@ -147,11 +147,13 @@ fn left_behind(data: &Path) -> Result<Vec<OsString>, BackupError> {
 
 /// Removes the remains of a killed restore.
 fn clear(data: &Path) -> Result<(), BackupError> {
-    let mut names = left_behind(data)?;
-    if !names.is_empty() {
-        discard_keys(&data.join(BUILDING))?;
-        discard_keys(data)?;
+    if left_behind(data)?.is_empty() {
+        return Ok(());
     }
+    // These keys may open files of people who were erased since.
+    discard_keys(&data.join(BUILDING))?;
+    discard_keys(data)?;
+    let mut names = left_behind(data)?;
     // The build folder goes last, because it marks the remains of a restore.
     names.sort_by_key(|name| name == BUILDING);
     for name in names {

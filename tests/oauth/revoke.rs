@@ -66,14 +66,6 @@ fn a_revocation_by_either_api_ends_with_a_receipt() {
         assert_eq!(claims["resources"], json!({"Patient": 1}), "{path}");
         assert!(is_about(&claims, &finished.patients[0]), "{path}");
         assert_eq!(claims["search"]["files"]["found"], 0, "{path}");
-        // The application reads the receipt over HTTP as well.
-        let status = format!("/fhir/$expunge-status/{}", jobs[0].id);
-        let own = json!({"grant_type": "client_credentials"});
-        let own = server
-            .post("/oauth/token", &[("authorization", &app.test.basic())], &own)
-            .json();
-        let answer = server.get(&status, own["access_token"].as_str().unwrap());
-        println!("{path}: {} {}", answer.status, answer.text);
     }
 }
 

@@ -180,7 +180,14 @@ pub fn record_ledger(dir: &Path, ledger: &Ledger) -> Result<(), LakeError> {
         if known.as_deref() == Some(ledger.id()) {
             return Ok(());
         }
+        // Nothing is written into a damaged catalog.
+        if let Some(what) = catalog::cut_off(&folder.catalog())? {
+            return Err(LakeError::Damaged(what));
+        }
         let mut connection = catalog::open_writer(&folder.catalog())?;
+        if let Some(what) = catalog::broken_pages(&connection, true)?.into_iter().next() {
+            return Err(LakeError::Damaged(what));
+        }
         catalog::set_ledger(&mut connection, Some(ledger.id()))
     };
     record().map_err(|error: LakeError| error.of_catalog(folder.path()))

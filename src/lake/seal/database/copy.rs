@@ -47,12 +47,14 @@ fn copy_some(from: &Connection, to: &Path, ids: &[KeyId]) -> Result<(), SealErro
     let into = store::begin(&mut copy, to)?;
     let fill = || -> rusqlite::Result<()> {
         store::make_tables(&into)?;
-        for kek in store::keks(from)? {
+        // One state of the database: another process may be rotating the key-encryption key.
+        let from = from.unchecked_transaction()?;
+        for kek in store::keks(&from)? {
             let sql = "INSERT INTO kek (number, proof, earlier) VALUES (?1, ?2, ?3)";
             into.execute(sql, params![kek.number, kek.proof, kek.earlier])?;
         }
         for id in ids {
-            for (kek, wrapped) in store::wrapped(from, id)? {
+            for (kek, wrapped) in store::wrapped(&from, id)? {
                 store::insert(&into, *id, kek, &wrapped)?;
             }
         }
