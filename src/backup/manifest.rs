@@ -38,8 +38,8 @@ pub struct Manifest {
     pub snapshot: u64,
     /// The lake's count of erasures. Erasures up to it are done in the snapshot.
     pub erasures: u64,
-    /// Erasures up to this number are done in the snapshot's copy of the store. Of a sealed lake the number may be higher
-    /// than `erasures`: without keys no backup can rewrite the lake's files. Earlier programs did not write it.
+    /// Erasures up to this number are done in the snapshot's copy of the store. Of a sealed lake the number may be
+    /// higher than `erasures`: without keys no backup can rewrite the lake's files. Earlier programs did not write it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub store_erasures: u64,
     /// Whether an erasure was interrupted, so that its files may hold erased rows.

@@ -275,8 +275,8 @@ fn no_erasure_ends_while_the_ledger_of_the_backups_is_elsewhere() {
     assert_eq!(std::fs::read_to_string(&own).unwrap().lines().count(), 2);
 }
 
-/// An erasure that a restore finished was in no ledger. If the lake itself was lost before its end, older snapshots kept
-/// the person.
+/// An erasure that a restore finished was in no ledger. If the lake itself was lost before its end, older snapshots
+/// kept the person.
 #[test]
 fn an_erasure_that_a_restore_finishes_leaves_older_snapshots_too() {
     let scene = Scene::with(PEOPLE);

@@ -251,8 +251,8 @@ impl ErasedSince {
     }
 }
 
-/// Enters erasures that a lake has recorded, durably and without duplicates. `id` is the ledger that the
-/// lake's backups rely on. [`LakeError::Ledger`] if that ledger is not there. Without an id and a ledger it does nothing: without a
+/// Enters erasures that a lake has recorded, durably and without duplicates. `id` is the ledger that the lake's backups
+/// rely on. [`LakeError::Ledger`] if that ledger is not there. Without an id and a ledger it does nothing: without a
 /// backup no erased person can come back.
 pub(in crate::lake) fn enter(
     dir: &Path,

@@ -171,8 +171,8 @@ fn of_copy(error: rusqlite::Error, to: &Path) -> LakeError {
     }
 }
 
-/// Records in the lake in `dir` that its backups rely on this ledger. From then on no erasure is finished that is not in
-/// the ledger. Others may write the lake meanwhile.
+/// Records in the lake in `dir` that its backups rely on this ledger. From then on no erasure is finished that is not
+/// in the ledger. Others may write the lake meanwhile.
 pub fn record_ledger(dir: &Path, ledger: &Ledger) -> Result<(), LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     let record = || {
@@ -202,8 +202,8 @@ pub fn discard_keys(dir: &Path) -> Result<(), LakeError> {
 }
 
 /// Makes a lake from a folder with a copied catalog and its files: writes the mark, and continues the count of erasures
-/// after the repeated ones. `ledger` is the lake's own from now on. Without one the lake relies on none: while a copy is
-/// built, no ledger is beside it. Returns the secret that hashes owners.
+/// after the repeated ones. `ledger` is the lake's own from now on. Without one the lake relies on none: while a copy
+/// is built, no ledger is beside it. Returns the secret that hashes owners.
 pub fn settle_image(
     dir: &Path,
     carried_out: Option<&ErasedSince>,

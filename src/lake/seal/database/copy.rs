@@ -40,8 +40,8 @@ impl KeyStore {
     }
 }
 
-/// Copies these keys, and the key-encryption keys, to the empty file `to`. A process that is killed here leaves no other
-/// key on the disk.
+/// Copies these keys, and the proofs of the key-encryption keys, to the empty file `to`. A process that is killed here
+/// leaves no other key on the disk.
 fn copy_some(from: &Connection, to: &Path, ids: &[KeyId]) -> Result<(), SealError> {
     let mut copy = store::connect(to)?;
     let into = store::begin(&mut copy, to)?;
