@@ -19,7 +19,7 @@ use super::manifest::{CATALOG, Manifest, slashed};
 use crate::lake::check::{Finding, Problem};
 use crate::lake::erase::ledger;
 use crate::lake::erase::ledger::Ledger;
-use crate::lake::store::image::{LakeImage, Reserved, erasures};
+use crate::lake::store::image::{LakeImage, Reserved, erasures, record_ledger};
 use crate::lake::{Lake, LakeError};
 
 /// The number of attempts while others may write. One more follows under the writer's lock, with little left to copy.
@@ -65,6 +65,8 @@ pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Res
     let place = BackupFolder::open_or_create(to)?;
     let ledger_path = ledger::place(data);
     let ledger = Ledger::read_or_create(&ledger_path)?;
+    // The snapshot must not be there before the lake knows that its erasures must be in the ledger.
+    record_ledger(data, &ledger)?;
     let made = take(&place, data, options, &ledger);
     let removed = match (&made, options.keep) {
         (Ok(_), Some(keep)) => place.keep(keep)?,
@@ -220,6 +222,7 @@ fn publish(
     let mut manifest = Manifest::new(place.next_id()?, lake, ledger.state());
     manifest.snapshot = image.snapshot;
     manifest.erasures = image.erasures;
+    manifest.store_erasures = image.erasures;
     manifest.is_erasing = image.is_erasing;
     manifest.files = contents.finish()?;
     place.publish(&manifest)?;

@@ -53,7 +53,7 @@ fn card(answer: &Answer) -> String {
     only["valueString"].as_str().unwrap().to_owned()
 }
 
-fn issue(server: &Server, token: &str) -> String {
+pub(crate) fn issue(server: &Server, token: &str) -> String {
     card(&post(server, token, ISSUE, &asked()))
 }
 

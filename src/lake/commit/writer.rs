@@ -112,15 +112,14 @@ impl LakeWriter {
         Ok(())
     }
 
+    /// Files that `tabularium check --adopt` has kept and that may hold rows of these scopes, as clauses.
+    pub(in crate::lake) fn kept_with_rows_of(&self, scopes: &[&Scope]) -> Vec<String> {
+        orphans::kept_with_rows_of(self.lake.folder(), scopes)
+    }
+
     /// Removes files that no snapshot names and that hold rows of these scopes. Returns the places where bytes may
     /// remain.
     pub(in crate::lake) fn remove_orphans_of(&self, scopes: &[&Scope]) -> Vec<String> {
-        let mut left = self.remove_orphans_with(scopes);
-        left.extend(orphans::kept_with_rows_of(self.lake.folder(), scopes));
-        left
-    }
-
-    fn remove_orphans_with(&self, scopes: &[&Scope]) -> Vec<String> {
         let folder = self.lake.folder();
         let found = catalog::named(&self.connection, &folder.data()).and_then(|named| survey(folder, named));
         match found {
