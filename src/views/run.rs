@@ -64,6 +64,42 @@ pub struct Run {
     provider: Arc<LakeProvider>,
     limit: Option<usize>,
     stop: Stop,
+    again: Again,
+}
+
+/// The records of a run, to read them again after an error.
+#[derive(Clone, Debug)]
+pub(super) struct Again {
+    pub(super) table: ScopedTable,
+    pub(super) resources: Resources,
+    pub(super) limit: Option<usize>,
+    pub(super) stop: Stop,
+}
+
+impl Again {
+    /// The error of a view with the resource that causes it. A run reads the ids of resources only if the view needs
+    /// them, so this runs the view once more with them.
+    pub(super) async fn named(&self, view: &Arc<View>, error: RunError) -> RunError {
+        if !error.is_of_view() || error.is_named() {
+            return error;
+        }
+        let run = Run::stopped_by(
+            &self.table,
+            view.with_ids(),
+            &self.resources,
+            self.limit,
+            self.stop.clone(),
+        );
+        let Ok(run) = run.await else { return error };
+        let mut batches = batches(run.planned.physical.as_ref());
+        while let Some(batch) = batches.next().await {
+            if let Err(found) = batch {
+                // The second run may end for reasons of its own.
+                return if found.is_named() { found } else { error };
+            }
+        }
+        error
+    }
 }
 
 /// The plan below one view or several: their resources.
@@ -139,7 +175,17 @@ impl Run {
         resources: &Resources,
         limit: Option<usize>,
     ) -> Result<Run, RunError> {
-        let (view, stop) = (view.for_run(), Stop::default());
+        Run::stopped_by(table, view, resources, limit, Stop::default()).await
+    }
+
+    async fn stopped_by(
+        table: &ScopedTable,
+        view: Arc<View>,
+        resources: &Resources,
+        limit: Option<usize>,
+        stop: Stop,
+    ) -> Result<Run, RunError> {
+        let view = view.for_run();
         let Below {
             plan,
             filters,
@@ -155,6 +201,12 @@ impl Run {
             view,
             provider,
             limit,
+            again: Again {
+                table: table.clone(),
+                resources: resources.clone(),
+                limit,
+                stop: stop.clone(),
+            },
             stop,
         })
     }
@@ -182,7 +234,23 @@ impl Run {
 
     /// The rows, computed by several threads and taken in the order of the table.
     pub fn rows(&self) -> Rows {
-        Rows::new(self.view.clone(), batches(self.planned.physical.as_ref()), self.limit)
+        let begun = batches(self.planned.physical.as_ref());
+        let (view, again) = (self.view.clone(), self.again.clone());
+        let rows = futures::stream::unfold(Some(begun), move |begun| {
+            let (view, again) = (view.clone(), again.clone());
+            async move {
+                let mut begun = begun?;
+                match begun.next().await? {
+                    Ok(batch) => Some((Ok(batch), Some(begun))),
+                    Err(error) => {
+                        // The first run gives its threads back before the second one begins.
+                        drop(begun);
+                        Some((Err(again.named(&view, error).await), None))
+                    }
+                }
+            }
+        });
+        Rows::new(self.view.clone(), rows.boxed(), self.limit)
     }
 }
 

@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use super::definition::check::Checked;
 use super::definition::column::Column;
 use super::error::{RunError, ViewError};
+use super::evaluation::culprit::{self, ID};
 use crate::columns::conditions::{Necessary, Prune};
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
@@ -34,6 +35,8 @@ pub struct View {
     pub(super) budget: WorkBudget,
     /// The ViewDefinition from which it was read.
     pub(super) definition: Arc<[u8]>,
+    /// Whether a scan reads the ids of its resources, so that an error names one.
+    pub(super) reads_ids: bool,
     /// The columns that it keeps, by their indexes in the definition. `None` for all.
     pub(super) projected: Option<Arc<[usize]>>,
 }
@@ -135,6 +138,14 @@ impl View {
         })
     }
 
+    /// The same view. It also reads the ids of its resources, so that an error names one.
+    pub(super) fn with_ids(&self) -> Arc<View> {
+        let mut view = self.clone();
+        view.leaves.insert(ID.to_owned());
+        view.reads_ids = true;
+        Arc::new(view)
+    }
+
     /// The work of its expressions over a batch.
     pub(super) fn work(&self, batch: &RecordBatch) -> Arc<Work> {
         Work::over(batch, self.parts, &self.budget)
@@ -167,10 +178,12 @@ impl View {
 
     /// The columns of the resource's table that its `where` reads.
     pub fn filter_leaves(&self) -> LeafSet {
-        self.filters
+        let ids = self.reads_ids.then(|| ID.to_owned());
+        let of_filters = self
+            .filters
             .iter()
-            .flat_map(|filter| filter.program.leaves().iter().cloned())
-            .collect()
+            .flat_map(|filter| filter.program.leaves().iter().cloned());
+        of_filters.chain(ids).collect()
     }
 
     /// Whether it has a `where`.
@@ -197,7 +210,13 @@ impl View {
 
     /// The resources of a batch for which all expressions of its `where` are true.
     pub fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, RunError> {
-        self.keep_within(batch, &self.work(batch))
+        let kept = self.keep_within(batch, &self.work(batch));
+        kept.map_err(|error| {
+            culprit::named(error, self.resource, batch, |part| {
+                let work = Work::over(part, self.parts, &WorkBudget::default());
+                self.keep_within(part, &work).map(drop)
+            })
+        })
     }
 
     /// The same, as part of the work over the batch.

@@ -68,6 +68,13 @@ impl Engine {
         }
     }
 
+    /// The one patient to whom the parameters bind a search. `None` for a search of several patients, and for one that
+    /// is refused.
+    pub fn only_patient(&self, request: &Request<'_>) -> Option<String> {
+        let query = self.resolve(request).ok()?;
+        binding::only_patient(query.ty, &query.criteria)
+    }
+
     /// Whether a search failed because its rows were erased during the read.
     pub(in crate::search) fn lost(&self, error: &SearchError, erasures: u64) -> bool {
         (!error.is_input() || matches!(error, SearchError::Expired)) && self.lake().erased_since(erasures)

@@ -81,6 +81,7 @@ pub(in crate::views) fn resolve(
         parts,
         budget: WorkBudget::default(),
         definition: Arc::default(),
+        reads_ids: false,
         projected: None,
     })
 }

@@ -1,6 +1,7 @@
 //! The select tree over a batch of resources.
 
 pub(super) mod budget;
+pub(super) mod culprit;
 pub(super) mod evaluate;
 pub(super) mod project;
 pub(super) mod relation;

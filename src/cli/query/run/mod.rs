@@ -71,7 +71,7 @@ fn over_lake(arguments: &Args, lake: &Lake, targets: &[Target], format: Format) 
             .rows()
             .events(format)
             .inspect(|_| progress.read(|| read + run.report().bytes()));
-        failures.extend(outputs.write(events, &progress, || Ok(()))?);
+        failures.extend(outputs.write(events, &progress, || Ok(()), |view, error| run.named(view, error))?);
         read += run.report().bytes();
     }
     progress.finish();

@@ -83,6 +83,7 @@ impl Desk {
             let failed = piece.is_err();
             let piece = piece.map(Bytes::from).map_err(|error| {
                 if !self.stop.is_asked() {
+                    let error = error.without_resource();
                     tracing::error!(%error, request = %self.id, "a view broke off");
                 }
                 io::Error::other("the view broke off")
