@@ -9,10 +9,11 @@ use super::{PdfError, Stop};
 
 /// Entries that a page inherits from its parent nodes.
 const INHERITED: &[&[u8]] = &[b"Resources", b"MediaBox", b"CropBox", b"Rotate"];
-/// The actions that annotations may perform: follow a link within a document or to an address. Others run scripts, start
-/// programs or send forms.
+/// The actions that annotations may perform: follow a link within a document or to an address. Others run scripts,
+/// start programs or send forms.
 const HARMLESS: &[&[u8]] = &[b"GoTo", b"URI"];
-/// Entries of annotations that events trigger, that play media or run scripts, or that lead into a file's own structure.
+/// Entries of annotations that events trigger, that play media or run scripts, or that lead into a file's own
+/// structure.
 const REMOVED: &[&[u8]] = &[
     b"AA",
     b"PA",

@@ -115,8 +115,8 @@ pub(super) struct Named<'t> {
 /// The result of getting a document.
 pub(super) enum Got {
     Here(Attachment),
-    /// Could not be obtained, with the reason. The bytes of the attachment are the record's text that is no base64, if it
-    /// has one.
+    /// Could not be obtained, with the reason. The bytes of the attachment are the record's text that is no base64, if
+    /// it has one.
     Missing(Attachment, FetchError),
 }
 
@@ -156,8 +156,8 @@ impl<'t> Named<'t> {
         self.data?.as_str().filter(|data| !data.trim().is_empty())
     }
 
-    /// Gets the bytes: from the record itself if it has them, otherwise from its address. A text in the record that is no
-    /// base64 is kept as it is if the address does not give the document.
+    /// Gets the bytes: from the record itself if it has them, otherwise from its address. A text in the record that is
+    /// no base64 is kept as it is if the address does not give the document.
     pub(super) fn get(&self, documents: &dyn Documents, room: u64) -> Got {
         let attachment = |content_type: Option<String>, bytes: Vec<u8>| Attachment {
             title: self.title.clone(),

@@ -1,6 +1,6 @@
 //! Reads C-CDA documents (releases 1.1, 2.0 and 2.1): the header's facts, then each section with its title and
-//! narrative and its pictures (`observationMedia`). A document may instead wrap a file (`nonXMLBody`). It is extracted and
-//! shown by its own kind.
+//! narrative and its pictures (`observationMedia`). A document may instead wrap a file (`nonXMLBody`). It is extracted
+//! and shown by its own kind.
 
 use base64::Engine;
 use base64::engine::DecodePaddingMode;

@@ -1,6 +1,6 @@
-//! Converts HTML to blocks: blocks become lines, items get bullets, and tabs separate the cells of a table row. Each cell
-//! keeps its column, even if cells before it are empty. A row of one cell is layout, so its lines stay lines. This file
-//! processes the tokens of html5ever one by one without a tree, so depth costs nothing.
+//! Converts HTML to blocks: blocks become lines, items get bullets, and tabs separate the cells of a table row. Each
+//! cell keeps its column, even if cells before it are empty. A row of one cell is layout, so its lines stay lines. This
+//! file processes the tokens of html5ever one by one without a tree, so depth costs nothing.
 
 use std::cell::RefCell;
 

@@ -34,7 +34,8 @@ struct Table {
 }
 
 impl Narrative {
-    /// Begins the narrative of a `text` element at a depth. `room` is the number of bytes left for cells that spans add.
+    /// Begins the narrative of a `text` element at a depth. `room` is the number of bytes left for cells that spans
+    /// add.
     pub(super) fn new(depth: usize, room: usize) -> Self {
         Self {
             depth,

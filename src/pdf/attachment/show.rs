@@ -212,8 +212,8 @@ impl Document {
         }
     }
 
-    /// Adds a file inside of a document of this title. Documents with sections of their own are not read, so their depth
-    /// is limited.
+    /// Adds a file inside of a document of this title. Documents with sections of their own are not read, so their
+    /// depth is limited.
     fn media(&mut self, media: Media, title: &str) -> Outcome {
         let Media {
             name,
