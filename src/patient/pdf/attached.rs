@@ -92,7 +92,9 @@ pub fn addresses(record: &Record) -> Vec<String> {
         let Some(resource) = Resource::read(ty, &row.resource, &mut tape) else {
             continue;
         };
-        let urls = of(&resource).into_iter().filter(|named| named.inline().is_none());
+        let urls = of(&resource)
+            .into_iter()
+            .filter(|named| named.url.is_some() && named.inline().is_none_or(|data| decoded(&data).is_none()));
         found.extend(urls.filter_map(|named| named.url));
     }
     found.sort();
@@ -113,7 +115,8 @@ pub(super) struct Named<'t> {
 /// The result of getting a document.
 pub(super) enum Got {
     Here(Attachment),
-    /// Could not be obtained, with the reason. An attachment without bytes takes its place.
+    /// Could not be obtained, with the reason. The bytes of the attachment are the record's text that is no base64, if
+    /// it has one.
     Missing(Attachment, FetchError),
 }
 
@@ -153,7 +156,8 @@ impl<'t> Named<'t> {
         self.data?.as_str().filter(|data| !data.trim().is_empty())
     }
 
-    /// Gets the bytes: from the record itself if it has them, otherwise from its address.
+    /// Gets the bytes: from the record itself if it has them, otherwise from its address. A text in the record that is
+    /// no base64 is kept as it is if the address does not give the document.
     pub(super) fn get(&self, documents: &dyn Documents, room: u64) -> Got {
         let attachment = |content_type: Option<String>, bytes: Vec<u8>| Attachment {
             title: self.title.clone(),
@@ -161,8 +165,16 @@ impl<'t> Named<'t> {
             url: self.url.clone(),
             bytes,
         };
+        let mut kept = Vec::new();
         let found = match (self.inline(), &self.url) {
-            (Some(data), _) => inside(&data, room),
+            (Some(data), url) => inside(&data, room).or_else(|error| {
+                let url = url.as_ref().filter(|_| error == FetchError::Unreadable);
+                let fetched = url.and_then(|url| documents.get(url, room).ok());
+                if fetched.is_none() && error == FetchError::Unreadable && data.len() as u64 <= room {
+                    kept = data.into_owned().into_bytes();
+                }
+                fetched.ok_or(error)
+            }),
             (None, Some(url)) => documents.get(url, room),
             (None, None) => Err(FetchError::NotHeld),
         };
@@ -171,7 +183,7 @@ impl<'t> Named<'t> {
                 let content_type = self.content_type.clone().or(attached.content_type);
                 Got::Here(attachment(content_type, attached.bytes))
             }
-            Err(error) => Got::Missing(attachment(self.content_type.clone(), Vec::new()), error),
+            Err(error) => Got::Missing(attachment(self.content_type.clone(), kept), error),
         }
     }
 }

@@ -183,9 +183,13 @@ impl Export {
             match one.get(part.documents, self.room) {
                 Got::Here(attachment) => {
                     self.room = self.room.saturating_sub(attachment.bytes.len() as u64);
-                    document.attachment(attachment);
+                    if let Some(reason) = document.attachment(attachment).loss() {
+                        self.lost
+                            .push(format!("{}: {} ({reason})", part.source.label, one.title));
+                    }
                 }
                 Got::Missing(attachment, error) => {
+                    self.room = self.room.saturating_sub(attachment.bytes.len() as u64);
                     document.missing(&attachment, &error.to_string());
                     if error.is_loss() {
                         self.lost
