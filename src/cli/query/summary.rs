@@ -3,7 +3,7 @@
 use super::super::terminal::failure::Failure;
 use super::record::{Opened, RecordArgs, failure};
 use crate::consent::Store;
-use crate::patient::pdf::rendering;
+use crate::patient::pdf::{Stop, rendering};
 use crate::patient::summary::{Asked, Directory, Subject, summary};
 use crate::search::Handling;
 use crate::search::raw::RawParameter;
@@ -42,7 +42,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     };
     let made = opened.runtime.block_on(summary(engine, subject, asked.sections));
     let made = made.map_err(failure)?;
-    let drawn = rendering(&made).map_err(Failure::other)?;
+    let drawn = rendering(&made, Stop::default()).map_err(Failure::other)?;
     let bundle = made.bundle(Some(&drawn));
     let end = arguments.record.line_end();
     arguments.record.write([Ok(bundle.as_slice()), Ok(end)])

@@ -180,7 +180,7 @@ pub(in crate::http::console) async fn document(
         let mut response = match page {
             "everything" => everything::by_get(state, caller, path, query, request, none).await?,
             "summary" => summary::by_get(state, caller, path, query, none).await?,
-            _ => pdf::answer(state, caller, path, RawQuery(None)).await?,
+            _ => pdf::answer(state, caller, path, RawQuery(None), none).await?,
         };
         if page != "pdf"
             && let Ok(value) = HeaderValue::try_from(format!("attachment; filename=\"{id}-{page}.json\""))
