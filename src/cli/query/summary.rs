@@ -5,7 +5,7 @@ use super::record::{Opened, RecordArgs, failure};
 use crate::consent::Store;
 use crate::fhir::nearest::did_you_mean;
 use crate::patient::PatientError;
-use crate::patient::pdf::rendering;
+use crate::patient::pdf::{Stop, rendering};
 use crate::patient::summary::{Asked, Directory, Sections, Subject, summary};
 use crate::search::Handling;
 use crate::search::raw::RawParameter;
@@ -44,7 +44,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     };
     let made = opened.runtime.block_on(summary(engine, subject, asked.sections));
     let made = made.map_err(failure)?;
-    let drawn = rendering(&made).map_err(Failure::other)?;
+    let drawn = rendering(&made, Stop::default()).map_err(Failure::other)?;
     let bundle = made.bundle(Some(&drawn));
     let end = arguments.record.line_end();
     arguments.record.write([Ok(bundle.as_slice()), Ok(end)])
