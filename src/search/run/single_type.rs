@@ -217,7 +217,7 @@ impl Engine {
         let bound = self.bound(query, table);
         match bound.person {
             Some(person) => {
-                let count = move |table: &ScopedTable, query: &Query| {
+                let count = move |table: &ScopedTable, query: &Query| -> Result<usize, SearchError> {
                     Ok(person::search(table, query, person)?.total.unwrap_or_default())
                 };
                 self.of_person(table, query, || ", count".to_owned(), count, |_| 1)
