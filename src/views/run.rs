@@ -21,8 +21,8 @@ use super::plan::predicate;
 use super::view::View;
 use crate::fhir::facts;
 use crate::fhir::storage::LeafSet;
-use crate::lake::scan::{LakeProvider, Predicate, ROW, ScanRequest, ScopedTable, expression};
-use crate::plan::{Limit, OrderedLimit, Planned, Planner};
+use crate::lake::scan::{LakeProvider, Predicate, ROW, ScanRequest, ScopedTable, SeenScan, expression};
+use crate::plan::{Limit, OrderedLimit, Planned, Planner, scans_of};
 
 /// The resources that a view reads, within the scope.
 #[derive(Clone, Debug, Default)]
@@ -216,10 +216,15 @@ impl Run {
         &self.planned.physical
     }
 
-    /// The plan for `explain`: logical and physical plan, the filters that the scan took over and, after a run, its
-    /// metrics.
+    /// The plan for `explain`: logical and physical plan and the filters that the scan took over. After a run also its
+    /// metrics, and what the scan read and skipped. The reasons are known if the table is watched.
     pub fn explain(&self) -> String {
-        self.planned.to_string()
+        self.planned.explained()
+    }
+
+    /// The scans of a run for programs.
+    pub fn scans(&self) -> Vec<SeenScan> {
+        scans_of(self.planned.physical.as_ref())
     }
 
     /// A handle that stops the work from outside, even if no row is ever yielded.

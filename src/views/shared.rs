@@ -109,12 +109,13 @@ impl SharedRun {
         &self.planned.physical
     }
 
-    /// The plan for `explain`: logical and physical plan, the filters that the scan took over and, after a run, its
-    /// metrics.
+    /// The plan for `explain`: logical and physical plan and the filters that the scan took over. After a run also its
+    /// metrics, and what the scan read and skipped. The reasons are known if the table is watched.
     pub fn explain(&self) -> String {
+        let plan = self.planned.explained();
         match self.views.len() {
-            1 => self.planned.to_string(),
-            several => format!("{several} views share one scan\n{}", self.planned),
+            1 => plan,
+            several => format!("{several} views share one scan\n{plan}"),
         }
     }
 

@@ -14,7 +14,7 @@ use super::evaluation::culprit::{self, ID};
 use crate::columns::conditions::{Necessary, Prune};
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
-use crate::fhirpath::{Focus, Program, Work, WorkBudget};
+use crate::fhirpath::{Constant, Focus, Program, Work, WorkBudget};
 use crate::terminology::Terminology;
 
 /// A ViewDefinition that can be run. Immutable and shared. In all its rows `now()` is the moment at which it was read.
@@ -24,6 +24,8 @@ pub struct View {
     pub(super) resource: TypeId,
     pub(super) filters: Vec<Filter>,
     pub(super) selects: Vec<Select>,
+    /// The values of `%name`.
+    pub(super) constants: Arc<HashMap<String, Constant>>,
     pub(super) columns: Vec<Column>,
     pub(super) schema: SchemaRef,
     pub(super) leaves: LeafSet,

@@ -107,6 +107,11 @@ impl Corpus {
         self.runtime.block_on(engine.plans(request)).unwrap()
     }
 
+    /// The plans that a search of several types runs.
+    pub(super) fn system_plans(&self, engine: &Engine, request: &SystemRequest<'_>) -> Vec<Arc<dyn ExecutionPlan>> {
+        self.runtime.block_on(engine.system_ran_plans(request)).unwrap()
+    }
+
     /// One page of a search for one or several types, as written in an address. `None` if the type does not exist.
     pub(super) fn any(&self, scope: &Arc<Scope>, text: &str, handling: Handling) -> Option<Result<Value, SearchError>> {
         let (name, parameters) = text.split_once('?').unwrap_or((text, ""));

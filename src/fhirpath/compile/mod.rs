@@ -42,18 +42,41 @@ pub(super) fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) ->
 /// The results for each part of a tree, by the part's address. A part that is resolved more than once has all of its
 /// results.
 #[derive(Debug, Default)]
-pub(super) struct Shapes(HashMap<usize, Shape>);
+pub(super) struct Shapes {
+    of: HashMap<usize, Shape>,
+    /// The shape of `$this` at functions that are called on nothing.
+    this: HashMap<usize, Shape>,
+}
 
 impl Shapes {
     /// The result for a part of the tree. `None` for parts that are no expressions, such as a type's name.
     pub(super) fn of(&self, part: &Expr) -> Option<&Shape> {
-        self.0.get(&std::ptr::from_ref(part).addr())
+        self.of.get(&address(part))
     }
 
-    fn add(&mut self, part: &Expr, shape: &Shape) {
-        let known = self.0.entry(std::ptr::from_ref(part).addr()).or_default();
-        *known = std::mem::take(known).join(shape);
+    /// The input of a function's call: the part before the dot, or `$this`.
+    pub(super) fn input(&self, call: &Expr) -> Option<&Shape> {
+        match &call.kind {
+            ExprKind::Call { on: Some(on), .. } => self.of(on),
+            _ => self.this.get(&address(call)),
+        }
     }
+
+    fn add(&mut self, part: &Expr, shape: &Shape, this: &Shape) {
+        add(&mut self.of, part, shape);
+        if let ExprKind::Call { on: None, .. } = &part.kind {
+            add(&mut self.this, part, this);
+        }
+    }
+}
+
+fn address(part: &Expr) -> usize {
+    std::ptr::from_ref(part).addr()
+}
+
+fn add(shapes: &mut HashMap<usize, Shape>, part: &Expr, shape: &Shape) {
+    let known = shapes.entry(address(part)).or_default();
+    *known = std::mem::take(known).join(shape);
 }
 
 /// Compiles a tree, and records the static facts about its parts.
@@ -185,7 +208,7 @@ impl Compiler<'_> {
     fn resolve(&mut self, expr: &Expr, scope: &Scope) -> Resolved {
         let (node, shape) = self.part(expr, scope)?;
         if let Some(shapes) = &mut self.shapes {
-            shapes.add(expr, &shape);
+            shapes.add(expr, &shape, &scope.this);
         }
         Ok((node, shape))
     }

@@ -59,7 +59,7 @@ pub(in crate::views) fn resolve(
         selects.push(select);
         columns.extend(of_select);
     }
-    let (leaves, parts) = (resolver.leaves, resolver.parts);
+    let (leaves, parts, constants) = (resolver.leaves, resolver.parts, Arc::new(resolver.constants));
     unique(&columns, findings);
     advice::constants(definition, findings);
     advice::claims(definition, findings);
@@ -74,6 +74,7 @@ pub(in crate::views) fn resolve(
         resource: ty?,
         filters: filters.into_iter().collect::<Option<_>>()?,
         selects,
+        constants,
         columns,
         schema,
         leaves,

@@ -102,6 +102,17 @@ fn a_lake_gives_the_same_rows() {
         explained.contains("leaves=[_id, id, name, name._family, name.family]"),
         "{explained}"
     );
+    assert!(!explained.contains("metrics"), "{explained}");
+    let analyzed = text(&tabularium(&["run", &view, "--data", data, "--explain=analyze"]).stdout);
+    for part in [
+        "metrics=[",
+        "rows_of_names=4",
+        "Patient: scanned for id, name.family",
+        "files       1 of 1 read",
+        "  name.family\n",
+    ] {
+        assert!(analyzed.contains(part), "{part}: {analyzed}");
+    }
     let out = path(folder.path(), "rows.parquet");
     assert_eq!(
         tabularium(&["run", &view, "--data", data, "--out", &out]).status.code(),

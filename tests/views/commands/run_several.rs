@@ -176,6 +176,19 @@ fn views_named_one_by_one_go_to_a_folder_too() {
         plan.contains("2 views share one scan") && plan.matches("LakeScanExec").count() == 2,
         "{plan}"
     );
+    let data = [
+        "run",
+        "--views",
+        &place.text("views"),
+        "--data",
+        &lake,
+        "--explain=analyze",
+    ];
+    let plan = text(&tabularium(&data).stdout);
+    assert!(
+        plan.contains("rows_of_0=") && plan.matches("scanned for").count() == 2,
+        "{plan}"
+    );
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
                 )));
             }
             Some(folder) => outs(folder, &files, arguments.extension())?,
-            None if arguments.explain => vec![None; files.len()],
+            None if arguments.explain.is_some() => vec![None; files.len()],
             None => {
                 return Err(Failure::input(format!("{several}; name it with --out")));
             }
@@ -59,7 +59,7 @@ pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
     if let Some(folder) = arguments
         .out
         .as_ref()
-        .filter(|_| arguments.is_several() && !arguments.explain)
+        .filter(|_| arguments.is_several() && arguments.explain.is_none())
     {
         std::fs::create_dir_all(folder).map_err(|error| Failure::input(format!("{}: {error}", folder.display())))?;
     }

@@ -290,7 +290,7 @@ pub(in crate::http::console) async fn rows(
         let turn = service.view_turn("console").await?;
         let run = planned(&service, &place, Arc::new(view), None).await?;
         let (rows, stop) = (run.rows().within(service.view_room.clone()), run.stop());
-        let around = (Vec::new(), Vec::new());
+        let around = (Vec::new(), Vec::new);
         let body = rows_body::stream(rows, stop, format, around, (turn, id)).await?;
         let mut response = Response::new(body);
         private(&mut response);
