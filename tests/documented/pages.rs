@@ -82,7 +82,7 @@ pub(super) const EXCUSED: [(&str, &str, &str); 16] = [
     (
         "README.md",
         "cargo run --release",
-        "builds in release; demo runs in tests/demo.rs",
+        "builds in release; demo runs in tests/commands/demo.rs",
     ),
     ("README.md", "cargo test", "is what runs this"),
     ("README.md", "tabularium terminology load", PUBLISHERS),
