@@ -3,7 +3,6 @@
 
 use askama::Template;
 use axum::extract::Path;
-use axum::http::StatusCode;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY, X_FRAME_OPTIONS,
 };
@@ -33,7 +32,7 @@ pub(super) async fn page() -> Result<Response, Error> {
 }
 
 /// The page's style and script.
-pub(super) async fn asset(Path(name): Path<String>) -> Response {
+pub(super) async fn asset(Path(name): Path<String>) -> Result<Response, Error> {
     let (media, body) = match name.as_str() {
         "viewer.css" => (
             "text/css; charset=utf-8",
@@ -55,12 +54,12 @@ pub(super) async fn asset(Path(name): Path<String>) -> Response {
             "text/javascript; charset=utf-8",
             include_str!("../../../templates/health-link/narrative.js"),
         ),
-        _ => return (StatusCode::NOT_FOUND, "there is no such file").into_response(),
+        _ => return Err(Error::NoFile),
     };
     let headers = [
         (CONTENT_TYPE, media),
         (CACHE_CONTROL, "public, max-age=300"),
         (RESOURCE_POLICY, "same-origin"),
     ];
-    (headers, body).into_response()
+    Ok((headers, body).into_response())
 }
