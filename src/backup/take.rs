@@ -26,7 +26,8 @@ use crate::lake::{Lake, LakeError};
 const ATTEMPTS: u32 = 5;
 /// How long it waits for the lock.
 const PATIENCE: Duration = Duration::from_secs(60);
-const MOMENT: Duration = Duration::from_millis(50);
+/// The interval between attempts to take the lock.
+const LOCK_RETRY: Duration = Duration::from_millis(50);
 
 /// The options of a backup.
 #[derive(Clone, Copy, Debug, Default)]
@@ -135,7 +136,7 @@ fn reserve(data: &Path) -> Result<Reserved, BackupError> {
     let begun = Instant::now();
     loop {
         match Reserved::take(data) {
-            Err(LakeError::Busy { .. }) if begun.elapsed() < PATIENCE => std::thread::sleep(MOMENT),
+            Err(LakeError::Busy { .. }) if begun.elapsed() < PATIENCE => std::thread::sleep(LOCK_RETRY),
             taken => return Ok(taken?),
         }
     }

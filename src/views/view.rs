@@ -7,15 +7,13 @@ use arrow::array::{BooleanArray, BooleanBufferBuilder, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
 use chrono::{DateTime, Utc};
 
-use super::definition::check::Checked;
 use super::definition::column::Column;
-use super::error::{RunError, ViewError};
+use super::error::{RunError};
 use super::evaluation::culprit::{self, ID};
 use crate::columns::conditions::{Necessary, Prune};
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
 use crate::fhirpath::{Constant, Focus, Program, Work, WorkBudget};
-use crate::terminology::Terminology;
 
 /// A ViewDefinition that can be run. Immutable and shared. In all its rows `now()` is the moment at which it was read.
 #[derive(Clone, Debug)]
@@ -105,33 +103,6 @@ pub(super) struct Cell {
 }
 
 impl View {
-    /// Reads and checks a ViewDefinition.
-    pub fn parse(definition: &[u8]) -> Result<View, ViewError> {
-        View::parse_with(definition, None)
-    }
-
-    /// The same, with value sets and code systems for `memberOf` and similar functions.
-    pub fn parse_with(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Result<View, ViewError> {
-        View::check_with(definition, terminology)
-            .into_view()
-            .map_err(ViewError::new)
-    }
-
-    /// Reads a ViewDefinition and reports all findings.
-    pub fn check(definition: &[u8]) -> Checked {
-        View::check_with(definition, None)
-    }
-
-    /// The same, with FHIRPath's names only. JSON's names, such as `valueCoding`, are errors instead of warnings.
-    pub fn check_strictly(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Checked {
-        Checked::new(definition, terminology, Names::FhirPath)
-    }
-
-    /// The same, with value sets and code systems for `memberOf` and similar functions.
-    pub fn check_with(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Checked {
-        Checked::new(definition, terminology, Names::Both)
-    }
-
     /// The same view with its own budget for a run.
     pub(super) fn for_run(&self) -> Arc<View> {
         Arc::new(View {

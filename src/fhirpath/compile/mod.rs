@@ -2,15 +2,17 @@
 //! of its items. An expression that can never work is refused here, with its place. Later errors belong to rows.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::compile::leaves::Leaves;
 use super::compile::node::{Node, Shape, Source};
 use super::compile::options::CompileOptions;
 use super::compile::types::{ItemType, System};
+use super::compiled::{Inner, JsonName};
 use super::error::{FhirPathError, Places, Position};
 use super::functions::{self, Need};
 use super::operators;
-use super::program::{Inner, JsonName};
+use super::program::Program;
 use super::syntax::ast::{Expr, ExprKind, Operator};
 use super::syntax::parse::parse;
 use crate::fhir::TypeId;
@@ -35,8 +37,11 @@ const MAX_WORK: usize = 20_000;
 /// This many kinds of items in a step count as one more part.
 const SOURCES_PER_WORK: usize = 8;
 
-pub(super) fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Inner, FhirPathError> {
-    resolve(&parse(text)?, text, root, options, None)
+/// Compiles an expression for the rows of a table of `root`. With [`CompileOptions::context`], for the items that
+/// another program over such a table yields.
+pub fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Program, FhirPathError> {
+    let inner = resolve(&parse(text)?, text, root, options, None)?;
+    Ok(Program { inner: Arc::new(inner) })
 }
 
 /// The results for each part of a tree, by the part's address. A part that is resolved more than once has all of its

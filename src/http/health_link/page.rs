@@ -8,7 +8,7 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY, X_FRAME_OPTIONS,
 };
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap};
 use axum::response::{IntoResponse, Response};
 
 use crate::http::connect::language::{self, Texts};
@@ -57,7 +57,7 @@ pub(super) async fn page(
 }
 
 /// The page's style and script.
-pub(super) async fn asset(Path(name): Path<String>) -> Response {
+pub(super) async fn asset(Path(name): Path<String>) -> Result<Response, Error> {
     let (media, body) = match name.as_str() {
         "viewer.css" => (
             "text/css; charset=utf-8",
@@ -83,12 +83,12 @@ pub(super) async fn asset(Path(name): Path<String>) -> Response {
             "text/javascript; charset=utf-8",
             include_str!("../../../templates/health-link/narrative.js"),
         ),
-        _ => return (StatusCode::NOT_FOUND, "there is no such file").into_response(),
+        _ => return Err(Error::NoFile),
     };
     let headers = [
         (CONTENT_TYPE, media),
         (CACHE_CONTROL, "public, max-age=300"),
         (RESOURCE_POLICY, "same-origin"),
     ];
-    (headers, body).into_response()
+    Ok((headers, body).into_response())
 }

@@ -23,9 +23,9 @@ use super::mark::Mark;
 use super::orphans;
 use super::trace::Trace;
 
-/// A snapshot is kept this much longer than page links live. Another process may hand out the links and notice a commit
-/// with some delay.
-const NOTICE: i64 = 60_000_000;
+/// A snapshot is kept this much longer than page links live, in microseconds. Another process may issue links to it
+/// until it notices the next commit.
+const EXPIRY_DELAY: i64 = 60_000_000;
 
 /// The right to write a lake, held until it is dropped.
 #[derive(Debug)]
@@ -135,7 +135,7 @@ impl LakeWriter {
     /// files that only they reach.
     pub fn expire(&mut self) -> Result<Expired, LakeError> {
         let now = self.lake.clock().now();
-        let until = now - self.lake.retention().as_micros() as i64 - NOTICE;
+        let until = now - self.lake.retention().as_micros() as i64 - EXPIRY_DELAY;
         let expired = catalog::expire(&mut self.connection, until, self.lake.oldest_held(), now)?;
         match self.remove_scheduled()?.into_iter().next() {
             None => Ok(expired),

@@ -16,7 +16,7 @@ use super::kind::Kind;
 use super::name::{is_name, no_name};
 use super::raw::{Definition, Located, RawColumn, RawIteration, RawSelect};
 use super::sql_type::SqlType;
-use super::union::agree;
+use super::union::{Placed, agree};
 use crate::fhir::nearest::did_you_mean;
 use crate::fhir::outcome::{IssueType, Severity};
 use crate::fhir::storage::LeafSet;
@@ -85,17 +85,6 @@ pub(in crate::views) fn resolve(
         reads_ids: false,
         projected: None,
     })
-}
-
-/// A known column of the output, and the place of its definition.
-pub(in crate::views) struct Placed {
-    pub(in crate::views) at: String,
-    pub(in crate::views) name: String,
-    pub(in crate::views) column: Option<Column>,
-    /// Whether its path never yields a value. Then it agrees with any other column.
-    pub(in crate::views) empty: bool,
-    /// Whether a tag declares its SQL type.
-    pub(in crate::views) tagged: bool,
 }
 
 /// The context on which an expression is evaluated.

@@ -3,6 +3,7 @@
 pub(super) mod budget;
 pub(super) mod culprit;
 pub(super) mod evaluate;
+pub(super) mod index;
 pub(super) mod project;
 pub(super) mod relation;
 pub(super) mod repeat;

@@ -17,7 +17,6 @@ use super::super::definition::column::Column;
 use super::super::definition::kind::Kind;
 use super::super::definition::sql_type::SqlType;
 use super::super::view::{Cell, Select, Steps, View};
-use super::super::written::WrittenView;
 use crate::columns::conditions::{Necessary, Prune};
 use crate::fhir::storage::LeafSet;
 use crate::fhir::temporal::Temporal;
@@ -36,7 +35,7 @@ pub(in crate::views) struct Sought {
     leaves: LeafSet,
     necessary: Necessary,
     /// The view and the filter over its columns.
-    source: (WrittenView, Expr),
+    source: (View, Expr),
 }
 
 impl Sought {
@@ -54,12 +53,12 @@ impl Sought {
             label: format!("for {filter}").into(),
             leaves: LeafSet::new(),
             necessary,
-            source: (view.written(), filter.clone()),
+            source: (view.clone(), filter.clone()),
         })
     }
 
     /// The view and the filter over its columns.
-    pub(in crate::views) fn source(&self) -> &(WrittenView, Expr) {
+    pub(in crate::views) fn source(&self) -> &(View, Expr) {
         &self.source
     }
 }

@@ -18,11 +18,10 @@ use crate::harness::records;
 const SEARCHES: usize = 500;
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn plans_of_random_searches_give_the_same_rows_in_another_process() {
-    let Some(corpus) = corpus("plans of random searches") else {
-        return;
-    };
-    let shared = crate::harness::shared("plans of random searches").unwrap();
+    let corpus = corpus();
+    let shared = crate::harness::shared();
     let folder = tempfile::tempdir().unwrap();
     let (parameters, definitions) = lakes::parameters_in(&shared, folder.path());
     let lake = corpus.lake();

@@ -111,7 +111,7 @@ pub(in crate::http::console) async fn show(
         let answer = match document {
             Document::Everything => everything::by_get(state, caller, path, RawQuery(Some(asked)), request, none).await,
             Document::Summary => summary::by_get(state, caller, path, RawQuery(Some(form.to_owned())), none).await,
-            Document::Pdf => pdf::answer(state, caller, path, RawQuery(None)).await,
+            Document::Pdf => pdf::answer(state, caller, path, RawQuery(None), HeaderMap::new()).await,
         }?;
         match document {
             Document::Everything if !as_json => {
