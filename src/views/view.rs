@@ -8,7 +8,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use chrono::{DateTime, Utc};
 
 use super::definition::column::Column;
-use super::error::{RunError};
+use super::error::RunError;
 use super::evaluation::culprit::{self, ID};
 use crate::columns::conditions::{Necessary, Prune};
 use crate::fhir::TypeId;

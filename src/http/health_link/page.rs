@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{Path, RawQuery, State};
+use axum::http::HeaderMap;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY, X_FRAME_OPTIONS,
 };
-use axum::http::{HeaderMap};
 use axum::response::{IntoResponse, Response};
 
 use crate::http::connect::language::{self, Texts};
