@@ -1,4 +1,4 @@
-//! Tells the program from which commit it was built, where that is known. Builds outside of git go without.
+//! Tells the program from which commit it was built, if that is known, and the tests whether there are shared records.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,6 +6,12 @@ use std::process::Command;
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-env-changed=TABULARIUM_COMMIT");
+    println!("cargo:rerun-if-env-changed=TABULARIUM_SHARED");
+    // Tests over the shared records are ignored without them, and the summary of `cargo test` says how many.
+    println!("cargo:rustc-check-cfg=cfg(shared_records)");
+    if std::env::var_os("TABULARIUM_SHARED").is_some_and(|folder| !folder.is_empty()) {
+        println!("cargo:rustc-cfg=shared_records");
+    }
     // Who packages a release may name its commit.
     let named = std::env::var("TABULARIUM_COMMIT")
         .ok()

@@ -1,7 +1,7 @@
 //! The integration tests, one binary. Each module tests one API or one guarantee; `harness` is shared code.
 //!
-//! Tests over real records look for them at `$TABULARIUM_SHARED`. Without it each of them prints one line and passes.
-//! The lines are counted, so the last one has the number of skipped tests.
+//! Tests over real records read the shared ones at `$TABULARIUM_SHARED`. In builds without it some of them read the
+//! excerpt in `fixtures/real`. The others are ignored, and the summary line has their number.
 //! `cargo test --test main search::` runs one module.
 
 #![allow(clippy::print_stderr, clippy::print_stdout, clippy::unwrap_used)]

@@ -14,7 +14,7 @@ use tabularium::lake::scan::Row;
 use tabularium::lake::{Mode, PatientScope, Scope};
 use tabularium::patient::Record;
 use tabularium::patient::pdf::{
-    Attached, Documents, Export, FetchError, Part, Source, SourceKind, document, rendering,
+    Attached, Documents, Export, FetchError, Part, Source, SourceKind, Stop, document, rendering,
 };
 use tabularium::patient::summary::{Sections, Subject, summary};
 use tabularium::search::Gathered;
@@ -69,7 +69,7 @@ fn summaries(criterion: &mut Criterion, sample: &Sample) {
     group.bench_function("with-pages", |bencher| {
         bencher.iter(|| {
             let made = made();
-            black_box(made.bundle(Some(&rendering(&made).unwrap())).len())
+            black_box(made.bundle(Some(&rendering(&made, Stop::default()).unwrap())).len())
         });
     });
     group.finish();
@@ -131,6 +131,7 @@ fn drawn(record: &Record, documents: &dyn Documents) -> usize {
         label: "Source".to_owned(),
         name: "source".to_owned(),
         kind: SourceKind::Connected,
+        missing: Vec::new(),
     };
     let parts = [Part {
         source: &source,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::consent::{Clock, ErasedElsewhere, KEY_FILE, Store, end_erased, has_key_variable};
 use crate::ingest::Normalization;
-use crate::lake::erase::ledger::{ErasedSince, Whose};
+use crate::lake::erase::ledger::{ErasedSince, Ledger, Whose};
 use crate::lake::seal::KEYS_FILE;
 use crate::lake::store::image::{is_sealed, settle_image};
 use crate::lake::{Lake, Mode, OwnerKey};
@@ -20,6 +20,8 @@ pub type Rules<'r> = &'r dyn Fn(&Path) -> Result<Normalization, String>;
 /// The result of repeated erasures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Applied {
+    /// Whether the erasures were repeated in the lake. Without the keys of a sealed lake they are not.
+    pub(super) in_lake: bool,
     /// The number of owners with erased rows or attachments.
     pub(super) owners: u64,
     /// The number of consents and authorizations that ended.
@@ -43,17 +45,25 @@ impl ErasedElsewhere for Elsewhere<'_> {
     }
 }
 
-/// Repeats erasures in the data folder `dir`, and finishes its interrupted ones. No other process may have the folder
-/// open.
-pub(super) fn apply(dir: &Path, key: OwnerKey, since: &ErasedSince, rules: Rules<'_>) -> Result<Applied, BackupError> {
+/// Repeats erasures in the data folder `dir`, and finishes its interrupted ones. These are entered in the ledger first:
+/// older snapshots have their rows too. No other process may have the folder open.
+pub(super) fn apply(
+    dir: &Path,
+    key: OwnerKey,
+    since: &ErasedSince,
+    ledger: &Ledger,
+    rules: Rules<'_>,
+) -> Result<Applied, BackupError> {
     let mut applied = Applied::default();
+    ledger.enter_pending(dir)?;
     if is_sealed(dir)? && !dir.join(KEYS_FILE).exists() {
-        // Backups do not contain a sealed lake's keys, and the keys of files with erased rows were destroyed. So the
-        // rows are unreadable already.
+        // Backups do not contain a sealed lake's keys. Somebody may have a copy of them from before the erasure, so the
+        // lake must not count these erasures as done: a restore repeats them.
         applied.ended = end_erased(dir, &Clock::System, &Elsewhere { since, key })?;
-        settle_image(dir, Some(since))?;
+        settle_image(dir, None, Some(ledger))?;
         return Ok(applied);
     }
+    applied.in_lake = true;
     let lake = Lake::open(dir)?;
     let mut writer = lake.writer()?;
     let done = writer.erase_again(since)?;
@@ -76,12 +86,12 @@ pub(super) fn apply(dir: &Path, key: OwnerKey, since: &ErasedSince, rules: Rules
         if came.left > 0 {
             applied
                 .left
-                .push("records that could not be normalized anew".to_owned());
+                .push("records that could not be erased or normalized anew".to_owned());
         }
     }
     applied.left.sort_unstable();
     applied.left.dedup();
     drop(lake);
-    settle_image(dir, Some(since))?;
+    settle_image(dir, Some(since), Some(ledger))?;
     Ok(applied)
 }

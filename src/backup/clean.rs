@@ -42,7 +42,7 @@ pub(super) fn clean(place: &BackupFolder, ledger: &Ledger, rules: Rules<'_>) -> 
         };
         if !ledger.goes_on_from(&manifest.ledger) {
             cleaned.unknown.push(id);
-        } else if manifest.is_erasing || ledger.has_later(&manifest.lake, manifest.erasures) {
+        } else if manifest.is_erasing || ledger.has_later(&manifest.lake, manifest.cleaned_up_to()) {
             clean_one(place, ledger, manifest, rules, &mut cleaned)?;
         }
     }
@@ -59,9 +59,9 @@ fn clean_one(
     place.clear_work()?;
     let dir = place.work().join("lake");
     lay_out(place, &manifest, &dir)?;
-    let key = settle_image(&dir, None)?;
-    let since = ledger.since(key, manifest.erasures);
-    let applied = apply(&dir, key, &since, rules)?;
+    let key = settle_image(&dir, None, None)?;
+    let since = ledger.since(key, manifest.cleaned_up_to());
+    let applied = apply(&dir, key, &since, ledger, rules)?;
     let has_lost = manifest.is_erasing || applied.owners + applied.ended > 0;
     if has_lost {
         let mut contents = Contents::new(place, &[&manifest]);
@@ -87,8 +87,12 @@ fn clean_one(
         cleaned.snapshots += 1;
     }
     if applied.left.is_empty() {
-        manifest.erasures = since.newest().max(manifest.erasures);
-        manifest.ledger = ledger.state();
+        manifest.store_erasures = since.newest().max(manifest.cleaned_up_to());
+        if applied.in_lake {
+            manifest.erasures = manifest.store_erasures;
+        }
+        // The unfinished erasures of the snapshot are in the ledger by now. An older copy of it must not do.
+        manifest.ledger = ledger.read_again()?.state();
     }
     place.publish(&manifest)?;
     let left = applied.left.into_iter();

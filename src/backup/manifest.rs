@@ -38,6 +38,10 @@ pub struct Manifest {
     pub snapshot: u64,
     /// The lake's count of erasures. Erasures up to it are done in the snapshot.
     pub erasures: u64,
+    /// Erasures up to this number are done in the snapshot's copy of the store. Of a sealed lake the number may be
+    /// higher than `erasures`: without keys no backup can rewrite the lake's files. Earlier programs did not write it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub store_erasures: u64,
     /// Whether an erasure was interrupted, so that its files may hold erased rows.
     pub is_erasing: bool,
     /// The state of the ledger of erasures.
@@ -56,10 +60,16 @@ impl Manifest {
             lake,
             snapshot: 0,
             erasures: 0,
+            store_erasures: 0,
             is_erasing: false,
             ledger,
             files: Vec::new(),
         }
+    }
+
+    /// The number up to which nothing more can be erased without keys.
+    pub(super) fn cleaned_up_to(&self) -> u64 {
+        self.erasures.max(self.store_erasures)
     }
 
     /// The total bytes of its files.
@@ -101,6 +111,10 @@ impl Manifest {
             false => Err(damaged("names a file that is none of a data folder")),
         }
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Bytes as hexadecimal digits.

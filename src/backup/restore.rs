@@ -15,7 +15,7 @@ use super::manifest::{CATALOG, Manifest, slashed};
 use super::sealed::SnapshotKeys;
 use crate::lake::erase::ledger;
 use crate::lake::erase::ledger::Ledger;
-use crate::lake::store::image::{LakeImage, Lost, Reserved, settle_image};
+use crate::lake::store::image::{LakeImage, Lost, Reserved, discard_keys, erasures, settle_image};
 use crate::private;
 
 /// The subfolder in which a restore builds.
@@ -71,11 +71,16 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
     let reserved = Reserved::take(data)?;
     let building = data.join(BUILDING);
     clear(data)?;
-    if let Some(ledger) = &ledger {
-        // Later restores of the new folder need the ledger too. If another lake's ledger is already there, the restore
-        // fails here, before it builds anything.
-        ledger.carry_to(&ledger::place(data))?;
-    }
+    let ledger = match ledger {
+        Some(ledger) => {
+            // Later restores of the new folder need the ledger too. If another lake's ledger is already there, the
+            // restore fails here, before it builds anything.
+            let own = ledger::place(data);
+            ledger.carry_to(&own)?;
+            Ledger::read(&own)?
+        }
+        None => None,
+    };
     let built = build(
         (&place, &manifest),
         &building,
@@ -86,7 +91,10 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
     let restored = match built {
         Ok(restored) => restored,
         Err(error) => {
-            // The unfinished folder is useless.
+            // The unfinished folder is useless. Its keys may open files of people who were erased since.
+            if let Err(error) = discard_keys(&building) {
+                tracing::warn!(%error, "keys of an unfinished restore stay");
+            }
             let _ = std::fs::remove_dir_all(&building);
             return Err(error);
         }
@@ -139,6 +147,12 @@ fn left_behind(data: &Path) -> Result<Vec<OsString>, BackupError> {
 
 /// Removes the remains of a killed restore.
 fn clear(data: &Path) -> Result<(), BackupError> {
+    if left_behind(data)?.is_empty() {
+        return Ok(());
+    }
+    // These keys may open files of people who were erased since.
+    discard_keys(&data.join(BUILDING))?;
+    discard_keys(data)?;
     let mut names = left_behind(data)?;
     // The build folder goes last, because it marks the remains of a restore.
     names.sort_by_key(|name| name == BUILDING);
@@ -171,7 +185,7 @@ fn build(
     private::folder(&data).map_err(BackupError::io("make", &data))?;
     is_whole(manifest, dir)?;
     keys.map_or(Ok(()), |keys| keys.give_to(dir))?;
-    let key = settle_image(dir, None)?;
+    let key = settle_image(dir, None, None)?;
     keys.map_or(Ok(()), |keys| keys.end(dir))?;
     let mut restored = Restored {
         id: manifest.id.clone(),
@@ -182,12 +196,19 @@ fn build(
         ..Restored::default()
     };
     if let Some(ledger) = ledger {
-        let since = ledger.since(key, manifest.erasures);
+        // Earlier programs raised the number of a sealed snapshot and did not erase in it.
+        let number = match keys {
+            Some(_) => manifest.erasures.min(erasures(dir)?),
+            None => manifest.erasures,
+        };
+        let since = ledger.since(key, number);
         if manifest.is_erasing || !since.is_empty() {
-            let applied = apply(dir, key, &since, rules)?;
+            let applied = apply(dir, key, &since, ledger, rules)?;
             restored.owners = applied.owners;
             restored.ended = applied.ended;
             restored.left = applied.left;
+        } else {
+            settle_image(dir, None, Some(ledger))?;
         }
     }
     sync_all(dir)?;

@@ -19,14 +19,15 @@ use super::manifest::{CATALOG, Manifest, slashed};
 use crate::lake::check::{Finding, Problem};
 use crate::lake::erase::ledger;
 use crate::lake::erase::ledger::Ledger;
-use crate::lake::store::image::{LakeImage, Reserved, erasures};
+use crate::lake::store::image::{LakeImage, Reserved, erasures, record_ledger};
 use crate::lake::{Lake, LakeError};
 
 /// The number of attempts while others may write. One more follows under the writer's lock, with little left to copy.
 const ATTEMPTS: u32 = 5;
 /// How long it waits for the lock.
 const PATIENCE: Duration = Duration::from_secs(60);
-const MOMENT: Duration = Duration::from_millis(50);
+/// The interval between attempts to take the lock.
+const LOCK_RETRY: Duration = Duration::from_millis(50);
 
 /// The options of a backup.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,6 +66,8 @@ pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Res
     let place = BackupFolder::open_or_create(to)?;
     let ledger_path = ledger::place(data);
     let ledger = Ledger::read_or_create(&ledger_path)?;
+    // The snapshot must not be there before the lake knows that its erasures must be in the ledger.
+    record_ledger(data, &ledger)?;
     let made = take(&place, data, options, &ledger);
     let removed = match (&made, options.keep) {
         (Ok(_), Some(keep)) => place.keep(keep)?,
@@ -133,7 +136,7 @@ fn reserve(data: &Path) -> Result<Reserved, BackupError> {
     let begun = Instant::now();
     loop {
         match Reserved::take(data) {
-            Err(LakeError::Busy { .. }) if begun.elapsed() < PATIENCE => std::thread::sleep(MOMENT),
+            Err(LakeError::Busy { .. }) if begun.elapsed() < PATIENCE => std::thread::sleep(LOCK_RETRY),
             taken => return Ok(taken?),
         }
     }
@@ -220,6 +223,7 @@ fn publish(
     let mut manifest = Manifest::new(place.next_id()?, lake, ledger.state());
     manifest.snapshot = image.snapshot;
     manifest.erasures = image.erasures;
+    manifest.store_erasures = image.erasures;
     manifest.is_erasing = image.is_erasing;
     manifest.files = contents.finish()?;
     place.publish(&manifest)?;

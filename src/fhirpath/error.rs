@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::functions::functions;
 use crate::fhir::facts;
 use crate::fhir::nearest::did_you_mean;
 
@@ -154,6 +153,8 @@ pub enum FhirPathError {
         at: Position,
         /// The function.
         name: String,
+        /// A suggestion, as the end of a sentence. Empty if no function has a similar name.
+        meant: String,
     },
     /// A constant that the caller did not supply.
     #[error("%{name} is not defined ({at})")]
@@ -277,7 +278,7 @@ impl FhirPathError {
                 let elements = ty.into_iter().flat_map(|ty| &ty.elements);
                 did_you_mean(name, elements.map(|element| element.name))
             }
-            FhirPathError::UnknownFunction { name, .. } => did_you_mean(name, functions()),
+            FhirPathError::UnknownFunction { meant, .. } => meant.clone(),
             _ => String::new(),
         }
     }

@@ -2,6 +2,7 @@
 //! parameters and the command line.
 
 mod compile;
+mod compiled;
 mod error;
 mod evaluate;
 mod functions;
@@ -11,16 +12,18 @@ mod program;
 mod syntax;
 mod values;
 
+pub use compile::compile;
 pub use compile::options::{CompileOptions, Constant, ExtraLeaves};
 pub use compile::typed::{Part, typed};
 pub use compile::types::{ItemType, System};
+pub use compiled::{Evaluation, Fault, JsonName};
 pub use error::{FhirPathError, Position};
 pub use evaluate::focus::Focus;
 pub use evaluate::origin::{Origin, Selection};
 pub use evaluate::work::{Work, WorkBudget};
 pub use functions::functions;
 pub use necessary::necessary;
-pub use program::{Evaluation, Fault, JsonName, Program, compile};
+pub use program::Program;
 pub use syntax::ast::{Expr, ExprKind, Literal, Operator, TypeName};
 pub use syntax::parse::{MAX_HEIGHT, MAX_LENGTH, parse};
 pub use values::collection::{Collection, Offsets, Typed};

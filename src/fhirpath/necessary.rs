@@ -9,17 +9,23 @@ use std::sync::Arc;
 
 use super::compile::node::{Shape, Source};
 use super::compile::options::{CompileOptions, Constant};
-use super::compile::types::{ItemType, System};
+use super::compile::types::{ItemType, System, TypeTest};
 use super::compile::{Shapes, shapes};
 use super::error::FhirPathError;
 use super::syntax::ast::{Expr, ExprKind, Literal, Operator};
 use super::syntax::parse::parse;
-use crate::columns::conditions::{ItemMatch, LeafTest, Necessary, Prune};
+use crate::columns::conditions::{IdSet, ItemMatch, LeafTest, Necessary, Prune};
 use crate::columns::shape::{Shape as Columns, SlotKind};
-use crate::fhir::storage::{ELEMENT, SYSTEM_COLUMNS};
+use crate::fhir::storage::{ELEMENT, REFERENCE_ID, REFERENCE_TYPE, SYSTEM_COLUMNS, Storage};
 use crate::fhir::temporal::Temporal;
-use crate::fhir::{TypeId, facts};
+use crate::fhir::{Kind, TypeId, facts};
 
+/// The name of the function for a resource's own key.
+const RESOURCE_KEY: &str = "getResourceKey";
+/// The name of the function for the key in a reference.
+const REFERENCE_KEY: &str = "getReferenceKey";
+/// The column of a resource's id.
+const ID: &str = "id";
 /// The maximum number of combinations of values that are expanded.
 const MAX_COMBINATIONS: usize = 64;
 
@@ -74,6 +80,23 @@ struct Leaf {
     many: bool,
 }
 
+/// Text columns of one item that together decide an equality.
+struct Texts<'e> {
+    /// The path to the text.
+    path: &'e Expr,
+    leaves: Vec<Arc<str>>,
+    /// Alternatives, each with one test for each leaf.
+    any_of: Vec<Vec<LeafTest>>,
+}
+
+/// The columns that hold a key.
+struct Key {
+    /// The column of the id.
+    id: Arc<str>,
+    /// The column of the target's type, and the required type.
+    ty: Option<(Arc<str>, Option<&'static str>)>,
+}
+
 impl Analysis<'_> {
     /// Whether evaluating the part can never fail, whatever the data.
     fn is_safe(&self, part: &Expr) -> bool {
@@ -101,7 +124,7 @@ impl Analysis<'_> {
                             _ => false,
                         },
                         "not" => on.as_deref().is_some_and(|on| self.is_truth(on)),
-                        "ofType" => true,
+                        "ofType" | RESOURCE_KEY | REFERENCE_KEY => true,
                         _ => false,
                     }
             }
@@ -211,6 +234,9 @@ impl Analysis<'_> {
 
     /// A condition that some item of a part compares in this way with one of some values.
     fn has(&self, part: &Expr, values: &[Literal], relation: Operator) -> Prune {
+        if let Some(key) = self.key(part).filter(|_| relation == Operator::Equal) {
+            return Prune::all([key.is_one_of(values), self.on_the_way(part)]);
+        }
         let Some(leaves) = self.leaves(part) else {
             return Prune::Keep;
         };
@@ -244,7 +270,7 @@ impl Analysis<'_> {
                 arguments,
             } => match (name.as_str(), arguments.as_slice()) {
                 ("where", [criterion]) => Prune::all([self.on_the_way(on), self.holds(criterion)]),
-                ("first" | "last" | "ofType", _) => self.on_the_way(on),
+                ("first" | "last" | "ofType" | RESOURCE_KEY | REFERENCE_KEY, _) => self.on_the_way(on),
                 _ => Prune::Keep,
             },
             _ => Prune::Keep,
@@ -294,7 +320,7 @@ impl Analysis<'_> {
                     found.extend(self.criterion(criterion));
                     found
                 }
-                ("first" | "last" | "ofType", _) => self.items_on_the_way(on),
+                ("first" | "last" | "ofType" | RESOURCE_KEY | REFERENCE_KEY, _) => self.items_on_the_way(on),
                 _ => Vec::new(),
             },
             _ => Vec::new(),
@@ -307,7 +333,7 @@ impl Analysis<'_> {
         let mut parts = Vec::new();
         flatten(criterion, &mut parts);
         // Only children of the item itself certainly belong to the same item.
-        let own = |part: &&Expr| self.equality(part).is_some_and(|(path, ..)| is_child(path));
+        let own = |part: &&Expr| self.equality(part).is_some_and(|texts| is_child(texts.path));
         let (own, deeper): (Vec<&Expr>, Vec<&Expr>) = parts.into_iter().partition(own);
         let mut found: Vec<ItemMatch> = self.combination(&own).into_iter().collect();
         for part in deeper {
@@ -321,17 +347,16 @@ impl Analysis<'_> {
         let mut leaves: Vec<Arc<str>> = Vec::new();
         let mut any_of: Vec<Vec<LeafTest>> = vec![Vec::new()];
         for part in parts {
-            let (_, leaf, values) = self.equality(part)?;
-            if leaves.contains(&leaf.path) || leaves.first().is_some_and(|first| parent(first) != parent(&leaf.path)) {
-                return None;
+            let texts = self.equality(part)?;
+            for leaf in texts.leaves {
+                if leaves.contains(&leaf) || leaves.first().is_some_and(|first| parent(first) != parent(&leaf)) {
+                    return None;
+                }
+                leaves.push(leaf);
             }
-            leaves.push(leaf.path);
             let combined = any_of.iter().flat_map(|before| {
-                values.iter().map(|value| {
-                    let mut tests = before.clone();
-                    tests.push(LeafTest::Is(value.as_str().into()));
-                    tests
-                })
+                let both = |tests: &Vec<LeafTest>| [before.as_slice(), tests.as_slice()].concat();
+                texts.any_of.iter().map(both)
             });
             any_of = combined.collect();
             if any_of.len() > MAX_COMBINATIONS {
@@ -345,8 +370,8 @@ impl Analysis<'_> {
         })
     }
 
-    /// If an expression requires one of several texts: the path to the text, its column, and the texts.
-    fn equality<'e>(&self, part: &'e Expr) -> Option<(&'e Expr, Leaf, Vec<String>)> {
+    /// If an expression requires one of several texts: their columns, and the tests.
+    fn equality<'e>(&self, part: &'e Expr) -> Option<Texts<'e>> {
         let ExprKind::Binary { operator, left, right } = &part.kind else {
             return None;
         };
@@ -358,15 +383,69 @@ impl Analysis<'_> {
             (Some(values), None) => (right.as_ref(), values),
             _ => return None,
         };
-        let mut leaves = self.leaves(path)?;
-        let leaf = leaves.pop().filter(|leaf| {
-            leaves.is_empty() && matches!(leaf.kind, SlotKind::Text | SlotKind::Reference) && !leaf.many
-        })?;
         let text = |value: Literal| match value {
             Literal::String(text) => Some(text),
             _ => None,
         };
-        Some((path, leaf, values.into_iter().map(text).collect::<Option<_>>()?))
+        let values: Vec<String> = values.into_iter().map(text).collect::<Option<_>>()?;
+        if let Some(key) = self.key(path) {
+            let (leaves, any_of) = key.tests(&values);
+            return Some(Texts { path, leaves, any_of });
+        }
+        let mut leaves = self.leaves(path)?;
+        let leaf = leaves.pop().filter(|leaf| {
+            leaves.is_empty() && matches!(leaf.kind, SlotKind::Text | SlotKind::Reference) && !leaf.many
+        })?;
+        let any_of = match &*leaf.path {
+            ID => vec![vec![id_test(&values)]],
+            _ => values
+                .iter()
+                .map(|value| vec![LeafTest::Is(value.as_str().into())])
+                .collect(),
+        };
+        Some(Texts {
+            path,
+            leaves: vec![leaf.path],
+            any_of,
+        })
+    }
+
+    /// The columns of a key, if a part is `getResourceKey()` of the row or `getReferenceKey()` of one element.
+    ///
+    /// The columns hold exactly the relative references. Only these have keys.
+    fn key(&self, part: &Expr) -> Option<Key> {
+        let ExprKind::Call { name, arguments, .. } = &part.kind else {
+            return None;
+        };
+        let (RESOURCE_KEY | REFERENCE_KEY) = name.as_str() else {
+            return None;
+        };
+        let [source] = self.shapes.input(part)?.sources.as_slice() else {
+            return None;
+        };
+        if source.inside {
+            return None;
+        }
+        if name == RESOURCE_KEY {
+            let is_row = source.path.as_deref() == Some("");
+            return is_row.then(|| Key {
+                id: ID.into(),
+                ty: None,
+            });
+        }
+        let ItemType::Fhir(ty) = source.ty else { return None };
+        if Storage::of(facts().get(ty)) != Storage::Reference {
+            return None;
+        }
+        let path = self.leaf(source)?.path;
+        let wanted = match arguments.first() {
+            None => None,
+            Some(argument) => target_type(argument)?,
+        };
+        Some(Key {
+            id: format!("{path}.{REFERENCE_ID}").into(),
+            ty: Some((format!("{path}.{REFERENCE_TYPE}").into(), wanted)),
+        })
     }
 
     /// The values of a literal, a constant or a union of these.
@@ -422,6 +501,60 @@ impl Analysis<'_> {
     }
 }
 
+impl Key {
+    /// The columns, and the tests for one of some ids.
+    fn tests(self, ids: &[String]) -> (Vec<Arc<str>>, Vec<Vec<LeafTest>>) {
+        let Some((leaf, wanted)) = self.ty else {
+            return (vec![self.id], vec![vec![id_test(ids)]]);
+        };
+        let ty = wanted.map_or(LeafTest::Any, |name| LeafTest::Is(name.into()));
+        let id = |id: &String| vec![ty.clone(), LeafTest::Is(id.as_str().into())];
+        (vec![leaf, self.id], ids.iter().map(id).collect())
+    }
+
+    /// The condition that it is one of some values.
+    fn is_one_of(self, values: &[Literal]) -> Prune {
+        let text = |value: &Literal| -> Option<Arc<str>> {
+            match value {
+                Literal::String(text) => Some(text.as_str().into()),
+                _ => None,
+            }
+        };
+        let texts: Option<Vec<Arc<str>>> = values.iter().map(text).collect();
+        let Some(any_of) = texts else { return Prune::Keep };
+        let id = Prune::Text { leaf: self.id, any_of };
+        let ty = self.ty.and_then(|(leaf, wanted)| {
+            let any_of = vec![wanted?.into()];
+            Some(Prune::Text { leaf, any_of })
+        });
+        Prune::all([id, ty.unwrap_or_default()])
+    }
+}
+
+/// One of these ids of rows. The scan looks them up.
+fn id_test(ids: &[String]) -> LeafTest {
+    LeafTest::In(Arc::new(ids.iter().collect::<IdSet>()))
+}
+
+/// The type that an argument of `getReferenceKey()` names. `Some(None)` for an abstract type, which every target has.
+/// `None` for another type.
+fn target_type(argument: &Expr) -> Option<Option<&'static str>> {
+    let (namespace, name) = match &argument.kind {
+        ExprKind::Member { on: None, name } => (None, name),
+        ExprKind::Member { on: Some(on), name } => match &on.kind {
+            ExprKind::Member { on: None, name: of } => (Some(of.as_str()), name),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let ty = facts().get(TypeTest::named(namespace, name)?.fhir?);
+    match (ty.kind, ty.is_abstract) {
+        (Kind::Resource, false) => Some(Some(ty.name)),
+        (Kind::Resource, true) => Some(None),
+        _ => None,
+    }
+}
+
 /// Whether a path leads from `$this` directly to a child.
 fn is_child(path: &Expr) -> bool {
     let ExprKind::Member { on, .. } = &path.kind else {
@@ -451,9 +584,14 @@ fn label(leaves: &[Arc<str>], any_of: &[Vec<LeafTest>]) -> String {
         return format!("item [{} in {} ways]", leaves.join(", "), any_of.len());
     }
     let combination = |tests: &Vec<LeafTest>| {
-        let tests = leaves.iter().zip(tests).map(|(leaf, test)| match test {
-            LeafTest::Is(text) => format!("{leaf} = '{text}'"),
-            _ => leaf.to_string(),
+        let tests = leaves.iter().zip(tests).filter_map(|(leaf, test)| match test {
+            LeafTest::Any => None,
+            LeafTest::Is(text) => Some(format!("{leaf} = '{text}'")),
+            LeafTest::In(ids) => Some(match (ids.iter().next(), ids.len()) {
+                (Some(id), 1) => format!("{leaf} = '{id}'"),
+                (_, several) => format!("{leaf} in {several} ids"),
+            }),
+            _ => Some(leaf.to_string()),
         });
         tests.collect::<Vec<_>>().join(" and ")
     };

@@ -1,94 +1,20 @@
 //! A compiled expression, which callers keep, share and run.
 
-use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
-use super::compile::node::{Node, Shape};
-use super::compile::options::CompileOptions;
 use super::compile::types::ItemType;
-use super::error::{FhirPathError, Position};
+use super::compiled::{Evaluation, Fault, Inner, JsonName};
+use super::error::FhirPathError;
 use super::evaluate::focus::Focus;
 use super::evaluate::interpreter;
-use super::values::collection::Collection;
-use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
 
 /// A compiled expression. Clones share it. Any number of threads may run it.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub(super) inner: Arc<Inner>,
-}
-
-#[derive(Debug)]
-pub(super) struct Inner {
-    pub(super) text: String,
-    pub(super) root: TypeId,
-    pub(super) node: Node,
-    pub(super) shape: Shape,
-    pub(super) leaves: LeafSet,
-    /// How many parts were resolved.
-    pub(super) parts: usize,
-    pub(super) json_names: Vec<JsonName>,
-}
-
-/// A JSON name where FHIRPath has another: see [`CompileOptions::json_names`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JsonName {
-    /// Its position.
-    pub at: Position,
-    /// The name.
-    pub name: String,
-    /// FHIRPath's form.
-    pub standard: String,
-}
-
-impl fmt::Display for JsonName {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let JsonName { at, name, standard } = self;
-        write!(formatter, "'{name}' is JSON's name, and FHIRPath has {standard} ({at})")
-    }
-}
-
-/// Compiles an expression for the rows of a table of `root`. With [`CompileOptions::context`], for the items that
-/// another program over such a table yields.
-pub fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Program, FhirPathError> {
-    let inner = super::compile::compile(text, root, options)?;
-    Ok(Program { inner: Arc::new(inner) })
-}
-
-/// The result of an evaluation.
-#[derive(Clone, Debug)]
-pub struct Evaluation {
-    /// The result; empty for a row that failed.
-    pub collection: Collection,
-    /// The rows that failed, in order, each with its first error.
-    pub faults: Vec<Fault>,
-}
-
-/// A row on which the expression fails.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Fault {
-    /// The row.
-    pub row: u32,
-    /// The error.
-    pub error: FhirPathError,
-}
-
-impl Evaluation {
-    /// The result if no row failed. Otherwise the first error.
-    pub fn strict(self) -> Result<Collection, FhirPathError> {
-        match self.faults.into_iter().next() {
-            None => Ok(self.collection),
-            Some(fault) => Err(fault.error),
-        }
-    }
-
-    /// The result. A row that failed has no items.
-    pub fn lenient(self) -> Collection {
-        self.collection
-    }
 }
 
 impl Program {

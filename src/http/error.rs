@@ -14,7 +14,6 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
-use super::oauth::OAuthError;
 use super::server::coding::SPOKEN;
 use super::throttle::Allowance;
 use crate::consent;
@@ -120,6 +119,9 @@ pub(super) enum Error {
     /// The caller's scope shows nothing with this name.
     #[error("{0}")]
     Unknown(String),
+    /// There is no such style sheet, script or picture.
+    #[error("there is no such file")]
+    NoFile,
     /// The route needs a patient token, and this is an application token.
     #[error("A Consent access token is required for this endpoint.")]
     ConsentToken,
@@ -129,9 +131,16 @@ pub(super) enum Error {
     /// The secret key does not belong to the token's application and mode.
     #[error("the secret_key is not one of the application and mode that the access token is for")]
     SecretKey,
-    /// An error for which token endpoints have a name.
-    #[error(transparent)]
-    OAuth(Box<OAuthError>),
+    /// An error for which OAuth has a name.
+    #[error("{description}")]
+    OAuth {
+        /// OAuth's name.
+        code: &'static str,
+        /// The status of the answer.
+        status: StatusCode,
+        /// What is wrong.
+        description: String,
+    },
     /// An internal error.
     #[error("the service failed to answer; the X-Request-Id header names this request")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -173,9 +182,11 @@ impl Error {
             Error::NoToken | Error::BadToken(_) | Error::ConsentToken | Error::ApplicationToken | Error::SecretKey => {
                 StatusCode::UNAUTHORIZED
             }
-            Error::OAuth(error) => error.status(),
+            Error::OAuth { status, .. } => *status,
             Error::TestMode | Error::Forbidden(_) => StatusCode::FORBIDDEN,
-            Error::NotFound { .. } | Error::Unknown(_) | Error::NotSupported(_) => StatusCode::NOT_FOUND,
+            Error::NotFound { .. } | Error::Unknown(_) | Error::NoFile | Error::NotSupported(_) => {
+                StatusCode::NOT_FOUND
+            }
             Error::Invalid(_) | Error::Parameter { .. } | Error::Faulty(_) => StatusCode::BAD_REQUEST,
             Error::Processing(_) | Error::NothingSynced(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Error::Syncing(_) => StatusCode::TOO_MANY_REQUESTS,
@@ -200,14 +211,14 @@ impl Error {
                 IssueType::Login
             }
             Error::TestMode | Error::Forbidden(_) => IssueType::Forbidden,
-            Error::NotFound { .. } | Error::Unknown(_) => IssueType::NotFound,
+            Error::NotFound { .. } | Error::Unknown(_) | Error::NoFile => IssueType::NotFound,
             Error::NotSupported(_)
             | Error::Method
             | Error::NotAcceptable(_)
             | Error::NoCoding
             | Error::MediaType(_)
             | Error::ContentCoding => IssueType::NotSupported,
-            Error::Invalid(_) | Error::Faulty(_) | Error::Range(_) | Error::OAuth(_) => IssueType::Invalid,
+            Error::Invalid(_) | Error::Faulty(_) | Error::Range(_) | Error::OAuth { .. } => IssueType::Invalid,
             Error::Parameter { code, .. } => *code,
             Error::Processing(_) | Error::NothingSynced(_) => IssueType::Processing,
             Error::LongUrl(_) | Error::LongBody(_) => IssueType::TooLong,

@@ -29,6 +29,8 @@ mod spool;
 mod throttle;
 
 pub use connect::{Branding, BrandingError, LanguageError, Languages, Pages};
+pub use console::console_paths;
+pub(crate) use fhir::patient::source_of_patient;
 pub use limits::{Limits, Rate, Rates};
 pub use server::file_limit::raise_file_limit;
 pub use server::listener::{ServeError, serve};

@@ -10,6 +10,9 @@ pub enum LakeError {
     /// There is no lake in this folder.
     #[error("there is no lake in {}", .0.display())]
     Missing(PathBuf),
+    /// A file has the name of the lake's folder.
+    #[error("{} is a file, not a data folder", .0.display())]
+    NoFolder(PathBuf),
     /// Another process (or another writer of this one) holds the lock. A later retry helps.
     #[error("the lake at {} is being written by process {}", .dir.display(), .pid.map_or("unknown".to_owned(), |pid| pid.to_string()))]
     Busy {

@@ -12,7 +12,7 @@ use crate::lake::compact::{CompactOptions, Compaction, Effort};
 use crate::lake::{Lake, LakeError};
 
 /// The interval of checks for new commits.
-const LOOK: Duration = Duration::from_secs(20);
+const COMMIT_POLL: Duration = Duration::from_secs(20);
 /// Without commits there may still be expired files to remove.
 const AT_LEAST: Duration = Duration::from_secs(600);
 /// The pause between two merges, in which other processes can take the lake's lock.
@@ -20,7 +20,7 @@ const YIELD: Duration = Duration::from_millis(200);
 /// How long a step of reading ahead waits while requests keep every processor busy.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// The interval of checks whether the processors are still busy.
-const MOMENT: Duration = Duration::from_millis(2);
+const BUSY_POLL: Duration = Duration::from_millis(2);
 /// How files are merged.
 const OPTIONS: CompactOptions = CompactOptions::new(Effort::Thrifty);
 
@@ -78,7 +78,7 @@ fn run(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
             release(lake);
             last = Instant::now();
         }
-        std::thread::park_timeout(LOOK);
+        std::thread::park_timeout(COMMIT_POLL);
     }
 }
 
@@ -86,7 +86,7 @@ fn run(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
 fn delay(failures: u32) -> Duration {
     match failures {
         0 => Duration::ZERO,
-        failures => AT_LEAST.min(LOOK * 2u32.saturating_pow(failures)),
+        failures => AT_LEAST.min(COMMIT_POLL * 2u32.saturating_pow(failures)),
     }
 }
 
@@ -96,7 +96,7 @@ fn warm(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
     let go_on = || {
         let asked = Instant::now();
         while busy() && asked.elapsed() < PATIENCE && !stop.load(Ordering::Relaxed) {
-            std::thread::park_timeout(MOMENT);
+            std::thread::park_timeout(BUSY_POLL);
         }
         !stop.load(Ordering::Relaxed)
     };

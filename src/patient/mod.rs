@@ -9,8 +9,10 @@
 
 pub mod card;
 mod concept;
+mod devices;
 mod error;
 pub mod everything;
+mod follow;
 mod members;
 pub mod pdf;
 mod record;

@@ -58,6 +58,7 @@ fn typed(ty: &str, value: Value<'_>) -> Option<String> {
         "Ratio" => ratio(value),
         "Timing" => timing(value),
         "Reference" => text(value.get("display")),
+        "Attachment" => attachment(value),
         "Boolean" => Some(if value.as_bool()? { "Yes" } else { "No" }.to_owned()),
         _ => match value.number() {
             Some(number) => Some(plain(number).into_owned()),
@@ -86,6 +87,13 @@ pub(super) fn concepts(value: Option<Value<'_>>) -> Option<String> {
         return concept(value);
     }
     join(value.items().filter_map(concept), ", ")
+}
+
+/// An Attachment by its title, otherwise by its address or media type.
+fn attachment(value: Value<'_>) -> Option<String> {
+    ["title", "url", "contentType"]
+        .iter()
+        .find_map(|name| text(value.get(name)))
 }
 
 fn coding(value: Value<'_>) -> Option<String> {
@@ -264,8 +272,16 @@ pub(super) fn name(resource: Value<'_>) -> Option<String> {
     }
     let devices = resource.get("deviceName").into_iter().flat_map(|list| list.items());
     let device = devices.filter_map(|each| text(each.get("name"))).next();
-    let coded = ["code", "vaccineCode", "medicationCodeableConcept", "type"];
-    device.or_else(|| coded.iter().find_map(|name| concepts(resource.get(name))))
+    let coded = [
+        "code",
+        "vaccineCode",
+        "medicationCodeableConcept",
+        "type",
+        "description",
+    ];
+    device
+        .or_else(|| coded.iter().find_map(|name| concepts(resource.get(name))))
+        .or_else(|| text(resource.get("description")))
 }
 
 /// A HumanName.

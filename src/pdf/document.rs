@@ -11,7 +11,7 @@ use krilla::image::Image;
 use krilla::outline::{Outline, OutlineNode};
 use krilla::{Document as Writer, SerializeSettings};
 
-use super::font::Weight;
+use super::font::Face;
 use super::line::{Line, Setter, Style, piece, pieces};
 use super::page::{HEIGHT, LEFT, Pages, WIDTH};
 use super::stitch::{Insertion, stitch};
@@ -20,14 +20,20 @@ use super::{PdfError, Properties, Stop};
 
 const TEXT: Style = Style {
     size: 10.0,
-    weight: Weight::Regular,
+    face: Face::Regular,
     grey: 0,
 };
 const NOTE: Style = Style {
     size: 8.5,
-    weight: Weight::Regular,
+    face: Face::Regular,
     grey: 90,
 };
+/// The largest size of verbatim text: 93 characters fit on a line.
+const VERBATIM: f32 = 9.0;
+/// The smallest size of verbatim text: 139 characters fit on a line.
+const MIN_VERBATIM: f32 = 6.0;
+/// The width of a character of the monospaced face at size 1.
+const CHARACTER: f32 = 1233.0 / 2048.0;
 /// The indentation of list items, in points.
 const INDENT: f32 = 14.0;
 /// The maximum number of decoded pixels of all pictures in a document. A pixel takes up to four bytes.
@@ -105,7 +111,7 @@ impl Document {
                 3 => 11.5,
                 _ => 10.0,
             },
-            weight: Weight::Bold,
+            face: Face::Bold,
             grey: 0,
         };
         let (text, rest) = piece(text);
@@ -136,6 +142,18 @@ impl Document {
     /// Writes a paragraph with its line breaks.
     pub fn paragraph(&mut self, text: &str) {
         self.block(text, TEXT);
+    }
+
+    /// Writes a text in a monospaced face, so that its columns stay aligned. A tab leads to the next multiple of eight
+    /// characters. Wide tables are set in smaller letters, so that their lines fit on the page.
+    pub fn verbatim(&mut self, text: &str) {
+        let text = without_tabs(text);
+        let style = Style {
+            size: verbatim_size(&text),
+            face: Face::Mono,
+            grey: 0,
+        };
+        self.block(&text, style);
     }
 
     /// Writes a remark in smaller and paler letters than a paragraph.
@@ -288,6 +306,43 @@ impl Document {
     }
 }
 
+/// A text with spaces in place of its tabs.
+fn without_tabs(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut column = 0;
+    for character in text.chars() {
+        match character {
+            '\t' => {
+                let spaces = 8 - column % 8;
+                out.extend(std::iter::repeat_n(' ', spaces));
+                column += spaces;
+            }
+            '\n' => {
+                out.push('\n');
+                column = 0;
+            }
+            other => {
+                out.push(other);
+                column += 1;
+            }
+        }
+    }
+    out
+}
+
+/// The size at which the lines of a text's tables fit on the page. A line with a gap in it counts as a row of a table.
+/// Other lines may wrap.
+fn verbatim_size(text: &str) -> f32 {
+    let rows = text
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| line.trim_start().contains("  "));
+    let widths = rows.map(|row| row.chars().count() as f32 * CHARACTER * MIN_VERBATIM);
+    let widest = widths.filter(|width| *width < WIDTH).fold(0.0, f32::max);
+    // The last percent keeps rounding from wrapping a line that just fits.
+    (0.99 * WIDTH * MIN_VERBATIM / widest.max(1.0)).clamp(MIN_VERBATIM, VERBATIM)
+}
+
 /// The outline: each heading is below the preceding heading of a higher rank.
 fn outline(title: &str, mut headings: Vec<Heading>) -> Outline {
     let mut outline = Outline::new();
@@ -325,5 +380,35 @@ fn reason(error: &KrillaError) -> &'static str {
         KrillaError::Validation(_) => "the document does not meet PDF/UA-1",
         KrillaError::Image(..) => "a picture cannot be written",
         _ => "the writer failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tabs_lead_to_the_next_stop() {
+        assert_eq!(without_tabs("a\tb\n\tc"), "a       b\n        c");
+        assert_eq!(without_tabs("12345678\tx"), "12345678        x");
+    }
+
+    #[test]
+    fn wide_tables_are_small_and_long_sentences_wrap() {
+        let row = |length: usize| format!("a  {}", "b".repeat(length - 3));
+        for (text, size) in [
+            ("short".to_owned(), VERBATIM),
+            ("b".repeat(120), VERBATIM),
+            (row(80), VERBATIM),
+            // Such a line does not fit at any size.
+            (row(500), VERBATIM),
+        ] {
+            assert_eq!(verbatim_size(&text), size, "{text}");
+        }
+        for length in [100, 120, 138] {
+            let size = verbatim_size(&row(length));
+            assert!((MIN_VERBATIM..VERBATIM).contains(&size), "{size}");
+            assert!(length as f32 * CHARACTER * size < WIDTH, "{length} at {size}");
+        }
     }
 }

@@ -1,7 +1,8 @@
-//! The built-in fonts: DejaVu Sans, regular and bold (`fonts/LICENSE.txt`).
+//! The built-in fonts: DejaVu Sans, regular and bold, and a part of DejaVu Sans Mono (`fonts/LICENSE.txt`).
 //!
-//! They have Latin, Greek, Cyrillic, Armenian, Georgian, Hebrew and Arabic letters. The machine's fonts are not used,
-//! so a document looks the same on every machine.
+//! They have Latin, Greek, Cyrillic, Armenian, Georgian, Hebrew and Arabic letters. The monospaced face has only the
+//! first three; it takes other letters from the regular face. The machine's fonts are not used, so a document looks the
+//! same on every machine.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,33 +14,52 @@ use parley::{FontContext, FontData};
 
 use super::PdfError;
 
-const REGULAR: &[u8] = include_bytes!("fonts/DejaVuSans.ttf");
-const BOLD: &[u8] = include_bytes!("fonts/DejaVuSans-Bold.ttf");
-const FAMILY: &str = "DejaVu Sans";
+const SANS: FontFamilyName<'static> = FontFamilyName::Named(Cow::Borrowed("DejaVu Sans"));
+const MONO: FontFamilyName<'static> = FontFamilyName::Named(Cow::Borrowed("DejaVu Sans Mono"));
+const MONO_ELSE_SANS: &[FontFamilyName<'static>] = &[MONO, SANS];
 
-/// One of the two weights.
+/// One of the fonts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Weight {
+pub(super) enum Face {
     Regular,
     Bold,
+    /// All characters have the same width.
+    Mono,
 }
 
-impl Weight {
-    /// The weight in the shaper's type.
-    pub(super) fn style(self) -> FontWeight {
+impl Face {
+    const ALL: [Self; 3] = [Self::Regular, Self::Bold, Self::Mono];
+
+    fn bytes(self) -> &'static [u8] {
         match self {
-            Self::Regular => FontWeight::NORMAL,
+            Self::Regular => include_bytes!("fonts/DejaVuSans.ttf"),
+            Self::Bold => include_bytes!("fonts/DejaVuSans-Bold.ttf"),
+            Self::Mono => include_bytes!("fonts/DejaVuSansMono.ttf"),
+        }
+    }
+
+    /// The weight in the shaper's type.
+    pub(super) fn weight(self) -> FontWeight {
+        match self {
+            Self::Regular | Self::Mono => FontWeight::NORMAL,
             Self::Bold => FontWeight::BOLD,
+        }
+    }
+
+    /// The families in the shaper's type. A character is taken from the first one that has it.
+    pub(super) fn families(self) -> FontFamily<'static> {
+        match self {
+            Self::Regular | Self::Bold => FontFamily::Single(SANS),
+            Self::Mono => FontFamily::List(Cow::Borrowed(MONO_ELSE_SANS)),
         }
     }
 }
 
-/// Both weights, for shaping and for the file.
+/// All faces, for shaping and for the file.
 pub(super) struct Fonts {
     pub(super) context: FontContext,
-    regular: Font,
-    bold: Font,
-    bold_blob: u64,
+    /// The shaper's number and the font to embed, in the order of [`Face::ALL`].
+    faces: Vec<(u64, Font)>,
 }
 
 impl Fonts {
@@ -48,44 +68,33 @@ impl Fonts {
             shared: false,
             system_fonts: false,
         });
-        let regular_blob = Blob::new(Arc::new(REGULAR));
-        let bold_blob = Blob::new(Arc::new(BOLD));
-        let bold_id = bold_blob.id();
-        collection.register_fonts(regular_blob, None);
-        collection.register_fonts(bold_blob, None);
-        collection.family_id(FAMILY).ok_or(PdfError::Fonts)?;
+        let mut faces = Vec::new();
+        for face in Face::ALL {
+            let blob = Blob::new(Arc::new(face.bytes()));
+            let font = Font::new(face.bytes().into(), 0).ok_or(PdfError::Fonts)?;
+            faces.push((blob.id(), font));
+            collection.register_fonts(blob, None);
+        }
+        for family in [SANS, MONO] {
+            let FontFamilyName::Named(name) = family else { continue };
+            collection.family_id(&name).ok_or(PdfError::Fonts)?;
+        }
         let context = FontContext {
             collection,
             source_cache: SourceCache::default(),
         };
-        let font = |bytes: &'static [u8]| Font::new(bytes.into(), 0).ok_or(PdfError::Fonts);
-        Ok(Self {
-            context,
-            regular: font(REGULAR)?,
-            bold: font(BOLD)?,
-            bold_blob: bold_id,
-        })
+        Ok(Self { context, faces })
     }
 
-    /// The name of the family in the shaper's type.
-    pub(super) fn family() -> FontFamily<'static> {
-        FontFamily::Single(FontFamilyName::Named(Cow::Borrowed(FAMILY)))
-    }
-
-    /// The weight of a shaped run.
-    pub(super) fn weight_of(&self, data: &FontData) -> Weight {
-        if data.data.id() == self.bold_blob {
-            Weight::Bold
-        } else {
-            Weight::Regular
-        }
+    /// The face of a shaped run.
+    pub(super) fn face_of(&self, data: &FontData) -> Face {
+        let mut faces = Face::ALL.into_iter().zip(&self.faces);
+        let found = faces.find(|(_, (blob, _))| *blob == data.data.id());
+        found.map_or(Face::Regular, |(face, _)| face)
     }
 
     /// The font to embed in the file.
-    pub(super) fn font(&self, weight: Weight) -> Font {
-        match weight {
-            Weight::Regular => self.regular.clone(),
-            Weight::Bold => self.bold.clone(),
-        }
+    pub(super) fn font(&self, face: Face) -> Font {
+        self.faces[face as usize].1.clone()
     }
 }

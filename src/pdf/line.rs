@@ -8,7 +8,7 @@ use parley::{Layout, LayoutContext};
 use quick_cache::unsync::Cache;
 
 use super::PdfError;
-use super::font::{Fonts, Weight};
+use super::font::{Face, Fonts};
 
 /// The character that stands for one without a glyph.
 const BOX: &str = "\u{25a1}";
@@ -25,7 +25,7 @@ const KEPT_BYTES: usize = 256;
 pub(super) struct Style {
     /// The size in points.
     pub(super) size: f32,
-    pub(super) weight: Weight,
+    pub(super) face: Face,
     /// The grey value, from 0 (black) to 255 (white).
     pub(super) grey: u8,
 }
@@ -47,7 +47,7 @@ pub(super) struct Line {
 pub(super) struct Run {
     /// The distance from the line's left edge, in points.
     pub(super) x: f32,
-    pub(super) weight: Weight,
+    pub(super) face: Face,
     pub(super) size: f32,
     pub(super) glyphs: Vec<KrillaGlyph>,
 }
@@ -59,15 +59,16 @@ impl Run {
     }
 }
 
-/// The glyph in place of a missing one, by weight: its id and its advance at size 1.
+/// The glyph in place of a missing one, by face: its id and its advance at size 1.
 #[derive(Debug, Clone, Copy)]
 struct Substitute {
     regular: (u32, f32),
     bold: (u32, f32),
+    mono: (u32, f32),
 }
 
 /// The cache key: a text, its style, and the width of its column. Numbers are stored as bits.
-type Setting = (Arc<str>, u32, Weight, u8, u32);
+type Setting = (Arc<str>, u32, Face, u8, u32);
 
 /// The lines of a text.
 #[derive(Debug, Clone)]
@@ -94,21 +95,23 @@ impl Setter {
             missing: Substitute {
                 regular: (0, 0.6),
                 bold: (0, 0.6),
+                mono: (0, 0.6),
             },
             known: Cache::new(KEPT),
             without_glyph: 0,
         };
         setter.missing = Substitute {
-            regular: setter.boxed(Weight::Regular)?,
-            bold: setter.boxed(Weight::Bold)?,
+            regular: setter.boxed(Face::Regular)?,
+            bold: setter.boxed(Face::Bold)?,
+            mono: setter.boxed(Face::Mono)?,
         };
         Ok(setter)
     }
 
-    fn boxed(&mut self, weight: Weight) -> Result<(u32, f32), PdfError> {
+    fn boxed(&mut self, face: Face) -> Result<(u32, f32), PdfError> {
         let style = Style {
             size: 1.0,
-            weight,
+            face,
             grey: 0,
         };
         let layout = self.layout(BOX, style, None);
@@ -132,7 +135,7 @@ impl Setter {
         let setting: Setting = (
             text.clone(),
             style.size.to_bits(),
-            style.weight,
+            style.face,
             style.grey,
             width.to_bits(),
         );
@@ -159,11 +162,11 @@ impl Setter {
             let mut x = metrics.offset;
             let mut runs = Vec::new();
             for run in line.runs() {
-                let weight = self.fonts.weight_of(run.font());
-                let (glyphs, width) = self.glyphs(&run, weight);
+                let face = self.fonts.face_of(run.font());
+                let (glyphs, width) = self.glyphs(&run, face);
                 runs.push(Run {
                     x,
-                    weight,
+                    face,
                     size: run.font_size(),
                     glyphs,
                 });
@@ -183,8 +186,8 @@ impl Setter {
 
     fn layout(&mut self, text: &str, style: Style, width: Option<f32>) -> Layout<()> {
         let mut builder = self.layouts.ranged_builder(&mut self.fonts.context, text, 1.0, false);
-        builder.push_default(StyleProperty::FontFamily(Fonts::family()));
-        builder.push_default(StyleProperty::FontWeight(style.weight.style()));
+        builder.push_default(StyleProperty::FontFamily(style.face.families()));
+        builder.push_default(StyleProperty::FontWeight(style.face.weight()));
         builder.push_default(StyleProperty::FontSize(style.size));
         builder.push_default(StyleProperty::LineHeight(LineHeight::FontSizeRelative(1.3)));
         builder.push_default(StyleProperty::OverflowWrap(OverflowWrap::Anywhere));
@@ -194,7 +197,7 @@ impl Setter {
     }
 
     /// The glyphs of a run in the order they are drawn, and its width in points.
-    fn glyphs(&mut self, run: &parley::Run<'_, ()>, weight: Weight) -> (Vec<KrillaGlyph>, f32) {
+    fn glyphs(&mut self, run: &parley::Run<'_, ()>, face: Face) -> (Vec<KrillaGlyph>, f32) {
         let size = run.font_size();
         let mut glyphs: Vec<KrillaGlyph> = Vec::new();
         let mut width = 0.0;
@@ -209,7 +212,7 @@ impl Setter {
             for glyph in cluster.glyphs() {
                 let (id, advance) = if glyph.id == 0 {
                     self.without_glyph += 1;
-                    let (id, advance) = self.missing_for(weight);
+                    let (id, advance) = self.missing_for(face);
                     (id, advance * size)
                 } else {
                     (glyph.id, glyph.advance)
@@ -229,10 +232,11 @@ impl Setter {
         (glyphs, width)
     }
 
-    fn missing_for(&self, weight: Weight) -> (u32, f32) {
-        match weight {
-            Weight::Regular => self.missing.regular,
-            Weight::Bold => self.missing.bold,
+    fn missing_for(&self, face: Face) -> (u32, f32) {
+        match face {
+            Face::Regular => self.missing.regular,
+            Face::Bold => self.missing.bold,
+            Face::Mono => self.missing.mono,
         }
     }
 }
@@ -285,7 +289,7 @@ mod tests {
 
     const PLAIN: Style = Style {
         size: 10.0,
-        weight: Weight::Regular,
+        face: Face::Regular,
         grey: 0,
     };
 
@@ -313,7 +317,7 @@ mod tests {
         let mut setter = Setter::new().unwrap();
         let large = Style { size: 20.0, ..PLAIN };
         let bold = Style {
-            weight: Weight::Bold,
+            face: Face::Bold,
             ..PLAIN
         };
         for (style, width) in [(PLAIN, 60.0), (PLAIN, 200.0), (large, 60.0), (bold, 60.0)] {

@@ -11,7 +11,7 @@ use krilla::paint::Fill;
 use krilla::surface::Surface;
 use krilla::tagging::{Artifact, ArtifactType, ContentTag, SpanTag};
 
-use super::font::{Fonts, Weight};
+use super::font::{Face, Fonts};
 use super::line::{Line, Setter, Style};
 use super::structure::{Piece, Structure};
 
@@ -28,7 +28,7 @@ pub(super) const HEIGHT: f32 = PAGE.1 - 2.0 * MARGIN;
 
 const SMALL: Style = Style {
     size: 7.5,
-    weight: Weight::Regular,
+    face: Face::Regular,
     grey: 90,
 };
 
@@ -246,7 +246,7 @@ fn draw_line(surface: &mut Surface<'_>, x: f32, y: f32, line: &Line, fonts: &Fon
         surface.draw_glyphs(
             Point::from_xy(x + run.x, y + line.baseline),
             &run.glyphs,
-            fonts.font(run.weight),
+            fonts.font(run.face),
             &line.text,
             run.size,
             false,

@@ -1,6 +1,6 @@
 //! Inserts pages of attached PDF files between the written pages.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use lopdf::{Dictionary, Document, Object, ObjectId, SaveOptions};
@@ -9,8 +9,20 @@ use super::{PdfError, Stop};
 
 /// Entries that a page inherits from its parent nodes.
 const INHERITED: &[&[u8]] = &[b"Resources", b"MediaBox", b"CropBox", b"Rotate"];
-/// Actions that annotations must not perform: run scripts, start programs, send forms.
-const ACTIVE: &[&[u8]] = &[b"JavaScript", b"Launch", b"SubmitForm", b"ImportData", b"Rendition"];
+/// The actions that annotations may perform: follow a link within a document or to an address. Others run scripts,
+/// start programs or send forms.
+const HARMLESS: &[&[u8]] = &[b"GoTo", b"URI"];
+/// Entries of annotations that events trigger, that play media or run scripts, or that lead into a file's own
+/// structure.
+const REMOVED: &[&[u8]] = &[
+    b"AA",
+    b"PA",
+    b"RichMediaContent",
+    b"RichMediaSettings",
+    b"3DD",
+    b"Movie",
+    b"StructParent",
+];
 
 /// A file whose pages are inserted after some of the written pages.
 pub(super) struct Insertion {
@@ -65,6 +77,7 @@ fn take(main: &mut Document, mut file: Document) -> Vec<ObjectId> {
     let inherited: BTreeMap<ObjectId, Dictionary> = pages.iter().map(|page| (*page, inherited(&file, *page))).collect();
     main.max_id = main.max_id.max(file.max_id);
     main.objects.append(&mut file.objects);
+    let mut calm = BTreeSet::new();
     for (page, inherited) in inherited {
         let Ok(dictionary) = main.get_dictionary_mut(page) else {
             continue;
@@ -75,7 +88,7 @@ fn take(main: &mut Document, mut file: Document) -> Vec<ObjectId> {
         // Removes references into the other file's structure, and actions on opening the page.
         dictionary.remove(b"StructParents");
         dictionary.remove(b"AA");
-        calm_annotations(main, page);
+        calm_annotations(main, page, &mut calm);
     }
     pages
 }
@@ -105,38 +118,91 @@ fn inherited(file: &Document, page: ObjectId) -> Dictionary {
     found
 }
 
-/// Removes the actions in a page's annotations that a foreign document must not bring along.
-fn calm_annotations(main: &mut Document, page: ObjectId) {
-    let list = main
-        .get_dictionary(page)
-        .and_then(|dictionary| dictionary.get(b"Annots"));
-    let list = match list {
-        Ok(Object::Reference(id)) => main.get_object(*id),
-        other => other,
-    };
-    let Ok(annotations) = list.and_then(Object::as_array) else {
+/// Removes the actions in a page's annotations that a foreign document must not bring along. Annotations are parts of a
+/// list or objects of their own, and pages may share both. `calm` has the objects that need no second look.
+fn calm_annotations(main: &mut Document, page: ObjectId, calm: &mut BTreeSet<ObjectId>) {
+    let list = main.get_dictionary(page).and_then(|page| page.get(b"Annots"));
+    let Ok((place, Object::Array(_))) = list.and_then(|list| main.dereference(list)) else {
         return;
     };
-    let places: Vec<ObjectId> = annotations.iter().filter_map(|item| item.as_reference().ok()).collect();
-    for place in places {
-        let is_active = main
-            .get_dictionary(place)
-            .is_ok_and(|annotation| is_active(main, annotation));
+    if place.is_some_and(|place| !calm.insert(place)) {
+        return;
+    }
+    // The list is taken out while objects that its annotations refer to are changed.
+    let Some(list) = list_of(main, page, place) else { return };
+    let mut annotations = std::mem::take(list);
+    for annotation in &mut annotations {
+        match annotation {
+            Object::Dictionary(annotation) => {
+                if let Some(above) = calm_annotation(main, annotation) {
+                    calm_object(main, above, calm);
+                }
+            }
+            Object::Reference(place) => calm_object(main, *place, calm),
+            // Annotations are nothing else.
+            other => *other = Object::Null,
+        }
+    }
+    if let Some(list) = list_of(main, page, place) {
+        *list = annotations;
+    }
+}
+
+/// The list of a page's annotations: an object of its own, or part of the page.
+fn list_of(main: &mut Document, page: ObjectId, place: Option<ObjectId>) -> Option<&mut Vec<Object>> {
+    let list = match place {
+        Some(place) => main.get_object_mut(place),
+        None => main.get_dictionary_mut(page).and_then(|page| page.get_mut(b"Annots")),
+    };
+    list.and_then(Object::as_array_mut).ok()
+}
+
+/// Removes actions from an annotation that is an object of its own, and from its parents: the fields of a form may have
+/// actions, too.
+fn calm_object(main: &mut Document, place: ObjectId, calm: &mut BTreeSet<ObjectId>) {
+    let mut next = Some(place);
+    while let Some(place) = next {
+        let found = main.dereference(&Object::Reference(place)).map(|(place, _)| place);
+        let Ok(Some(place)) = found else { return };
         let Ok(annotation) = main.get_dictionary_mut(place) else {
-            continue;
+            return;
         };
-        annotation.remove(b"StructParent");
-        annotation.remove(b"AA");
-        if is_active {
-            annotation.remove(b"A");
+        // Parents may form a loop.
+        if !calm.insert(place) {
+            return;
+        }
+        let mut annotation = std::mem::take(annotation);
+        next = calm_annotation(main, &mut annotation);
+        if let Ok(emptied) = main.get_dictionary_mut(place) {
+            *emptied = annotation;
         }
     }
 }
 
-fn is_active(main: &Document, annotation: &Dictionary) -> bool {
+/// Removes actions from an annotation. Returns its parent.
+fn calm_annotation(main: &mut Document, annotation: &mut Dictionary) -> Option<ObjectId> {
+    for entry in REMOVED {
+        annotation.remove(entry);
+    }
     let action = annotation.get_deref(b"A", main).and_then(Object::as_dict);
-    let kind = action.and_then(|action| action.get(b"S")).and_then(Object::as_name);
-    kind.is_ok_and(|kind| ACTIVE.contains(&kind))
+    let kind = action.and_then(|action| action.get_deref(b"S", main));
+    if !kind
+        .and_then(Object::as_name)
+        .is_ok_and(|kind| HARMLESS.contains(&kind))
+    {
+        annotation.remove(b"A");
+    }
+    // An action may name further ones.
+    match annotation.get_mut(b"A") {
+        Ok(Object::Dictionary(action)) => drop(action.remove(b"Next")),
+        Ok(Object::Reference(place)) => {
+            if let Ok(action) = main.get_dictionary_mut(*place) {
+                action.remove(b"Next");
+            }
+        }
+        _ => {}
+    }
+    annotation.get(b"Parent").and_then(Object::as_reference).ok()
 }
 
 /// Puts all pages into one node, in order.

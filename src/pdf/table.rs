@@ -1,7 +1,7 @@
 //! Tables: columns have fixed widths, rows break between lines at the end of a page, and each page repeats the head.
 
 use super::document::Document;
-use super::font::Weight;
+use super::font::Face;
 use super::line::{Line, Style, piece};
 use super::page::{HEIGHT, LEFT, Role, WIDTH};
 use super::structure::Kind;
@@ -10,12 +10,12 @@ const PADDING: f32 = 4.0;
 
 const HEADER: Style = Style {
     size: 8.5,
-    weight: Weight::Bold,
+    face: Face::Bold,
     grey: 0,
 };
 const CELL: Style = Style {
     size: 8.5,
-    weight: Weight::Regular,
+    face: Face::Regular,
     grey: 0,
 };
 

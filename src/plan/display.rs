@@ -7,12 +7,26 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
 
 use super::planner::Planned;
+use crate::lake::scan::{LakeScanExec, SeenScan};
 
 /// A physical plan as text, with the metrics of its run.
 pub fn plan_text(plan: &dyn ExecutionPlan) -> String {
     let text = DisplayableExecutionPlan::with_metrics(plan).indent(false).to_string();
     let text = text.replace(", metrics=[]\n", "\n");
     operators(&text).map(without_keys).collect()
+}
+
+/// The scans of a plan that have run: files, row groups, pages and rows read and skipped and why, bytes by leaf, times.
+/// The reasons are known only if the tables are watched.
+pub fn scans_of(plan: &dyn ExecutionPlan) -> Vec<SeenScan> {
+    let own = plan.downcast_ref::<LakeScanExec>().and_then(LakeScanExec::seen);
+    let below = plan.children().into_iter().flat_map(|child| scans_of(child.as_ref()));
+    own.into_iter().chain(below).collect()
+}
+
+/// The same as text.
+pub fn scans_text(plan: &dyn ExecutionPlan) -> String {
+    scans_of(plan).iter().map(SeenScan::to_string).collect()
 }
 
 /// A plan's text, one operator at a time. A sort's filter may hold line breaks. Its metrics end the operator.
@@ -41,6 +55,13 @@ impl fmt::Display for Planned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.logical.display_indent())?;
         f.write_str(&plan_text(self.physical.as_ref()))
+    }
+}
+
+impl Planned {
+    /// The plan and, after a run, what its scans have read.
+    pub fn explained(&self) -> String {
+        format!("{self}{}", scans_text(self.physical.as_ref()))
     }
 }
 

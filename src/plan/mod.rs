@@ -15,7 +15,7 @@ mod threads;
 mod top_k;
 
 pub use child::only_child;
-pub use display::plan_text;
+pub use display::{plan_text, scans_of, scans_text};
 pub use lookup::{Lookup, LookupExec};
 pub use memory::{ReserveWindows, ReservedExec, runtime, spilling};
 pub use ordered_limit::{Limit, OrderedLimit, OrderedLimitExec};

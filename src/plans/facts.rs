@@ -45,9 +45,9 @@ impl Area {
 pub struct Premium {
     /// The premium of Part C and Part D together.
     pub total: Option<String>,
-    /// Of Part C.
+    /// The premium of Part C.
     pub part_c: Option<String>,
-    /// Of Part D.
+    /// The premium of Part D.
     pub part_d: Option<String>,
 }
 

@@ -20,7 +20,7 @@ pub use bundle::subset::Subset;
 pub use engine::{Engine, MAX_PAGE_BYTES};
 pub use error::SearchError;
 pub use includes::included::IncludeLimits;
-pub use paging::pin::SnapshotToken;
+pub use paging::snapshot_token::SnapshotToken;
 pub use parameters::declared::{COMMON, Common, PREFIXES};
 pub use parameters::filter_expression::with_alternatives;
 pub use parameters::raw;

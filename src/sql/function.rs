@@ -258,11 +258,15 @@ impl OverColumns {
 
     /// An error of the expression, at its place in the statement.
     fn named(&self, mut error: RunError) -> RunError {
+        let of_column = match &mut error {
+            RunError::Of { error, .. } => &mut **error,
+            other => other,
+        };
         if let RunError::SeveralValues { at, .. }
         | RunError::Type { at, .. }
         | RunError::Complex { at, .. }
         | RunError::SqlType { at, .. }
-        | RunError::Expression { at, .. } = &mut error
+        | RunError::Expression { at, .. } = of_column
         {
             self.named.clone_into(at);
         }

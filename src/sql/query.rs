@@ -12,6 +12,8 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::{Stream, StreamExt};
 
 use super::error::SqlError;
+use crate::lake::scan::Watch;
+use crate::plan::scans_text;
 
 /// A statement that is ready to run.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub struct Query {
     pub(super) context: Arc<TaskContext>,
     /// Whether to show the plan, and whether with the metrics of a run.
     pub(super) shows: Option<bool>,
+    /// Makes the scans of an analyzed statement count their reasons.
+    pub(super) _watch: Option<Arc<Watch>>,
 }
 
 impl Query {
@@ -45,7 +49,8 @@ impl Query {
         Ok(stream.map(|batch| batch.map_err(SqlError::of_run)))
     }
 
-    /// The plan. It runs if `EXPLAIN ANALYZE` requires it.
+    /// The plan. It runs if `EXPLAIN ANALYZE` requires it, and then the metrics and what each scan read and skipped
+    /// are part of the text.
     pub async fn plan(&self) -> Result<String, SqlError> {
         let mut text = format!("{}\n\n", self.logical.display_indent());
         let plan = if self.shows == Some(true) {
@@ -58,6 +63,7 @@ impl Query {
             DisplayableExecutionPlan::new(self.physical.as_ref())
         };
         let _ = write!(text, "{}", plan.indent(true));
+        text.push_str(&scans_text(self.physical.as_ref()));
         Ok(text)
     }
 }

@@ -14,22 +14,31 @@ use datafusion::common::{Column, DFSchema, ExprSchema, JoinType, Result, ScalarV
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::utils::{merge_schema, split_conjunction};
-use datafusion::logical_expr::{Expr, LogicalPlan, ScalarUDF, TableScanBuilder};
+use datafusion::logical_expr::{Expr, LogicalPlan, ScalarUDF, TableScan, TableScanBuilder};
 
 use super::function::{COLUMN, Called, OverColumns};
 use super::tables::{RowTable, Tables, is_nested, origin};
 use crate::fhir::TypeId;
 use crate::fhir::storage::{EVERYTHING, LeafSet};
-use crate::lake::scan::{ScanRequest, ScopedTable, expression_over, is_predicate};
+use crate::lake::scan::{ScanRequest, ScopedTable, Watch, expression_over, is_predicate};
+use crate::views::ViewTable;
 
 /// A column that every row has.
 const ID: &str = "id";
 
-/// The leaves that statements read of tables, by type.
-type Asked = HashMap<TypeId, LeafSet>;
+/// What a statement reads of tables, by type.
+type Asked = HashMap<TypeId, OfTable>;
 
-/// The plan over providers that read only the needed leaves.
-pub(super) fn rewrite(plan: LogicalPlan, tables: &Tables) -> Result<LogicalPlan> {
+/// What a statement reads of one table.
+#[derive(Clone, Debug, Default)]
+struct OfTable {
+    leaves: LeafSet,
+    /// Whether it evaluates FHIRPath expressions over the rows.
+    is_costly: bool,
+}
+
+/// The plan over providers that read only the needed leaves. The watch, if there is one, watches the tables.
+pub(super) fn rewrite(plan: LogicalPlan, tables: &Tables, watch: Option<&Arc<Watch>>) -> Result<LogicalPlan> {
     let mut guarded = false;
     plan.apply_with_subqueries(|node| {
         let outer = |join: JoinType| matches!(join, JoinType::Left | JoinType::Right | JoinType::Full);
@@ -47,7 +56,7 @@ pub(super) fn rewrite(plan: LogicalPlan, tables: &Tables) -> Result<LogicalPlan>
         leaves_of(node, &mut asked)?;
         Ok(TreeNodeRecursion::Continue)
     })?;
-    let narrowed = plan.transform_up_with_subqueries(|node| narrow(node, &asked))?;
+    let narrowed = plan.transform_up_with_subqueries(|node| narrow(node, &asked, watch))?;
     Ok(narrowed.data)
 }
 
@@ -155,10 +164,11 @@ fn leaves_of(node: &LogicalPlan, asked: &mut Asked) -> Result<()> {
 
 fn walk(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
     if let Some((function, arguments)) = given(expression) {
-        let leaves = asked.entry(function.ty()).or_default();
-        leaves.extend(function.view().leaves().iter().cloned());
+        let of_table = asked.entry(function.ty()).or_default();
+        of_table.is_costly = true;
+        of_table.leaves.extend(function.view().leaves().iter().cloned());
         if !arguments.is_empty() {
-            leaves.insert(ID.to_owned());
+            of_table.leaves.insert(ID.to_owned());
         }
         return Ok(());
     }
@@ -180,7 +190,7 @@ fn walk(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
         if is_nested(field.data_type()) {
             path.push(EVERYTHING.to_owned());
         }
-        asked.entry(ty).or_default().insert(path.join("."));
+        asked.entry(ty).or_default().leaves.insert(path.join("."));
         // An index selects one element of the list.
         return indices(expression, schema, asked);
     }
@@ -233,21 +243,29 @@ fn whole(field: &Field, asked: &mut Asked) {
             true => format!("{root}.{EVERYTHING}"),
             false => root.to_owned(),
         };
-        asked.entry(ty).or_default().insert(leaf);
+        asked.entry(ty).or_default().leaves.insert(leaf);
     }
 }
 
 /// Replaces a table by a provider of the requested leaves, and updates the types of the plan above.
-fn narrow(node: LogicalPlan, asked: &Asked) -> Result<Transformed<LogicalPlan>> {
+fn narrow(node: LogicalPlan, asked: &Asked, watch: Option<&Arc<Watch>>) -> Result<Transformed<LogicalPlan>> {
     let LogicalPlan::TableScan(scan) = node else {
         return node.recompute_schema().map(Transformed::yes);
     };
     let provider = source_as_provider(&scan.source)?;
+    if let (Some(view), Some(watch)) = (provider.downcast_ref::<ViewTable>(), watch) {
+        let source = provider_as_source(Arc::new(view.watched(watch)));
+        return Ok(Transformed::yes(LogicalPlan::TableScan(TableScan { source, ..scan })));
+    }
     let Some(rows) = provider.downcast_ref::<RowTable>() else {
         return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
     };
-    let leaves = asked.get(&rows.table.ty()).cloned().unwrap_or_default();
-    let provider = lake_provider(&rows.table, leaves)?;
+    let wanted = asked.get(&rows.table.ty()).cloned().unwrap_or_default();
+    let table = match watch {
+        Some(watch) => rows.table.clone().watched(watch),
+        None => rows.table.clone(),
+    };
+    let provider = lake_provider(&table, wanted)?;
     let scan = TableScanBuilder::new(scan.table_name, provider_as_source(provider))
         .with_filters(scan.filters)
         .with_fetch(scan.fetch)
@@ -256,10 +274,11 @@ fn narrow(node: LogicalPlan, asked: &Asked) -> Result<Transformed<LogicalPlan>> 
 }
 
 /// The rows of a table with these leaves. They are held until the reader is done.
-fn lake_provider(table: &ScopedTable, leaves: LeafSet) -> Result<Arc<dyn TableProvider>> {
+fn lake_provider(table: &ScopedTable, wanted: OfTable) -> Result<Arc<dyn TableProvider>> {
     let table = table.held(None)?;
     Ok(table.provider(ScanRequest {
-        leaves,
+        leaves: wanted.leaves,
+        is_costly: wanted.is_costly,
         ..ScanRequest::default()
     }))
 }

@@ -24,6 +24,7 @@ use super::statement::Wanted;
 use super::tables::{CATALOG, Catalog, SCHEMA, Tables};
 use crate::fhir::facts;
 use crate::fhir::nearest::did_you_mean;
+use crate::lake::scan::Watch;
 use crate::lake::{Lake, Scope};
 use crate::plan::{ReserveWindows, spilling};
 use crate::terminology::Terminology;
@@ -101,7 +102,7 @@ impl Session {
 
     /// Plans a statement.
     pub async fn query(&self, statement: &str) -> Result<Query, SqlError> {
-        self.plan(Wanted::parse(statement)?, false).await
+        self.plan(Wanted::parse(statement)?, None).await
     }
 
     /// The first table in a statement that does not exist.
@@ -118,12 +119,18 @@ impl Session {
         Some(SqlError::Statement(format!("there is no table '{absent}'{meant}")))
     }
 
-    /// Plans a statement, to show its plan instead of its rows.
-    pub async fn explain(&self, statement: &str) -> Result<Query, SqlError> {
-        self.plan(Wanted::parse(statement)?, true).await
+    /// Plans a statement, to show its plan instead of its rows. With `analyze` the plan runs first, as for
+    /// `EXPLAIN ANALYZE`.
+    pub async fn explain(&self, statement: &str, analyze: bool) -> Result<Query, SqlError> {
+        self.plan(Wanted::parse(statement)?, Some(analyze)).await
     }
 
-    async fn plan(&self, wanted: Wanted, explains: bool) -> Result<Query, SqlError> {
+    async fn plan(&self, wanted: Wanted, explains: Option<bool>) -> Result<Query, SqlError> {
+        let shows = match wanted {
+            Wanted::Plan { analyze, .. } => Some(analyze || explains == Some(true)),
+            Wanted::Rows(_) => explains,
+        };
+        let watch = (shows == Some(true)).then(Arc::<Watch>::default);
         let state = self.context.state();
         let plan = state.statement_to_plan(wanted.statement().clone()).await;
         let plan = plan.map_err(|error| {
@@ -139,7 +146,7 @@ impl Session {
             .map_err(|_| SqlError::Writes("the statement".to_owned()))?;
         let plan = match plan {
             LogicalPlan::DescribeTable(_) => plan,
-            plan => rewrite(plan, &self.tables).map_err(SqlError::of_plan)?,
+            plan => rewrite(plan, &self.tables, watch.as_ref()).map_err(SqlError::of_plan)?,
         };
         let frame = self
             .context
@@ -154,10 +161,8 @@ impl Session {
             logical,
             physical: physical.map_err(SqlError::of_plan)?,
             context,
-            shows: match wanted {
-                Wanted::Plan { analyze, .. } => Some(analyze),
-                Wanted::Rows(_) => explains.then_some(false),
-            },
+            shows,
+            _watch: watch,
         })
     }
 }

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, SetExpr, Statement as Sql, Subscript,
-    Value, visit_expressions_mut,
+    AccessExpr, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, SetExpr, Statement as Sql,
+    Subscript, Value, Visit, Visitor, visit_expressions_mut,
 };
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 
@@ -77,7 +77,7 @@ impl Wanted {
 fn reading(mut statement: Statement) -> Result<Statement, SqlError> {
     let reads = match &statement {
         Statement::Statement(sql) => match sql.as_ref() {
-            Sql::Query(query) => !writes(&query.body),
+            Sql::Query(query) => query.visit(&mut Writing).is_continue(),
             Sql::ExplainTable { .. } | Sql::ShowTables { .. } | Sql::ShowColumns { .. } | Sql::ShowFunctions { .. } => {
                 true
             }
@@ -96,6 +96,20 @@ fn reading(mut statement: Statement) -> Result<Statement, SqlError> {
         });
     }
     Ok(statement)
+}
+
+/// Stops at a query that writes: the statement's own, one of a `WITH`, or one in brackets.
+struct Writing;
+
+impl Visitor for Writing {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        match writes(&query.body) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
 }
 
 /// Whether the body of a query is itself a statement that writes, or puts its rows into a table.
@@ -231,6 +245,16 @@ mod tests {
             ("SELECT 1 INTO t", "SELECT"),
             ("EXPLAIN DELETE FROM Patient", "DELETE"),
             ("BEGIN", "BEGIN"),
+            (
+                "WITH t AS (INSERT INTO Patient VALUES (1) RETURNING id) SELECT * FROM t",
+                "WITH",
+            ),
+            ("WITH t AS (DELETE FROM Patient RETURNING id) SELECT * FROM t", "WITH"),
+            ("WITH t AS (SELECT 1 AS n INTO u) SELECT n FROM t", "WITH"),
+            (
+                "SELECT * FROM (UPDATE Patient SET id = 'secret' RETURNING id)",
+                "SELECT",
+            ),
         ] {
             assert_eq!(
                 said(text),

@@ -1,7 +1,7 @@
 //! Carries out the erasures that ended consents have requested. It takes many at a time, because each shared file is
 //! then rewritten only once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::consent::{AskedErasure, Error, Proof, Store};
 use crate::ingest::{self, Normalization, Options};
@@ -26,7 +26,8 @@ pub enum EraseError {
 pub struct Erasing {
     /// The number of erasures whose rows are gone from the lake.
     pub done: usize,
-    /// A damaged file blocks the erasure. Its rows are hidden, and the erasure stays requested.
+    /// The number of erasures that stay requested, because bytes or keys are left, or the person's other records could
+    /// not be normalized. The rows are hidden.
     pub left: usize,
     /// The id of the last one that was handled.
     pub last: i64,
@@ -54,14 +55,8 @@ pub fn carry_out_erasures(
         came.last = last.id;
         // This also repeats unfinished erasures. They must not be recorded again: no new rows have come since.
         let mut writer = lake.writer()?;
-        let known = writer.unfinished();
-        let fresh = asked.iter().filter(|asked| !asked.gone).map(intent);
-        let fresh: Vec<Intent> = fresh.filter(|one| !known.contains(one)).collect();
-        if !fresh.is_empty() {
-            writer.erase_all(&fresh)?;
-        }
-        let unfinished = writer.unfinished();
-        let is_gone = |asked: &AskedErasure| asked.gone || !unfinished.contains(&intent(asked));
+        let remains = erase_rows(&mut writer, &asked)?;
+        let is_gone = |asked: &AskedErasure| !remains.contains_key(&asked.id);
         let not_normalized = normalize_what_is_left(store, &mut writer, &asked, &is_gone, rules)?;
         let is_done = |asked: &&AskedErasure| is_gone(asked) && !not_normalized.contains(&asked.owner);
         let over: Vec<AskedErasure> = asked.iter().filter(is_done).cloned().collect();
@@ -76,16 +71,42 @@ pub fn carry_out_erasures(
         // The writer is dropped first: when the erasures count as done, the lake must be free.
         store.erasures().done(&done)?;
         for asked in left.iter().filter(|asked| !is_gone(asked)) {
-            // The lake has already logged the file.
             let authorization = asked.authorizations.first();
+            let left = remains.get(&asked.id).map(|left| left.join(", "));
             tracing::warn!(
                 authorization,
+                left,
                 "records are hidden and not erased yet; it is tried again"
             );
         }
         came.done += done.len();
         came.left += left.len();
     }
+}
+
+/// Erases the rows of requests whose rows are not gone yet. Returns by request where bytes remain, as clauses. Whatever
+/// remains, the request stays: its receipt would be wrong.
+fn erase_rows(writer: &mut LakeWriter, asked: &[AskedErasure]) -> Result<BTreeMap<i64, Vec<String>>, LakeError> {
+    let unfinished = || vec!["files that could not be replaced or removed".to_owned()];
+    let known = writer.unfinished();
+    let of_rows = asked.iter().filter(|asked| !asked.gone);
+    let of_rows = of_rows.map(|asked| (asked.id, intent(asked)));
+    let (blocked, fresh): (Vec<_>, Vec<_>) = of_rows.partition(|(_, intent)| known.contains(intent));
+    let mut remains: BTreeMap<i64, Vec<String>> = blocked.into_iter().map(|(id, _)| (id, unfinished())).collect();
+    if fresh.is_empty() {
+        return Ok(remains);
+    }
+    let (ids, intents): (Vec<i64>, Vec<Intent>) = fresh.into_iter().unzip();
+    let done = writer.erase_all(&intents)?;
+    let known = writer.unfinished();
+    for ((id, intent), done) in ids.into_iter().zip(&intents).zip(done) {
+        if !done.left.is_empty() {
+            remains.insert(id, done.left);
+        } else if known.contains(intent) {
+            remains.insert(id, unfinished());
+        }
+    }
+    Ok(remains)
 }
 
 /// Moves the proofs of erased rows from the lake into the store: stores them first, then removes them from the lake.

@@ -18,9 +18,9 @@ use crate::lake::{Lake, LakeError};
 /// The interval of checks for due work if no event comes.
 const TICK: Duration = Duration::from_secs(1);
 /// The delay before retrying an erasure while another process writes the lake.
-const SOON: Duration = Duration::from_millis(50);
+const LOCK_RETRY: Duration = Duration::from_millis(50);
 /// The delay before retrying an erasure that a file blocks.
-const LATER: Duration = Duration::from_secs(60);
+const BLOCKED_RETRY: Duration = Duration::from_secs(60);
 
 /// A running worker.
 #[derive(Debug)]
@@ -57,16 +57,16 @@ impl Worker {
 
 async fn work(means: JobResources, mut stopped: watch::Receiver<bool>) {
     let store = means.store.clone();
-    let Some(shop) = set_up(means, &mut stopped).await else {
+    let Some(context) = set_up(means, &mut stopped).await else {
         return;
     };
-    let shop = Arc::new(shop);
-    let mut bench = Bench {
+    let context = Arc::new(context);
+    let mut running_jobs = Running {
         erasing: None,
         erased: None,
         tasks: JoinSet::new(),
         running: HashMap::new(),
-        shop,
+        context,
     };
     let notified = store.wakeup();
     let mut tick = tokio::time::interval(TICK);
@@ -75,20 +75,20 @@ async fn work(means: JobResources, mut stopped: watch::Receiver<bool>) {
         tokio::select! {
             _ = stopped.changed() => break,
             () = notified.notified() => {}
-            _ = tick.tick() => bench.keep_time().await,
-            Some(_) = bench.tasks.join_next(), if !bench.tasks.is_empty() => {}
+            _ = tick.tick() => running_jobs.keep_time().await,
+            Some(_) = running_jobs.tasks.join_next(), if !running_jobs.tasks.is_empty() => {}
         }
-        bench.running.retain(|_, task| !task.is_finished());
-        bench.stop_what_ended().await;
-        bench.erase().await;
-        bench.begin_what_is_due().await;
+        running_jobs.running.retain(|_, task| !task.is_finished());
+        running_jobs.stop_what_ended().await;
+        running_jobs.erase().await;
+        running_jobs.begin_what_is_due().await;
     }
-    bench.tasks.shutdown().await;
-    if let Some(erasing) = bench.erasing {
+    running_jobs.tasks.shutdown().await;
+    if let Some(erasing) = running_jobs.erasing {
         let _ = erasing.await;
     }
     // A running commit holds this lock until it is done.
-    let _ = bench.shop.writing.lock().await;
+    let _ = running_jobs.context.writing.lock().await;
 }
 
 /// Waits until this process may work.
@@ -117,8 +117,8 @@ async fn set_up(means: JobResources, stopped: &mut watch::Receiver<bool>) -> Opt
 }
 
 /// The running jobs.
-struct Bench {
-    shop: Arc<JobContext>,
+struct Running {
+    context: Arc<JobContext>,
     tasks: JoinSet<()>,
     running: HashMap<String, AbortHandle>,
     erasing: Option<JoinHandle<Option<Erasing>>>,
@@ -126,10 +126,10 @@ struct Bench {
     erased: Option<(Erasing, Instant)>,
 }
 
-impl Bench {
+impl Running {
     /// Applies overdue timeouts and schedules jobs.
     async fn keep_time(&self) {
-        let store = self.shop.store.clone();
+        let store = self.context.store.clone();
         let kept = tokio::task::spawn_blocking(move || {
             store.sweep()?;
             store.jobs().schedule()
@@ -145,7 +145,7 @@ impl Bench {
             return;
         }
         let (store, jobs) = (
-            self.shop.store.clone(),
+            self.context.store.clone(),
             self.running.keys().cloned().collect::<Vec<_>>(),
         );
         let ended = tokio::task::spawn_blocking(move || {
@@ -185,28 +185,28 @@ impl Bench {
                 None => {}
             }
         }
-        self.erased = self.erased.take().filter(|(_, at)| at.elapsed() < LATER);
+        self.erased = self.erased.take().filter(|(_, at)| at.elapsed() < BLOCKED_RETRY);
         let after = self.erased.map_or(0, |(came, _)| came.last);
-        let store = &self.shop.store;
+        let store = &self.context.store;
         let due = store.erasures().due(after, 1).and_then(|open| match open.is_empty() {
             true => store.erasure_jobs().has_unreceipted(),
             false => Ok(true),
         });
         match due {
             Ok(false) => {}
-            Ok(true) => self.erasing = Some(tokio::spawn(erase(self.shop.clone(), after))),
+            Ok(true) => self.erasing = Some(tokio::spawn(erase(self.context.clone(), after))),
             Err(error) => tracing::error!(%error, "erasures could not be looked for"),
         }
     }
 
     /// Starts due jobs up to the maximum.
     async fn begin_what_is_due(&mut self) {
-        let jobs = self.shop.settings.jobs.max(1);
+        let jobs = self.context.settings.jobs.max(1);
         let free = jobs.saturating_sub(self.running.len());
         if free == 0 {
             return;
         }
-        let (store, max_jobs) = (self.shop.store.clone(), free + self.running.len());
+        let (store, max_jobs) = (self.context.store.clone(), free + self.running.len());
         let due = match tokio::task::spawn_blocking(move || store.jobs().due(max_jobs, jobs.div_ceil(2))).await {
             Ok(Ok(due)) => due,
             Ok(Err(error)) => return tracing::error!(%error, "sync jobs could not be looked for"),
@@ -218,17 +218,17 @@ impl Bench {
             .filter(|job| !self.running.contains_key(job))
             .collect();
         for job in fresh.into_iter().take(free) {
-            let task = self.tasks.spawn(run(self.shop.clone(), job.clone()));
+            let task = self.tasks.spawn(run(self.context.clone(), job.clone()));
             self.running.insert(job, task);
         }
     }
 }
 
 /// Runs the erasures. `None` if that failed, so that the next tick retries.
-async fn erase(shop: Arc<JobContext>, after: i64) -> Option<Erasing> {
+async fn erase(context: Arc<JobContext>, after: i64) -> Option<Erasing> {
     loop {
-        let writing = shop.writing.clone().lock_owned().await;
-        let (store, lake, rules) = (shop.store.clone(), shop.lake.clone(), shop.rules());
+        let writing = context.writing.clone().lock_owned().await;
+        let (store, lake, rules) = (context.store.clone(), context.lake.clone(), context.rules());
         let done = tokio::task::spawn_blocking(move || {
             let done = carry_out_erasures(&store, &lake, after, &rules);
             drop(writing);
@@ -242,7 +242,7 @@ async fn erase(shop: Arc<JobContext>, after: i64) -> Option<Erasing> {
                 return Some(came);
             }
             Err(_) => return None,
-            Ok(Err(EraseError::Lake(LakeError::Busy { .. }))) => tokio::time::sleep(SOON).await,
+            Ok(Err(EraseError::Lake(LakeError::Busy { .. }))) => tokio::time::sleep(LOCK_RETRY).await,
             Ok(Err(error)) => {
                 tracing::error!(%error, "records could not be erased");
                 return None;

@@ -39,7 +39,7 @@ impl fmt::Display for ViewError {
 
 impl std::error::Error for ViewError {}
 
-/// Why a valid view did not yield its rows. The error names columns and never their values.
+/// Why a valid view did not yield its rows. The error names columns and the resource, and never their values.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A column that is no collection has several values.
@@ -104,6 +104,14 @@ pub enum RunError {
     /// The text of a resource's rows exceeds the limit for memory, or for one resource.
     #[error("the view yields too much text for one of the resources")]
     TooMuchText,
+    /// An error over the data of this resource.
+    #[error("{error} (in {resource})")]
+    Of {
+        /// Its type and id.
+        resource: String,
+        /// The error.
+        error: Box<RunError>,
+    },
     /// More rows wait for their Parquet types than one run may hold. Contains the limit in bytes.
     #[error(
         "rows wait until the types of the Parquet columns are known, and they take more than {} MiB; ask for parquet-text, \
@@ -141,7 +149,7 @@ impl RunError {
     /// Whether the view does not fit the data. Then running it again changes nothing.
     pub fn is_of_view(&self) -> bool {
         matches!(
-            self,
+            self.without_resource(),
             RunError::SeveralValues { .. }
                 | RunError::Type { .. }
                 | RunError::Complex { .. }
@@ -155,11 +163,24 @@ impl RunError {
 
     /// Whether the view exceeds a limit over the data, of work, rows or text.
     pub fn is_too_costly(&self) -> bool {
-        match self {
+        match self.without_resource() {
             RunError::TooManyRows | RunError::TooMuchText | RunError::TooManySpooled(_) => true,
             RunError::Expression { source, .. } => source.is_too_costly(),
             _ => false,
         }
+    }
+
+    /// The same error without the resource that it concerns, for logs.
+    pub fn without_resource(&self) -> &RunError {
+        match self {
+            RunError::Of { error, .. } => error.without_resource(),
+            other => other,
+        }
+    }
+
+    /// Whether it says which resource it concerns.
+    pub(super) fn is_named(&self) -> bool {
+        matches!(self, RunError::Of { .. })
     }
 
     /// The error of an expression at the place that `at` names.

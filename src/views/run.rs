@@ -21,8 +21,8 @@ use super::plan::predicate;
 use super::view::View;
 use crate::fhir::facts;
 use crate::fhir::storage::LeafSet;
-use crate::lake::scan::{LakeProvider, Predicate, ROW, ScanRequest, ScopedTable, expression};
-use crate::plan::{Limit, OrderedLimit, Planned, Planner};
+use crate::lake::scan::{LakeProvider, Predicate, ROW, ScanRequest, ScopedTable, SeenScan, expression};
+use crate::plan::{Limit, OrderedLimit, Planned, Planner, scans_of};
 
 /// The resources that a view reads, within the scope.
 #[derive(Clone, Debug, Default)]
@@ -64,6 +64,42 @@ pub struct Run {
     provider: Arc<LakeProvider>,
     limit: Option<usize>,
     stop: Stop,
+    again: Again,
+}
+
+/// The records of a run, to read them again after an error.
+#[derive(Clone, Debug)]
+pub(super) struct Again {
+    pub(super) table: ScopedTable,
+    pub(super) resources: Resources,
+    pub(super) limit: Option<usize>,
+    pub(super) stop: Stop,
+}
+
+impl Again {
+    /// The error of a view with the resource that causes it. A run reads the ids of resources only if the view needs
+    /// them, so this runs the view once more with them.
+    pub(super) async fn named(&self, view: &Arc<View>, error: RunError) -> RunError {
+        if !error.is_of_view() || error.is_named() {
+            return error;
+        }
+        let run = Run::stopped_by(
+            &self.table,
+            view.with_ids(),
+            &self.resources,
+            self.limit,
+            self.stop.clone(),
+        );
+        let Ok(run) = run.await else { return error };
+        let mut batches = batches(run.planned.physical.as_ref());
+        while let Some(batch) = batches.next().await {
+            if let Err(found) = batch {
+                // The second run may end for reasons of its own.
+                return if found.is_named() { found } else { error };
+            }
+        }
+        error
+    }
 }
 
 /// The plan below one view or several: their resources.
@@ -139,7 +175,17 @@ impl Run {
         resources: &Resources,
         limit: Option<usize>,
     ) -> Result<Run, RunError> {
-        let (view, stop) = (view.for_run(), Stop::default());
+        Run::stopped_by(table, view, resources, limit, Stop::default()).await
+    }
+
+    async fn stopped_by(
+        table: &ScopedTable,
+        view: Arc<View>,
+        resources: &Resources,
+        limit: Option<usize>,
+        stop: Stop,
+    ) -> Result<Run, RunError> {
+        let view = view.for_run();
         let Below {
             plan,
             filters,
@@ -155,6 +201,12 @@ impl Run {
             view,
             provider,
             limit,
+            again: Again {
+                table: table.clone(),
+                resources: resources.clone(),
+                limit,
+                stop: stop.clone(),
+            },
             stop,
         })
     }
@@ -164,10 +216,15 @@ impl Run {
         &self.planned.physical
     }
 
-    /// The plan for `explain`: logical and physical plan, the filters that the scan took over and, after a run, its
-    /// metrics.
+    /// The plan for `explain`: logical and physical plan and the filters that the scan took over. After a run also its
+    /// metrics, and what the scan read and skipped. The reasons are known if the table is watched.
     pub fn explain(&self) -> String {
-        self.planned.to_string()
+        self.planned.explained()
+    }
+
+    /// The scans of a run for programs.
+    pub fn scans(&self) -> Vec<SeenScan> {
+        scans_of(self.planned.physical.as_ref())
     }
 
     /// A handle that stops the work from outside, even if no row is ever yielded.
@@ -182,7 +239,23 @@ impl Run {
 
     /// The rows, computed by several threads and taken in the order of the table.
     pub fn rows(&self) -> Rows {
-        Rows::new(self.view.clone(), batches(self.planned.physical.as_ref()), self.limit)
+        let begun = batches(self.planned.physical.as_ref());
+        let (view, again) = (self.view.clone(), self.again.clone());
+        let rows = futures::stream::unfold(Some(begun), move |begun| {
+            let (view, again) = (view.clone(), again.clone());
+            async move {
+                let mut begun = begun?;
+                match begun.next().await? {
+                    Ok(batch) => Some((Ok(batch), Some(begun))),
+                    Err(error) => {
+                        // The first run gives its threads back before the second one begins.
+                        drop(begun);
+                        Some((Err(again.named(&view, error).await), None))
+                    }
+                }
+            }
+        });
+        Rows::new(self.view.clone(), rows.boxed(), self.limit)
     }
 }
 

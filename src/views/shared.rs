@@ -13,11 +13,12 @@ use futures::stream::iter;
 
 use super::error::RunError;
 use super::output::assembly::{Assembly, Computed, Tail};
+use super::output::stop::Stop;
 use super::output::write::{Batches, is_few, worked};
 use super::output::{Format, TextColumn, TextFormat};
 use super::plan::node::ViewNode;
 use super::plan::several::{OfView, Stopped, ViewsExec, none_stopped};
-use super::run::{self, Below, Resources};
+use super::run::{self, Again, Below, Resources};
 use super::view::View;
 use crate::lake::scan::{LakeProvider, ScanReport, ScopedTable};
 use crate::plan::{Limit, OrderedLimit, OrderedLimitExec, Planned, Waiting};
@@ -29,6 +30,7 @@ pub struct SharedRun {
     views: Vec<Arc<View>>,
     provider: Arc<LakeProvider>,
     limit: Option<usize>,
+    again: Again,
 }
 
 /// The rows of several views that are not computed yet.
@@ -93,6 +95,12 @@ impl SharedRun {
             views,
             provider,
             limit,
+            again: Again {
+                table: table.clone(),
+                resources: resources.clone(),
+                limit,
+                stop: Stop::default(),
+            },
         })
     }
 
@@ -101,18 +109,28 @@ impl SharedRun {
         &self.planned.physical
     }
 
-    /// The plan for `explain`: logical and physical plan, the filters that the scan took over and, after a run, its
-    /// metrics.
+    /// The plan for `explain`: logical and physical plan and the filters that the scan took over. After a run also its
+    /// metrics, and what the scan read and skipped. The reasons are known if the table is watched.
     pub fn explain(&self) -> String {
+        let plan = self.planned.explained();
         match self.views.len() {
-            1 => self.planned.to_string(),
-            several => format!("{several} views share one scan\n{}", self.planned),
+            1 => plan,
+            several => format!("{several} views share one scan\n{plan}"),
         }
     }
 
     /// What has been read so far.
     pub fn report(&self) -> ScanReport {
         self.provider.report()
+    }
+
+    /// The error of a view with the resource that causes it. Reads the records once more, so call it when the rows are
+    /// through.
+    pub fn named(&self, view: usize, error: RunError) -> RunError {
+        match self.views.get(view) {
+            Some(view) => futures::executor::block_on(self.again.named(view, error)),
+            None => error,
+        }
     }
 
     /// The rows of all views, computed by several threads.

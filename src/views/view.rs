@@ -7,14 +7,13 @@ use arrow::array::{BooleanArray, BooleanBufferBuilder, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
 use chrono::{DateTime, Utc};
 
-use super::definition::check::Checked;
 use super::definition::column::Column;
-use super::error::{RunError, ViewError};
+use super::error::{RunError};
+use super::evaluation::culprit::{self, ID};
 use crate::columns::conditions::{Necessary, Prune};
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
-use crate::fhirpath::{Focus, Program, Work, WorkBudget};
-use crate::terminology::Terminology;
+use crate::fhirpath::{Constant, Focus, Program, Work, WorkBudget};
 
 /// A ViewDefinition that can be run. Immutable and shared. In all its rows `now()` is the moment at which it was read.
 #[derive(Clone, Debug)]
@@ -23,6 +22,8 @@ pub struct View {
     pub(super) resource: TypeId,
     pub(super) filters: Vec<Filter>,
     pub(super) selects: Vec<Select>,
+    /// The values of `%name`.
+    pub(super) constants: Arc<HashMap<String, Constant>>,
     pub(super) columns: Vec<Column>,
     pub(super) schema: SchemaRef,
     pub(super) leaves: LeafSet,
@@ -34,6 +35,8 @@ pub struct View {
     pub(super) budget: WorkBudget,
     /// The ViewDefinition from which it was read.
     pub(super) definition: Arc<[u8]>,
+    /// Whether a scan reads the ids of its resources, so that an error names one.
+    pub(super) reads_ids: bool,
     /// The columns that it keeps, by their indexes in the definition. `None` for all.
     pub(super) projected: Option<Arc<[usize]>>,
 }
@@ -100,39 +103,20 @@ pub(super) struct Cell {
 }
 
 impl View {
-    /// Reads and checks a ViewDefinition.
-    pub fn parse(definition: &[u8]) -> Result<View, ViewError> {
-        View::parse_with(definition, None)
-    }
-
-    /// The same, with value sets and code systems for `memberOf` and similar functions.
-    pub fn parse_with(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Result<View, ViewError> {
-        View::check_with(definition, terminology)
-            .into_view()
-            .map_err(ViewError::new)
-    }
-
-    /// Reads a ViewDefinition and reports all findings.
-    pub fn check(definition: &[u8]) -> Checked {
-        View::check_with(definition, None)
-    }
-
-    /// The same, with FHIRPath's names only. JSON's names, such as `valueCoding`, are errors instead of warnings.
-    pub fn check_strictly(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Checked {
-        Checked::new(definition, terminology, Names::FhirPath)
-    }
-
-    /// The same, with value sets and code systems for `memberOf` and similar functions.
-    pub fn check_with(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Checked {
-        Checked::new(definition, terminology, Names::Both)
-    }
-
     /// The same view with its own budget for a run.
     pub(super) fn for_run(&self) -> Arc<View> {
         Arc::new(View {
             budget: WorkBudget::default(),
             ..self.clone()
         })
+    }
+
+    /// The same view. It also reads the ids of its resources, so that an error names one.
+    pub(super) fn with_ids(&self) -> Arc<View> {
+        let mut view = self.clone();
+        view.leaves.insert(ID.to_owned());
+        view.reads_ids = true;
+        Arc::new(view)
     }
 
     /// The work of its expressions over a batch.
@@ -167,10 +151,12 @@ impl View {
 
     /// The columns of the resource's table that its `where` reads.
     pub fn filter_leaves(&self) -> LeafSet {
-        self.filters
+        let ids = self.reads_ids.then(|| ID.to_owned());
+        let of_filters = self
+            .filters
             .iter()
-            .flat_map(|filter| filter.program.leaves().iter().cloned())
-            .collect()
+            .flat_map(|filter| filter.program.leaves().iter().cloned());
+        of_filters.chain(ids).collect()
     }
 
     /// Whether it has a `where`.
@@ -197,7 +183,13 @@ impl View {
 
     /// The resources of a batch for which all expressions of its `where` are true.
     pub fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, RunError> {
-        self.keep_within(batch, &self.work(batch))
+        let kept = self.keep_within(batch, &self.work(batch));
+        kept.map_err(|error| {
+            culprit::named(error, self.resource, batch, |part| {
+                let work = Work::over(part, self.parts, &WorkBudget::default());
+                self.keep_within(part, &work).map(drop)
+            })
+        })
     }
 
     /// The same, as part of the work over the batch.

@@ -66,7 +66,7 @@ pub fn write_predicate(predicate: &dyn Predicate) -> Option<WrittenPredicate> {
     }
     let sought = predicate.downcast_ref::<Sought>()?;
     let (view, filter) = sought.source();
-    Some(WrittenPredicate::Sought(view.clone(), Box::new(filter.clone())))
+    Some(WrittenPredicate::Sought(view.written(), Box::new(filter.clone())))
 }
 
 /// Reads a written predicate. `None` if a filter implies nothing about the view's resources.

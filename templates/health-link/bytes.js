@@ -1,5 +1,7 @@
 // Reads texts and bytes of links, files and cards, within limits. Has the message for damaged ones.
 
+import { said } from './texts.js';
+
 const LARGEST_FILE = 100_000_000;
 
 // An error for the reader. Any other exception is a fault of this page or of the connection.
@@ -10,7 +12,7 @@ export class Problem extends Error {
   }
 }
 
-export const damaged = () => new Problem('This link is damaged', 'Part of it is missing or was changed on the way. Copy the whole link, or scan the QR code again.');
+export const damaged = () => new Problem(said('damaged_title'), said('damaged'));
 
 export function bytesOf(text) {
   if (typeof text !== 'string' || !/^[A-Za-z0-9_-]*$/.test(text)) throw damaged();

@@ -1,6 +1,7 @@
 // Reads a SMART Health Card. Checks its signature by the published keys and the revocation list of this service, and
 // shows its content.
 import { bytesOf, damaged, inflated, jsonOf } from './bytes.js';
+import { said } from './texts.js';
 
 export const CARD = 'application/smart-health-card';
 
@@ -37,20 +38,20 @@ async function published(url) {
 
 // A sentence about the signature.
 async function verdict([header, payload, signature], { kid }, { iss, vc }) {
-  if (typeof iss !== 'string' || !iss.startsWith(`${location.origin}/`)) return 'Not checked: the card is of another issuer';
+  if (typeof iss !== 'string' || !iss.startsWith(`${location.origin}/`)) return said('signed_elsewhere');
   try {
     const { keys } = await published(`${iss}/.well-known/jwks.json`);
     const found = keys.find((one) => one.kid === kid);
-    if (!found) return 'Not good: the issuer has no such key';
+    if (!found) return said('signed_unknown');
     const { kty, crv, x, y } = found;
     const key = await crypto.subtle.importKey('jwk', { kty, crv, x, y }, { name: 'ECDSA', namedCurve: 'P-256' }, false, ['verify']);
     const signed = new TextEncoder().encode(`${header}.${payload}`);
     const good = await crypto.subtle.verify({ name: 'ECDSA', hash: 'SHA-256' }, key, bytesOf(signature), signed);
-    if (!good) return 'Not good: the card was changed';
+    if (!good) return said('signed_changed');
     const { rids } = await published(`${iss}/.well-known/crl/${encodeURIComponent(kid)}.json`);
-    return rids.includes(vc?.rid) ? 'Good, but the card was revoked' : 'Good: by the issuer, and not revoked';
+    return said(rids.includes(vc?.rid) ? 'signed_revoked' : 'signed_good');
   } catch {
-    return 'Not checked: the keys of the issuer could not be fetched';
+    return said('signed_unchecked');
   }
 }
 
@@ -69,7 +70,7 @@ function sectionsOf(resources) {
 
 // A table without empty columns.
 function tableOf(rows) {
-  const titles = ['What', 'When', 'Value', 'Status'];
+  const titles = ['what', 'when', 'value', 'status'].map((key) => said(key));
   const kept = titles.map((_, at) => at === 0 || rows.some((row) => row[at]));
   const cells = (row) => row.filter((_, at) => kept[at]);
   const table = document.createElement('table');
@@ -81,7 +82,7 @@ function tableOf(rows) {
     const line = body.insertRow();
     cells(row).forEach((text, at) => {
       const cell = line.insertCell();
-      cell.textContent = text || (at === 0 ? 'Not said' : '');
+      cell.textContent = text || (at === 0 ? said('unsaid') : '');
       cell.dataset.label = cells(titles)[at];
     });
   }

@@ -3,6 +3,7 @@
 import { Problem, bytesOf, damaged, inflated, jsonOf } from './bytes.js';
 import { CARD, cardOf } from './card.js';
 import { narrative } from './narrative.js';
+import { said } from './texts.js';
 
 const FHIR = 'application/fhir+json';
 // The maximum length of a file within the manifest. Longer files are fetched separately.
@@ -11,7 +12,7 @@ const NAMELESS = 'A person with a web browser';
 
 const at = (id) => document.getElementById(id);
 
-const ended = () => new Problem('This link has ended', 'It has expired, or the person who shared the record has withdrawn it. Ask them for a new link.');
+const ended = () => new Problem(said('ended_title'), said('ended'));
 
 // Reads and checks the link in the fragment.
 function linkOf(fragment) {
@@ -20,7 +21,7 @@ function linkOf(fragment) {
   const link = jsonOf(bytesOf(found[1]));
   if (typeof link?.url !== 'string' || typeof link.key !== 'string') throw damaged();
   if (link.v !== undefined && link.v !== 1) {
-    throw new Problem('This page cannot open the link', 'It is of a newer kind. Open it with an application that reads SMART Health Links.');
+    throw new Problem(said('newer_title'), said('newer'));
   }
   const key = bytesOf(link.key);
   if (key.length !== 32) throw damaged();
@@ -31,7 +32,7 @@ function linkOf(fragment) {
     throw damaged();
   }
   if (url.origin !== location.origin) {
-    throw new Problem('This link leads elsewhere', 'It was made by another service. Open it at the address that came with it.');
+    throw new Problem(said('elsewhere_title'), said('elsewhere'));
   }
   if (typeof link.exp === 'number' && link.exp * 1000 <= Date.now()) throw ended();
   const flag = typeof link.flag === 'string' ? link.flag : '';
@@ -44,11 +45,11 @@ async function answered(request) {
   try {
     answer = await request();
   } catch {
-    throw new Problem('The record could not be fetched', 'The service did not answer. Check your connection, and load this page again.');
+    throw new Problem(said('unfetched_title'), said('offline'));
   }
   if (answer.status === 404) throw ended();
-  if (answer.status === 429) throw new Problem('Too many requests', 'The service asks for patience. Try again in a minute.');
-  if (!answer.ok && answer.status !== 401) throw new Problem('The record could not be fetched', 'The service failed to answer. Try again later.');
+  if (answer.status === 429) throw new Problem(said('busy_title'), said('busy'));
+  if (!answer.ok && answer.status !== 401) throw new Problem(said('unfetched_title'), said('failed'));
   return answer;
 }
 
@@ -110,7 +111,7 @@ function nameOf(patient) {
 
 function dateOf(text) {
   const date = typeof text === 'string' ? new Date(text) : NaN;
-  return Number.isNaN(+date) ? '' : date.toLocaleString(undefined, { dateStyle: 'long', timeStyle: 'short' });
+  return Number.isNaN(+date) ? '' : date.toLocaleString(document.documentElement.lang, { dateStyle: 'long', timeStyle: 'short' });
 }
 
 // The first PDF in the document.
@@ -137,7 +138,7 @@ function action(text, work) {
 }
 
 function showAbout(facts) {
-  for (const [term, value] of facts.filter(([, text]) => text)) at('about').append(element('dt', term), element('dd', value));
+  for (const [term, value] of facts.filter(([, text]) => text)) at('about').append(element('dt', said(term)), element('dd', value));
 }
 
 function showSections(sections) {
@@ -182,11 +183,11 @@ function present(title, about, sections) {
 async function showCard(bytes, label) {
   const card = await cardOf(bytes);
   const { patient, issued, issuer, verdict } = card;
-  const about = [['Shared as', label], ['Patient', nameOf(patient)], ['Born', patient?.birthDate], ['Issued', dateOf(issued)], ['Issued by', issuer], ['Signature', verdict]];
-  action('Download health card', () => download(bytes, CARD, 'health-card.smart-health-card'));
-  action('Print or save as PDF', () => window.print());
-  at('sections').append(element('p', 'Where records have codes, a health card leaves the words out.', { className: 'faint' }));
-  present('Health card', about, card.sections);
+  const about = [['shared_as', label], ['patient', nameOf(patient)], ['born', patient?.birthDate], ['issued', dateOf(issued)], ['issued_by', issuer], ['signature', verdict]];
+  action(said('download_card'), () => download(bytes, CARD, 'health-card.smart-health-card'));
+  action(said('print'), () => window.print());
+  at('sections').append(element('p', said('card_codes'), { className: 'faint' }));
+  present(said('card'), about, card.sections);
 }
 
 function show(bytes, contentType, label) {
@@ -194,24 +195,24 @@ function show(bytes, contentType, label) {
   const resources = (file.entry ?? []).map((entry) => entry.resource).filter(Boolean);
   const composition = resources.find((one) => one.resourceType === 'Composition');
   const patient = resources.find((one) => one.resourceType === 'Patient');
-  const title = composition?.title ?? (label || 'Shared health record');
+  const title = composition?.title ?? (label || said('title'));
   const pdf = pdfOf(resources);
-  if (pdf) action('Download PDF', () => download(pdf, 'application/pdf', 'health-record.pdf'));
-  action('Print or save as PDF', () => window.print());
-  action('Download data (JSON)', () => download(bytes, contentType, 'health-record.json'));
-  if (!composition) at('sections').append(element('p', 'This page cannot show the record, which is no document. You can download its data.'));
-  const about = [['Shared as', label], ['Patient', nameOf(patient)], ['Born', patient?.birthDate], ['Made', dateOf(composition?.date)]];
+  if (pdf) action(said('download_pdf'), () => download(pdf, 'application/pdf', 'health-record.pdf'));
+  action(said('print'), () => window.print());
+  action(said('download_data'), () => download(bytes, contentType, 'health-record.json'));
+  if (!composition) at('sections').append(element('p', said('no_document')));
+  const about = [['shared_as', label], ['patient', nameOf(patient)], ['born', patient?.birthDate], ['made', dateOf(composition?.date)]];
   const told = (section) => ({
-    title: section.title ?? section.code?.text ?? section.code?.coding?.[0]?.display ?? 'Section',
-    content: section.text?.div ? narrative(section.text.div) : element('p', 'Nothing is said here.'),
+    title: section.title ?? section.code?.text ?? section.code?.coding?.[0]?.display ?? said('section'),
+    content: section.text?.div ? narrative(section.text.div) : element('p', said('empty')),
   });
   present(title, about, (composition?.section ?? []).map(told));
 }
 
 function complain(problem) {
   const known = problem instanceof Problem;
-  const title = known ? problem.title : 'The record could not be shown';
-  const text = known ? problem.message : 'This browser could not open it. Try a current version of another browser.';
+  const title = known ? problem.title : said('unshown_title');
+  const text = known ? problem.message : said('unshown');
   at('status').textContent = '';
   at('ask').hidden = true;
   at('title').textContent = title;
@@ -224,11 +225,11 @@ function complain(problem) {
 // Tells how many tries are left, and asks again.
 function refuse(remaining) {
   if (remaining === 0) {
-    throw new Problem('This link has ended', 'Too many wrong passcodes were entered. Ask the person who shared the record for a new link.');
+    throw new Problem(said('ended_title'), said('tries_over'));
   }
-  const tries = remaining === 1 ? 'is one more try' : `are ${remaining} more tries`;
+  const text = remaining === 1 ? said('wrong_last') : said('wrong', { tries: remaining });
   at('status').textContent = '';
-  at('problem').replaceChildren(element('p', `This is not the passcode. There ${tries}; after that the link ends for good.`));
+  at('problem').replaceChildren(element('p', text));
   at('problem').hidden = false;
   at('passcode').value = '';
   at('passcode').setAttribute('aria-invalid', 'true');
@@ -236,7 +237,7 @@ function refuse(remaining) {
 }
 
 async function open(link, recipient, passcode) {
-  at('status').textContent = 'Opening the record…';
+  at('status').textContent = said('opening');
   const { jwe, remaining } = await fetched(link, recipient || NAMELESS, passcode);
   if (jwe === undefined) return refuse(remaining);
   const { bytes, contentType } = await decrypted(jwe, link.key);
@@ -245,7 +246,7 @@ async function open(link, recipient, passcode) {
 }
 
 function ask(link) {
-  at('ask-about').textContent = link.label ? `“${link.label}” is protected by a passcode.` : 'This record is protected by a passcode.';
+  at('ask-about').textContent = link.label ? said('protected_named', { label: link.label }) : said('protected');
   at('ask').hidden = false;
   at('ask').addEventListener('submit', async (event) => {
     event.preventDefault();
@@ -273,6 +274,8 @@ async function start() {
   }
 }
 
+// The key is in the fragment, so the same page in another language needs it too.
+for (const other of document.querySelectorAll('a.language')) other.hash = location.hash;
 // Somebody opened another link in the same window.
 addEventListener('hashchange', () => location.reload());
 await start();

@@ -205,6 +205,114 @@ fn an_erasure_is_not_over_before_the_ledger_tells_of_it() {
     assert_eq!(files_with(&restored, "athlone"), Vec::<PathBuf>::new());
 }
 
+/// The ledger was found by the folder's path only. After a move of the folder, erasures were entered nowhere, and a
+/// restore with the earlier ledger brought people back.
+#[test]
+fn no_erasure_ends_while_the_ledger_of_the_backups_is_elsewhere() {
+    let scene = Scene::with(PEOPLE);
+    scene.backup(&[]);
+    let (moved, ledger) = (scene.path("moved"), scene.path("moved.erasures"));
+    std::fs::rename(scene.data(), &moved).unwrap();
+    let data = moved.to_str().unwrap();
+    let erase = |patient: &str| program(["erase", "--yes", "--data", data, "--patient", patient]);
+    let refused = erase("ann-of-athlone");
+    assert_eq!(refused.status.code(), Some(3), "{}", said(&refused));
+    let clause = format!(
+        "backups, because the ledger of erasures {} is missing",
+        ledger.display()
+    );
+    assert!(
+        said(&refused).contains(&clause) && said(&refused).contains("TABULARIUM_ERASURES"),
+        "{}",
+        said(&refused)
+    );
+    assert!(all(&moved).iter().all(|text| !text.contains("athlone")), "hidden");
+    // Another lake's ledger is no help.
+    let foreign = Scene::with(PEOPLE);
+    foreign.backup(&[]);
+    std::fs::copy(foreign.ledger(), &ledger).unwrap();
+    let refused = erase("ben-of-belfast");
+    assert_eq!(refused.status.code(), Some(3), "{}", said(&refused));
+    assert!(
+        said(&refused).contains("is another one than that of the lake's backups"),
+        "{}",
+        said(&refused)
+    );
+
+    // The next writer finishes both.
+    std::fs::rename(scene.ledger(), &ledger).unwrap();
+    let done = program(["compact", "--data", data]);
+    assert_eq!(done.status.code(), Some(0), "{}", said(&done));
+    assert_eq!(std::fs::read_to_string(&ledger).unwrap().lines().count(), 3);
+    let restored = scene.restore("restored", &["--erasures", ledger.to_str().unwrap()]);
+    assert_eq!(files_with(&restored, "athlone"), Vec::<PathBuf>::new());
+    assert_eq!(files_with(&restored, "belfast"), Vec::<PathBuf>::new());
+    // The restored lake needs the ledger that came with it.
+    let own = scene.path("restored.erasures");
+    std::fs::remove_file(&own).unwrap();
+    let import = |text: &str| {
+        let input = scene.path("input.ndjson");
+        std::fs::write(&input, text).unwrap();
+        let arguments = ["import", "--data", restored.to_str().unwrap(), input.to_str().unwrap()];
+        succeeds(&program(arguments));
+    };
+    import(PEOPLE);
+    let arguments = ["--data", restored.to_str().unwrap(), "--patient", "ann-of-athlone"];
+    let refused = program(["erase", "--yes"].iter().chain(&arguments));
+    assert_eq!(refused.status.code(), Some(3), "{}", said(&refused));
+    // If the ledger is lost, a backup makes another one, and the erasure ends.
+    let to = scene.path("others");
+    let backup = [
+        "backup",
+        "--data",
+        restored.to_str().unwrap(),
+        "--to",
+        to.to_str().unwrap(),
+    ];
+    succeeds(&program(backup));
+    import(r#"{"resourceType":"Patient","id":"cid"}"#);
+    assert_eq!(files_with(&restored, "athlone"), Vec::<PathBuf>::new());
+    assert_eq!(std::fs::read_to_string(&own).unwrap().lines().count(), 2);
+}
+
+/// An erasure that a restore finished was in no ledger. If the lake itself was lost before its end, older snapshots
+/// kept the person.
+#[test]
+fn an_erasure_that_a_restore_finishes_leaves_older_snapshots_too() {
+    let scene = Scene::with(PEOPLE);
+    let first = scene.backup(&[]);
+    hide(&scene, "ann-of-athlone");
+    scene.backup(&[]);
+    std::fs::remove_dir_all(scene.data()).unwrap();
+    let restored = scene.restore("restored", &[]);
+    assert_eq!(files_with(&restored, "athlone"), Vec::<PathBuf>::new());
+    let ledger = scene.path("restored.erasures");
+    assert_eq!(std::fs::read_to_string(&ledger).unwrap().lines().count(), 2);
+    let older = ["--snapshot", &first, "--erasures", ledger.to_str().unwrap()];
+    assert_eq!(
+        files_with(&scene.restore("older", &older), "athlone"),
+        Vec::<PathBuf>::new()
+    );
+    let (data, to) = (restored.to_str().unwrap(), scene.backups());
+    succeeds(&program(["backup", "--data", data, "--to", to.to_str().unwrap()]));
+    assert_eq!(files_with(&scene.backups(), "athlone"), Vec::<PathBuf>::new());
+}
+
+/// Records an erasure and does not finish it.
+fn hide(scene: &Scene, patient: &str) {
+    let lake = tabularium::lake::Lake::open(scene.data()).unwrap();
+    let intent = tabularium::lake::Intent {
+        mode: tabularium::lake::Mode::Live,
+        application: "local".to_owned(),
+        patient: tabularium::lake::PatientScope {
+            patients: vec![patient.to_owned()],
+            owners: lake.owners_of("local", patient),
+            authorizations: Vec::new(),
+        },
+    };
+    lake.writer().unwrap().record_erasures(&[intent]).unwrap();
+}
+
 /// All commands use the ledger that the environment names. The first one creates it.
 #[test]
 fn the_ledger_lies_where_the_environment_says() {
@@ -234,18 +342,7 @@ fn the_ledger_lies_where_the_environment_says() {
 fn an_erasure_that_was_under_way_is_finished_in_the_snapshot() {
     let scene = Scene::with(PEOPLE);
     scene.backup(&[]);
-    let lake = tabularium::lake::Lake::open(scene.data()).unwrap();
-    let intent = tabularium::lake::Intent {
-        mode: tabularium::lake::Mode::Live,
-        application: "local".to_owned(),
-        patient: tabularium::lake::PatientScope {
-            patients: vec!["ann-of-athlone".to_owned()],
-            owners: lake.owners_of("local", "ann-of-athlone"),
-            authorizations: Vec::new(),
-        },
-    };
-    lake.writer().unwrap().record_erasures(&[intent]).unwrap();
-    drop(lake);
+    hide(&scene, "ann-of-athlone");
     let said = succeeds(&scene.run_backup(&[]));
     assert!(
         said.contains("taken out of 1 snapshots"),

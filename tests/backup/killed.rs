@@ -1,14 +1,16 @@
 //! Kills backups and restores at random points. A snapshot is whole or absent, and so is a restored lake. The processes
 //! and the kills are real (`harness::kills`).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rand::RngExt;
+use tabularium::lake::seal::KeyStore;
 
 use super::{Scene, all, is_good, said, succeeds};
 use crate::harness::kills::{chance, files_seen, kill_when, rounds};
+use crate::harness::kind;
 use crate::harness::lake::files_below;
 use crate::harness::process::PROGRAM;
 
@@ -105,12 +107,43 @@ fn a_killed_backup_is_none_and_the_next_one_is_whole() {
     assert_eq!(files_below(&to.join("work")).len(), 0);
 }
 
+/// A copy of a sealed lake's keys from before an erasure, with a key that no file of the snapshot has.
+struct KeysCopy {
+    path: PathBuf,
+    /// That key as it stands in the copy.
+    unwanted: Vec<u8>,
+}
+
+impl KeysCopy {
+    fn of(scene: &Scene) -> KeysCopy {
+        let path = scene.path("copy.sqlite");
+        std::fs::copy(scene.data().join("keys.sqlite"), &path).unwrap();
+        let store = KeyStore::open_file(path.clone(), kind::kek().load().unwrap()).unwrap();
+        store.keep(&[store.make().unwrap()]).unwrap();
+        drop(store);
+        let sql = "SELECT wrapped FROM file_key ORDER BY number DESC LIMIT 1";
+        let copy = rusqlite::Connection::open(&path).unwrap();
+        let unwanted = copy.query_row(sql, [], |row| row.get(0)).unwrap();
+        KeysCopy { path, unwanted }
+    }
+
+    /// Whether any file below a folder has the unwanted key.
+    fn has_unwanted(&self, folder: &Path) -> bool {
+        folder.exists()
+            && files_below(folder)
+                .iter()
+                .any(|path| memchr::memmem::find(&std::fs::read(path).unwrap(), &self.unwanted).is_some())
+    }
+}
+
+/// A sealed lake's restore copied all keys first, so a kill left them.
 #[test]
 fn a_killed_restore_is_no_lake_and_the_next_one_is_whole() {
     let scene = Scene::new();
     let population = population(&scene);
     scene.import(&population);
     scene.backup(&[]);
+    let keys = kind::is_sealed().then(|| KeysCopy::of(&scene));
     let patient = all(&scene.data()).iter().find_map(|text| {
         text.split(r#""subject":{"reference":"Patient/"#)
             .nth(1)
@@ -128,6 +161,9 @@ fn a_killed_restore_is_no_lake_and_the_next_one_is_whole() {
         to.to_str().unwrap(),
     ];
     arguments.extend(["--erasures", ledger.to_str().unwrap()]);
+    if let Some(keys) = &keys {
+        arguments.extend(["--keys", keys.path.to_str().unwrap()]);
+    }
     let most = files_below(&scene.backups()).len();
     let mut random = chance(12);
     let (mut before, mut after) = (0, 0);
@@ -135,6 +171,12 @@ fn a_killed_restore_is_no_lake_and_the_next_one_is_whole() {
         let files = random.random_range(0..most + 60);
         let moment = Duration::from_micros(random.random_range(0..60_000));
         kill_at(start(&arguments), &to, files, moment);
+        if let Some(keys) = &keys {
+            assert!(
+                !keys.has_unwanted(&to),
+                "round {round}: a key of no file of the snapshot"
+            );
+        }
         if to.join("catalog.sqlite").exists() {
             // Everything is restored except erased people.
             let found = all(&to);
@@ -156,4 +198,23 @@ fn a_killed_restore_is_no_lake_and_the_next_one_is_whole() {
     println!("{before} kills before there was a lake, {after} after");
     assert!(rounds(USUAL) < 16 || before > 0);
     succeeds(&scene.verify());
+}
+
+/// The same over sealed lakes, in a process of its own.
+#[test]
+fn a_killed_restore_of_a_sealed_lake_leaves_no_key_that_it_does_not_need() {
+    if kind::is_sealed() {
+        return;
+    }
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again
+        .arg("backup::killed::a_killed_restore_is")
+        .env("TABULARIUM_KILLS", "6");
+    let done = again
+        .env(kind::SEALED, "1")
+        .env(kind::KEK.0, kind::KEK.1)
+        .output()
+        .unwrap();
+    let printed = said(&done);
+    assert!(done.status.success() && printed.contains("1 passed"), "{printed}");
 }

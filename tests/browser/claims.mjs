@@ -1,7 +1,8 @@
 // Resources made from claims, in an application: node claims.mjs PROGRAM [FOLDER FOR SCREENSHOTS]
 //
-// A payer and a provider are connected in one session. The sample application then shows a prescription, a visit with its diagnosis and
-// procedure, and a plan, each marked as made by the service; a changed claim changes them, and revoking leaves nothing.
+// A payer and a provider are connected in one session. The sample application then shows a prescription, a visit with
+// its diagnosis and procedure, and a plan, each marked as made by the service; a changed claim changes them, and
+// revoking leaves nothing.
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { chromium } from 'playwright-core';

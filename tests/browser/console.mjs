@@ -1,7 +1,7 @@
 // The console in a browser: node console.mjs PROGRAM [FOLDER FOR SCREENSHOTS]
 //
-// An operator signs in and opens every page by its links and forms. Before that a patient has shared records, one has changed and somebody
-// was erased, so that each page has something to show.
+// An operator signs in and opens every page by its links and forms. Before that a patient has shared records, one has
+// changed and somebody was erased, so that each page has something to show.
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 
@@ -39,7 +39,8 @@ try {
 if (failed) throw failed;
 console.log('ok      the console: every page, without a script');
 
-// What the pages show: a consent with its syncs, a resource with two versions, an erasure. Returns the id of the changed Patient.
+// What the pages show: a consent with its syncs, a resource with two versions, an erasure. Returns the id of the
+// changed Patient.
 async function happen() {
   const page = await (await browser.newContext(SIZES.desktop)).newPage();
   await page.goto(`${demo.sandbox}/app`);
@@ -59,7 +60,8 @@ async function visit(size, options, changed) {
   const page = await context.newPage();
   const asked = [];
   page.on('request', (request) => asked.push(new URL(request.url()).origin));
-  // The browser's messages about a page, without those about the 400 of a refused search and the 404 of an unknown resource.
+  // The browser's messages about a page, without those about the 400 of a refused search and the 404 of an unknown
+  // resource.
   const said = [];
   page.on('console', (message) => {
     if (message.type() === 'error' && !/status of 40[04]/.test(message.text())) said.push(message.text());

@@ -117,8 +117,8 @@ async function decide(page, hand, user, decision) {
   await hand.press(page, decision);
 }
 
-// Through the pages of the flow, with all that they ask: by details, refused at a source, several sources, one removed; then who somebody
-// is, and the places that know them.
+// Through the pages of the flow, with all that they ask: by details, refused at a source, several sources, one removed;
+// then who somebody is, and the places that know them.
 async function wander(page, hand) {
   const source = async (name, decision) => {
     await heading(page, 'Where are your records?');

@@ -1,7 +1,9 @@
-// The pages in Spanish and in five languages that nobody speaks: node languages.mjs PROGRAM ENGLISH.ftl [FOLDER FOR SCREENSHOTS]
+// The pages in Spanish and in five languages that nobody speaks:
+//   node languages.mjs PROGRAM ENGLISH.ftl [FOLDER FOR SCREENSHOTS]
 //
-// Each of these is the English file in other letters, under the tag of a language that is written so: 40 % longer, in words that are too long
-// for a line, from right to left, both at once, and without spaces. `ONLY=fi` walks through one.
+// Each of these is the English file in other letters, under the tag of a language that is written so: 40 % longer, in
+// words that are too long for a line, from right to left, both at once, and without spaces. `ONLY=fi` walks through
+// one.
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -49,7 +51,8 @@ const SHORT = {
   end: '/link/start?publishable_key=nobodys&origin=https://app.example&channel=c',
 };
 
-// Every text of the English file as `say` says it; what stands in braces stays, and so do the words that are read by the program.
+// Every text of the English file as `say` says it; what stands in braces stays, and so do the words that are read by
+// the program.
 async function pseudo(say) {
   const lines = (await readFile(english, 'utf8')).split('\n');
   return lines.map((line) => {
@@ -82,7 +85,8 @@ async function begin(page, way) {
   await page.click('button');
 }
 
-// Pages of the sample application are in English only. What they say becomes that of the language, to see what longer words do to them.
+// Pages of the sample application are in English only. What they say becomes that of the language, to see what longer
+// words do to them.
 async function translate(page, language) {
   const { dir, say } = LANGUAGES[language];
   const texts = () => {

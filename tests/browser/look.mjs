@@ -1,5 +1,5 @@
-// Checks pages at the sizes of a phone and a desktop, light and dark, as they are and mirrored. axe-core finds obstacles for people who cannot
-// see or use no mouse.
+// Checks pages at the sizes of a phone and a desktop, light and dark, as they are and mirrored. axe-core finds
+// obstacles for people who cannot see or use no mouse.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -17,7 +17,8 @@ export const CHROMIUM = {
   args: ['--no-sandbox', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
 };
 
-// The rules of axe for each colour scheme: in the dark only those that colours decide, because all others find the same.
+// The rules of axe for each colour scheme: in the dark only those that colours decide, because all others find the
+// same.
 const SCHEMES = [
   { colorScheme: 'light' },
   { colorScheme: 'dark', runOnly: { type: 'rule', values: ['color-contrast', 'link-in-text-block'] } },
@@ -59,7 +60,8 @@ function mirror() {
   root.dir = root.dir === 'rtl' ? 'ltr' : 'rtl';
 }
 
-// What axe finds in each document of a page. A page's own policy keeps added scripts out, so axe runs by the browser's protocol.
+// What axe finds in each document of a page. A page's own policy keeps added scripts out, so axe runs by the browser's
+// protocol.
 async function obstacles(page, options) {
   const session = await page.context().newCDPSession(page);
   const documents = [];
@@ -82,8 +84,8 @@ async function obstacles(page, options) {
   return found;
 }
 
-// What looks at a page and at the frames in it: nothing to scroll sideways, no word broken, nothing that axe finds (unless it is left out).
-// Screenshots go to `shots`, if it is named.
+// What looks at a page and at the frames in it: nothing to scroll sideways, no word broken, nothing that axe finds
+// (unless it is left out). Screenshots go to `shots`, if it is named.
 export function looker(shots, sizeOf) {
   let shown = 0;
   return async (page, name, withAxe = true) => {

@@ -1,5 +1,5 @@
-// The pages that no other walk looks at: the service's own, the sandbox's and the sample application's. node pages.mjs PROGRAM
-// [FOLDER FOR SCREENSHOTS]
+// The pages that no other walk looks at: the service's own, the sandbox's and the sample application's:
+//   node pages.mjs PROGRAM [FOLDER FOR SCREENSHOTS]
 //
 // A newcomer also calls operations on the page of operations, as they stand there.
 import assert from 'node:assert/strict';

@@ -1,7 +1,7 @@
 // How a person reads their whole record and takes it along: node record.mjs PROGRAM [FOLDER FOR SCREENSHOTS]
 //
-// A source is connected in the sample application. Its overview leads to the summary, to the PDF, to all resources, to a health card and
-// to links that others open, at the sizes of a phone and a desktop; revoking ends them all.
+// A source is connected in the sample application. Its overview leads to the summary, to the PDF, to all resources, to
+// a health card and to links that others open, at the sizes of a phone and a desktop; revoking ends them all.
 import assert from 'node:assert/strict';
 import { mkdir, readFile } from 'node:fs/promises';
 import { chromium } from 'playwright-core';

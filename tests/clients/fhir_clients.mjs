@@ -1,4 +1,5 @@
-// Reads, searches, pages and follows references with npm fhir-kit-client and npm fhirclient, as their documentation shows it.
+// Reads, searches, pages and follows references with npm fhir-kit-client and npm fhirclient, as their documentation
+// shows it.
 //
 // fhir_clients.py runs a copy of this beside the packages. Standard input has the address of the server, the tokens and
 // the expected results.

@@ -1,4 +1,5 @@
-// Asks for a health card, or verifies one with npm kill-the-clipboard and by the checks of health-cards-dev-tools 1.3.0.
+// Asks for a health card, or verifies one with npm kill-the-clipboard and by the checks of health-cards-dev-tools
+// 1.3.0.
 //
 // health_cards.py runs a copy of this beside the packages. Standard input has the task, standard output the result,
 // both as JSON.

@@ -27,6 +27,7 @@ run Patient --data lake
 run missing.json --data lake
 run foreign --data lake
 run faulty.json --data lake
+run several.json --data lake
 run people.ndjson --data lake
 run view.json other.json --data lake
 run view.json other.json --data lake --out single.csv
@@ -77,6 +78,8 @@ receipt verify nowhere --data lake
 terminology lookup lonc 8867-4 --data lake
 backup --data lake
 restore --from nowhere --data new
+demo --data fresh --listen 127.0.0.1:0 --branding nowhere
+info --data fresh
 generate --patients 0 --out made
 completions tcsh
 config chekc
@@ -94,6 +97,9 @@ fn wrong_uses_are_answered_as_they_were() {
     let faulty = r#"{"resourceType":"ViewDefinition","status":"active","resource":"Patient","selct":[],"select":[{"column":[
         {"name":"a-b","path":"id","type":"id"},{"name":"x","path":"nam","type":"string"}]}]}"#;
     std::fs::write(path.join("faulty.json"), faulty).unwrap();
+    let several = r#"{"resourceType":"ViewDefinition","status":"active","resource":"Patient","select":[{"column":[
+        {"name":"x","path":"id | name.given","type":"string"}]}]}"#;
+    std::fs::write(path.join("several.json"), several).unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
     let mut answers = String::new();

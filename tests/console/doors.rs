@@ -6,7 +6,7 @@ use crate::harness::process::Process;
 use crate::harness::server::{START, Server};
 use tabularium::consent::Clock;
 
-use super::world::{PAGES, Visitor, ask, form, records, sign_in};
+use super::world::{NOT_PAGES, Visitor, ask, between, form, is_of_route, pages, records, sign_in};
 
 /// Forms of the console.
 const FORMS: [&str; 2] = ["/console/views/live/local", "/console/sign-out"];
@@ -28,10 +28,15 @@ fn no_page_is_shown_without_a_session() {
     attempts.extend(bearers.iter().map(|bearer| ("authorization", bearer.as_str())));
     attempts.extend(guesses.iter().map(|cookie| ("cookie", cookie.as_str())));
     for header in attempts {
-        for path in PAGES {
-            let answer = ask(&server, "GET", path, &[header], "");
+        for path in pages("any") {
+            let answer = ask(&server, "GET", &path, &[header], "");
             let came = (answer.status, answer.header("location"), answer.text.as_str());
-            assert_eq!(came, (303, "/console/sign-in", ""), "{path} {header:?}");
+            let next = form(&[("next", &path)])
+                .replace('.', "%2E")
+                .replace('-', "%2D")
+                .replace('_', "%5F");
+            let expected = format!("/console/sign-in?{next}");
+            assert_eq!(came, (303, expected.as_str(), ""), "{path} {header:?}");
         }
         for path in FORMS {
             let answer = ask(&server, "POST", path, &[header], "view=x");
@@ -41,6 +46,116 @@ fn no_page_is_shown_without_a_session() {
     }
     // None of this has used the token up.
     assert_eq!(sign_in(&server, &made).status, 303);
+}
+
+/// The list of pages was kept by hand, and lacked new ones.
+#[test]
+fn every_route_is_among_the_pages_that_are_tried() {
+    let tried = pages("any");
+    for route in tabularium::http::console_paths() {
+        let is_tried = NOT_PAGES.contains(&route) || tried.iter().any(|page| is_of_route(page, route));
+        assert!(is_tried, "{route} is not among the pages");
+    }
+}
+
+/// A link led to the sign-in form, and from there always to the first page.
+#[test]
+fn a_link_is_kept_over_the_sign_in() {
+    let server = Server::imported(&records());
+    let path = "/console/data/live/local/Patient?q=_count%3D50";
+    let led = ask(&server, "GET", path, &[], "");
+    let shown = ask(&server, "GET", led.header("location"), &[], "");
+    assert_eq!(shown.status, 200);
+    let next = between(&shown.text, "name=\"next\" value=\"", "\"");
+    assert_eq!(next, path);
+    let token = || server.store.console_sessions().make_token("ada").unwrap();
+    let enter = |next: &str| {
+        let fields = form(&[("token", &token()), ("next", next)]);
+        let headers = [("content-type", "application/x-www-form-urlencoded")];
+        let answer = ask(&server, "POST", "/console/sign-in", &headers, &fields);
+        assert_eq!(answer.status, 303);
+        answer.header("location").to_owned()
+    };
+    assert_eq!(enter(path), path);
+    for hostile in [
+        "",
+        "//evil.example/console",
+        "https://evil.example/console",
+        "/console/../fhir/Patient",
+        "/console/%2e%2e/rest",
+        "/console\\\\evil.example",
+        "/console/kept/audit\r\nset-cookie: a=b",
+        "/fhir/Patient",
+        "javascript:alert(1)",
+        "/console/sign-in?token=x",
+    ] {
+        assert_eq!(enter(hostile), "/console", "{hostile:?}");
+        let query = form(&[("next", hostile)]);
+        let shown = ask(&server, "GET", &format!("/console/sign-in?{query}"), &[], "");
+        assert!(!shown.text.contains("name=\"next\""), "{hostile:?}: {}", shown.text);
+    }
+    // A refused token keeps the page, too.
+    let headers = [("content-type", "application/x-www-form-urlencoded")];
+    let refused = form(&[("token", "console_guess"), ("next", path)]);
+    let refused = ask(&server, "POST", "/console/sign-in", &headers, &refused);
+    assert!(refused.status == 401 && refused.text.contains(path), "{}", refused.text);
+}
+
+/// The cookie does not come with a link from a chat or an e-mail, and an operator with a session had to sign in again.
+#[test]
+fn a_link_from_another_site_asks_to_continue() {
+    let server = Server::imported(&records());
+    let visitor = Visitor::enter(&server);
+    let path = "/console/patient/live/local/ann";
+    let answer = ask(&server, "GET", path, &[("sec-fetch-site", "cross-site")], "");
+    assert_eq!(answer.status, 200);
+    assert!(
+        answer
+            .text
+            .contains(&format!("<a class=\"button\" href=\"{path}\">Continue</a>")),
+        "{}",
+        answer.text
+    );
+    assert!(!answer.text.contains("Hill") && !answer.text.contains("<script"));
+    let headers = [("sec-fetch-site", "same-origin"), ("cookie", visitor.cookie.as_str())];
+    assert!(ask(&server, "GET", path, &headers, "").text.contains("Hill"));
+}
+
+/// A preview after the end of the session threw the typed view away.
+#[test]
+fn a_view_outlives_the_session() {
+    let clock = Clock::at(START);
+    let server = Server::imported_at(&records(), clock.clone());
+    let visitor = Visitor::enter(&server);
+    let csrf = visitor.csrf();
+    clock.advance(1_800);
+    let view = "{\"resource\": \"Patient\", \"select\": [{\"column\": [{\"name\": \"mine\", \"path\": \"name.family\", \
+                \"collection\": true}]}]}";
+    let fields = [("csrf", csrf.as_str()), ("view", view), ("kind", "bar"), ("x", "mine")];
+    let over = visitor.post("/console/views/live/local", &fields);
+    assert_eq!(over.status, 401);
+    assert!(
+        over.text.contains("&#34;mine&#34;") && !over.text.contains("Hill"),
+        "{}",
+        over.text
+    );
+    let next = between(&over.text, "name=\"next\" value=\"", "\"").replace("&#38;", "&");
+    let token = server.store.console_sessions().make_token("ada").unwrap();
+    let headers = [("content-type", "application/x-www-form-urlencoded")];
+    let sent = form(&[("token", &token), ("next", &next)]);
+    let entered = ask(&server, "POST", "/console/sign-in", &headers, &sent);
+    let cookie = entered.header("set-cookie").split(';').next().unwrap().to_owned();
+    let shown = ask(&server, "GET", entered.header("location"), &[("cookie", &cookie)], "");
+    assert!(
+        shown.status == 200 && shown.text.contains("&#34;mine&#34;"),
+        "{}",
+        shown.text
+    );
+    assert!(
+        shown.text.contains("Hill") && shown.text.contains("<svg"),
+        "{}",
+        shown.text
+    );
 }
 
 #[test]

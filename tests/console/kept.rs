@@ -2,20 +2,21 @@
 
 use crate::harness::server::Server;
 
-use super::world::{PAGES, Visitor, records};
+use super::world::{Visitor, erased, pages, records};
 
 #[test]
 fn every_look_at_records_is_in_the_log_and_names_nobody() {
     let server = Server::imported(&records());
     let visitor = Visitor::enter(&server);
+    let erasure = erased(&server);
     let before = server.store.audit().newest(None, 1_000).unwrap();
     assert!(
         before
             .iter()
             .any(|entry| entry.action == "console.sign_in" && entry.detail == "by ada")
     );
-    for path in PAGES {
-        visitor.page(path);
+    for path in pages(&erasure) {
+        visitor.page(&path);
     }
     let entries = server.store.audit().newest(None, 1_000).unwrap();
     let looks: Vec<&str> = entries
@@ -30,12 +31,17 @@ fn every_look_at_records_is_in_the_log_and_names_nobody() {
         })
         .collect();
     let expected = [
+        "rows",
+        "view",
         "explain",
         "fhirpath",
         "pdf",
         "summary",
+        "summary",
+        "everything",
         "everything",
         "patient",
+        "resource",
         "resource",
         "table",
     ];
@@ -51,6 +57,91 @@ fn every_look_at_records_is_in_the_log_and_names_nobody() {
     let mark = super::world::between(&page, "<code>person ", "</code>");
     let log = visitor.page("/console/kept/audit");
     assert!(log.contains(&format!("patient by ada: live person {mark}")), "{log}");
+}
+
+/// A search for one person's records was in the log as a look at a type, and an explanation as nothing.
+#[test]
+fn a_search_for_one_person_names_that_person() {
+    let server = Server::imported(&records());
+    let visitor = Visitor::enter(&server);
+    let patient = visitor.page("/console/patient/live/local/ann");
+    let mark = super::world::between(&patient, "<code>person ", "</code>").to_owned();
+    let newest = || server.store.audit().newest(None, 1).unwrap().remove(0).detail;
+    let of_ann = format!("live person {mark}");
+    for (path, page) in [
+        ("/console/data/live/local/Observation?q=patient%3Dann", "table"),
+        (
+            "/console/data/live/local/Observation?q=subject%3DPatient%2Fann%26code%3D8480-6",
+            "table",
+        ),
+        ("/console/data/live/local/Patient?q=_id%3Dann", "table"),
+        (
+            "/console/explain/live/local?type=Observation&q=patient%3Dann",
+            "explain",
+        ),
+    ] {
+        visitor.page(path);
+        assert_eq!(newest(), format!("{page} by ada: {of_ann}"), "{path}");
+    }
+    for (path, expected) in [
+        (
+            "/console/data/live/local/Observation?q=_count%3D5",
+            "table by ada: live Observation",
+        ),
+        (
+            "/console/data/live/local/Observation?q=patient%3Dann%2Cben",
+            "table by ada: live Observation",
+        ),
+        (
+            "/console/explain/live/local?type=Observation&q=code%3D8480-6",
+            "explain by ada: live Observation",
+        ),
+    ] {
+        visitor.page(path);
+        assert_eq!(newest(), expected, "{path}");
+    }
+    // The text in the place of a type may be anything, and is not logged.
+    visitor.get("/console/fhirpath/live/local?type=Hill&expression=id");
+    visitor.get("/console/explain/live/local?type=Hill&q=");
+    assert_eq!(newest(), "explain by ada: live Observation");
+}
+
+/// Lists ended after 200 rows without a word.
+#[test]
+fn long_lists_come_in_pages_that_say_so() {
+    let server = Server::imported(&records());
+    for _ in 0..450 {
+        server.store.console_sessions().make_token("bob").unwrap();
+    }
+    let visitor = Visitor::enter(&server);
+    let (mut path, mut rows, mut told) = ("/console/kept/audit".to_owned(), 0, Vec::new());
+    loop {
+        let page = visitor.page(&path);
+        rows += page.matches("<tr><td>").count();
+        told.push(super::world::between(&page, "<p role=\"status\">", "</p>").to_owned());
+        let next = page.split("<a ").find(|link| link.contains(">Next page</a>"));
+        let Some(next) = next else { break };
+        path = super::world::between(next, "href=\"", "\"").to_owned();
+    }
+    let all = server.store.audit().newest(None, 10_000).unwrap().len();
+    assert_eq!((rows, told.len()), (all, 3));
+    assert_eq!(told[0], "Rows 1 to 200; more follow.");
+    assert!(
+        told[2].starts_with("Rows 401 to ") && told[2].ends_with(", the last ones."),
+        "{told:?}"
+    );
+    for page in ["0", "51", "x", "-1", "99999999999999999999"] {
+        assert_eq!(
+            visitor.get(&format!("/console/kept/audit?page={page}")).status,
+            404,
+            "{page}"
+        );
+    }
+    assert!(
+        visitor
+            .page("/console/kept/audit?page=50")
+            .contains("There are no more rows.")
+    );
 }
 
 #[test]

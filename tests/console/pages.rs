@@ -5,20 +5,27 @@ use tabularium::ingest::{self, Session};
 
 use crate::harness::server::Server;
 
-use super::world::{PAGES, Visitor, between, links, records};
+use super::world::{Visitor, between, erased, links, pages, records};
 
 #[test]
 fn every_page_is_bounded_and_none_takes_records_for_markup() {
     let server = Server::imported(&records());
     let visitor = Visitor::enter(&server);
-    for path in PAGES.iter().chain(&[
-        "/console/patient/live/local/ben",
-        "/console/data/live/local/Patient/ben",
-    ]) {
+    let mut all = pages(&erased(&server));
+    all.extend(
+        [
+            "/console/patient/live/local/ben",
+            "/console/data/live/local/Patient/ben",
+        ]
+        .map(str::to_owned),
+    );
+    all.extend(["everything", "summary"].map(|name| format!("/console/patient/live/local/ben/{name}")));
+    for path in &all {
         let answer = visitor.get(path);
         assert_eq!(answer.status, 200, "{path}: {}", answer.text);
         assert_eq!(answer.header("cache-control"), "no-store", "{path}");
-        assert!(!answer.text.contains("<script"), "{path}");
+        let is_json = answer.header("content-type").contains("json");
+        assert!(is_json || !answer.text.contains("<script"), "{path}");
         if answer.header("content-type").starts_with("text/html") {
             let policy = answer.header("content-security-policy");
             assert!(
@@ -150,10 +157,34 @@ fn a_patient_has_a_timeline_and_documents() {
     let documents = links(&page, "/console/patient/live/local/ann/");
     assert_eq!(documents.len(), 3);
     assert!(visitor.page(&documents[0]).starts_with("%PDF-"));
-    let summary: serde_json::Value = serde_json::from_str(&visitor.page(&documents[1])).unwrap();
-    assert_eq!(summary["type"], "document");
-    let everything: serde_json::Value = serde_json::from_str(&visitor.page(&documents[2])).unwrap();
-    assert_eq!(everything["entry"].as_array().unwrap().len(), 9);
+    let page = visitor.page(&documents[1]);
+    assert!(
+        page.contains("Systolic") && page.contains("<td>110 mmHg</td>"),
+        "{page}"
+    );
+    let link = links(&page, &documents[1]).remove(0);
+    let answer = visitor.get(&link);
+    assert_eq!(
+        answer.header("content-disposition"),
+        "attachment; filename=\"ann-summary.json\""
+    );
+    assert_eq!(answer.json()["type"], "document");
+    let page = visitor.page(&documents[2]);
+    assert!(page.contains("9 resources on this page. These are all."), "{page}");
+    let link = links(&page, &documents[2]).remove(0);
+    assert_eq!(visitor.get(&link).json()["entry"].as_array().unwrap().len(), 9);
+    let records = "/console/data/live/local/";
+    let (mut found, mut next) = (Vec::new(), Some(format!("{}?q=_count%3D4", documents[2])));
+    while let Some(path) = next.take() {
+        let page = visitor.page(&path);
+        let table = between(&page, "<tbody>", "</tbody>");
+        found.extend(links(table, records));
+        let last = page.split("<a ").find(|link| link.contains(">Next page</a>"));
+        next = last.map(|link| between(link, "href=\"", "\"").replace("&amp;", "&"));
+    }
+    found.sort();
+    found.dedup();
+    assert_eq!(found.len(), 9, "{found:?}");
     assert_eq!(visitor.get("/console/patient/live/local/nobody").status, 404);
     assert_eq!(visitor.get("/console/patient/live/local/ann/nothing").status, 404);
 }

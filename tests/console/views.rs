@@ -87,6 +87,31 @@ fn rows_are_plotted() {
     );
 }
 
+/// The search for labels of such an axis never ended, and blocked a thread of the server.
+#[test]
+fn values_that_no_axis_can_show_are_refused() {
+    let mut all = records();
+    all[3]["valueQuantity"]["value"] = serde_json::from_str("-1e308").unwrap();
+    all[4]["valueQuantity"]["value"] = serde_json::from_str("1e308").unwrap();
+    let server = Server::imported(&all);
+    let visitor = Visitor::enter(&server);
+    for (kind, x, y) in [
+        ("bar", "text", "value"),
+        ("line", "day", "value"),
+        ("line", "value", ""),
+        ("histogram", "value", ""),
+    ] {
+        let fields = [("view", VIEW), ("kind", kind), ("x", x), ("y", y)];
+        let page = visitor.send(EDITOR, &fields).text;
+        if kind == "bar" {
+            // The sum of both is small.
+            assert!(page.contains("<svg") || page.contains("No plot: "), "{page}");
+        } else {
+            assert!(page.contains("No plot: its numbers are larger than 1e300"), "{page}");
+        }
+    }
+}
+
 #[test]
 fn what_is_wrong_with_a_view_is_said_with_its_place() {
     let server = Server::imported(&records());
@@ -106,7 +131,7 @@ fn what_is_wrong_with_a_view_is_said_with_its_place() {
     let several = VIEW.replace("code.text", "subject.reference | performer.reference");
     let page = visitor.send(EDITOR, &[("view", &several)]).text;
     assert!(
-        page.contains("role=\"alert\"") && page.contains("has 2 values"),
+        page.contains("role=\"alert\"") && page.contains("has 2 values") && page.contains("(in Observation/o"),
         "{page}"
     );
     for broken in ["", "{", "[]"] {

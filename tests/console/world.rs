@@ -1,6 +1,13 @@
 //! An operator's browser over a lake of two people.
 
+use std::io::Write;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
+use tabularium::ingest::{self, Session};
+use tabularium::lake::Mode;
+use tabularium::maintenance::PersonErasure;
 
 use crate::harness::server::{Answer, Server};
 
@@ -25,14 +32,17 @@ pub(super) fn records() -> Vec<Value> {
     all
 }
 
-/// Pages of the console that an operator can open, over these records.
-pub(super) const PAGES: [&str; 17] = [
+/// Addresses of the console that an operator can open, over these records.
+const PAGES: [&str; 21] = [
     "/console",
     "/console/data/live/local/Patient",
     "/console/data/live/local/Patient/ann",
+    "/console/data/live/local/Observation/o0?version=1",
     "/console/patient/live/local/ann",
     "/console/patient/live/local/ann/everything",
+    "/console/patient/live/local/ann/everything?format=json",
     "/console/patient/live/local/ann/summary",
+    "/console/patient/live/local/ann/summary?format=json",
     "/console/patient/live/local/ann/pdf",
     "/console/views/live/local",
     "/console/fhirpath/live/local?type=Patient&expression=name.family",
@@ -44,7 +54,53 @@ pub(super) const PAGES: [&str; 17] = [
     "/console/kept/erasures",
     "/console/kept/audit",
     "/console/kept/slow",
+    "/console/kept/syncs?page=2",
 ];
+/// Routes that are open to everybody, or that only take forms.
+pub(super) const NOT_PAGES: [&str; 3] = ["/console/sign-in", "/console/sign-out", "/console/assets/{name}"];
+const VIEW: &str = r#"{"resourceType": "ViewDefinition", "name": "pressure", "status": "active", "resource": "Observation",
+  "select": [{"column": [{"name": "id", "path": "id"}, {"name": "value", "path": "value.ofType(Quantity).value"}]}]}"#;
+
+/// All pages, with the receipt of this erasure, and with a view by its link.
+pub(super) fn pages(erasure: &str) -> Vec<String> {
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(VIEW.as_bytes()).unwrap();
+    let packed = URL_SAFE_NO_PAD.encode(encoder.finish().unwrap());
+    let mut pages = PAGES.map(str::to_owned).to_vec();
+    pages.push(format!("/console/views/live/local?d={packed}&kind=histogram&x=value"));
+    pages.push(format!("/console/views/live/local/rows?d={packed}&format=csv"));
+    pages.push(format!("/console/kept/erasures/{erasure}"));
+    pages
+}
+
+/// The id of an erasure of somebody who is imported for it.
+pub(super) fn erased(server: &Server) -> String {
+    let mut writer = server.lake.writer().unwrap();
+    let mut session = Session::begin(&mut writer, ingest::Options::default()).unwrap();
+    session
+        .add_document(br#"{"resourceType":"Patient","id":"zed"}"#)
+        .unwrap();
+    assert_eq!(session.finish().unwrap().refused, 0);
+    let erasure = PersonErasure::new(server.folder(), &server.lake, Mode::Live, "local", "zed");
+    erasure.run(&mut writer, |_| ()).unwrap().unwrap();
+    let jobs = server.store.erasure_jobs().list(None, 1).unwrap();
+    jobs[0].id.clone()
+}
+
+/// Whether an address belongs to a route.
+pub(super) fn is_of_route(address: &str, route: &str) -> bool {
+    let parts = |path: &str| {
+        path.split('?')
+            .next()
+            .unwrap()
+            .split('/')
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let (address, route) = (parts(address), parts(route));
+    let fits = |(part, wanted): (&String, &String)| wanted.starts_with('{') || part == wanted;
+    address.len() == route.len() && address.iter().zip(&route).all(fits)
+}
 
 /// A browser that has signed in.
 pub(super) struct Visitor<'s> {

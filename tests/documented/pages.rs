@@ -7,7 +7,8 @@ use std::path::Path;
 pub(super) const WITHOUT_LAKE: [&str; 3] = ["README.md", "docs/first-contact.md", "docs/sealed.md"];
 
 /// What is done before the first line of a page.
-pub(super) const BEFORE_PAGES: [(&str, &[&str]); 8] = [
+pub(super) const BEFORE_PAGES: [(&str, &[&str]); 9] = [
+    ("README.md", &["rm -r records"]),
     ("docs/first-contact.md", &["rm -r records"]),
     (
         "docs/views.md",
@@ -82,7 +83,7 @@ pub(super) const EXCUSED: [(&str, &str, &str); 16] = [
     (
         "README.md",
         "cargo run --release",
-        "builds in release; demo runs in tests/demo.rs",
+        "builds in release; demo runs in tests/commands/demo.rs",
     ),
     ("README.md", "cargo test", "is what runs this"),
     ("README.md", "tabularium terminology load", PUBLISHERS),

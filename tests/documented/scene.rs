@@ -1,7 +1,7 @@
 //! The folder that a page's lines are run in, and the servers that they start.
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::LazyLock;
 
@@ -12,7 +12,6 @@ use super::compared::{Form, agree};
 use super::page::{Step, blocks};
 use super::pages::{BEFORE_LINES, BEFORE_PAGES, IN_ORDER_OF_LAKE, WITHOUT_LAKE};
 use crate::harness::command::{PROGRAM, done};
-use crate::harness::shared;
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 /// The person of the examples.
@@ -33,8 +32,6 @@ static HOST: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"127\.0\.0\.1:\d+").
 /// Records and a lake of them, which the scenes are copies of.
 pub(super) struct Base {
     folder: TempDir,
-    /// Claims of the CARIN guide, where they are.
-    claims: Option<PathBuf>,
 }
 
 impl Base {
@@ -43,8 +40,7 @@ impl Base {
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         done(&["generate", "--patients", "20", "--out", &path("records")]);
         done(&["import", "--data", &path("lake"), &path("records")]);
-        let claims = shared("what_is_documented_is_what_happens").map(|shared| shared.join("data/carin/ig-2.0.0"));
-        Base { folder, claims }
+        Base { folder }
     }
 }
 
@@ -56,7 +52,6 @@ pub(super) struct Scene {
     /// Where the server and the sandbox are, as far as they run.
     hosts: [Option<String>; 2],
     running: Vec<Running>,
-    has_claims: bool,
 }
 
 /// A server, which ends with its page.
@@ -85,9 +80,8 @@ impl Scene {
             std::fs::create_dir(path(folder)).unwrap();
         }
         std::os::unix::fs::symlink(PROGRAM, path("bin/tabularium")).unwrap();
-        std::os::unix::fs::symlink(Path::new(REPOSITORY).join("examples"), path("examples")).unwrap();
-        if let Some(claims) = &base.claims {
-            std::os::unix::fs::symlink(claims, path("claims")).unwrap();
+        for folder in ["examples", "tests"] {
+            std::os::unix::fs::symlink(Path::new(REPOSITORY).join(folder), path(folder)).unwrap();
         }
         let view = "blood-pressure.view.json";
         std::fs::copy(path("examples").join(view), path("views").join(view)).unwrap();
@@ -103,7 +97,6 @@ impl Scene {
             variables: Vec::new(),
             hosts: [None, None],
             running: Vec::new(),
-            has_claims: base.claims.is_some(),
         };
         for line in BEFORE_PAGES
             .iter()
@@ -122,10 +115,6 @@ impl Scene {
         let mut needed = OTHERS.iter().filter(|program| step.command.contains(**program));
         if let Some(program) = needed.find(|program| !is_there(program)) {
             println!("skipped {page}:{}: there is no {program}", step.line);
-            return Ok(());
-        }
-        if step.command.contains("claims/") && !self.has_claims {
-            println!("skipped {page}:{}: there are no claims", step.line);
             return Ok(());
         }
         let before = |(of, part, _): &&(&str, &str, &str)| *of == page && step.command.contains(part);

@@ -1,4 +1,4 @@
-//! A room imports only rooms that are above it in the table of `ARCHITECTURE.md`, which lists them from the ground up.
+//! A room imports only rooms of lower floors. The table of `ARCHITECTURE.md` lists the floors from the ground up.
 
 use super::{files, read};
 
@@ -34,21 +34,57 @@ fn room(path: &str) -> &str {
     below.split('/').next().unwrap_or_default().trim_end_matches(".rs")
 }
 
-/// The rooms in a text's `crate::room` paths, each with its first line number.
-fn imported(text: &str) -> Vec<(usize, String)> {
+/// How many modules a source file's module is in, itself included: 1 for a room's own file.
+fn depth(path: &str) -> usize {
+    let below = path.strip_prefix("src/").unwrap_or(path);
+    below.split('/').filter(|part| *part != "mod.rs").count()
+}
+
+/// The rooms that a text names, each with its first line number: in `crate::room`, and in a path of so many `super::`
+/// that it leaves the file's own room.
+fn imported(text: &str, depth: usize) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
+    // The indents of the modules around a line. `rustfmt` puts the end of each at the same column as its beginning.
+    let mut modules: Vec<usize> = Vec::new();
     for (at, line) in text.lines().enumerate() {
-        let named = line.split("crate::").skip(1).map(|rest| {
-            let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
-            &rest[..end.unwrap_or(rest.len())]
-        });
-        for name in named {
+        let trimmed = line.trim_start();
+        let indent = line.len() - trimmed.len();
+        if trimmed.starts_with('}') && modules.last() == Some(&indent) {
+            modules.pop();
+        }
+        let named = line.split("crate::").skip(1).map(first_name);
+        let outside = supers(line).filter(|(count, _)| *count >= depth + modules.len());
+        for name in named.chain(outside.map(|(_, name)| name)) {
             if found.iter().all(|(_, known)| known != name) {
                 found.push((at + 1, name.to_owned()));
             }
         }
+        let is_module = trimmed.starts_with("mod ") || trimmed.contains(") mod ") || trimmed.starts_with("pub mod ");
+        if is_module && trimmed.ends_with('{') {
+            modules.push(indent);
+        }
     }
     found
+}
+
+/// Each run of `super::` in a line, as the number of them and the name behind it.
+fn supers(line: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        rest = &rest[rest.find("super::")?..];
+        let mut count = 0;
+        while let Some(after) = rest.strip_prefix("super::") {
+            count += 1;
+            rest = after;
+        }
+        Some((count, first_name(rest)))
+    })
+}
+
+/// The name that a text begins with.
+fn first_name(text: &str) -> &str {
+    let end = text.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    &text[..end.unwrap_or(text.len())]
 }
 
 /// A file's imports of higher or unknown rooms.
@@ -56,7 +92,9 @@ fn upward(rooms: &[Room], path: &str, text: &str) -> Vec<String> {
     let floor = |name: &str| rooms.iter().find(|room| room.0 == name).map(|room| room.1);
     let own = floor(room(path));
     let leads_up = |name: &str| name != room(path) && (own.is_none() || floor(name).is_none() || floor(name) >= own);
-    let imported = imported(text).into_iter().filter(|(_, name)| leads_up(name));
+    let imported = imported(text, depth(path))
+        .into_iter()
+        .filter(|(_, name)| leads_up(name));
     imported
         .map(|(line, name)| format!("{path}:{line} imports {name}"))
         .collect()
@@ -107,4 +145,26 @@ fn an_upward_import_is_found() {
         ["src/bench/mod.rs:2 imports nowhere"]
     );
     assert_eq!(upward(&rooms, "src/main.rs", "use crate::lake;"), [] as [&str; 0]);
+}
+
+#[test]
+fn an_upward_import_by_super_is_found() {
+    let table = "| floor | module | holds |\n|---|---|---|\n| 1 | `fhir` | x |\n| 2 | `lake` | x |\n";
+    let rooms = rooms(table);
+    let text = "use super::x;\nuse super::super::lake;\nmod tests {\n    use super::super::lake;\n    \
+                use super::super::super::lake::open;\n}\n";
+    let found = |path: &str| upward(&rooms, path, text);
+    assert_eq!(
+        found("src/fhir/mod.rs"),
+        ["src/fhir/mod.rs:1 imports x", "src/fhir/mod.rs:2 imports lake"]
+    );
+    assert_eq!(found("src/fhir/types.rs"), ["src/fhir/types.rs:2 imports lake"]);
+    assert_eq!(found("src/fhir/types/mod.rs"), ["src/fhir/types/mod.rs:2 imports lake"]);
+    // Three modules deep: two steps up stay in the room.
+    assert_eq!(found("src/fhir/types/table.rs"), [] as [&str; 0]);
+    let inside = "mod tests {\n    use super::super::super::lake;\n}\n";
+    assert_eq!(
+        upward(&rooms, "src/fhir/types.rs", inside),
+        ["src/fhir/types.rs:2 imports lake"]
+    );
 }

@@ -12,29 +12,39 @@ pub(crate) use processes::{command, kills, process};
 pub(crate) use reading::{conformance, json, report, schema};
 pub(crate) use servers::{consented, payer, rogue, server, surfer};
 
-use std::collections::BTreeSet;
-use std::io::Write;
-use std::path::PathBuf;
-use std::sync::Mutex;
+use std::path::{Path, PathBuf};
 
-/// The tests that were skipped so far in this run.
-static SKIPPED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+/// The folder of shared real records, and of the suites of others.
+///
+/// It is not part of this repository. Tests that need it are ignored in builds without `TABULARIUM_SHARED`: they have
+/// `#[cfg_attr(not(shared_records), ignore = "needs the shared records")]`, so the summary of `cargo test` counts them.
+pub(crate) fn shared() -> PathBuf {
+    shared_folder().expect("TABULARIUM_SHARED names the folder of shared records")
+}
 
-/// The folder of shared real records. Without it the result is `None`, and a line on standard error says which test
-/// was skipped and how many were skipped so far. So the last of these lines has the number of all skipped tests.
-#[allow(dead_code)]
-pub(crate) fn shared(test: &str) -> Option<PathBuf> {
-    if let Some(folder) = std::env::var_os("TABULARIUM_SHARED") {
-        return Some(PathBuf::from(folder));
+fn shared_folder() -> Option<PathBuf> {
+    let folder = std::env::var_os("TABULARIUM_SHARED").filter(|folder| !folder.is_empty());
+    folder.map(PathBuf::from)
+}
+
+/// Real records by their source.
+pub(crate) struct Real {
+    /// The folder `data`: a folder for each source.
+    pub(crate) data: PathBuf,
+    /// Whether these are all shared records, and not the excerpt in this repository.
+    pub(crate) is_whole: bool,
+}
+
+/// The shared records if there are any, otherwise the excerpt of them in this repository.
+pub(crate) fn real() -> Real {
+    let whole = shared_folder().map(|folder| folder.join("data"));
+    Real {
+        is_whole: whole.is_some(),
+        data: whole.unwrap_or_else(excerpt),
     }
-    let mut skipped = SKIPPED.lock().unwrap();
-    if skipped.insert(test.to_owned()) {
-        let count = skipped.len();
-        // The test runner hides `eprintln!` of a passing test. It does not hide bytes written to the stream.
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped test {count}: {test}: TABULARIUM_SHARED is not set"
-        );
-    }
-    None
+}
+
+/// The excerpt of real records in this repository, by their source.
+pub(crate) fn excerpt() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/real/data")
 }

@@ -68,6 +68,16 @@ impl Traveling {
         Some(rows)
     }
 
+    /// The same for a plan that has run, whose operators have learned from that run. Compares a copy with it.
+    pub(crate) fn add_ran(&mut self, label: &str, plan: &Arc<dyn ExecutionPlan>) {
+        let written = self.codec.encode(plan);
+        let written = written.unwrap_or_else(|error| panic!("{label}: {error}\n{}", shown(plan)));
+        let copy = self.codec.decode(&written).unwrap();
+        let rows = self.add(label, &copy).unwrap();
+        let ran = plan.metrics().and_then(|metrics| metrics.output_rows());
+        assert_eq!(Some(rows.len()), ran, "{label}\n{}", shown(plan));
+    }
+
     /// The rows of a plan in this process, as NDJSON.
     pub(crate) fn rows(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<Vec<String>> {
         let batches = self.runtime.block_on(collect(plan.clone(), self.codec.context()));

@@ -9,6 +9,7 @@ use super::{Link, ask, audit, made, never, over, server};
 use crate::harness::consented::{App, Finished, Flow};
 use crate::harness::records::{self, Record};
 use crate::harness::server::{START, Server};
+use crate::patient::cards;
 
 /// The encrypted text of a link's file.
 fn file(server: &Server, link: &Link) -> String {
@@ -111,6 +112,29 @@ fn a_revoked_consent_takes_its_links_along() {
     });
     assert_eq!(Link::of(&server, &kept).manifest(&server, &json!({})).status, 200);
     assert_eq!(server.store.health_links().of_consent(&other.consent).unwrap().len(), 1);
+}
+
+#[test]
+fn an_expunge_ends_links_and_cards() {
+    let server = server();
+    let token = server.patient_token("anna");
+    let card = cards::issue(&server, &token);
+    let (kid, rid) = cards::names(&server, &card);
+    assert_eq!(cards::revoked(&server, &kid).1, [] as [Value; 0]);
+    let (made, kept) = (
+        link(&server, &token, &json!({})),
+        link(&server, &server.patient_token("bert"), &json!({})),
+    );
+    ends(&server, &made, || {
+        let path = "/fhir/Patient/$PATIENT_ID/$expunge";
+        let bearer = format!("Bearer {token}");
+        let accepted = server.send("POST", path, &[("authorization", &bearer)], "");
+        assert_eq!(accepted.status, 200, "{}", accepted.text);
+    });
+    assert_eq!(cards::revoked(&server, &kid).1, [json!(rid)]);
+    assert_eq!(Link::of(&server, &kept).manifest(&server, &json!({})).status, 200);
+    let refused = ask(&server, &token, &json!({}));
+    assert!(refused.status >= 400, "{}", refused.text);
 }
 
 #[test]

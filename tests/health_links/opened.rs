@@ -237,6 +237,52 @@ fn scripts_of_any_page_learn_that_they_ask_too_often() {
     assert_eq!(audit(&server, "health-link.used").len(), 2);
 }
 
+/// The page was in English for everybody.
+#[test]
+fn the_page_that_opens_links_speaks_the_readers_language() {
+    let server = server();
+    let spanish = server.send("GET", "/health-link", &[("accept-language", "es-MX, en;q=0.5")], "");
+    for part in [
+        "<html lang=\"es\"",
+        "Registro médico compartido",
+        "Abriendo el registro…",
+        "Código de acceso",
+    ] {
+        assert!(spanish.text.contains(part), "{part}: {}", spanish.text);
+    }
+    assert!(!spanish.text.contains("This page needs JavaScript"), "{}", spanish.text);
+    let switched = server.send("GET", "/health-link?language=es", &[], "");
+    assert!(
+        switched.header("set-cookie").contains("svc_language=es"),
+        "{:?}",
+        switched.headers
+    );
+    let english = server.send("GET", "/health-link", &[], "");
+    assert!(
+        english.text.contains("href=\"health-link?language=es\" lang=\"es\""),
+        "{}",
+        english.text
+    );
+    // A text that the script asks for is on the page.
+    let texts = english
+        .text
+        .split("data-texts=\"")
+        .nth(1)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap();
+    let texts = texts.replace("&#34;", "\"").replace("&#39;", "'").replace("&#38;", "&");
+    let texts: serde_json::Value = serde_json::from_str(&texts).unwrap();
+    let asked = regex::Regex::new(r"said\('([a-z_]+)'").unwrap();
+    for name in ["viewer.js", "card.js", "bytes.js"] {
+        let script = server.send("GET", &format!("/health-link/{name}"), &[], "").text;
+        for found in asked.captures_iter(&script) {
+            assert!(texts[&found[1]].is_string(), "{name}: {}", &found[1]);
+        }
+    }
+}
+
 #[test]
 fn the_page_that_opens_links_runs_only_what_is_its_own() {
     let server = server();
@@ -270,6 +316,7 @@ fn the_page_that_opens_links_runs_only_what_is_its_own() {
     for (name, media) in [
         ("viewer.js", "text/javascript"),
         ("narrative.js", "text/javascript"),
+        ("texts.js", "text/javascript"),
         ("viewer.css", "text/css"),
     ] {
         let asset = server.send("GET", &format!("/health-link/{name}"), &[], "");

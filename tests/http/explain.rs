@@ -431,3 +431,47 @@ fn a_compartment_is_looked_for_where_the_patients_own_rows_lie() {
     assert_eq!(told(&by_anna, "?subject=Patient/ben,Patient/cid").0, ["seen-ben"]);
     assert_eq!(told(&by_anna, "?performer=Patient/ben").0, [""; 0]);
 }
+
+/// The rows of a view as JSON say how they came about, after the last row.
+#[test]
+fn rows_of_a_view_say_how_they_came_about() {
+    let server = server();
+    let (application, patient) = (server.application_token(), server.patient_token("anna"));
+    let view = json!({"resourceType": "ViewDefinition", "resource": "Observation", "status": "active", "name": "newest",
+        "where": [{"path": "effective.ofType(dateTime) >= @2023-01-01"}],
+        "select": [{"column": [{"name": "id", "path": "id"}]}]});
+    let run = |token: &str, query: &str, form: &str| {
+        let bearer = format!("Bearer {token}");
+        let headers = [
+            ("authorization", bearer.as_str()),
+            ("content-type", "application/fhir+json"),
+            ("x-explain", form),
+        ];
+        let path = format!("/fhir/ViewDefinition/$run{query}");
+        server.send("POST", &path, &headers, &view.to_string())
+    };
+    let plain = run(&application, "", "false").json();
+    assert_eq!(
+        (&plain["rows"], &plain["explanation"]),
+        (&json!([{"id": "b2"}]), &Value::Null)
+    );
+    let told = run(&application, "", "true").json();
+    assert_eq!(told["rows"], plain["rows"]);
+    let text = told["explanation"].as_str().unwrap();
+    for part in [
+        "ViewExec: columns=[id]",
+        "output_rows=1",
+        "Observation: scanned for id",
+        "row groups  1 of 2 met are read; 1 skipped: statistics of effectiveDateTime__end",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let json = run(&application, "", "json").json();
+    let json: Value = serde_json::from_str(json["explanation"].as_str().unwrap()).unwrap();
+    assert_eq!(json["scans"][0]["rowGroups"]["skipped"], 1);
+    assert!(json["plan"].as_str().unwrap().contains("LakeScanExec"));
+    let csv = run(&application, "?_format=csv", "true");
+    assert_eq!((csv.status, csv.issue().as_str()), (400, "invalid"));
+    let foreign = run(&patient, "", "true");
+    assert_eq!((foreign.status, foreign.issue().as_str()), (403, "forbidden"));
+}

@@ -32,11 +32,11 @@ impl Default for World<'_> {
 }
 
 impl World<'_> {
-    /// A world of some files below `data`.
-    pub(crate) fn of(shared: &Path, files: &[&str]) -> Self {
+    /// A world of some files below the folder of real records.
+    pub(crate) fn of(data: &Path, files: &[&str]) -> Self {
         let mut world = World::default();
         for file in files {
-            world.file(&shared.join("data").join(file));
+            world.file(&data.join(file));
         }
         world
     }

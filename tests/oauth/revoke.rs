@@ -1,11 +1,14 @@
 //! `POST /oauth/revoke`.
 
 use serde_json::{Value, json};
-use tabularium::consent::{AuthorizationState, ConsentState, JobState};
+use tabularium::consent::{AuthorizationState, ConsentState, JobState, PublicKey, is_about, verify_receipt};
+use tabularium::lake::Mode;
+use tabularium::sync::carry_out_erasures;
 
 use super::bearer;
 use crate::harness::consented::{App, Flow, PAYER, TestEndpoint};
-use crate::harness::server::{Answer, Server};
+use crate::harness::records::{self, Record};
+use crate::harness::server::{Answer, Server, rules};
 
 fn server() -> (Server, App) {
     let server = Server::impatient(&[]);
@@ -19,6 +22,51 @@ fn revoke(server: &Server, tokens: &Value, secret: &str) -> Answer {
         &[("authorization", &bearer(tokens))],
         &json!({"secret_key": secret}),
     )
+}
+
+/// The erasure that a revocation over HTTP requests ends with a receipt, which the published keys verify.
+#[test]
+fn a_revocation_by_either_api_ends_with_a_receipt() {
+    let (server, app) = server();
+    for (path, flow) in [("/oauth/revoke", Flow::of(&app)), ("/link/revoke", Flow::link(&app))] {
+        let flow = Flow {
+            user: Some(path),
+            ..flow
+        };
+        let finished = flow.finish(&server);
+        let tokens = match path {
+            "/link/revoke" => finished.link_tokens(&server, &app.test),
+            _ => finished.tokens(&server),
+        };
+        let record = Record {
+            mode: Mode::Test,
+            application: app.id.clone(),
+            owner: finished.owner,
+            patient: Some(finished.patients[0].clone()),
+            authorization: Some(finished.authorizations[0].clone()),
+            ..Record::new(json!({"resourceType": "Patient", "id": finished.patients[0]}))
+        };
+        records::commit(&server.lake, &[record]);
+        let body = json!({"secret_key": app.test.secret});
+        let answer = server.post(path, &[("authorization", &bearer(&tokens))], &body);
+        assert_eq!((answer.status, answer.json()), (200, json!({"count": 1})), "{path}");
+        carry_out_erasures(&server.store, &server.lake, 0, &rules()).unwrap();
+        let jobs = server.store.erasure_jobs().list(Some(&finished.consent), 9).unwrap();
+        assert_eq!(jobs.len(), 1, "{path}: {jobs:?}");
+        let published = server.send("GET", "/receipts/.well-known/jwks.json", &[], "").json();
+        let keys = published["keys"].as_array().unwrap().iter();
+        let keys: Vec<PublicKey> = keys.filter_map(PublicKey::from_jwk).collect();
+        let claims = verify_receipt(jobs[0].receipt.as_ref().unwrap(), &keys).unwrap();
+        let asked = &claims["asked"];
+        assert_eq!(
+            (&asked["how"], &asked["by"]),
+            (&json!("revoke"), &json!("application")),
+            "{path}"
+        );
+        assert_eq!(claims["resources"], json!({"Patient": 1}), "{path}");
+        assert!(is_about(&claims, &finished.patients[0]), "{path}");
+        assert_eq!(claims["search"]["files"]["found"], 0, "{path}");
+    }
 }
 
 #[test]

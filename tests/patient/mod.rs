@@ -6,6 +6,7 @@ mod everything_doors;
 mod everything_pages;
 mod everything_plain;
 mod pdf;
+mod pdf_content;
 mod plain_model;
 mod signed;
 

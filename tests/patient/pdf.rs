@@ -340,10 +340,9 @@ fn named(resource: &Value) -> Vec<String> {
 
 /// The document of each real person contains all their coded records.
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn documents_of_real_people_have_all_their_records() {
-    let Some(data) = shared("documents_of_real_people_have_all_their_records") else {
-        return;
-    };
+    let data = shared();
     let scratch = tempfile::tempdir().unwrap();
     let lake = scratch.path().join("lake");
     let folder = lake.to_str().unwrap();

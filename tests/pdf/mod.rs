@@ -5,4 +5,7 @@ mod bounds;
 mod content;
 mod damaged;
 mod document;
+mod inner;
 pub(crate) mod reading;
+mod stitched;
+mod whole;

@@ -59,10 +59,9 @@ fn a_query_reads_the_bytes_of_its_leaves() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn a_query_reads_the_bytes_of_its_leaves_of_real_records() {
-    let Some(folder) = shared("a_query_reads_the_bytes_of_its_leaves_of_real_records") else {
-        return;
-    };
+    let folder = shared();
     let (_dir, lake) = lake();
     let mut records = Vec::new();
     for entry in std::fs::read_dir(folder.join("data/synthea")).unwrap() {

@@ -55,6 +55,36 @@ fn without_its_keys_a_sealed_lake_is_left_alone() {
     assert_eq!(scene.resources().len(), 10);
 }
 
+/// The error said that keys.sqlite was missing and must be put back.
+#[test]
+fn an_open_lake_has_no_key_to_rotate() {
+    let scene = Scene::new();
+    scene.import(&people(1), &[]);
+    let new = scene.dir.path().join("new.key");
+    std::fs::write(&new, "ab".repeat(32)).unwrap();
+    std::fs::set_permissions(&new, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let data = scene.data();
+    let refused = std::process::Command::new(super::PROGRAM)
+        .args([
+            "keys",
+            "rotate",
+            "--lake",
+            "--data",
+            data.to_str().unwrap(),
+            "--new-key-file",
+        ])
+        .arg(&new)
+        .env(super::KEK.0, super::KEK.1)
+        .output()
+        .unwrap();
+    let said = stderr(&refused);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("is not sealed") && said.trim_end().lines().count() == 1,
+        "{said}"
+    );
+}
+
 #[test]
 fn a_new_catalog_is_not_made_without_the_keys() {
     let scene = Scene::with(&people(5));

@@ -14,8 +14,9 @@ fn answered(corpus: &Corpus, query: &str) {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn chains_and_has_of_many_steps() {
-    let Some(corpus) = corpus("search depth") else { return };
+    let corpus = corpus();
     for (steps, fits) in [(14, true), (16, false), (200, false), (5_000, false)] {
         let chain = format!("Patient?organization.{}name=x", "partof.".repeat(steps));
         let filter = format!("Patient?_filter=organization.{}name eq x", "partof.".repeat(steps));
@@ -34,10 +35,9 @@ fn chains_and_has_of_many_steps() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn keys_of_a_sort() {
-    let Some(corpus) = corpus("search sort keys") else {
-        return;
-    };
+    let corpus = corpus();
     let repeated = format!("Observation?_count=5&_sort={}", "-date,code,".repeat(3_000));
     let once = corpus
         .page(&corpus.application(), "Observation?_count=5&_sort=-date,code")
@@ -54,10 +54,9 @@ fn keys_of_a_sort() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn values_words_and_tests() {
-    let Some(corpus) = corpus("search alternatives") else {
-        return;
-    };
+    let corpus = corpus();
     let list = |count: usize, sep: &str, item: &str| vec![item; count].join(sep);
     refused(
         corpus,

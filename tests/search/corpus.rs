@@ -26,13 +26,15 @@ pub(super) struct Corpus {
     _folder: tempfile::TempDir,
 }
 
-/// The corpus. `None` if the test is skipped.
-pub(super) fn corpus(test: &str) -> Option<&'static Corpus> {
+/// The corpus.
+pub(super) fn corpus() -> &'static Corpus {
     static CORPUS: OnceLock<Corpus> = OnceLock::new();
-    let shared = harness::shared(test)?;
-    Some(CORPUS.get_or_init(|| {
+    CORPUS.get_or_init(|| {
         let folders = ["synthea", "synthea-2021", "uscore", "carin/ig-2.0.0"];
-        let paths: Vec<_> = folders.iter().map(|folder| shared.join("data").join(folder)).collect();
+        let real = harness::real();
+        let paths = folders.iter().map(|folder| real.data.join(folder));
+        // The excerpt of the records has some of the folders.
+        let paths: Vec<_> = paths.filter(|path| real.is_whole || path.exists()).collect();
         let folder = tempfile::tempdir().unwrap();
         let lake = crate::harness::kind::open_or_create(folder.path());
         let mut writer = lake.writer().unwrap();
@@ -47,7 +49,7 @@ pub(super) fn corpus(test: &str) -> Option<&'static Corpus> {
                 .unwrap(),
             _folder: folder,
         }
-    }))
+    })
 }
 
 impl Corpus {
@@ -105,6 +107,11 @@ impl Corpus {
     /// The plans of a search.
     pub(super) fn plans(&self, engine: &Engine, request: &Request<'_>) -> Vec<Arc<dyn ExecutionPlan>> {
         self.runtime.block_on(engine.plans(request)).unwrap()
+    }
+
+    /// The plans that a search of several types runs.
+    pub(super) fn system_plans(&self, engine: &Engine, request: &SystemRequest<'_>) -> Vec<Arc<dyn ExecutionPlan>> {
+        self.runtime.block_on(engine.system_ran_plans(request)).unwrap()
     }
 
     /// One page of a search for one or several types, as written in an address. `None` if the type does not exist.

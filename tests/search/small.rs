@@ -124,6 +124,33 @@ impl Small {
         planned.unwrap_or_else(|error| panic!("{query}: {error}"))
     }
 
+    /// The plans that an application's search runs, of one or of several types.
+    pub(super) fn ran_plans(&self, query: &str) -> Vec<Arc<dyn ExecutionPlan>> {
+        let (name, parameters) = query.split_once('?').unwrap_or((query, ""));
+        let (scope, parameters) = (&records::application("local"), &raw::parse(parameters));
+        let (handling, now, base) = (Handling::Strict, NOW, BASE);
+        let ran = match facts().lookup(name) {
+            Some(ty) => self.runtime.block_on(self.engine.ran_plans(&Request {
+                scope,
+                ty,
+                compartment: None,
+                parameters,
+                handling,
+                now,
+                base,
+            })),
+            None => self.runtime.block_on(self.engine.system_ran_plans(&SystemRequest {
+                scope,
+                compartment: None,
+                parameters,
+                handling,
+                now,
+                base,
+            })),
+        };
+        ran.unwrap_or_else(|error| panic!("{query}: {error}"))
+    }
+
     /// The explanation of an application's search as JSON. If the query begins with a Patient, it searches a type in
     /// that compartment.
     pub(super) fn explained(&self, query: &str) -> Value {

@@ -24,10 +24,9 @@ fn walk(corpus: &Corpus, scope: &Arc<Scope>, query: &str) -> Vec<Value> {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn types_follow_each_other_page_by_page() {
-    let Some(corpus) = corpus("search over types") else {
-        return;
-    };
+    let corpus = corpus();
     let scope = corpus.application();
     let mut expected: BTreeSet<String> = ids(&corpus.everything("Patient"));
     expected.extend(ids(&corpus.everything("Condition")));
@@ -56,10 +55,9 @@ fn types_follow_each_other_page_by_page() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn sorted_types_are_merged() {
-    let Some(corpus) = corpus("sorted search over types") else {
-        return;
-    };
+    let corpus = corpus();
     let scope = corpus.application();
     for (sort, descending) in [("_id", false), ("-_id", true)] {
         let found = walk(
@@ -95,10 +93,9 @@ fn sorted_types_are_merged() {
 /// Every type of R4 counted as a target of a condition, even without rows. So two conditions on other resources were
 /// refused as too many.
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn conditions_on_other_resources_count_the_types_that_are_stored() {
-    let Some(corpus) = corpus("conditions over all types") else {
-        return;
-    };
+    let corpus = corpus();
     let lists = "_list=nothing&_list=nobody&_list=none";
     assert!(walk(corpus, &corpus.application(), &format!("?{lists}")).is_empty());
     let counted = corpus
@@ -112,10 +109,9 @@ fn conditions_on_other_resources_count_the_types_that_are_stored() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn parameters_must_be_known_to_all_types() {
-    let Some(corpus) = corpus("parameters over types") else {
-        return;
-    };
+    let corpus = corpus();
     let scope = corpus.application();
     let id = corpus.everything("Patient")[0]["id"].as_str().unwrap().to_owned();
     let found = walk(corpus, &scope, &format!("?_type=Condition,Goal&patient={id}"));
@@ -144,10 +140,9 @@ fn parameters_must_be_known_to_all_types() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn a_patient_sees_their_own_rows_of_every_type() {
-    let Some(corpus) = corpus("search over types by a patient") else {
-        return;
-    };
+    let corpus = corpus();
     let id = corpus.everything("Patient")[0]["id"].as_str().unwrap().to_owned();
     let token = corpus.patient(&id);
     let found = walk(corpus, &token, "?_type=Patient,Condition,Observation&_count=200");
@@ -165,10 +160,9 @@ fn a_patient_sees_their_own_rows_of_every_type() {
 /// Bundles have no narrative, so `_text` counted as unknown to one of the types. It was ignored, and everything
 /// matched.
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn words_are_looked_for_in_the_types_that_have_a_narrative() {
-    let Some(corpus) = corpus("words over types") else {
-        return;
-    };
+    let corpus = corpus();
     let scope = corpus.application();
     let found = |query: &str, handling| {
         corpus.system(&scope, query, handling).unwrap()["total"]
@@ -193,10 +187,9 @@ fn words_are_looked_for_in_the_types_that_have_a_narrative() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn elements_are_asked_of_the_types_that_have_them() {
-    let Some(corpus) = corpus("elements of several types") else {
-        return;
-    };
+    let corpus = corpus();
     let scope = corpus.application();
     let of_types = |elements: &str| {
         let query = format!("?_type=Patient,Observation&_count=1000&_elements={elements}");

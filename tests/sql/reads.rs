@@ -1,5 +1,9 @@
 //! The data that a statement reads, and the scan's decisions before a row is decoded, as shown by plans.
 
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
 use super::Lake;
 
 /// The lines of a plan with scans.
@@ -51,6 +55,7 @@ fn only_what_is_named_is_read() {
 #[test]
 fn filters_reach_the_scan() {
     let lake = Lake::new();
+    lake.view(&loincs());
     for (statement, expected) in [
         (
             "SELECT birthDate FROM Patient WHERE gender = 'male'",
@@ -76,10 +81,90 @@ fn filters_reach_the_scan() {
             "SELECT id FROM Patient WHERE fhirpath(row, 'gender') = 'male'",
             "prune=[gender = 'male']",
         ),
+        (
+            "SELECT value FROM observations WHERE patient = 'ann'",
+            "items=[item [subject.reference__type = 'Patient' and subject.reference__id = 'ann']]",
+        ),
+        (
+            "SELECT value FROM observations WHERE patient IN ('ann', 'ben')",
+            "item [subject.reference__type = 'Patient' and subject.reference__id = 'ann' or",
+        ),
+        (
+            "SELECT value FROM observations WHERE id = 'o2'",
+            "items=[item [id = 'o2']]",
+        ),
+        (
+            "SELECT part FROM parts WHERE observation = 'o5'",
+            "items=[item [id = 'o5']]",
+        ),
+        (
+            "SELECT id FROM Observation WHERE fhirpath(row, 'subject.getReferenceKey(Patient)') = 'ann'",
+            "items=[item [subject.reference__type = 'Patient' and subject.reference__id = 'ann']]",
+        ),
+        (
+            "SELECT id FROM loincs WHERE code = 'pulse'",
+            "item [code.coding.system = 'http://loinc.org']",
+        ),
     ] {
         let scan = scan(&lake, statement);
         assert!(scan.contains(expected), "{statement}: {scan}");
     }
+}
+
+/// A view whose column depends on a constant.
+fn loincs() -> Value {
+    json!({"resourceType": "ViewDefinition", "name": "loincs", "status": "active", "resource": "Observation",
+        "constant": [{"name": "system", "valueString": "http://loinc.org"}],
+        "select": [{"column": [{"name": "id", "path": "id", "type": "id"},
+            {"name": "code", "path": "code.coding.where(system = %system).code.first()", "type": "code"}]}]})
+}
+
+/// A filter gives the rows that it keeps of all rows, whatever it tells the scan.
+#[test]
+fn filters_on_keys_and_constants_keep_their_rows() {
+    let mut records = super::records();
+    let mut refers = |id: &str, subject: Value| {
+        let mut observation = super::observation(id, "x", "pulse", "2020-01-01", json!(1));
+        observation["subject"] = subject;
+        records.push(observation);
+    };
+    refers("r1", json!({"reference": "Patient/ann/_history/2"}));
+    refers("r2", json!({"reference": "https://example.org/fhir/Patient/ann"}));
+    refers("r3", json!({"reference": "Group/ann"}));
+    refers("r4", json!({"reference": "#ann", "type": "Patient"}));
+    refers("r5", json!({"display": "ann"}));
+    let lake = Lake::of(&records);
+    lake.view(&loincs());
+    let rows =
+        |statement: &str| -> BTreeSet<String> { lake.answer(statement).lines().skip(1).map(str::to_owned).collect() };
+    for (table, column, filters) in [
+        (
+            "observations",
+            "patient",
+            ["= 'ann'", "IN ('ann', 'ben')", "= 'nobody'"].as_slice(),
+        ),
+        ("observations", "id", &["= 'o2'", "IN ('o2', 'r1', 'none')", "= 'none'"]),
+        ("loincs", "code", &["= 'pulse'", "IN ('pulse', 'weight')"]),
+    ] {
+        for filter in filters {
+            let filtered = rows(&format!("SELECT id, {column} FROM {table} WHERE {column} {filter}"));
+            // The scan knows nothing of a filter on a computed value.
+            let afterwards = rows(&format!(
+                "SELECT id, {column} FROM {table} WHERE concat({column}, '') {filter}"
+            ));
+            assert_eq!(filtered, afterwards, "{table}.{column} {filter}");
+            assert_eq!(
+                filtered.is_empty(),
+                filter.contains("'nobody'") || *filter == "= 'none'",
+                "{filter}"
+            );
+        }
+    }
+    let of_ann = rows("SELECT id FROM observations WHERE patient = 'ann'");
+    assert!(
+        of_ann.contains("r1") && !of_ann.contains("r2") && !of_ann.contains("r3"),
+        "{of_ann:?}"
+    );
 }
 
 #[test]
@@ -116,5 +201,22 @@ fn a_plan_is_shown_with_what_came_of_it() {
     assert!(
         analyzed.contains("output_rows=3") && analyzed.contains("bytes_read="),
         "{analyzed}"
+    );
+    assert!(analyzed.contains("files       1 of 1 read"), "{analyzed}");
+    // A statement over a view, with what the scan skipped and why.
+    let statement = "SELECT value FROM observations WHERE day >= '2030-01-01'";
+    let plan = lake.answer_with(statement, &["--explain"]);
+    assert!(!plan.contains("files "), "{plan}");
+    let analyzed = lake.answer_with(statement, &["--explain=analyze"]);
+    for part in [
+        "Observation: scanned for",
+        "row groups  0 of 1 met are read; 1 skipped: statistics of effectiveDateTime__end",
+    ] {
+        assert!(analyzed.contains(part), "{part}: {analyzed}");
+    }
+    let read = lake.answer("EXPLAIN ANALYZE SELECT code.text FROM Observation");
+    assert!(
+        read.contains("bytes  ") && read.lines().any(|line| line.ends_with("  code.text")),
+        "{read}"
     );
 }

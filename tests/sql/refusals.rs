@@ -23,6 +23,10 @@ fn a_statement_that_writes_is_refused() {
         "SET datafusion.execution.batch_size = 1",
         "BEGIN",
         "EXPLAIN DELETE FROM Patient",
+        "WITH t AS (INSERT INTO Patient (id) VALUES ('x') RETURNING id) SELECT * FROM t",
+        "WITH t AS (DELETE FROM Patient RETURNING id) SELECT count(*) FROM t",
+        "WITH a AS (WITH b AS (SELECT id INTO t FROM Patient) SELECT id FROM b) SELECT id FROM a",
+        "SELECT * FROM (UPDATE Patient SET gender = 'x' RETURNING id) AS t",
         &copy,
     ] {
         let said = lake.refused(statement, &[]);
@@ -281,4 +285,50 @@ fn an_interrupt_ends_a_statement() {
     running.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert_eq!(running.wait().unwrap().code(), Some(130), "{said}");
     assert!(said.contains("stopped before the end"), "{said}");
+}
+
+/// A sort or an aggregate reads everything before its first row, and writes nothing until then.
+#[test]
+fn an_interrupt_ends_a_statement_before_its_first_row() {
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    let lake = Lake::new();
+    let data = lake.data();
+    for statement in [
+        "SELECT value FROM generate_series(1, 1000000000000) ORDER BY value % 1000, value",
+        "SELECT count(*), sum(value % 7) FROM generate_series(1, 1000000000000)",
+        "SELECT value % 1000 AS part, count(*) FROM generate_series(1, 1000000000000) GROUP BY 1",
+    ] {
+        let mut running = Command::new(command::PROGRAM)
+            .args(["sql", statement, "--data", text(&data), "--memory", "64"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The program handles the signal from the moment at which the statement begins.
+        let handles = || {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", running.id())).unwrap();
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+            u64::from_str_radix(caught.trim(), 16).unwrap() & 2 != 0
+        };
+        let begun = Instant::now();
+        while !handles() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{statement}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        let interrupted = Command::new("kill")
+            .args(["-INT", &running.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(interrupted.success());
+        let (mut rows, mut said) = (String::new(), String::new());
+        running.stdout.take().unwrap().read_to_string(&mut rows).unwrap();
+        running.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(running.wait().unwrap().code(), Some(130), "{statement}: {said}");
+        assert_eq!(rows, "", "{statement}");
+        assert!(said.contains("stopped before the end"), "{statement}: {said}");
+    }
 }

@@ -223,6 +223,6 @@ fn a_source_is_sent_no_more_requests_at_once_than_it_is_to_be() {
     for connected in &people {
         assert_eq!(world.end_of(connected), JobState::Completed);
     }
-    let most = world.payer.requests("lakeshore")["most_at_once"].as_u64().unwrap();
+    let most = world.payer.requests("lakeshore")["max_at_once"].as_u64().unwrap();
     assert!(most <= 2, "{most} at once");
 }

@@ -423,14 +423,14 @@ fn csv(names: &[&str], rows: &[Row]) -> String {
     String::from_utf8(writer.into_inner().unwrap()).unwrap()
 }
 
-struct Case {
+pub(super) struct Case {
     selects: Vec<Select>,
     filter: Option<Path>,
     responses: Vec<Value>,
 }
 
 impl Case {
-    fn new(of_view: &[u8], of_resources: &[Vec<u8>]) -> Case {
+    pub(super) fn new(of_view: &[u8], of_resources: &[Vec<u8>]) -> Case {
         let mut choices = Choices(of_view.iter());
         let filter = match choices.pick(4) {
             0 => Some(Path {
@@ -451,7 +451,7 @@ impl Case {
         }
     }
 
-    fn definition(&self) -> Value {
+    pub(super) fn definition(&self) -> Value {
         let mut definition = json!({"resource": "QuestionnaireResponse",
             "constant": [{"name": "wanted", "valueString": WANTED}],
             "select": self.selects.iter().map(Select::definition).collect::<Vec<_>>()});
@@ -461,7 +461,7 @@ impl Case {
         definition
     }
 
-    fn rows(&self) -> Vec<Row> {
+    pub(super) fn rows(&self) -> Vec<Row> {
         let whole = Select {
             iteration: Iteration::None,
             columns: Vec::new(),
@@ -511,7 +511,7 @@ impl Case {
         expected.len()
     }
 
-    fn lake(&self) -> (tempfile::TempDir, Lake) {
+    pub(super) fn lake(&self) -> (tempfile::TempDir, Lake) {
         let (folder, lake) = records::lake();
         let records: Vec<Record> = self.responses.iter().cloned().map(Record::new).collect();
         records::commit(&lake, &records);

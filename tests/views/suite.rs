@@ -91,10 +91,9 @@ fn check(
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn the_official_suite_passes_over_resources_in_memory() {
-    let Some(folder) = shared("the_official_suite_passes_over_resources_in_memory") else {
-        return;
-    };
+    let folder = shared();
     let cases = cases(&folder.join("conformance/sql-on-fhir"));
     check("test_report.json", &cases, |_, view, resources| {
         in_memory(view, resources)
@@ -102,10 +101,9 @@ fn the_official_suite_passes_over_resources_in_memory() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn the_official_suite_passes_over_lakes() {
-    let Some(folder) = shared("the_official_suite_passes_over_lakes") else {
-        return;
-    };
+    let folder = shared();
     let mut lakes = BTreeMap::new();
     check(
         "test_report_lake.json",

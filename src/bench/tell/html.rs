@@ -59,7 +59,7 @@ struct Row<'a> {
     outcome: &'a Outcome,
     rate: String,
     megabytes: String,
-    besides: String,
+    notes: String,
     /// The middle of the row.
     y: f64,
     bar: f64,
@@ -115,7 +115,7 @@ fn family<'a>(report: &'a Report, name: &'a str, scale: &Scale, ticks: &'a [Tick
             outcome,
             rate: rate(outcome.per_second),
             megabytes: rate(outcome.megabytes_per_second()),
-            besides: outcome.besides().join(", "),
+            notes: outcome.notes().join(", "),
             y: ABOVE + ROW * (place as f64 + 0.5),
             bar: if fastest > 0.0 {
                 LONGEST_BAR * outcome.per_second / fastest

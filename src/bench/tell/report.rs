@@ -170,7 +170,7 @@ pub(in crate::bench) struct LeftOut {
 pub fn heading() -> String {
     format!(
         "{:<26} {:>7} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}  {}",
-        "family", "clients", "answers/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "MB/s", "errors", "besides"
+        "family", "clients", "answers/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "MB/s", "errors", "notes"
     )
 }
 
@@ -306,10 +306,10 @@ impl Outcome {
         let Latency {
             p50, p90, p99, p999, ..
         } = self.latency_ms;
-        let besides = self.besides().join(", ");
+        let notes = self.notes().join(", ");
         let milliseconds = |latency| self.latency(latency);
         let line = format!(
-            "{:<26} {:>7} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}  {besides}",
+            "{:<26} {:>7} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}  {notes}",
             self.family,
             self.clients,
             rate(self.per_second),
@@ -341,13 +341,13 @@ impl Outcome {
     }
 
     /// Figures that only some families have.
-    pub(in crate::bench) fn besides(&self) -> Vec<String> {
-        let mut besides = Vec::new();
+    pub(in crate::bench) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
         if let Some(rows) = self.rows_per_second {
-            besides.push(format!("{} million rows/s", rate(rows / 1e6)));
+            notes.push(format!("{} million rows/s", rate(rows / 1e6)));
         }
         if let Some(pages) = self.pages {
-            besides.push(format!(
+            notes.push(format!(
                 "{} resources/s, first page {} ms, last {} ms, {} walks",
                 rate(pages.resources_per_second),
                 milliseconds(pages.first_page_ms),
@@ -356,21 +356,21 @@ impl Outcome {
             ));
         }
         if let Some(memory) = self.server_memory_bytes {
-            besides.push(mebibytes(memory));
+            notes.push(mebibytes(memory));
         }
         if let Some(soak) = &self.soak {
-            besides.push(format!("{} imports, {} erasures", soak.imports, soak.erasures));
+            notes.push(format!("{} imports, {} erasures", soak.imports, soak.erasures));
             if let Some(growth) = soak.growth {
-                besides.push(format!(
+                notes.push(format!(
                     "memory at the end {growth:.2} times that at a sixth of the time"
                 ));
             }
             if let Some(after) = soak.bytes_after {
                 let seconds = rate(soak.seconds_after);
-                besides.push(format!("{} {seconds} s after the last request", mebibytes(after)));
+                notes.push(format!("{} {seconds} s after the last request", mebibytes(after)));
             }
         }
-        besides
+        notes
     }
 }
 
@@ -473,7 +473,7 @@ pub(in crate::bench) mod tests {
         let report = report("read", 1234.0);
         let text = format!("{}\n{}\n\n{}", heading(), report.results[0].line(), report.notes());
         expect_test::expect![[r#"
-            family                     clients   answers/s    p50 ms    p90 ms    p99 ms  p99.9 ms      MB/s  errors  besides
+            family                     clients   answers/s    p50 ms    p90 ms    p99 ms  p99.9 ms      MB/s  errors  notes
             read                             8        1234     0.500     2.000     10.00     123.4      2.00       3  25.0 million rows/s, 50 MiB
 
             read, 8 clients: 3 times 503: busy & <tired>

@@ -77,7 +77,8 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     if arguments.json {
         let told = json!({
             "snapshot": done.id, "files": done.files, "bytes": done.bytes, "erasedAgain": done.owners,
-            "accessEnded": done.ended, "withoutLedger": done.without_ledger,
+            "accessEnded": done.ended, "withoutLedger": done.without_ledger, "left": done.left,
+            "lost": {"files": done.lost.files, "rows": done.lost.rows, "attachments": done.lost.attachments},
         });
         println!("{told:#}");
     } else {

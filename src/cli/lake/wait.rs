@@ -7,8 +7,8 @@ use super::super::terminal::failure::Failure;
 use super::super::terminal::manner::is_quiet;
 use crate::lake::{Lake, LakeError, LakeOptions, LakeWriter};
 
-/// How often it asks. A server lets go of the lake for longer than that between two merges.
-const ASK: Duration = Duration::from_millis(50);
+/// The interval between attempts to lock the lake. A server releases the lock for longer between two merges.
+const RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// How long to wait.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -54,7 +54,7 @@ impl Wait {
                 eprintln!("tabularium: waiting up to {} seconds, because {error}", self.seconds);
                 is_told = true;
             }
-            std::thread::sleep(ASK);
+            std::thread::sleep(RETRY_DELAY);
         }
     }
 }

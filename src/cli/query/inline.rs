@@ -57,10 +57,11 @@ pub(in crate::cli) fn parts(list: &str) -> Vec<&str> {
     parts
 }
 
-/// The view that such columns make.
+/// The view that such columns make. Errors name the option that had the columns.
 pub(in crate::cli) fn view(
     resource_type: &str,
     columns: &[TypedColumn],
+    option: &str,
     filter: Option<&str>,
     terminology: Option<Arc<Terminology>>,
     strict: bool,
@@ -100,7 +101,7 @@ pub(in crate::cli) fn view(
     };
     let told = |finding: &Finding| {
         let what = match &finding.column {
-            Some(column) => format!("--column {column}"),
+            Some(column) => format!("{option} {column}"),
             None if finding.at.contains(".where") => "--where".to_owned(),
             None => resource_type.to_owned(),
         };
@@ -175,7 +176,7 @@ mod tests {
             column("name.given").unwrap(),
             column("id").unwrap(),
         ];
-        let view = view("Patient", &columns, Some("active"), None, false).unwrap();
+        let view = view("Patient", &columns, "--column", Some("active"), None, false).unwrap();
         let told: Vec<(&str, bool)> = view
             .columns()
             .iter()
@@ -186,13 +187,16 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_of_its_option() {
-        let told =
-            |columns: &[TypedColumn], filter| view("Patient", columns, filter, None, false).unwrap_err().to_text();
+        let told = |columns: &[TypedColumn], filter| {
+            view("Patient", columns, "--columns", filter, None, false)
+                .unwrap_err()
+                .to_text()
+        };
         let faulty = [column("born=birthDat").unwrap()];
-        assert!(told(&faulty, None).starts_with("--column born: Patient has no element 'birthDat'"));
+        assert!(told(&faulty, None).starts_with("--columns born: Patient has no element 'birthDat'"));
         assert!(told(&[column("id").unwrap()], Some("activ")).starts_with("--where: Patient has no element 'activ'"));
         assert!(
-            view("Pateint", &faulty, None, None, false)
+            view("Pateint", &faulty, "--columns", None, None, false)
                 .unwrap_err()
                 .to_text()
                 .contains("did you mean 'Patient'?")

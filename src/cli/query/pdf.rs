@@ -5,9 +5,11 @@ use std::io::Cursor;
 use chrono::DateTime;
 
 use super::super::terminal::failure::Failure;
-use super::record::{RecordArgs, failure};
-use crate::patient::pdf::{Export, Held, Part, Source, SourceKind, archive, document};
-use crate::patient::{REFERRED, record};
+use super::record::{Opened, RecordArgs, failure};
+use crate::http::source_of_patient;
+use crate::lake::Scope;
+use crate::patient::Record;
+use crate::patient::pdf::{Export, Held, Part, Source, archive, document, gather};
 
 /// Write a patient's records as a PDF document
 ///
@@ -26,17 +28,14 @@ pub(in crate::cli) struct Args {
 /// Writes the document.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let opened = arguments.record.open(None)?;
-    let reading = record(&opened.engine, &opened.scope, &opened.patients, &REFERRED, opened.now);
+    let base = opened.fhir_base();
+    let reading = gather(&opened.engine, &opened.scope, &opened.patients, &base, opened.now);
     let record = opened.runtime.block_on(reading).map_err(failure)?;
-    let source = Source {
-        label: "Records".to_owned(),
-        name: arguments.record.patient.clone(),
-        kind: SourceKind::Connected,
-    };
+    let source = source(&opened, &arguments.record.patient, &record)?;
     let held = Held {
         lake: &opened.lake,
         scope: &opened.scope,
-        base: &opened.fhir_base(),
+        base: &base,
     };
     let parts = [Part {
         source: &source,
@@ -46,9 +45,20 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let moment = DateTime::from_timestamp_micros(opened.now).unwrap_or_default();
     let draw = if arguments.zip { archive } else { document };
     let mut file = Cursor::new(Vec::new());
-    let export = draw(Export::new(moment, "Tabularium"), &parts, &mut file).map_err(Failure::other)?;
+    let export = Export::new(moment, "Tabularium").with_base(&base);
+    let export = draw(export, &parts, &mut file).map_err(Failure::other)?;
     if !export.failed.is_empty() {
         super::super::terminal::failure::warn("some documents could not be shown; the last page names them");
     }
     arguments.record.write([Ok(file.into_inner())])
+}
+
+/// The source of the records, as the server names it.
+fn source(opened: &Opened, patient: &str, record: &Record) -> Result<Source, Failure> {
+    let Some(store) = &opened.store else {
+        return Ok(Source::imported());
+    };
+    let Scope { application, mode, .. } = &*opened.scope;
+    let resource = record.get("Patient", patient).map(|row| &*row.resource);
+    source_of_patient(store, application, *mode, patient, resource).map_err(Failure::other)
 }

@@ -3,8 +3,10 @@
 use super::super::terminal::failure::Failure;
 use super::record::{Opened, RecordArgs, failure};
 use crate::consent::Store;
-use crate::patient::pdf::rendering;
-use crate::patient::summary::{Asked, Directory, Subject, summary};
+use crate::fhir::nearest::did_you_mean;
+use crate::patient::PatientError;
+use crate::patient::pdf::{Stop, rendering};
+use crate::patient::summary::{Asked, Directory, Sections, Subject, summary};
 use crate::search::Handling;
 use crate::search::raw::RawParameter;
 
@@ -30,7 +32,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         .sections
         .iter()
         .map(|name| RawParameter::named("_section", name));
-    let asked = Asked::parse(&sections.collect::<Vec<_>>(), Handling::Strict).map_err(failure)?;
+    let asked = Asked::parse(&sections.collect::<Vec<_>>(), Handling::Strict).map_err(refused)?;
     let opened = arguments.record.open(None)?;
     let Opened { engine, store, .. } = &opened;
     let subject = Subject {
@@ -42,10 +44,20 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     };
     let made = opened.runtime.block_on(summary(engine, subject, asked.sections));
     let made = made.map_err(failure)?;
-    let drawn = rendering(&made).map_err(Failure::other)?;
+    let drawn = rendering(&made, Stop::default()).map_err(Failure::other)?;
     let bundle = made.bundle(Some(&drawn));
     let end = arguments.record.line_end();
     arguments.record.write([Ok(bundle.as_slice()), Ok(end)])
+}
+
+/// The failure of an option, with the section that was probably meant.
+fn refused(error: PatientError) -> Failure {
+    let meant = match &error {
+        PatientError::Value { value, .. } => did_you_mean(value, Sections::names().map(|(alias, _)| alias)),
+        _ => String::new(),
+    };
+    let failure = failure(error);
+    Failure::input(format!("{}{meant}", failure.to_text()))
 }
 
 /// The endpoints of the folder's store, if it has one.

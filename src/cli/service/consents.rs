@@ -13,6 +13,7 @@ use super::audit::whole;
 use super::data_store::open;
 use super::mode::Mode;
 use crate::consent::{Actor, ConsentFilter, ConsentState, ConsentWithSources};
+use crate::fhir::nearest::did_you_mean;
 use crate::lake;
 
 /// List consents, newest first, with their states and sources; revoke one
@@ -72,8 +73,12 @@ struct RevokeArgs {
 }
 
 fn state(text: &str) -> Result<ConsentState, String> {
+    const STATES: [&str; 5] = ["CREATED", "AUTHORIZED", "EXCHANGED", "ABANDONED", "REVOKED"];
     let state = ConsentState::named(&text.to_ascii_uppercase());
-    state.ok_or_else(|| "it is CREATED, AUTHORIZED, EXCHANGED, ABANDONED or REVOKED".to_owned())
+    state.ok_or_else(|| {
+        let meant = did_you_mean(text, STATES.into_iter());
+        format!("it is CREATED, AUTHORIZED, EXCHANGED, ABANDONED or REVOKED{meant}")
+    })
 }
 
 /// Prints the list, or revokes.

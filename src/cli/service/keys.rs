@@ -10,6 +10,7 @@ use super::super::terminal::failure::Failure;
 use super::data_store::open;
 use crate::consent::{DiscardedKeys, KeyPurpose, Store};
 use crate::lake::seal::{KeyStore, Rotated};
+use crate::lake::store::image::is_sealed;
 use crate::lake::{KekSource, Lake, SealError};
 
 /// List or rotate the keys that sign access tokens, health cards and receipts; rotate the key of a sealed lake
@@ -121,6 +122,12 @@ fn rotate_lake_key(arguments: RotateArgs) -> Result<(), Failure> {
     let options = ["--new-key-file", "--new-key-command"];
     let new = source(arguments.new_key_file, arguments.new_key_command, options)?;
     let new = new.ok_or_else(|| Failure::input("give the new key with --new-key-file or --new-key-command"))?;
+    if !is_sealed(&arguments.data).map_err(Failure::from_lake)? {
+        let lake = arguments.data.display();
+        return Err(Failure::input(format!(
+            "the lake at {lake} is not sealed, so it has no key; `tabularium seal` gives it one"
+        )));
+    }
     let (earlier, new) = (
         KekSource::default().load().map_err(of_keys)?,
         new.load().map_err(of_keys)?,

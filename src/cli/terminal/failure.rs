@@ -56,6 +56,7 @@ impl Failure {
         match error {
             LakeError::Keys { ref source, .. } if !source.is_of_input() => Failure::other(error),
             LakeError::Missing(_)
+            | LakeError::NoFolder(_)
             | LakeError::Version { .. }
             | LakeError::OtherKind { .. }
             | LakeError::Keys { .. } => Failure::input(error.to_string()),

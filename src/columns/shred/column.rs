@@ -6,6 +6,7 @@
 use super::clip::Want;
 use super::companion;
 use super::fields::Struct;
+use super::integer::integer;
 use super::leaf::{Flags, Numbers, Text};
 use super::list::List;
 use crate::columns::json::{Tape, Value};
@@ -251,9 +252,4 @@ impl Column {
             Column::List(list) => list.finish(len)?,
         })
     }
-}
-
-/// R4's integers: an optional minus and digits without a leading zero, within 32 bits.
-pub(super) fn integer(text: &str) -> Option<i32> {
-    if text == "-0" { None } else { text.parse().ok() }
 }

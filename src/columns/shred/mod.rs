@@ -11,6 +11,7 @@ mod clip;
 mod column;
 mod companion;
 mod fields;
+mod integer;
 mod leaf;
 mod list;
 mod presence;

@@ -1,7 +1,7 @@
 //! Whether a JSON value counts as a value in columns, without making the columns. It does if R4 defines any value in
 //! it.
 
-use super::column::integer;
+use super::integer::integer;
 use crate::columns::json::{Tape, Value};
 use crate::columns::shape::{Shape, Slot, SlotKind};
 

@@ -108,7 +108,7 @@ fn expunge(connection: &Connection, now: i64, asked: &Expunge<'_>) -> Result<Exp
     if readiness != Readiness::Ready || full_consent.consent.state != ConsentState::Exchanged {
         return Ok(Expunged::NotNow(readiness));
     }
-    let (consent, cause, actor) = (&full_consent.consent, ErasureCause::Expunge, Actor::Application);
+    let (consent, cause, actor) = (&full_consent.consent, ErasureCause::Expunge, Actor::Patient);
     let job = ErasureJob::create(connection, now, consent, cause, (actor, Some(asked.request)))?;
     for mut authorization in Authorization::of(connection, &consent.id)? {
         stop_jobs(connection, now, &authorization.id, "the records were expunged")?;

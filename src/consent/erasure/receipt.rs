@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest as hash};
 use chrono::{DateTime, SecondsFormat};
@@ -19,6 +20,11 @@ use super::digest::hexadecimal;
 use super::erasure_jobs::ErasureJobs;
 use super::job::ErasureJob;
 use crate::lake::{ErasedIds, Evidence, Lake, LakeState};
+
+/// How many times to try to empty the store's log, with a pause after each.
+const EMPTYING: u32 = 40;
+/// See [`EMPTYING`].
+const PAUSE: Duration = Duration::from_millis(25);
 
 /// The `typ` of a receipt.
 pub const RECEIPT_TYPE: &str = "erasure-receipt+jwt";
@@ -127,9 +133,14 @@ impl ErasureJobs<'_> {
             .sign(KeyPurpose::Receipt, header, claims.to_string().as_bytes())
     }
 
-    /// Signs the receipts of jobs with no other work left. Returns their number.
+    /// Signs the receipts of jobs with no other work left. Returns their number. While another program reads the store,
+    /// its log may hold what was removed from it. Then none is signed, and the next call tries again.
     pub fn sign_receipts(&self, lake: &Lake) -> Result<usize, Error> {
         let jobs = self.unreceipted()?;
+        if !jobs.is_empty() && !self.log_is_emptied()? {
+            tracing::debug!("the store's log could not be emptied; receipts wait for it");
+            return Ok(0);
+        }
         for job in &jobs {
             let mut proof = self.proof(job)?;
             if proof.lake.after == LakeState::default() {
@@ -148,10 +159,18 @@ impl ErasureJobs<'_> {
             let receipt = self.sign_receipt(job, &patients, &proof)?;
             self.keep_receipt(job, &receipt)?;
         }
-        if !jobs.is_empty() {
-            self.store.empty_log()?;
-        }
         Ok(jobs.len())
+    }
+
+    /// Empties the store's log. Waits a moment for readers.
+    fn log_is_emptied(&self) -> Result<bool, Error> {
+        for _ in 0..EMPTYING {
+            if self.store.empty_log()? {
+                return Ok(true);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        self.store.empty_log()
     }
 
     /// The evidence of all parts of a job.
@@ -183,7 +202,7 @@ impl Store {
 fn search(path: &Path, ids: &ErasedIds, numbers: &[u32]) -> Result<Vec<StoreSearched>, Error> {
     let only_reading = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, only_reading)?;
-    connection.busy_timeout(std::time::Duration::from_secs(10))?;
+    connection.busy_timeout(Duration::from_secs(10))?;
     let mut tables = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'erasure'")?;
     let tables = tables
         .query_map([], |row| row.get(0))?

@@ -4,6 +4,7 @@
 use super::steps::{children, of_type};
 use super::{Compiler, Resolved, Scope, json_names, root_shape};
 use crate::fhir::facts;
+use crate::fhir::nearest::did_you_mean;
 use crate::fhirpath::compile::node::{Argument, Call, Node, Shape, Source};
 use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::{FhirPathError, Position};
@@ -284,6 +285,7 @@ impl Compiler<'_> {
             _ => Err(FhirPathError::UnknownFunction {
                 at,
                 name: name.to_string(),
+                meant: did_you_mean(name, functions::functions()),
             }),
         }
     }

@@ -6,9 +6,9 @@ use super::Compiler;
 use crate::fhir::{Kind, TypeId, facts};
 use crate::fhirpath::compile::node::{Call, Node, Shape, Source};
 use crate::fhirpath::compile::types::{ItemType, System, TypeTest, concrete};
+use crate::fhirpath::compiled::JsonName;
 use crate::fhirpath::error::Position;
 use crate::fhirpath::functions::{Need, RESOURCE_TYPE as FUNCTION};
-use crate::fhirpath::program::JsonName;
 use crate::fhirpath::syntax::ast::{Expr, ExprKind, Literal, Operator};
 
 /// JSON's property that names the type of a resource.

@@ -2,15 +2,17 @@
 //! of its items. An expression that can never work is refused here, with its place. Later errors belong to rows.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::compile::leaves::Leaves;
 use super::compile::node::{Node, Shape, Source};
 use super::compile::options::CompileOptions;
 use super::compile::types::{ItemType, System};
+use super::compiled::{Inner, JsonName};
 use super::error::{FhirPathError, Places, Position};
 use super::functions::{self, Need};
 use super::operators;
-use super::program::{Inner, JsonName};
+use super::program::Program;
 use super::syntax::ast::{Expr, ExprKind, Operator};
 use super::syntax::parse::parse;
 use crate::fhir::TypeId;
@@ -35,25 +37,51 @@ const MAX_WORK: usize = 20_000;
 /// This many kinds of items in a step count as one more part.
 const SOURCES_PER_WORK: usize = 8;
 
-pub(super) fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Inner, FhirPathError> {
-    resolve(&parse(text)?, text, root, options, None)
+/// Compiles an expression for the rows of a table of `root`. With [`CompileOptions::context`], for the items that
+/// another program over such a table yields.
+pub fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Program, FhirPathError> {
+    let inner = resolve(&parse(text)?, text, root, options, None)?;
+    Ok(Program { inner: Arc::new(inner) })
 }
 
 /// The results for each part of a tree, by the part's address. A part that is resolved more than once has all of its
 /// results.
 #[derive(Debug, Default)]
-pub(super) struct Shapes(HashMap<usize, Shape>);
+pub(super) struct Shapes {
+    of: HashMap<usize, Shape>,
+    /// The shape of `$this` at functions that are called on nothing.
+    this: HashMap<usize, Shape>,
+}
 
 impl Shapes {
     /// The result for a part of the tree. `None` for parts that are no expressions, such as a type's name.
     pub(super) fn of(&self, part: &Expr) -> Option<&Shape> {
-        self.0.get(&std::ptr::from_ref(part).addr())
+        self.of.get(&address(part))
     }
 
-    fn add(&mut self, part: &Expr, shape: &Shape) {
-        let known = self.0.entry(std::ptr::from_ref(part).addr()).or_default();
-        *known = std::mem::take(known).join(shape);
+    /// The input of a function's call: the part before the dot, or `$this`.
+    pub(super) fn input(&self, call: &Expr) -> Option<&Shape> {
+        match &call.kind {
+            ExprKind::Call { on: Some(on), .. } => self.of(on),
+            _ => self.this.get(&address(call)),
+        }
     }
+
+    fn add(&mut self, part: &Expr, shape: &Shape, this: &Shape) {
+        add(&mut self.of, part, shape);
+        if let ExprKind::Call { on: None, .. } = &part.kind {
+            add(&mut self.this, part, this);
+        }
+    }
+}
+
+fn address(part: &Expr) -> usize {
+    std::ptr::from_ref(part).addr()
+}
+
+fn add(shapes: &mut HashMap<usize, Shape>, part: &Expr, shape: &Shape) {
+    let known = shapes.entry(address(part)).or_default();
+    *known = std::mem::take(known).join(shape);
 }
 
 /// Compiles a tree, and records the static facts about its parts.
@@ -185,7 +213,7 @@ impl Compiler<'_> {
     fn resolve(&mut self, expr: &Expr, scope: &Scope) -> Resolved {
         let (node, shape) = self.part(expr, scope)?;
         if let Some(shapes) = &mut self.shapes {
-            shapes.add(expr, &shape);
+            shapes.add(expr, &shape, &scope.this);
         }
         Ok((node, shape))
     }

@@ -13,10 +13,10 @@ use chrono::{DateTime, Utc};
 
 use super::super::compile::node::{ALL_CHILDREN, Call, Node};
 use super::super::compile::types::{ItemType, System};
+use super::super::compiled::{Evaluation, Fault, Inner};
 use super::super::error::{FhirPathError, Position};
 use super::super::functions::Need;
 use super::super::operators;
-use super::super::program::{Evaluation, Fault, Inner};
 use super::super::values::collection::{Collection, Offsets};
 use super::super::values::columns::Values;
 use super::super::values::items::Items;

@@ -7,7 +7,7 @@
 
 mod brand;
 mod flow;
-mod language;
+pub(super) mod language;
 mod page;
 mod pages;
 mod routes;

@@ -10,5 +10,6 @@ mod session;
 mod shown;
 mod slow;
 
+pub use routes::console_paths;
 pub(super) use routes::routes;
 pub(super) use slow::SlowRequests;

@@ -1,9 +1,14 @@
 //! The routes of the console. They are for browsers and are not part of the API that `/openapi.json` describes.
 
-use super::pages::{explain, fhirpath, kept, patient, resource, stored, table, views};
+use super::pages::{document, explain, fhirpath, kept, patient, resource, stored, table, views};
 use super::session::sign_in;
 use super::shown::asset;
 use crate::http::routes::Route;
+
+/// The paths of the console, for tests that open each of its pages.
+pub fn console_paths() -> Vec<&'static str> {
+    routes().iter().map(Route::path).collect()
+}
 
 /// All routes. Each needs an operator, except sign-in and the style sheet.
 pub(in crate::http) fn routes() -> Vec<Route> {
@@ -17,7 +22,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
         Route::at("/console/data/{mode}/{application}/{type}").also_get(table::show),
         Route::at("/console/data/{mode}/{application}/{type}/{id}").also_get(resource::show),
         Route::at("/console/patient/{mode}/{application}/{id}").also_get(patient::show),
-        Route::at("/console/patient/{mode}/{application}/{id}/{document}").also_get(patient::document),
+        Route::at("/console/patient/{mode}/{application}/{id}/{document}").also_get(document::show),
         Route::at("/console/views/{mode}/{application}")
             .also_get(views::open)
             .also_post(views::run),

@@ -1,4 +1,4 @@
-//! `X-Explain`: whether a search's answer explains how it was made, and who may request that.
+//! `X-Explain`: whether the answer of a search or of `$run` explains how it was made, and who may request that.
 //!
 //! The explanation counts rows and bytes of the whole lake, including other applications' rows. So only application
 //! tokens may request it, on a server that was started to allow it.

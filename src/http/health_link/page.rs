@@ -1,15 +1,19 @@
 //! `GET /health-link`: the page that opens a link in a browser. The link is in the fragment, which browsers do not
 //! send. The page's script fetches the file and decrypts it.
 
+use std::sync::Arc;
+
 use askama::Template;
-use axum::extract::Path;
-use axum::http::StatusCode;
+use axum::extract::{Path, RawQuery, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY, X_FRAME_OPTIONS,
 };
+use axum::http::{HeaderMap};
 use axum::response::{IntoResponse, Response};
 
+use crate::http::connect::language::{self, Texts};
 use crate::http::error::Error;
+use crate::http::service::Service;
 
 /// No inline code, nothing from other origins, no form targets, no frames.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
@@ -18,10 +22,30 @@ const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resour
 
 #[derive(Template)]
 #[template(path = "health-link/page.html")]
-struct Page {}
+struct Page<'a> {
+    t: &'static Texts,
+    languages: &'a [&'static Texts],
+    /// The texts that the script shows, as JSON.
+    texts: String,
+}
 
-pub(super) async fn page() -> Result<Response, Error> {
-    let text = Page {}.render().map_err(Error::internal)?;
+pub(super) async fn page(
+    State(service): State<Arc<Service>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Error> {
+    // The browser adds the fragment of the old address to the new one.
+    let address = format!("{}/health-link", service.base_path());
+    if let Some(response) = language::switched(&service, query.as_deref(), &address, false) {
+        return Ok(response);
+    }
+    let t = language::of(&service, &headers);
+    let page = Page {
+        t,
+        languages: service.pages.languages.all(),
+        texts: serde_json::to_string(&t.of_script("viewer_")).map_err(Error::internal)?,
+    };
+    let text = page.render().map_err(Error::internal)?;
     let headers = [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CACHE_CONTROL, "no-store"),
@@ -33,7 +57,7 @@ pub(super) async fn page() -> Result<Response, Error> {
 }
 
 /// The page's style and script.
-pub(super) async fn asset(Path(name): Path<String>) -> Response {
+pub(super) async fn asset(Path(name): Path<String>) -> Result<Response, Error> {
     let (media, body) = match name.as_str() {
         "viewer.css" => (
             "text/css; charset=utf-8",
@@ -51,16 +75,20 @@ pub(super) async fn asset(Path(name): Path<String>) -> Response {
             "text/javascript; charset=utf-8",
             include_str!("../../../templates/health-link/card.js"),
         ),
+        "texts.js" => (
+            "text/javascript; charset=utf-8",
+            include_str!("../../../templates/health-link/texts.js"),
+        ),
         "narrative.js" => (
             "text/javascript; charset=utf-8",
             include_str!("../../../templates/health-link/narrative.js"),
         ),
-        _ => return (StatusCode::NOT_FOUND, "there is no such file").into_response(),
+        _ => return Err(Error::NoFile),
     };
     let headers = [
         (CONTENT_TYPE, media),
         (CACHE_CONTROL, "public, max-age=300"),
         (RESOURCE_POLICY, "same-origin"),
     ];
-    (headers, body).into_response()
+    Ok((headers, body).into_response())
 }

@@ -68,11 +68,6 @@ impl OAuthError {
         ))
     }
 
-    /// The status of the answer.
-    pub(in crate::http) fn status(&self) -> StatusCode {
-        self.kind().1
-    }
-
     /// OAuth's name of the error, and its status.
     fn kind(&self) -> (&'static str, StatusCode) {
         match self {
@@ -115,7 +110,15 @@ impl From<OAuthError> for Error {
     fn from(error: OAuthError) -> Error {
         match error {
             OAuthError::Common(error) => error,
-            other => Error::OAuth(Box::new(other)),
+            other => {
+                let (code, status) = other.kind();
+                let description = other.to_string();
+                Error::OAuth {
+                    code,
+                    status,
+                    description,
+                }
+            }
         }
     }
 }
@@ -129,7 +132,7 @@ impl IntoResponse for OAuthError {
 /// Renders an error in the form that OAuth clients expect.
 pub(in crate::http) fn rendered(error: &Error) -> Response {
     let code = match error {
-        Error::OAuth(error) => error.kind().0,
+        Error::OAuth { code, .. } => *code,
         other => code(other.status()),
     };
     let mut response = error.head();

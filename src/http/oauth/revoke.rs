@@ -17,7 +17,7 @@ use crate::http::service::Service;
 use crate::http::shape::no_store;
 
 /// The interval of checks whether the records are gone.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A permitted revocation: the token is valid, and the secret key belongs to its application.
 pub(in crate::http) struct Revocation {
@@ -76,7 +76,7 @@ pub(in crate::http) async fn erased(service: &Arc<Service>, mut consents: Vec<St
                 .blocking(move |service| service.store.consents().is_erasing(&consent))
                 .await??;
             match erasing {
-                true => tokio::time::sleep(LOOK).await,
+                true => tokio::time::sleep(POLL_INTERVAL).await,
                 false => drop(consents.pop()),
             }
         }

@@ -149,7 +149,7 @@ impl Route {
         self.for_scripts
     }
 
-    pub(super) fn path(&self) -> &'static str {
+    pub(in crate::http) fn path(&self) -> &'static str {
         self.path
     }
 

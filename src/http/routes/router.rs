@@ -52,7 +52,7 @@ async fn not_found(State(service): State<Arc<Service>>, request: Request) -> Res
         Caller::from_request_parts(&mut parts, &service).await?;
         return Err(Error::NotSupported(format!("{} is not supported here", parts.method)));
     }
-    if let Some(page) = nowhere::page(&service, &parts.method, &parts.headers) {
+    if let Some(page) = nowhere::page(&service, &parts.method, &parts.uri, &parts.headers) {
         return Ok(page);
     }
     Err(Error::Unknown(

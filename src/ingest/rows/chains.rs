@@ -34,7 +34,7 @@ pub(in crate::ingest) struct Current {
 /// Rows that already have a chain's id.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::ingest) struct Present {
-    /// The lake's.
+    /// The row that the lake already has.
     pub(in crate::ingest) base: Option<Current>,
     /// The row that this import wrote earlier.
     pub(in crate::ingest) pending: Option<Current>,

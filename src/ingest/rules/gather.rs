@@ -225,7 +225,7 @@ impl Gatherer<'_> {
         Ok(())
     }
 
-    /// Hands over the rest.
+    /// Adds the records and identities that do not fill a chunk.
     pub(in crate::ingest) fn finish(self) -> Result<(), IngestError> {
         for (range, records) in self.ranges.iter().enumerate() {
             self.gathered.records.add(range, records)?;

@@ -18,10 +18,14 @@ const HEADER_BYTES: usize = 100;
 pub(in crate::lake) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Opens a connection that cannot change anything. Returns [`LakeError::Missing`] if no catalog has its final name yet,
-/// and [`LakeError::Mismatch`] if there are data files without a catalog.
+/// [`LakeError::NoFolder`] if the folder is a file, and [`LakeError::Mismatch`] if there are data files without a
+/// catalog.
 pub(in crate::lake) fn open_reader(folder: &Folder) -> Result<Connection, LakeError> {
     let path = folder.catalog();
     if !folder.has_catalog() {
+        if folder.path().is_file() {
+            return Err(LakeError::NoFolder(folder.path().to_owned()));
+        }
         refuse_without_catalog(folder)?;
         return Err(LakeError::Missing(folder.path().to_owned()));
     }

@@ -230,7 +230,7 @@ fn exchange_file(transaction: &Connection, exchange: &Exchange<'_>, next_file_id
         }
         return Ok(());
     };
-    let least = min_owner(transaction, exchange, written)?;
+    let min_owner_left = min_owner(transaction, exchange, written)?;
     transaction.execute(
         "UPDATE ducklake_data_file SET path = ?2, file_size_bytes = ?3, footer_size = ?4, end_snapshot = ?5,
              encryption_key = ?6
@@ -248,7 +248,7 @@ fn exchange_file(transaction: &Connection, exchange: &Exchange<'_>, next_file_id
     write_statistics(transaction, exchange.table, id, exchange.layout, written)?;
     transaction.execute(
         "UPDATE tabularium_file_bounds SET owner_min = ? WHERE data_file_id = ?",
-        params![least, id],
+        params![min_owner_left, id],
     )?;
     let mut statement = transaction
         .prepare_cached("INSERT INTO ducklake_delete_file VALUES (?, ?, ?, ?, ?, ?, 1, 'parquet', ?, ?, ?, ?, NULL)")?;
@@ -298,8 +298,8 @@ fn min_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &Writte
     Ok(match previous {
         // Below all owners of people.
         None => before.min(2),
-        Some((_, _, greatest)) if greatest < before => greatest + 1,
-        Some((id, least, _)) if id < exchange.id => least,
-        Some((_, least, _)) => least + 1,
+        Some((_, _, max_owner)) if max_owner < before => max_owner + 1,
+        Some((id, min_owner_left, _)) if id < exchange.id => min_owner_left,
+        Some((_, min_owner_left, _)) => min_owner_left + 1,
     })
 }

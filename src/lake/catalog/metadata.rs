@@ -1,6 +1,6 @@
 //! What the catalog's metadata says of the lake.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use crate::columns::layout::SEALED_LAYOUT_VERSION;
 use crate::lake::error::LakeError;
@@ -8,6 +8,28 @@ use crate::lake::owners::owner::OwnerKey;
 
 /// The metadata key of the version of the files' columns.
 pub(super) const LAYOUT_KEY: &str = "tabularium_layout_version";
+
+/// The metadata key of the id of the ledger of erasures.
+const LEDGER_KEY: &str = "tabularium.ledger";
+
+/// The id of the ledger in which this lake's erasures must be entered. `None` before the first backup.
+pub(in crate::lake) fn ledger(connection: &Connection) -> Result<Option<String>, LakeError> {
+    let sql = "SELECT value FROM ducklake_metadata WHERE key = ? AND scope IS NULL";
+    Ok(connection.query_row(sql, [LEDGER_KEY], |row| row.get(0)).optional()?)
+}
+
+/// Records the ledger's id, or removes it. Other processes may write the lake meanwhile: the digest of the rows does
+/// not cover this key.
+pub(in crate::lake) fn set_ledger(connection: &mut Connection, id: Option<&str>) -> Result<(), LakeError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let sql = "DELETE FROM ducklake_metadata WHERE key = ? AND scope IS NULL";
+    transaction.execute(sql, [LEDGER_KEY])?;
+    if let Some(id) = id {
+        let sql = "INSERT INTO ducklake_metadata VALUES (?, ?, NULL, NULL)";
+        transaction.execute(sql, [LEDGER_KEY, id])?;
+    }
+    Ok(transaction.commit()?)
+}
 
 /// Whether there may be sealed files in the lake.
 pub(in crate::lake) fn is_sealed(connection: &Connection) -> Result<bool, LakeError> {

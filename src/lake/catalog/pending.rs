@@ -30,7 +30,7 @@ pub(in crate::lake) fn epoch(connection: &Connection) -> Result<u64, LakeError> 
 }
 
 /// The recorded erasures and the epoch.
-pub(in crate::lake::catalog) fn erasures(connection: &Connection) -> Result<Erasures, LakeError> {
+pub(in crate::lake) fn erasures(connection: &Connection) -> Result<Erasures, LakeError> {
     let epoch = epoch(connection)?;
     let mut pending = Vec::new();
     if epoch > 0 {

@@ -79,6 +79,8 @@ struct Table {
 #[derive(Default)]
 struct Old {
     key: Option<OwnerKey>,
+    /// The id of the ledger of erasures.
+    ledger: Option<String>,
     erasures: Vec<Intent>,
     time: i64,
     snapshot: u64,
@@ -129,6 +131,9 @@ pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> 
     let path = catalog::make(&folder, now, key)?;
     let mut connection = catalog::open_writer(&path)?;
     catalog::count_on(&mut connection, old.snapshot, old.epoch)?;
+    if old.ledger.is_some() {
+        catalog::set_ledger(&mut connection, old.ledger.as_deref())?;
+    }
     if kind.has_keys() {
         catalog::set_kind(&connection, kind)?;
         // It is unknown which files have expired.
@@ -235,6 +240,7 @@ fn old_catalog(folder: &Folder, mark: Option<&Mark>) -> Old {
         let snapshot = catalog::load(connection, folder, None)?;
         Ok(Old {
             key: Some(catalog::owner_key(connection)?),
+            ledger: catalog::ledger(connection)?,
             erasures: catalog::unfinished(connection)?,
             time: snapshot.time,
             snapshot: snapshot.id,
@@ -257,6 +263,7 @@ fn old_catalog(folder: &Folder, mark: Option<&Mark>) -> Old {
             old.erasures.push(erasure);
         }
     }
+    old.ledger = old.ledger.or_else(|| Some(mark?.ledger()?.to_owned()));
     let (snapshot, epoch) = mark.map(Mark::counts).unwrap_or_default();
     let highest = |one: u64, other: u64| [one, other].into_iter().filter(|count| *count < MAX_SNAPSHOT).max();
     old.snapshot = highest(old.snapshot, snapshot).unwrap_or_default();

@@ -2,8 +2,8 @@
 //! its mark is an older copy. A catalog at its mark has exactly the rows of the mark's digest.
 //!
 //! The mark is written after each commit. A process killed in between leaves a mark that is too low. Such a mark proves
-//! less, but nothing wrong. The mark also keeps what a new catalog needs if the old one is lost: the owner key, and the
-//! erasures whose files may remain.
+//! less, but nothing wrong. The mark also keeps what a new catalog needs if the old one is lost: the owner key, the id
+//! of the ledger of erasures, and the erasures whose files may remain.
 
 use std::io::Write;
 
@@ -29,6 +29,9 @@ pub(in crate::lake) struct Mark {
     /// The digest of the catalog's rows, as hexadecimal digits. `None` until the first digest is written.
     rows_digest: Option<String>,
     owner_key: String,
+    /// The id of the ledger in which erasures must be entered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ledger: Option<String>,
     /// Whether a writer must still destroy keys of a sealed lake.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     keys_to_destroy: bool,
@@ -83,6 +86,7 @@ impl Mark {
             oldest_snapshot: 0,
             rows_digest: None,
             owner_key: key.to_hex(),
+            ledger: None,
             keys_to_destroy: false,
             is_sealing: None,
             unfinished_erasures: Vec::new(),
@@ -116,6 +120,7 @@ impl Mark {
             oldest_snapshot: state.oldest,
             rows_digest: Some(hexadecimal(digest)),
             owner_key: catalog::owner_key(connection)?.to_hex(),
+            ledger: catalog::ledger(connection)?,
             unfinished_erasures,
         })
     }
@@ -169,6 +174,11 @@ impl Mark {
     /// The newest snapshot, and how many times an erasure was recorded or finished.
     pub(in crate::lake) fn counts(&self) -> (u64, u64) {
         (self.newest_snapshot, self.erasures)
+    }
+
+    /// The id of the ledger in which erasures must be entered.
+    pub(in crate::lake) fn ledger(&self) -> Option<&str> {
+        self.ledger.as_deref()
     }
 
     /// Whether keys of a sealed lake must be destroyed.

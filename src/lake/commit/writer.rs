@@ -23,9 +23,9 @@ use super::mark::Mark;
 use super::orphans;
 use super::trace::Trace;
 
-/// A snapshot is kept this much longer than page links live. Another process may hand out the links and notice a commit
-/// with some delay.
-const NOTICE: i64 = 60_000_000;
+/// A snapshot is kept this much longer than page links live, in microseconds. Another process may issue links to it
+/// until it notices the next commit.
+const EXPIRY_DELAY: i64 = 60_000_000;
 
 /// The right to write a lake, held until it is dropped.
 #[derive(Debug)]
@@ -112,15 +112,14 @@ impl LakeWriter {
         Ok(())
     }
 
+    /// Files that `tabularium check --adopt` has kept and that may hold rows of these scopes, as clauses.
+    pub(in crate::lake) fn kept_with_rows_of(&self, scopes: &[&Scope]) -> Vec<String> {
+        orphans::kept_with_rows_of(self.lake.folder(), scopes)
+    }
+
     /// Removes files that no snapshot names and that hold rows of these scopes. Returns the places where bytes may
     /// remain.
     pub(in crate::lake) fn remove_orphans_of(&self, scopes: &[&Scope]) -> Vec<String> {
-        let mut left = self.remove_orphans_with(scopes);
-        left.extend(orphans::kept_with_rows_of(self.lake.folder(), scopes));
-        left
-    }
-
-    fn remove_orphans_with(&self, scopes: &[&Scope]) -> Vec<String> {
         let folder = self.lake.folder();
         let found = catalog::named(&self.connection, &folder.data()).and_then(|named| survey(folder, named));
         match found {
@@ -136,7 +135,7 @@ impl LakeWriter {
     /// files that only they reach.
     pub fn expire(&mut self) -> Result<Expired, LakeError> {
         let now = self.lake.clock().now();
-        let until = now - self.lake.retention().as_micros() as i64 - NOTICE;
+        let until = now - self.lake.retention().as_micros() as i64 - EXPIRY_DELAY;
         let expired = catalog::expire(&mut self.connection, until, self.lake.oldest_held(), now)?;
         match self.remove_scheduled()?.into_iter().next() {
             None => Ok(expired),

@@ -117,7 +117,7 @@ pub(super) fn merge(
         keys,
         ty,
         schema,
-        most_files: pieces,
+        max_files: pieces,
         cut_at: total / pieces as f64,
         rows_a_file: rows.div_ceil(pieces) as usize,
         weight: 0.0,
@@ -396,7 +396,7 @@ struct Output<'a> {
     keys: &'a Keys,
     ty: TypeId,
     schema: &'a Arc<Schema>,
-    most_files: u64,
+    max_files: u64,
     /// Weight at which a file is full.
     cut_at: f64,
     rows_a_file: usize,
@@ -422,7 +422,7 @@ impl Output<'_> {
 
     /// Whether the open file should end where the owner next changes.
     fn is_full(&self) -> bool {
-        self.weight >= self.cut_at && (self.done.len() as u64) + 1 < self.most_files
+        self.weight >= self.cut_at && (self.done.len() as u64) + 1 < self.max_files
     }
 
     fn cut(&mut self) -> Result<(), LakeError> {

@@ -1,7 +1,8 @@
 //! The ledger of erasures: a file outside the data folder. It lists what was erased, so that a restored backup does not
 //! bring erased people back.
 //!
-//! The first backup creates the ledger. From then on each erasure is entered before the catalog forgets it (`enter`).
+//! The first backup creates the ledger, and records its id in the catalog. From then on each erasure is entered before
+//! the catalog forgets it (`enter`). A lake that was moved away from its ledger finishes no erasure.
 //! An entry holds hashes and no ids. The hashes need both the ledger's salt and the lake's owner key, so neither the
 //! ledger alone nor a backup alone is enough to test a guess.
 
@@ -15,10 +16,13 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
+use super::super::catalog;
+use super::super::clock::{Clock, SystemClock};
 use super::super::error::LakeError;
 use super::super::owners::owner::OwnerKey;
 use super::super::owners::scope::Mode;
 use super::super::store::disk::sync_folder;
+use super::super::store::folder::Folder;
 use super::Erasure;
 use crate::private;
 
@@ -90,6 +94,7 @@ struct Entry {
 /// The contents of a ledger.
 #[derive(Debug)]
 pub struct Ledger {
+    path: PathBuf,
     head: Head,
     salt: Vec<u8>,
     entries: Vec<Entry>,
@@ -113,6 +118,7 @@ impl Ledger {
             entries.push(serde_json::from_slice(line).map_err(|_| unreadable(path, at + 2))?);
         }
         Ok(Some(Ledger {
+            path: path.to_owned(),
             head,
             salt,
             entries,
@@ -156,6 +162,26 @@ impl Ledger {
         let mut file = open(path)?;
         append(&mut file, there.bytes.len() as u64, &self.bytes[there.bytes.len()..])
             .map_err(LakeError::io("write", path))
+    }
+
+    /// Reads it again, with what was entered meanwhile.
+    pub fn read_again(&self) -> Result<Ledger, LakeError> {
+        Ledger::read(&self.path)?.ok_or_else(|| not_the_one(&self.path, "is missing"))
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.head.ledger
+    }
+
+    /// Enters the erasures that the catalog in `dir` has recorded and not finished. Their rows are in older copies of
+    /// the lake too, which must lose them even if the lake itself never finishes the erasures.
+    pub fn enter_pending(&self, dir: &Path) -> Result<(), LakeError> {
+        let (key, pending) = pending(dir)?;
+        match pending.is_empty() {
+            true => Ok(()),
+            false => enter_at(&self.path, key, Some(self.id()), &pending, SystemClock.now()),
+        }
     }
 
     /// Its state now.
@@ -225,27 +251,51 @@ impl ErasedSince {
     }
 }
 
-/// Enters erasures that a lake has recorded, durably and without duplicates. Does nothing if there is no ledger:
-/// without a backup no erased person can come back.
-pub(in crate::lake) fn enter(dir: &Path, key: OwnerKey, erasures: &[Arc<Erasure>], now: i64) -> Result<(), LakeError> {
+/// Enters erasures that a lake has recorded, durably and without duplicates. `id` is the ledger that the lake's backups
+/// rely on. [`LakeError::Ledger`] if that ledger is not there. Without an id and a ledger it does nothing: without a
+/// backup no erased person can come back.
+pub(in crate::lake) fn enter(
+    dir: &Path,
+    key: OwnerKey,
+    id: Option<&str>,
+    erasures: &[Arc<Erasure>],
+    now: i64,
+) -> Result<(), LakeError> {
     let path = place(dir);
-    if !path.try_exists().map_err(LakeError::io("find", &path))? {
+    if id.is_none() && !path.try_exists().map_err(LakeError::io("find", &path))? {
         if named().is_none() {
             return Ok(());
         }
         Ledger::read_or_create(&path)?;
     }
-    let mut file = open(&path)?;
-    let failed = |error| LakeError::io("write", &path)(error);
-    let salt = salt(&mut file).map_err(failed)?.ok_or_else(|| unreadable(&path, 1))?;
+    enter_at(&path, key, id, erasures, now)
+}
+
+fn enter_at(
+    path: &Path,
+    key: OwnerKey,
+    id: Option<&str>,
+    erasures: &[Arc<Erasure>],
+    now: i64,
+) -> Result<(), LakeError> {
+    if id.is_some() && !path.try_exists().map_err(LakeError::io("find", path))? {
+        return Err(not_the_one(path, "is missing"));
+    }
+    let mut file = open(path)?;
+    let failed = |error| LakeError::io("write", path)(error);
+    let head = read_head(&mut file).map_err(failed)?;
+    let (head, salt) = head.ok_or_else(|| unreadable(path, 1))?;
+    if id.is_some_and(|id| id != head.ledger) {
+        return Err(not_the_one(path, "is another one than that of the lake's backups"));
+    }
     let (recent, length) = recent(&mut file).map_err(failed)?;
     let keyer = Keyer::new(key, &salt);
     let at = DateTime::<Utc>::from_timestamp_micros(now).unwrap_or_default();
     let mut lines = Vec::new();
     for erasure in erasures {
-        let begin = format!(r#"{{"lake":"{}","number":{},"#, keyer.lake, erasure.id);
-        if memchr::memmem::find(&recent, begin.as_bytes()).is_none() {
-            serde_json::to_writer(&mut lines, &keyer.entry(erasure, at)).map_err(|error| failed(error.into()))?;
+        let entry = keyer.entry(erasure, at);
+        if !is_in(&recent, &entry) {
+            serde_json::to_writer(&mut lines, &entry).map_err(|error| failed(error.into()))?;
             lines.push(b'\n');
         }
     }
@@ -266,12 +316,32 @@ fn open(path: &Path) -> Result<File, LakeError> {
     Ok(file)
 }
 
-fn salt(file: &mut File) -> std::io::Result<Option<Vec<u8>>> {
+/// Whether an entry is in these lines. The number alone does not tell: two copies of a lake count alike.
+fn is_in(recent: &[u8], entry: &Entry) -> bool {
+    let begin = format!(r#"{{"lake":"{}","number":{},"#, entry.lake, entry.number);
+    memchr::memmem::find_iter(recent, begin.as_bytes()).any(|at| {
+        let line = recent[at..].split(|byte| *byte == b'\n').next();
+        let known = line.and_then(|line| serde_json::from_slice::<Entry>(line).ok());
+        known.is_some_and(|known| known.rows == entry.rows)
+    })
+}
+
+/// The erasures that the catalog in `dir` has recorded and not finished, with the secret that hashes owners.
+fn pending(dir: &Path) -> Result<(OwnerKey, Vec<Arc<Erasure>>), LakeError> {
+    let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
+    let read = || {
+        let reader = catalog::open_reader(&folder)?;
+        Ok((catalog::owner_key(&reader)?, catalog::erasures(&reader)?.pending))
+    };
+    read().map_err(|error: LakeError| error.of_catalog(folder.path()))
+}
+
+fn read_head(file: &mut File) -> std::io::Result<Option<(Head, Vec<u8>)>> {
     file.rewind()?;
     let mut begun = Vec::new();
     (&mut *file).take(1_024).read_to_end(&mut begun)?;
     let line = begun.split_inclusive(|byte| *byte == b'\n').next();
-    Ok(line.and_then(head).map(|(_, salt)| salt))
+    Ok(line.and_then(head))
 }
 
 /// The last lines, and the length of all complete lines. A line that a killed process left unfinished does not count.
@@ -389,6 +459,16 @@ fn unreadable(path: &Path, line: usize) -> LakeError {
     }
 }
 
+/// The ledger of the lake's backups is not at its path.
+fn not_the_one(path: &Path, how: &str) -> LakeError {
+    LakeError::Ledger {
+        path: path.to_owned(),
+        what: format!(
+            "{how}: put the ledger of the lake's backups there, or name it with {VARIABLE}; if it is lost, the next `tabularium backup` makes a new one"
+        ),
+    }
+}
+
 fn no_random(path: &Path) -> LakeError {
     LakeError::io("make", path)(std::io::Error::other("the system gave no random numbers"))
 }
@@ -424,15 +504,15 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let (dir, key) = (scratch.path().join("lake"), OwnerKey::random());
         let path = place(&dir);
-        enter(&dir, key, &[erasure(1, &["nobody"], &[])], 0).unwrap();
+        enter(&dir, key, None, &[erasure(1, &["nobody"], &[])], 0).unwrap();
         assert!(!path.exists(), "no backup was made yet");
         let empty = Ledger::read_or_create(&path).unwrap();
         let first = [
             erasure(5, &["ann-of-athlone"], &[]),
             erasure(6, &[], &["auth-one", "auth-two"]),
         ];
-        enter(&dir, key, &first, 1_700_000_000_000_000).unwrap();
-        enter(&dir, key, &first, 1_800_000_000_000_000).unwrap();
+        enter(&dir, key, None, &first, 1_700_000_000_000_000).unwrap();
+        enter(&dir, key, None, &first, 1_800_000_000_000_000).unwrap();
         let ledger = Ledger::read(&path).unwrap().unwrap();
         assert_eq!(ledger.entries.len(), 2, "each once");
         assert!(ledger.goes_on_from(&empty.state()) && !empty.goes_on_from(&ledger.state()));
@@ -454,13 +534,48 @@ mod tests {
         assert!(other.is_empty() && other.newest() == 0, "of another lake");
     }
 
+    /// With one ledger for two copies of a lake, the second copy's erasure of the same number was not entered.
+    #[test]
+    fn an_erasure_of_a_copy_with_the_same_number_is_entered_too() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (dir, key) = (scratch.path().join("lake"), OwnerKey::random());
+        let path = place(&dir);
+        Ledger::read_or_create(&path).unwrap();
+        for patient in ["a", "b", "a"] {
+            enter(&dir, key, None, &[erasure(3, &[patient], &[])], 0).unwrap();
+        }
+        let ledger = Ledger::read(&path).unwrap().unwrap();
+        assert_eq!(ledger.entries.len(), 2);
+        let since = ledger.since(key, 2);
+        assert!(has(&since, 7, Whose::Patient("a")) && has(&since, 7, Whose::Patient("b")));
+    }
+
+    /// A lake whose backups rely on a ledger entered its erasures nowhere, or in another ledger, after a move.
+    #[test]
+    fn erasures_are_entered_in_the_ledger_of_the_backups_or_not_at_all() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (dir, key) = (scratch.path().join("lake"), OwnerKey::random());
+        let one = [erasure(1, &["a"], &[])];
+        let refused = enter(&dir, key, Some("x"), &one, 0).unwrap_err().to_string();
+        assert!(
+            refused.contains("is missing") && refused.contains("TABULARIUM_ERASURES"),
+            "{refused}"
+        );
+        assert!(!place(&dir).exists());
+        let ledger = Ledger::read_or_create(&place(&dir)).unwrap();
+        let refused = enter(&dir, key, Some("x"), &one, 0).unwrap_err().to_string();
+        assert!(refused.contains("another one"), "{refused}");
+        enter(&dir, key, Some(ledger.id()), &one, 0).unwrap();
+        assert_eq!(Ledger::read(&place(&dir)).unwrap().unwrap().entries.len(), 1);
+    }
+
     #[test]
     fn half_a_line_is_written_anew() {
         let scratch = tempfile::tempdir().unwrap();
         let (dir, key) = (scratch.path().join("lake"), OwnerKey::random());
         let path = place(&dir);
         Ledger::read_or_create(&path).unwrap();
-        enter(&dir, key, &[erasure(1, &["a"], &[])], 0).unwrap();
+        enter(&dir, key, None, &[erasure(1, &["a"], &[])], 0).unwrap();
         let whole = std::fs::read(&path).unwrap();
         let state = Ledger::read(&path).unwrap().unwrap().state();
         for cut in 1..40 {
@@ -469,7 +584,7 @@ mod tests {
                 [&whole[..], &whole[whole.len() - 90..whole.len() - cut]].concat(),
             )
             .unwrap();
-            enter(&dir, key, &[erasure(2, &["b"], &[])], 0).unwrap();
+            enter(&dir, key, None, &[erasure(2, &["b"], &[])], 0).unwrap();
             let ledger = Ledger::read(&path).unwrap().unwrap();
             assert!(ledger.entries.len() == 2 && ledger.goes_on_from(&state), "cut {cut}");
             assert!(has(&ledger.since(key, 1), 8, Whose::Patient("b")));
@@ -485,7 +600,7 @@ mod tests {
             .unwrap()
             .carry_to(&place(&other))
             .unwrap();
-        enter(&one, key, &[erasure(1, &["a"], &[])], 0).unwrap();
+        enter(&one, key, None, &[erasure(1, &["a"], &[])], 0).unwrap();
         let ledger = Ledger::read(&place(&one)).unwrap().unwrap();
         ledger.carry_to(&place(&other)).unwrap();
         ledger.carry_to(&place(&other)).unwrap();
@@ -505,7 +620,7 @@ mod tests {
                 matches!(Ledger::read(&place(&dir)), Err(LakeError::Ledger { .. })),
                 "{text}"
             );
-            let entered = enter(&dir, OwnerKey::random(), &[erasure(1, &["a"], &[])], 0);
+            let entered = enter(&dir, OwnerKey::random(), None, &[erasure(1, &["a"], &[])], 0);
             assert!(matches!(entered, Err(LakeError::Ledger { .. })), "{text}");
         }
     }

@@ -84,18 +84,63 @@ impl LakeWriter {
 
     /// Erases the rows of several intents at once. This costs little more than the largest of them, because each file
     /// is rewritten once. Returns the result for each. [`Erased::left`] lists what could not be finished. Unfinished
-    /// erasures are recorded and hidden, and need not be requested again.
+    /// erasures are recorded and hidden, and need not be requested again. A repeated request finds what an earlier one
+    /// has left, even if no row is there any more.
     pub fn erase_all(&mut self, intents: &[Intent]) -> Result<Vec<Erased>, LakeError> {
         let ids = self.record_erasures(intents)?;
         let done = self.finish_erasures();
+        let left = self.remains(intents);
+        let of = |id: &Option<u64>| id.and_then(|id| done.get(&id).cloned()).unwrap_or_default();
+        let mut done: Vec<Erased> = ids.iter().map(of).collect();
+        for (done, left) in done.iter_mut().zip(left) {
+            let fresh = left.into_iter().filter(|clause| !done.left.contains(clause));
+            let fresh: Vec<String> = fresh.collect();
+            done.left.extend(fresh);
+        }
+        // An erasure with rows has emptied the log. So must one that is repeated.
+        let is_repeated = |intent: &Intent| {
+            let subject = subject(self.lake().owner_key(), intent);
+            catalog::entries(&self.connection, &subject).is_ok_and(|entries| !entries.is_empty())
+        };
+        let repeated: Vec<usize> = (0..ids.len())
+            .filter(|at| ids[*at].is_none() && is_repeated(&intents[*at]))
+            .collect();
+        if !repeated.is_empty() {
+            let left = self.log_left();
+            repeated.iter().for_each(|at| done[*at].left.extend(left.clone()));
+        }
+        Ok(done)
+    }
+
+    /// Places outside of the catalog's files where bytes of each intent's rows may remain, as clauses. Removes what it
+    /// can.
+    fn remains(&self, intents: &[Intent]) -> Vec<Vec<String>> {
         // Files of interrupted writers have rows too, though no snapshot shows them.
         let scopes: Vec<Scope> = intents.iter().map(Intent::scope).collect();
-        let mut left = self.remove_orphans_of(&scopes.iter().collect::<Vec<_>>());
-        left.extend(self.destroy_all_keys().err().map(keys_left));
-        let of = |id: Option<u64>| id.and_then(|id| done.get(&id).cloned()).unwrap_or_default();
-        let mut done: Vec<Erased> = ids.into_iter().map(of).collect();
-        done.iter_mut().for_each(|done| done.left.extend(left.iter().cloned()));
-        Ok(done)
+        let scopes: Vec<&Scope> = scopes.iter().collect();
+        let mut of_all = self.remove_orphans_of(&scopes);
+        match self.remove_scheduled() {
+            Ok(not_removed) => of_all.extend(not_removed.iter().map(|error| reasons(error))),
+            Err(error) => of_all.push(reasons(&error)),
+        }
+        of_all.extend(self.destroy_all_keys().err().map(keys_left));
+        let has_kept = !self.kept_with_rows_of(&scopes).is_empty();
+        let of_one = |scope: &&Scope| match has_kept {
+            true => [of_all.clone(), self.kept_with_rows_of(&[*scope])].concat(),
+            false => of_all.clone(),
+        };
+        scopes.iter().map(of_one).collect()
+    }
+
+    /// Empties the catalog's log. A clause if that failed.
+    pub(super) fn log_left(&self) -> Option<String> {
+        match catalog::empty_log(&self.connection) {
+            Ok(true) => None,
+            Ok(false) => {
+                Some("the catalog's log, which could not be emptied while another program reads it".to_owned())
+            }
+            Err(error) => Some(format!("the catalog's log, which could not be emptied ({error})")),
+        }
     }
 
     /// The first half of [`erase_all`](LakeWriter::erase_all): hides the rows from all readers, durably. Returns the
@@ -250,17 +295,12 @@ impl LakeWriter {
             }
         }
         let mut left = std::mem::take(&mut progress.left);
-        match catalog::empty_log(&self.connection) {
-            Ok(true) => {}
-            Ok(false) => {
-                left.push("the catalog's log, which could not be emptied while another program reads it".to_owned());
-            }
-            Err(error) => left.push(format!("the catalog's log, which could not be emptied ({error})")),
-        }
+        left.extend(self.log_left());
         self.note_erasures();
         for erasure in &pending {
             let done = progress.done.entry(erasure.id).or_default();
             done.left.extend(left.iter().cloned());
+            done.left.extend(self.kept_with_rows_of(&[&erasure.scope]));
         }
         let all: BTreeSet<&String> = progress.done.values().flat_map(|done| &done.left).collect();
         for left in all {
@@ -275,7 +315,8 @@ impl LakeWriter {
             return Ok(());
         }
         let (lake, now) = (self.lake(), self.lake().clock().now());
-        ledger::enter(lake.folder().path(), lake.owner_key(), pending, now)
+        let id = catalog::ledger(&self.connection)?;
+        ledger::enter(lake.folder().path(), lake.owner_key(), id.as_deref(), pending, now)
     }
 
     /// Rewrites every file that the erasures reach. Exchanges the new files for the old ones whenever there are
@@ -433,7 +474,7 @@ impl LakeWriter {
 }
 
 /// Why keys are left, as a clause of [`Erased::left`].
-fn keys_left(error: LakeError) -> String {
+pub(super) fn keys_left(error: LakeError) -> String {
     format!(
         "older copies of files, because their keys could not be destroyed ({})",
         reasons(&error)

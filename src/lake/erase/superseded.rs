@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use super::evidence::subject;
 use super::intent::Intent;
 use super::prepare::{Hindrance, Superseded, prepare_superseded, reasons};
-use super::run::{AT_ONCE, Progress, Work};
+use super::run::{AT_ONCE, Progress, Work, keys_left};
 use crate::lake::catalog;
 use crate::lake::commit::writer::LakeWriter;
 use crate::lake::error::LakeError;
@@ -63,11 +63,11 @@ impl LakeWriter {
         }
         if !work.exchanges.is_empty() {
             self.exchange_superseded(work, &mut progress)?;
-            if !catalog::empty_log(&self.connection)? {
-                progress.left.push("the catalog's log".to_owned());
-            }
             self.note_erasures();
         }
+        // An earlier call may have left these, even if no file is to be exchanged now.
+        progress.left.extend(self.destroy_keys().err().map(keys_left));
+        progress.left.extend(self.log_left());
         left.iter_mut()
             .for_each(|left| left.extend(progress.left.iter().cloned()));
         Ok(left)

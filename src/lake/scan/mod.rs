@@ -24,7 +24,7 @@ pub use lookup::bulk::{PlacedRow, Sought};
 pub use lookup::locator::{FILE, Locator, ROW};
 pub use lookup::person::PersonRows;
 pub use predicate::{Predicate, carried, expression, expression_over, function, is_predicate};
-pub use report::counts::{FilterStep, ScanReport};
+pub use report::counts::{FilterStep, Pages, ScanReport};
 pub use report::watch::{Kept, Seen, SeenPerson, SeenRows, SeenScan, Watch};
 pub use row::Row;
 pub use rows::exec::{Asked, LakeScanExec};

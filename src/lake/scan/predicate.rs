@@ -40,6 +40,12 @@ pub trait Predicate: Any + fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether an operator above the scan decides the rows. The scan then uses `necessary` alone, and evaluates the
+    /// predicate on no row.
+    fn is_decided_above(&self) -> bool {
+        false
+    }
+
     /// Decides each row of a batch. Null counts as `false`. Columns that the batch lacks count as null in all rows.
     fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, DataFusionError>;
 }

@@ -407,6 +407,29 @@ fn a_copy_has_the_keys_that_are_asked_for_and_no_trace_of_others() {
     all_open(&KeyStore::open(whole.path(), kek()).unwrap(), &keys);
 }
 
+/// SQLite puts the journal beside the file that a link names. It was looked for beside the link, and kept every
+/// destroyed key.
+#[test]
+fn nothing_is_left_of_a_destroyed_key_where_the_database_is_a_link() {
+    let (folder, volume) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (store, keys) = made(volume.path(), 20);
+    drop(store);
+    std::os::unix::fs::symlink(volume.path().join(FILE), folder.path().join(FILE)).unwrap();
+    let store = KeyStore::open(folder.path(), kek()).unwrap();
+    let all = wrapped(folder.path(), "SELECT wrapped FROM file_key ORDER BY number");
+    let ids: Vec<KeyId> = keys[..10].iter().map(FileKey::id).collect();
+    store.destroy(&ids).unwrap();
+    assert_eq!(left(volume.path(), &all[..10]), (0, 0));
+    all_open(&store, &keys[10..]);
+    drop(store);
+    KeyStore::rotate(folder.path(), &kek(), &new_kek(), false).unwrap();
+    assert_eq!(left(volume.path(), &all), (0, 0));
+    remove_database(folder.path()).unwrap();
+    for folder in [&folder, &volume] {
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
 #[test]
 fn nothing_is_left_of_a_database_that_was_removed() {
     let folder = tempfile::tempdir().unwrap();

@@ -14,10 +14,10 @@ use super::super::check;
 use super::super::check::Finding;
 use super::super::commit::lock::WriteLock;
 use super::super::commit::mark::Mark;
-use super::super::erase::ledger::ErasedSince;
+use super::super::erase::ledger::{ErasedSince, Ledger};
 use super::super::error::LakeError;
 use super::super::owners::owner::OwnerKey;
-use super::super::seal::{KekSource, Kind};
+use super::super::seal::{KekSource, Kind, remove_database};
 use super::folder::Folder;
 use crate::private;
 
@@ -171,9 +171,44 @@ fn of_copy(error: rusqlite::Error, to: &Path) -> LakeError {
     }
 }
 
+/// Records in the lake in `dir` that its backups rely on this ledger. From then on no erasure is finished that is not
+/// in the ledger. Others may write the lake meanwhile.
+pub fn record_ledger(dir: &Path, ledger: &Ledger) -> Result<(), LakeError> {
+    let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
+    let record = || {
+        let known = catalog::open_reader(&folder).and_then(|reader| catalog::ledger(&reader))?;
+        if known.as_deref() == Some(ledger.id()) {
+            return Ok(());
+        }
+        // Nothing is written into a damaged catalog.
+        if let Some(what) = catalog::cut_off(&folder.catalog())? {
+            return Err(LakeError::Damaged(what));
+        }
+        let mut connection = catalog::open_writer(&folder.catalog())?;
+        if let Some(what) = catalog::broken_pages(&connection, true)?.into_iter().next() {
+            return Err(LakeError::Damaged(what));
+        }
+        catalog::set_ledger(&mut connection, Some(ledger.id()))
+    };
+    record().map_err(|error: LakeError| error.of_catalog(folder.path()))
+}
+
+/// Overwrites and removes the keys that an unfinished copy of a lake has in `dir`.
+pub fn discard_keys(dir: &Path) -> Result<(), LakeError> {
+    match dir.is_dir() {
+        true => Ok(remove_database(dir)?),
+        false => Ok(()),
+    }
+}
+
 /// Makes a lake from a folder with a copied catalog and its files: writes the mark, and continues the count of erasures
-/// after the repeated ones. Returns the secret that hashes owners.
-pub fn settle_image(dir: &Path, carried_out: Option<&ErasedSince>) -> Result<OwnerKey, LakeError> {
+/// after the repeated ones. `ledger` is the lake's own from now on. Without one the lake relies on none: while a copy
+/// is built, no ledger is beside it. Returns the secret that hashes owners.
+pub fn settle_image(
+    dir: &Path,
+    carried_out: Option<&ErasedSince>,
+    ledger: Option<&Ledger>,
+) -> Result<OwnerKey, LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     let settle = || {
         let mut connection = catalog::open_writer(&folder.catalog())?;
@@ -185,6 +220,7 @@ pub fn settle_image(dir: &Path, carried_out: Option<&ErasedSince>) -> Result<Own
             catalog::count_erasures_on(&transaction, more)?;
             transaction.commit()?;
         }
+        catalog::set_ledger(&mut connection, ledger.map(Ledger::id))?;
         let key = catalog::owner_key(&connection)?;
         let digest = catalog::digest(&connection)?;
         Mark::take(&connection, digest, None)?.write(&folder, None)?;

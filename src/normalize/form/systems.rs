@@ -72,7 +72,8 @@ const ALIASES: &[(&str, &str)] = &[
     (ICD_10_PCS, "urn:oid:2.16.840.1.113883.6.4"), // NamingSystem Icd10PCS
     (ICD_10_PCS, "terminology.hl7.org/codesystem/icd10pcs"), // NamingSystem Icd10PCS, not preferred
     (ICD_10_PCS, "hl7.org/fhir/sid/icd-10-pcs"), // misspelt, after the pattern of icd-10-cm
-    (ICD_9_CM, "hl7.org/fhir/sid/icd-9-cm"), // R4, "Known code systems"; HL7 terminology, NamingSystem ICD9CMDiagnosiscodes
+    // R4, "Known code systems"; HL7 terminology, NamingSystem ICD9CMDiagnosiscodes
+    (ICD_9_CM, "hl7.org/fhir/sid/icd-9-cm"),
     (ICD_9_CM, "urn:oid:2.16.840.1.113883.6.103"), // NamingSystem ICD9CMDiagnosiscodes
     (ICD_9_CM, "urn:oid:2.16.840.1.113883.6.104"), // NamingSystem ICD9CMProcedurecodes
     (ICD_9_CM, "urn:oid:2.16.840.1.113883.6.2"), // HL7 terminology, NamingSystem Icd9cm
@@ -85,7 +86,8 @@ const ALIASES: &[(&str, &str)] = &[
     (CPT, "ama-assn.org/cpt"), // misspelt
     (CPT, "terminology.hl7.org/codesystem/cpt"), // misspelt
     (CPT, "hl7.org/fhir/sid/cpt"), // misspelt
-    (HCPCS, "cms.gov/medicare/coding/hcpcsreleasecodesets"), // HL7 terminology, NamingSystem HCPCSLevelII; https: CARIN BB 2.0
+    // HL7 terminology, NamingSystem HCPCSLevelII; https: CARIN BB 2.0
+    (HCPCS, "cms.gov/medicare/coding/hcpcsreleasecodesets"),
     (HCPCS, "urn:oid:2.16.840.1.113883.6.285"), // NamingSystem HCPCSLevelII
     (HCPCS, "urn:oid:2.16.840.1.113883.6.14"), // HCPCS before levels were told apart, HL7 OID registry
     (HCPCS, "hl7.org/fhir/sid/hcpcs"), // misspelt
@@ -115,7 +117,8 @@ const ALIASES: &[(&str, &str)] = &[
     (CVX, "urn:oid:2.16.840.1.113883.6.59"), // C-CDA, before the table of v2 became the OID
     (CVX, "terminology.hl7.org/codesystem/cvx"), // NamingSystem CVX, not preferred
     (CVX, "cdc.gov/vaccines/programs/iis/cvx"), // DSTU2
-    (NUCC, "nucc.org/provider-taxonomy"), // R4, "Known code systems"; HL7 terminology, NamingSystem HealthcareProviderTaxonomyHIPAA
+    // R4, "Known code systems"; HL7 terminology, NamingSystem HealthcareProviderTaxonomyHIPAA
+    (NUCC, "nucc.org/provider-taxonomy"),
     (NUCC, "urn:oid:2.16.840.1.113883.6.101"), // NamingSystem HealthcareProviderTaxonomyHIPAA
     (NUCC, "terminology.hl7.org/codesystem/v3-healthcareprovidertaxonomyhipaa"), // the same, not preferred
     (REVENUE, "nubc.org/codesystem/revenuecodes"), // HL7 terminology, NamingSystem AHA_NUBC_RevenueCodes; CARIN BB 2.0
@@ -124,12 +127,15 @@ const ALIASES: &[(&str, &str)] = &[
     (DISCHARGE, "urn:oid:2.16.840.1.113883.6.301.5"), // the same
     (DISCHARGE, "nubc.org/patient-discharge"), // Synthea; US Core's Encounter before 5.0
     (POINT_OF_ORIGIN, "nubc.org/codesystem/pointoforigin"), // NamingSystem AHA_NUBC_PointOfOrigin_Nonnewborn
-    (ADMISSION_PRIORITY, "nubc.org/codesystem/prioritytypeofadmitorvisit"), // NamingSystem AHA_NUBC_PriorityTypeOfAdmitOrVisit
+    // NamingSystem AHA_NUBC_PriorityTypeOfAdmitOrVisit
+    (ADMISSION_PRIORITY, "nubc.org/codesystem/prioritytypeofadmitorvisit"),
     (PRESENT_ON_ADMISSION, "nubc.org/codesystem/presentonadmissionindicator"), // CARIN BB 2.0
-    (PLACE_OF_SERVICE, "cms.gov/medicare/coding/place-of-service-codes/place_of_service_code_set"), // NamingSystem CMSPlaceofServiceCodes
+    // NamingSystem CMSPlaceofServiceCodes
+    (PLACE_OF_SERVICE, "cms.gov/medicare/coding/place-of-service-codes/place_of_service_code_set"),
     (PLACE_OF_SERVICE, "urn:oid:2.16.840.1.113883.15.5"), // the same
     (PLACE_OF_SERVICE, "cms.gov/medicare/coding/place-of-service-codes"), // misspelt
-    (MS_DRG, "cms.gov/medicare/medicare-fee-for-service-payment/acuteinpatientpps/ms-drg-classifications-and-software"), // NamingSystem MSDRG
+    // NamingSystem MSDRG
+    (MS_DRG, "cms.gov/medicare/medicare-fee-for-service-payment/acuteinpatientpps/ms-drg-classifications-and-software"),
     (UCUM, "unitsofmeasure.org"), // R4, "Known code systems"; HL7 terminology, NamingSystem v3-ucum
     (UCUM, "urn:oid:2.16.840.1.113883.6.8"), // NamingSystem v3-ucum
     (UCUM, "unitsofmeasure.org/ucum.html"), // the specification's page, in use as a system

@@ -5,9 +5,11 @@ use std::borrow::Cow;
 use base64::Engine;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+use memchr::memmem;
 
-use super::resource::Resource;
+use super::typed;
 use crate::columns::json::{Tape, Value};
+use crate::fhir::{TypeId, facts};
 use crate::patient::{Record, words};
 use crate::pdf::Attachment;
 
@@ -84,15 +86,17 @@ fn decoded_length(data: &str) -> u64 {
 pub fn addresses(record: &Record) -> Vec<String> {
     let mut found = Vec::new();
     let mut tape = Tape::new();
-    for (ty, row) in record
+    let rows = record
         .types
         .iter()
-        .flat_map(|gathered| gathered.rows.iter().map(|row| (gathered.ty, row)))
-    {
-        let Some(resource) = Resource::read(ty, &row.resource, &mut tape) else {
+        .flat_map(|gathered| gathered.rows.iter().map(|row| (gathered.ty, row)));
+    for (ty, row) in rows {
+        let Ok(resource) = tape.parse(&row.resource) else {
             continue;
         };
-        let urls = of(&resource).into_iter().filter(|named| named.inline().is_none());
+        let urls = of(ty, resource)
+            .into_iter()
+            .filter(|named| named.url.is_some() && named.inline().is_none_or(|data| decoded(&data).is_none()));
         found.extend(urls.filter_map(|named| named.url));
     }
     found.sort();
@@ -113,38 +117,36 @@ pub(super) struct Named<'t> {
 /// The result of getting a document.
 pub(super) enum Got {
     Here(Attachment),
-    /// Could not be obtained, with the reason. An attachment without bytes takes its place.
+    /// Could not be obtained, with the reason. The bytes of the attachment are the record's text that is no base64, if
+    /// it has one.
     Missing(Attachment, FetchError),
 }
 
-/// The documents named by a resource, in order.
-pub(super) fn of<'t>(resource: &Resource<'t>) -> Vec<Named<'t>> {
-    let list = |name: &str| resource.get(name).into_iter().flat_map(|list| list.items());
-    let elements: Vec<Value<'t>> = match resource.type_name {
-        "DocumentReference" => list("content")
-            .filter_map(|content| content.get("attachment"))
-            .collect(),
-        "DiagnosticReport" => list("presentedForm").collect(),
-        "Media" => resource.get("content").into_iter().collect(),
-        "Communication" => list("payload")
-            .filter_map(|payload| payload.get("contentAttachment"))
-            .collect(),
-        "Consent" => resource.get("sourceAttachment").into_iter().collect(),
-        "Patient" | "RelatedPerson" => list("photo").collect(),
-        _ => Vec::new(),
+/// The documents named by a resource, in order: all its Attachments.
+pub(super) fn of(ty: TypeId, resource: Value<'_>) -> Vec<Named<'_>> {
+    let mut named = Vec::new();
+    let text = resource.raw().as_bytes();
+    // Most resources have none of these properties, so their elements need not be walked.
+    let may_have = ["\"url\"", "\"data\"", "\"contentType\""]
+        .iter()
+        .any(|property| memmem::find(text, property.as_bytes()).is_some());
+    let Some(attachment) = facts().lookup("Attachment").filter(|_| may_have) else {
+        return named;
     };
     let own = words::text(resource.get("description")).or_else(|| words::concepts(resource.get("type")));
     let own = own.or_else(|| words::concepts(resource.get("code")));
-    let titled = elements.into_iter().map(|element| {
-        let title = words::text(element.get("title")).or_else(|| own.clone());
-        Named {
-            title: title.unwrap_or_else(|| resource.type_name.to_owned()),
+    typed::each(resource, ty, attachment, None, &mut |element, question| {
+        let title = words::text(element.get("title"))
+            .or_else(|| words::text(question))
+            .or_else(|| own.clone());
+        named.push(Named {
+            title: title.unwrap_or_else(|| facts().get(ty).name.to_owned()),
             content_type: words::text(element.get("contentType")),
             url: words::text(element.get("url")),
             data: element.get("data"),
-        }
+        });
     });
-    titled.collect()
+    named
 }
 
 impl<'t> Named<'t> {
@@ -153,7 +155,8 @@ impl<'t> Named<'t> {
         self.data?.as_str().filter(|data| !data.trim().is_empty())
     }
 
-    /// Gets the bytes: from the record itself if it has them, otherwise from its address.
+    /// Gets the bytes: from the record itself if it has them, otherwise from its address. A text in the record that is
+    /// no base64 is kept as it is if the address does not give the document.
     pub(super) fn get(&self, documents: &dyn Documents, room: u64) -> Got {
         let attachment = |content_type: Option<String>, bytes: Vec<u8>| Attachment {
             title: self.title.clone(),
@@ -161,8 +164,16 @@ impl<'t> Named<'t> {
             url: self.url.clone(),
             bytes,
         };
+        let mut kept = Vec::new();
         let found = match (self.inline(), &self.url) {
-            (Some(data), _) => inside(&data, room),
+            (Some(data), url) => inside(&data, room).or_else(|error| {
+                let url = url.as_ref().filter(|_| error == FetchError::Unreadable);
+                let fetched = url.and_then(|url| documents.get(url, room).ok());
+                if fetched.is_none() && error == FetchError::Unreadable && data.len() as u64 <= room {
+                    kept = data.into_owned().into_bytes();
+                }
+                fetched.ok_or(error)
+            }),
             (None, Some(url)) => documents.get(url, room),
             (None, None) => Err(FetchError::NotHeld),
         };
@@ -171,7 +182,7 @@ impl<'t> Named<'t> {
                 let content_type = self.content_type.clone().or(attached.content_type);
                 Got::Here(attachment(content_type, attached.bytes))
             }
-            Err(error) => Got::Missing(attachment(self.content_type.clone(), Vec::new()), error),
+            Err(error) => Got::Missing(attachment(self.content_type.clone(), kept), error),
         }
     }
 }
@@ -192,6 +203,22 @@ pub(super) fn inside(data: &str, room: u64) -> Result<Attached, FetchError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn attachments_are_found_wherever_a_resource_has_them() {
+        let titles = |type_name: &str, text: &str| -> Vec<String> {
+            let mut tape = Tape::new();
+            let named = of(facts().lookup(type_name).unwrap(), tape.parse(text.as_bytes()).unwrap());
+            named.into_iter().map(|named| named.title).collect()
+        };
+        let answered = r#"{"item":[{"text":"Scans","item":[{"text":"Your card","answer":[
+            {"valueAttachment":{"data":"aGk="}},{"valueAttachment":{"title":"Back","url":"Binary/1"}}]}]}]}"#;
+        assert_eq!(titles("QuestionnaireResponse", answered), ["Your card", "Back"]);
+        let report = r#"{"code":{"text":"CT"},"presentedForm":[{"url":"Binary/1"}],
+            "contained":[{"resourceType":"Media","content":{"title":"Slice","data":"aGk="}}]}"#;
+        assert_eq!(titles("DiagnosticReport", report), ["CT", "Slice"]);
+        assert!(titles("Patient", r#"{"extension":[{"url":"http://x","valueString":"y"}]}"#).is_empty());
+    }
 
     #[test]
     fn texts_inside_of_records_are_read_as_sources_write_them() {

@@ -8,33 +8,12 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::attached::{self, Documents, Got};
-use super::resource::Resource;
+use super::resource::{Index, Resource};
+use super::source::{Source, SourceKind};
 use super::structured::structured;
 use crate::columns::json::Tape;
 use crate::patient::{Record, words};
 use crate::pdf::{Column, Document, PdfError, Properties, Stop};
-
-/// How the patient connected a source. The file's name in an archive shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SourceKind {
-    /// The patient signed in to a payer or provider.
-    Connected,
-    /// The patient gave their own details without verification (IAL1).
-    SelfAttested,
-    /// A record locator found the facility for a verified patient (IAL2).
-    Facility,
-}
-
-/// A source of records.
-#[derive(Debug, Clone)]
-pub struct Source {
-    /// Its name for people.
-    pub label: String,
-    /// The base of its file's name.
-    pub name: String,
-    /// How it was connected.
-    pub kind: SourceKind,
-}
 
 /// The records of one source.
 #[derive(Clone, Copy)]
@@ -58,6 +37,8 @@ pub struct Export {
     pub failed: Vec<String>,
     /// The number of resources shown.
     pub resources: usize,
+    /// The base of the service's own references.
+    base: String,
     /// How many more bytes of documents fit.
     room: u64,
     /// Records and documents that could not be shown, one line each.
@@ -77,10 +58,17 @@ impl Export {
             author: author.into(),
             failed: Vec::new(),
             resources: 0,
+            base: String::new(),
             room: MAX_ATTACHED,
             lost: Vec::new(),
             stop: Stop::default(),
         }
+    }
+
+    /// Sets the base of the service's own references. References with this base are followed as relative ones are.
+    pub fn with_base(mut self, base: &str) -> Self {
+        self.base = base.to_owned();
+        self
     }
 
     /// Makes the export stop when `stop` is set.
@@ -142,15 +130,16 @@ impl Export {
         };
         let mut tapes: Vec<Tape> = Vec::new();
         tapes.resize_with(record.len(), Tape::new);
-        let texts = record
-            .types
-            .iter()
-            .flat_map(|gathered| gathered.rows.iter().map(|row| (gathered.ty, &row.resource)));
-        let read = texts
-            .zip(&mut tapes)
-            .filter_map(|((ty, text), tape)| Resource::read(ty, text, tape));
-        let resources: Vec<Resource<'_>> = read.collect();
+        let base = self.base.clone();
+        let index = Index::read(record, &mut tapes, &base);
+        let resources = index.resources();
         self.resources += resources.len();
+        if !part.source.missing.is_empty() {
+            let types = part.source.missing.join(", ");
+            document.note(&format!(
+                "The source did not give records of these types, or not all of them: {types}."
+            ));
+        }
         if resources.is_empty() {
             document.paragraph("This source has no records.");
         }
@@ -170,7 +159,10 @@ impl Export {
 
     /// Adds the documents that records name.
     fn documents(&mut self, document: &mut Document, part: &Part<'_>, resources: &[Resource<'_>]) {
-        let named: Vec<_> = resources.iter().flat_map(attached::of).collect();
+        let named: Vec<_> = resources
+            .iter()
+            .flat_map(|resource| attached::of(resource.ty, resource.json))
+            .collect();
         if named.is_empty() {
             return;
         }
@@ -183,9 +175,13 @@ impl Export {
             match one.get(part.documents, self.room) {
                 Got::Here(attachment) => {
                     self.room = self.room.saturating_sub(attachment.bytes.len() as u64);
-                    document.attachment(attachment);
+                    if let Some(reason) = document.attachment(attachment).loss() {
+                        self.lost
+                            .push(format!("{}: {} ({reason})", part.source.label, one.title));
+                    }
                 }
                 Got::Missing(attachment, error) => {
+                    self.room = self.room.saturating_sub(attachment.bytes.len() as u64);
                     document.missing(&attachment, &error.to_string());
                     if error.is_loss() {
                         self.lost
@@ -345,6 +341,7 @@ mod tests {
             label: "Clinic".to_owned(),
             name: "clinic".to_owned(),
             kind: SourceKind::Connected,
+            missing: Vec::new(),
         };
         for is_archive in [false, true] {
             for (after, got) in [(3, 3), (1_000, 50)] {

@@ -2,7 +2,7 @@
 
 use super::resource::Resource;
 use crate::columns::json::Value;
-use crate::patient::words;
+use crate::patient::{follow, words};
 
 /// The text, or an empty cell.
 pub(super) fn cell(text: Option<String>) -> String {
@@ -28,7 +28,31 @@ pub(super) fn concepts(resource: &Resource<'_>, name: &str) -> String {
 
 /// A choice element.
 pub(super) fn chosen(resource: &Resource<'_>, name: &str) -> String {
-    cell(words::chosen(resource.json, name))
+    cell(chosen_in(resource, resource.json, name))
+}
+
+/// A choice element of a part of the resource.
+pub(super) fn chosen_in(resource: &Resource<'_>, part: Value<'_>, name: &str) -> Option<String> {
+    match words::choice(part, name) {
+        Some(("Reference", target)) => reference(resource, target),
+        _ => words::chosen(part, name),
+    }
+}
+
+/// An element's name in words: `recordedDate` is `Recorded date`.
+pub(super) fn label(name: &str) -> String {
+    let mut label = String::with_capacity(name.len() + 4);
+    for (place, letter) in name.trim_start_matches('_').chars().enumerate() {
+        if place == 0 {
+            label.extend(letter.to_uppercase());
+        } else if letter.is_uppercase() {
+            label.push(' ');
+            label.extend(letter.to_lowercase());
+        } else {
+            label.push(letter);
+        }
+    }
+    label
 }
 
 /// A date, or the day of a time.
@@ -44,23 +68,29 @@ pub(super) fn day(resource: &Resource<'_>, names: &[&str]) -> String {
     cell(texts)
 }
 
-/// The targets of a Reference or of a list: their display, otherwise their identifier, otherwise the reference itself.
-pub(super) fn references(value: Option<Value<'_>>) -> String {
+/// The target of a Reference: its display or its name, otherwise the identifier in the Reference, otherwise the target's
+/// type. What is not among the records of the source is called by the reference itself.
+pub(super) fn reference(resource: &Resource<'_>, reference: Value<'_>) -> Option<String> {
+    let (index, owner) = (resource.index, resource.json);
+    let identifier = || {
+        let identifier = reference.get("identifier")?;
+        words::text(identifier.get("value"))
+    };
+    let kind = || {
+        let target = follow::target(index, owner, reference)?;
+        target.get_str("resourceType").map(|name| label(&name))
+    };
+    follow::who(index, owner, reference)
+        .or_else(identifier)
+        .or_else(kind)
+        .or_else(|| words::text(reference.get("reference")))
+}
+
+/// The targets of a Reference or of a list of them.
+pub(super) fn references(resource: &Resource<'_>, value: Option<Value<'_>>) -> String {
     let Some(value) = value else { return String::new() };
     let one = value.is_object().then_some(value);
-    let named = value.items().chain(one).filter_map(|reference| {
-        let identifier = || {
-            words::text(
-                reference
-                    .get("identifier")
-                    .and_then(|identifier| identifier.get("value")),
-            )
-        };
-        let address = || words::text(reference.get("reference"));
-        words::text(reference.get("display"))
-            .or_else(identifier)
-            .or_else(address)
-    });
+    let named = value.items().chain(one).filter_map(|each| reference(resource, each));
     cell(words::join(named, ", "))
 }
 
@@ -68,7 +98,7 @@ pub(super) fn references(value: Option<Value<'_>>) -> String {
 pub(super) fn references_in(resource: &Resource<'_>, list: &str, name: &str) -> String {
     let items = resource.get(list).into_iter().flat_map(|list| list.items());
     let named = items
-        .map(|item| references(item.get(name)))
+        .map(|item| references(resource, item.get(name)))
         .filter(|text| !text.is_empty());
     cell(words::join(named, ", "))
 }

@@ -7,16 +7,22 @@
 mod attached;
 mod build;
 mod cells;
+mod gather;
 mod held;
+mod narrative;
 mod other;
 mod resource;
 mod sections;
+mod source;
 mod structured;
 mod summary;
+mod typed;
 
 pub use attached::{Attached, Documents, FetchError, addresses};
-pub use build::{Export, Part, Source, SourceKind, archive, document};
+pub use build::{Export, Part, archive, document};
+pub use gather::gather;
 pub use held::{Held, binary_id};
+pub use source::{Source, SourceKind, endpoint_of};
 pub use summary::rendering;
 
 pub use crate::pdf::{PdfError, Stop};

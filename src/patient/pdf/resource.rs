@@ -1,25 +1,23 @@
-//! The resources of a source, parsed once.
+//! The resources of a source, parsed once, and found by the references to them.
+
+use rustc_hash::FxHashMap;
 
 use crate::columns::json::{Tape, Value};
 use crate::fhir::{TypeId, facts};
+use crate::patient::Record;
+use crate::patient::follow::{Targets, key};
 
 /// A parsed resource.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Resource<'t> {
+    pub(super) ty: TypeId,
     pub(super) type_name: &'static str,
     pub(super) json: Value<'t>,
+    /// The resources of the same source.
+    pub(super) index: &'t Index<'t>,
 }
 
 impl<'t> Resource<'t> {
-    /// Parses a stored text. `None` if it is not JSON, which does not happen in the lake.
-    pub(super) fn read(ty: TypeId, text: &'t [u8], tape: &'t mut Tape) -> Option<Resource<'t>> {
-        let json = tape.parse(text).ok()?;
-        Some(Resource {
-            type_name: facts().get(ty).name,
-            json,
-        })
-    }
-
     /// A property.
     pub(super) fn get(&self, name: &str) -> Option<Value<'t>> {
         self.json.get(name)
@@ -42,5 +40,66 @@ impl<'t> Resource<'t> {
             text.map(|text| text.into_owned())
         });
         texts.into_iter().next().unwrap_or_default()
+    }
+}
+
+/// The resources of a source by type and id.
+#[derive(Debug, Default)]
+pub(super) struct Index<'t> {
+    /// The base of the service's own references, without a trailing slash.
+    base: &'t str,
+    all: Vec<(TypeId, Value<'t>)>,
+    by_key: FxHashMap<(TypeId, &'t str), usize>,
+}
+
+impl<'t> Index<'t> {
+    /// Parses a record. `tapes` has a tape for each resource. A text that is not JSON is left out, which does not
+    /// happen in the lake.
+    pub(super) fn read(record: &'t Record, tapes: &'t mut [Tape], base: &'t str) -> Index<'t> {
+        let rows = record
+            .types
+            .iter()
+            .flat_map(|gathered| gathered.rows.iter().map(|row| (gathered.ty, row)));
+        let mut index = Index {
+            base: base.trim_end_matches('/'),
+            ..Index::default()
+        };
+        for ((ty, row), tape) in rows.zip(tapes) {
+            if let Ok(json) = tape.parse(&row.resource) {
+                index.by_key.insert((ty, row.id.as_str()), index.all.len());
+                index.all.push((ty, json));
+            }
+        }
+        index
+    }
+
+    /// The resources, in order.
+    pub(super) fn resources(&self) -> Vec<Resource<'_>> {
+        let resource = |(ty, json): &(TypeId, Value<'t>)| Resource {
+            ty: *ty,
+            type_name: facts().get(*ty).name,
+            json: *json,
+            index: self,
+        };
+        self.all.iter().map(resource).collect()
+    }
+}
+
+impl<'t> Targets<'t> for Index<'t> {
+    fn find(&self, reference: &str) -> Option<Value<'t>> {
+        let (ty, id) = key(reference, self.base)?;
+        let at = self.by_key.get_key_value(&(ty, id)).map(|(_, at)| *at)?;
+        Some(self.all[at].1)
+    }
+}
+
+#[cfg(test)]
+impl<'t> Index<'t> {
+    /// A single resource.
+    pub(super) fn single(type_name: &str, json: Value<'t>) -> Index<'t> {
+        Index {
+            all: vec![(facts().lookup(type_name).unwrap(), json)],
+            ..Index::default()
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::other::{self, elements};
+use super::cells::label;
+use super::other::elements;
 use super::resource::Resource;
 use super::sections::{OTHER, SECTIONS, Table};
 use crate::pdf::{Column, Document};
@@ -51,7 +52,9 @@ fn rows(document: &mut Document, table: &Table, mut resources: Vec<&Resource<'_>
                 written.row(&row);
             } else {
                 // No column has a value, so the widest column gets the resource's whole content.
-                written.row(&[elements(resource)]);
+                let mut row = vec![String::new(); table.columns.len()];
+                row[table.widest()] = elements(resource);
+                written.row(&row);
             }
         }
     }
@@ -64,7 +67,7 @@ fn others(document: &mut Document, resources: &[&Resource<'_>]) {
         document.heading(2, OTHER);
     }
     for name in types {
-        document.heading(3, &other::label(name));
+        document.heading(3, &label(name));
         let mut table = document.table(name, &[Column::new(name, 1.0)]);
         for resource in resources.iter().filter(|resource| resource.type_name == name) {
             if table.is_stopped() {
@@ -72,5 +75,23 @@ fn others(document: &mut Document, resources: &[&Resource<'_>]) {
             }
             table.row(&[elements(resource)]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The content of a resource without cells stood in the first column, which is often narrow.
+    #[test]
+    fn the_widest_column_is_not_always_the_first() {
+        let widest = |title: &str| {
+            let mut tables = SECTIONS.iter().flat_map(|section| section.tables);
+            let table = tables.find(|table| table.title == title).unwrap();
+            table.columns[table.widest()].0
+        };
+        assert_eq!(widest("Laboratory results"), "What");
+        assert_eq!(widest("Encounters"), "Visit");
+        assert_eq!(widest("Flags and alerts"), "Flag");
     }
 }

@@ -4,12 +4,12 @@ use chrono::DateTime;
 
 use super::build::joined;
 use crate::patient::summary::{Rendering, SectionContent, Summary};
-use crate::pdf::{Column, Document, PdfError, Properties};
+use crate::pdf::{Column, Document, PdfError, Properties, Stop};
 
 const TITLE: &str = "International Patient Summary";
 
-/// Draws a summary.
-pub fn rendering(summary: &Summary) -> Result<Rendering, PdfError> {
+/// Draws a summary. The work ends early when `stop` is set.
+pub fn rendering(summary: &Summary, stop: Stop) -> Result<Rendering, PdfError> {
     let title = joined(TITLE, summary.person());
     let made = DateTime::from_timestamp_micros(summary.moment()).unwrap_or_default();
     let mut document = Document::new(Properties {
@@ -18,13 +18,17 @@ pub fn rendering(summary: &Summary) -> Result<Rendering, PdfError> {
         language: "en".to_owned(),
         created: made,
         running_head: format!("{title} \u{b7} {}", made.format("%Y-%m-%d")),
-    })?;
+    })?
+    .until(stop);
     document.heading(1, &title);
     document.paragraph(&format!(
         "Made on {} by Tabularium. It has what is clinically relevant of the records that the service holds.",
         made.format("%Y-%m-%d at %H:%M UTC")
     ));
     for section in summary.sections() {
+        if document.is_stopped() {
+            break;
+        }
         draw(&mut document, section);
     }
     Ok(Rendering {
@@ -42,6 +46,9 @@ fn draw(document: &mut Document, section: &SectionContent) {
     let columns = Column::fitting(section.columns(), section.rows());
     let mut table = document.table(section.title(), &columns);
     for row in section.rows() {
+        if table.is_stopped() {
+            return;
+        }
         table.row(row);
     }
 }

@@ -4,16 +4,13 @@
 use std::sync::Arc;
 
 use super::bundle::{Directory, Request, Summary, summarize};
-use super::error::SummaryError;
 use super::record::Record;
 use super::request::Sections;
-use crate::columns::json::Tape;
-use crate::fhir::facts;
 use crate::lake::Scope;
 use crate::patient::PatientError;
+use crate::patient::devices::devices;
 use crate::patient::members::named;
-use crate::search::raw::RawParameter;
-use crate::search::{self, Engine, Extent, Gathered, Handling, Member, RecordRequest};
+use crate::search::{Engine, Extent, Gathered, Member, RecordRequest};
 
 /// The types of the compartment that are read. Encounters give the date and the kind of diagnoses.
 const OWN: &[&str] = &[
@@ -48,9 +45,6 @@ const REFERRED: &[&str] = &[
     "PractitionerRole",
 ];
 
-/// The number of devices read at a time.
-const PAGE: usize = 1_000;
-
 /// The patients of the summary, and its recipient.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'s> {
@@ -69,9 +63,8 @@ pub struct Subject<'s> {
 /// Reads a patient's records and makes a summary of them.
 pub async fn summary(engine: &Engine, subject: Subject<'_>, sections: Sections) -> Result<Summary, PatientError> {
     let gathered = gather(engine, subject).await?;
-    let devices = devices(engine, subject).await?;
-    let mut records: Vec<Record<'_>> = gathered.iter().flat_map(of_type).collect();
-    records.extend(devices.iter().filter_map(Device::record));
+    let devices = devices(engine, subject.scope, subject.patients, subject.now).await?;
+    let records: Vec<Record<'_>> = gathered.iter().chain(&devices).flat_map(of_type).collect();
     let patients: Vec<&str> = subject.patients.iter().map(String::as_str).collect();
     let request = Request {
         base_url: subject.base_url,
@@ -107,66 +100,6 @@ async fn gather(engine: &Engine, subject: Subject<'_>) -> Result<Vec<Gathered>, 
     }
 }
 
-/// A device of the patient.
-struct Device {
-    id: String,
-    text: String,
-}
-
-/// The patient's devices. R4's compartment does not include them.
-async fn devices(engine: &Engine, subject: Subject<'_>) -> Result<Vec<Device>, PatientError> {
-    let patients: Vec<String> = subject.patients.iter().map(|id| format!("Patient/{id}")).collect();
-    let mut devices = Vec::new();
-    let Some(ty) = facts().lookup("Device") else {
-        return Ok(devices);
-    };
-    loop {
-        let before = devices.len();
-        let parameters = [
-            RawParameter::named("patient", &patients.join(",")),
-            RawParameter::named("_count", &PAGE.to_string()),
-            RawParameter::named("_offset", &before.to_string()),
-        ];
-        let request = search::Request {
-            scope: subject.scope,
-            ty,
-            compartment: None,
-            parameters: &parameters,
-            handling: Handling::Strict,
-            now: subject.now,
-            base: "",
-        };
-        let page = engine.search(&request).await?;
-        let mut tape = Tape::new();
-        let page = tape.parse(&page).map_err(|reason| SummaryError::Unreadable {
-            resource_type: "Device",
-            reason,
-        })?;
-        let entries = page.get("entry").into_iter().flat_map(|list| list.items());
-        devices.extend(entries.filter_map(|entry| {
-            let resource = entry.get("resource")?;
-            Some(Device {
-                id: resource.get_str("id")?.into_owned(),
-                text: resource.raw().to_owned(),
-            })
-        }));
-        if devices.len() == before || devices.len() % PAGE > 0 {
-            return Ok(devices);
-        }
-    }
-}
-
-impl Device {
-    fn record(&self) -> Option<Record<'_>> {
-        Some(Record {
-            resource_type: facts().lookup("Device")?,
-            id: &self.id,
-            text: &self.text,
-            is_own: true,
-        })
-    }
-}
-
 fn of_type(gathered: &Gathered) -> impl Iterator<Item = Record<'_>> {
     gathered.rows.iter().filter_map(|row| {
         Some(Record {
@@ -182,7 +115,7 @@ fn of_type(gathered: &Gathered) -> impl Iterator<Item = Record<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fhir::compartment;
+    use crate::fhir::{compartment, facts};
 
     #[test]
     fn types_are_of_the_compartment_or_are_referred_to() {

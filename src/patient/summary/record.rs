@@ -9,9 +9,9 @@ use rustc_hash::FxHashMap;
 
 use super::error::SummaryError;
 use crate::columns::json::{Tape, Value};
-use crate::fhir::reference::Reference;
 use crate::fhir::temporal::Temporal;
 use crate::fhir::{TypeId, facts};
+use crate::patient::follow::{Targets, key};
 
 /// A resource that the caller may see.
 #[derive(Clone, Copy, Debug)]
@@ -250,28 +250,26 @@ impl<'t> Chart<'t> {
         if id.is_some_and(|id| self.patients.contains(&id)) {
             return true;
         }
-        self.target(reference)
+        key(reference, self.base)
             .is_some_and(|(ty, id)| facts().get(ty).name == "Patient" && self.patients.contains(&id))
     }
 
     /// The record that a reference points to.
     pub(super) fn find(&self, reference: &str) -> Option<usize> {
-        let (ty, id) = self.target(reference)?;
+        let (ty, id) = key(reference, self.base)?;
         let key = self.by_key.get_key_value(&(ty, id));
         key.map(|(_, at)| *at)
-    }
-
-    fn target<'a>(&self, reference: &'a str) -> Option<(TypeId, &'a str)> {
-        match Reference::parse(reference) {
-            Reference::Relative(target) => Some((target.ty, target.id)),
-            Reference::Absolute { base, target } if base == self.base => Some((target.ty, target.id)),
-            _ => None,
-        }
     }
 
     /// The absolute address of a record.
     pub(super) fn full_url(&self, at: usize) -> String {
         let entry = &self.entries[at];
         format!("{}/{}/{}", self.base, entry.type_name, entry.id)
+    }
+}
+
+impl<'t> Targets<'t> for Chart<'t> {
+    fn find(&self, reference: &str) -> Option<Value<'t>> {
+        Some(self.entries[Chart::find(self, reference)?].json)
     }
 }

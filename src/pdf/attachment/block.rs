@@ -7,6 +7,8 @@ pub(super) enum Block {
     Heading(u8, String),
     /// A paragraph with its line breaks.
     Paragraph(String),
+    /// A text whose spaces and line breaks matter.
+    Verbatim(String),
     /// Consecutive items of a list.
     Items(Vec<String>),
     /// A table with a head, which may be empty.
@@ -15,6 +17,27 @@ pub(super) enum Block {
     Fields(Vec<(String, String)>),
     /// A remark by the program.
     Note(String),
+    /// A file inside of the document.
+    Media(Media),
+}
+
+/// A file inside of a document, such as a picture of a section.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Media {
+    /// Its name in the document.
+    pub(super) name: String,
+    pub(super) content_type: Option<String>,
+    pub(super) content: Content,
+}
+
+/// The content of a file inside of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Content {
+    Bytes(Vec<u8>),
+    /// Only an address stands in the document.
+    Elsewhere(String),
+    /// The text in the document, which cannot be decoded.
+    Undecodable(String),
 }
 
 /// Collects blocks. Empty ones are dropped.
@@ -32,6 +55,16 @@ impl Blocks {
         let text = text.trim_matches(['\n', '\r', ' ']);
         if !text.trim().is_empty() {
             self.0.push(Block::Paragraph(text.to_owned()));
+        }
+    }
+
+    pub(super) fn verbatim(&mut self, text: &str) {
+        // Blank lines around the text are left out, but not the indentation of the first line.
+        let start = text.len() - text.trim_start().len();
+        let start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let text = text[start..].trim_end();
+        if !text.is_empty() {
+            self.0.push(Block::Verbatim(text.to_owned()));
         }
     }
 
@@ -57,6 +90,10 @@ impl Blocks {
         if !fields.is_empty() {
             self.0.push(Block::Fields(fields));
         }
+    }
+
+    pub(super) fn media(&mut self, media: Media) {
+        self.0.push(Block::Media(media));
     }
 
     pub(super) fn note(&mut self, text: &str) {

@@ -1,5 +1,6 @@
 //! Reads C-CDA documents (releases 1.1, 2.0 and 2.1): the header's facts, then each section with its title and
-//! narrative. A document may instead wrap a file (`nonXMLBody`). It is extracted and shown by its own kind.
+//! narrative and its pictures (`observationMedia`). A document may instead wrap a file (`nonXMLBody`). It is extracted
+//! and shown by its own kind.
 
 use base64::Engine;
 use base64::engine::DecodePaddingMode;
@@ -8,8 +9,10 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
 use super::attribute::attribute;
-use super::block::{Block, Blocks, push_collapsed};
+use super::block::{Block, Blocks, Content, Media, push_collapsed};
+use super::kind;
 use super::narrative::Narrative;
+use super::span::ALLOWANCE;
 
 /// The maximum depth. Deeper documents are damaged or hostile.
 const MAX_DEPTH: usize = 200;
@@ -32,6 +35,12 @@ pub(super) enum Document {
         head: Vec<Block>,
         content_type: Option<String>,
         bytes: Vec<u8>,
+    },
+    /// A C-CDA that only names a file.
+    Elsewhere {
+        head: Vec<Block>,
+        content_type: Option<String>,
+        address: String,
     },
     /// XML of another kind, as text.
     Other(Vec<Block>),
@@ -77,7 +86,6 @@ pub(super) fn resolved(reference: &BytesRef<'_>) -> Result<String, &'static str>
     }
 }
 
-#[derive(Default)]
 struct Cda {
     /// Local names of the open elements.
     path: Vec<String>,
@@ -91,14 +99,78 @@ struct Cda {
     narrative: Option<Narrative>,
     /// For each open section, whether its title was written.
     titled: Vec<bool>,
+    /// The bytes left for cells that spans add to tables.
+    room: usize,
+    /// The wrapped file.
+    file: Option<File>,
+    /// The open `observationMedia`, and the region of interest around it.
+    medium: Medium,
+}
+
+impl Default for Cda {
+    fn default() -> Self {
+        Self {
+            path: Vec::new(),
+            is_cda: false,
+            blocks: Blocks::default(),
+            head: Head::default(),
+            sections: 0,
+            text: String::new(),
+            narrative: None,
+            titled: Vec::new(),
+            room: ALLOWANCE,
+            file: None,
+            medium: Medium::default(),
+        }
+    }
+}
+
+/// A file of a section while it is read.
+#[derive(Default)]
+struct Medium {
+    /// The names by which narratives refer to it.
+    name: Option<String>,
+    region: Option<String>,
     file: Option<File>,
 }
 
+/// An element whose content is a file, or the address of a file.
 #[derive(Default)]
 struct File {
+    /// The depth of the element while it is open, then 0.
+    depth: usize,
     content_type: Option<String>,
     base64: bool,
     text: String,
+    address: Option<String>,
+}
+
+impl File {
+    fn begin(start: &BytesStart<'_>, depth: usize) -> Self {
+        Self {
+            depth,
+            content_type: attribute(start, "mediaType"),
+            base64: attribute(start, "representation").as_deref() == Some("B64"),
+            ..Self::default()
+        }
+    }
+
+    /// The content. Base64 is often not declared, so texts of types other than text are decoded if they can be.
+    fn content(self) -> Content {
+        if self.text.trim().is_empty() {
+            return self.address.map_or(Content::Bytes(Vec::new()), Content::Elsewhere);
+        }
+        let packed: Vec<u8> = self.text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        let decoded = LENIENT.decode(packed).ok();
+        if self.base64 {
+            return decoded.map_or(Content::Undecodable(self.text), Content::Bytes);
+        }
+        let content_type = self.content_type.as_deref().unwrap_or("text/plain");
+        let is_text = content_type.trim().to_ascii_lowercase().starts_with("text/");
+        // A short word is base64, too. Only a known signature shows that a text is not meant as it stands.
+        let decoded = decoded.filter(|bytes| !is_text || kind::has_signature(bytes));
+        Content::Bytes(decoded.unwrap_or_else(|| self.text.into_bytes()))
+    }
 }
 
 /// The facts in the header of a document.
@@ -136,13 +208,21 @@ impl Cda {
             self.titled.push(false);
         } else if self.ends_with(&["section", "text"]) {
             self.untitled();
-            self.narrative = Some(Narrative::new(self.path.len()));
+            self.narrative = Some(Narrative::new(self.path.len(), self.room));
         } else if self.ends_with(&["nonXMLBody", "text"]) {
-            self.file = Some(File {
-                content_type: attribute(start, "mediaType"),
-                base64: attribute(start, "representation").as_deref() == Some("B64"),
-                text: String::new(),
-            });
+            self.file = Some(File::begin(start, self.path.len()));
+        } else if self.ends_with(&["regionOfInterest"]) {
+            self.medium.region = attribute(start, "ID");
+        } else if self.ends_with(&["observationMedia"]) {
+            self.end_medium();
+            self.medium.name = attribute(start, "ID");
+        } else if self.ends_with(&["observationMedia", "value"]) {
+            self.medium.file = Some(File::begin(start, self.path.len()));
+        } else if self.ends_with(&["reference"]) {
+            let depth = self.path.len() - 1;
+            if let Some(file) = self.open_file(depth) {
+                file.address = attribute(start, "value");
+            }
         } else if self.ends_with(&["section", "code"]) && self.titled.last() == Some(&false) {
             // The section's code gives the title if there is no other. A title after the code replaces it.
             self.text = attribute(start, "displayName").unwrap_or_default();
@@ -152,6 +232,35 @@ impl Cda {
             self.text.clear();
         }
         Ok(())
+    }
+
+    /// The file whose element is open at a depth.
+    fn open_file(&mut self, depth: usize) -> Option<&mut File> {
+        let files = [self.medium.file.as_mut(), self.file.as_mut()];
+        files.into_iter().flatten().find(|file| file.depth == depth)
+    }
+
+    /// Ends a file, or an element around it.
+    fn end_file(&mut self) {
+        if self.ends_with(&["observationMedia"]) {
+            self.end_medium();
+        } else if self.ends_with(&["regionOfInterest"]) {
+            self.medium.region = None;
+        } else if let Some(file) = self.open_file(self.path.len()) {
+            file.depth = 0;
+        }
+    }
+
+    /// Adds a file of a section below the section's narrative. A region of interest names the file inside of it, too.
+    fn end_medium(&mut self) {
+        let Some(file) = self.medium.file.take() else { return };
+        self.untitled();
+        let names = [self.medium.name.take(), self.medium.region.clone()];
+        self.blocks.media(Media {
+            name: names.into_iter().flatten().collect::<Vec<_>>().join(", "),
+            content_type: file.content_type.clone(),
+            content: file.content(),
+        });
     }
 
     /// Reads facts of the header in attributes.
@@ -171,10 +280,11 @@ impl Cda {
             .is_some_and(|narrative| narrative.end(self.path.len()))
         {
             if let Some(narrative) = self.narrative.take() {
-                narrative.finish(&mut self.blocks);
+                self.room = narrative.finish(&mut self.blocks);
             }
         } else if self.narrative.is_none() {
             self.collected();
+            self.end_file();
             if self.ends_with(&["section"]) {
                 self.untitled();
                 self.sections = self.sections.saturating_sub(1);
@@ -215,11 +325,7 @@ impl Cda {
     fn characters(&mut self, text: &str) {
         if let Some(narrative) = &mut self.narrative {
             narrative.characters(text);
-        } else if let Some(file) = self
-            .file
-            .as_mut()
-            .filter(|_| self.path.last().is_some_and(|name| name == "text"))
-        {
+        } else if let Some(file) = self.open_file(self.path.len()) {
             file.text.push_str(text);
         } else if self.is_cda {
             push_collapsed(&mut self.text, text);
@@ -276,19 +382,21 @@ impl Cda {
             blocks.extend(self.blocks.into_vec());
             return Ok(Document::Sections(blocks));
         };
-        let bytes = if file.base64 {
-            let packed: Vec<u8> = file.text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-            LENIENT
-                .decode(packed)
-                .map_err(|_| "the file inside of it is not base64")?
-        } else {
-            file.text.into_bytes()
-        };
-        Ok(Document::File {
-            head: head.into_vec(),
-            content_type: file.content_type,
-            bytes,
-        })
+        let (head, content_type) = (head.into_vec(), file.content_type.clone());
+        match file.content() {
+            Content::Undecodable(_) => Err("the file inside of it is not base64"),
+            Content::Bytes(bytes) if bytes.trim_ascii().is_empty() => Err("the file inside of it is empty"),
+            Content::Bytes(bytes) => Ok(Document::File {
+                head,
+                content_type,
+                bytes,
+            }),
+            Content::Elsewhere(address) => Ok(Document::Elsewhere {
+                head,
+                content_type,
+                address,
+            }),
+        }
     }
 }
 
@@ -364,6 +472,140 @@ mod tests {
         };
         assert_eq!(content_type.as_deref(), Some("application/pdf"));
         assert_eq!(bytes, b"%PDF-");
+    }
+
+    fn unstructured(text: &str) -> Result<Document, &'static str> {
+        read(&format!(
+            "{HEAD}<component><nonXMLBody>{text}</nonXMLBody></component></ClinicalDocument>"
+        ))
+    }
+
+    /// Base64 that was not declared became "the PDF is damaged".
+    #[test]
+    fn a_wrapped_file_is_decoded_without_its_representation() {
+        let cases: [(&str, &[u8]); 6] = [
+            ("<text mediaType=\"application/pdf\">JVBERi0=</text>", b"%PDF-"),
+            ("<text mediaType=\"application/pdf\">%PDF-</text>", b"%PDF-"),
+            ("<text>JVBERi0=</text>", b"%PDF-"),
+            ("<text mediaType=\"text/rtf\">e1xydGYx</text>", b"{\\rtf1"),
+            ("<text mediaType=\"text/plain\">well</text>", b"well"),
+            ("<text>well</text>", b"well"),
+        ];
+        for (text, expected) in cases {
+            let Ok(Document::File { bytes, .. }) = unstructured(text) else {
+                panic!("{text}")
+            };
+            assert_eq!(bytes, expected, "{text}");
+        }
+        for (text, reason) in [
+            (
+                "<text representation=\"B64\">J!</text>",
+                "the file inside of it is not base64",
+            ),
+            (
+                "<text representation=\"B64\"> </text>",
+                "the file inside of it is empty",
+            ),
+            (
+                "<text mediaType=\"application/pdf\"/>",
+                "the file inside of it is empty",
+            ),
+        ] {
+            assert_eq!(unstructured(text).err(), Some(reason), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_document_that_only_names_a_file_says_where_it_is() {
+        let text = "<text mediaType=\"application/pdf\"><reference value=\"report.pdf\"/><thumbnail><reference value=\"x\"/>\
+            </thumbnail></text>";
+        let Ok(Document::Elsewhere {
+            content_type, address, ..
+        }) = unstructured(text)
+        else {
+            panic!()
+        };
+        assert_eq!(
+            (content_type.as_deref(), &*address),
+            (Some("application/pdf"), "report.pdf")
+        );
+    }
+
+    /// Only "[picture MM1]" was left of a picture.
+    #[test]
+    fn pictures_of_a_section_stand_below_its_narrative() {
+        let medium = |name: &str, value: &str| format!("<observationMedia ID=\"{name}\">{value}</observationMedia>");
+        let text = format!(
+            "{HEAD}<component><structuredBody><component><section><title>Hand</title>\
+             <text><paragraph>See <renderMultiMedia referencedObject=\"MM1\"/></paragraph></text>\
+             <entry>{}</entry><entry><regionOfInterest ID=\"R\"><entryRelationship>{}</entryRelationship>\
+             <entryRelationship>{}</entryRelationship></regionOfInterest></entry></section></component></structuredBody></component></ClinicalDocument>",
+            medium(
+                "MM1",
+                "<value mediaType=\"image/png\" representation=\"B64\">aGVs\nbG8=</value>"
+            ),
+            medium(
+                "MM2",
+                "<value mediaType=\"image/gif\"><reference value=\"hand.gif\"/></value>"
+            ),
+            medium(
+                "MM3",
+                "<value mediaType=\"image/gif\" representation=\"B64\">!</value><id>x</id>"
+            ),
+        );
+        let Ok(Document::Sections(blocks)) = read(&text) else {
+            panic!()
+        };
+        let media = |name: &str, content_type: &str, content| {
+            Block::Media(Media {
+                name: name.to_owned(),
+                content_type: Some(content_type.to_owned()),
+                content,
+            })
+        };
+        assert_eq!(
+            blocks[2..],
+            [
+                Block::Heading(1, "Hand".to_owned()),
+                Block::Paragraph("See [picture MM1]".to_owned()),
+                media("MM1", "image/png", Content::Bytes(b"hello".to_vec())),
+                media("MM2, R", "image/gif", Content::Elsewhere("hand.gif".to_owned())),
+                media("MM3, R", "image/gif", Content::Undecodable("!".to_owned())),
+            ]
+        );
+    }
+
+    #[test]
+    fn cells_keep_their_columns() {
+        let table = |rows: &str| {
+            let text = format!(
+                "{HEAD}<component><structuredBody><component><section><title>T</title><text><table>{rows}</table></text></section>\
+                 </component></structuredBody></component></ClinicalDocument>"
+            );
+            let Ok(Document::Sections(blocks)) = read(&text) else {
+                panic!()
+            };
+            let Some(Block::Table { head, rows }) = blocks.last() else {
+                panic!("{blocks:?}")
+            };
+            let lines = std::iter::once(head).chain(rows).map(|row| row.join("|"));
+            lines.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            table(
+                "<thead><tr><th rowspan=\"9\">Drug</th><th colspan=\"2\">Dose</th><th>Since</th></tr></thead>\
+                 <tbody><tr><td rowspan=\"2\">X</td><td>1</td><td>mg</td><td>2020</td></tr><tr><td>2</td><td/><td>2021</td></tr>\
+                 <tr><td colspan=\"4\">No more</td></tr></tbody>"
+            ),
+            ["Drug|Dose||Since", "X|1|mg|2020", "X|2||2021", "No more"]
+        );
+        assert_eq!(
+            table(
+                "<tr><td colspan=\"1000000000\">t</td></tr><tr><td rowspan=\"1000000000\">a</td><td>b</td></tr>\
+                 <tr><td>c<table><tr><td>x</td><td>y</td></tr></table></td></tr>"
+            ),
+            ["", "t", "a|b", "a|c\nx\ty"]
+        );
     }
 
     #[test]

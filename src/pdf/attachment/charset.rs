@@ -22,7 +22,7 @@ pub(super) fn decode<'a>(bytes: &'a [u8], declared: Option<&str>) -> Cow<'a, str
     }
 }
 
-/// Detects UTF-16 without a mark by `<` in two bytes.
+/// The byte order of UTF-16 text without a byte order mark, if its first letter is `<`.
 fn wide(bytes: &[u8]) -> Option<&'static Encoding> {
     match bytes {
         [b'<', 0, ..] => Some(encoding_rs::UTF_16LE),

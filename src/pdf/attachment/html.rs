@@ -1,5 +1,6 @@
-//! Converts HTML to blocks: blocks become lines, items get bullets, and tabs separate the cells of a table row. It
-//! processes the tokens of html5ever one by one without a tree, so depth costs nothing.
+//! Converts HTML to blocks: blocks become lines, items get bullets, and tabs separate the cells of a table row. Each
+//! cell keeps its column, even if cells before it are empty. A row of one cell is layout, so its lines stay lines. This
+//! file processes the tokens of html5ever one by one without a tree, so depth costs nothing.
 
 use std::cell::RefCell;
 
@@ -8,6 +9,10 @@ use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
 
 use super::block::{Block, Blocks, push_collapsed};
+use super::span::{ALLOWANCE, CUT, Grid, Span};
+
+/// The maximum depth of tables. Deeper ones count as blocks of the cell around them.
+const MAX_TABLES: usize = 64;
 
 /// Converts an HTML document or fragment.
 pub(super) fn read(text: &str) -> Vec<Block> {
@@ -26,7 +31,33 @@ pub(super) fn read(text: &str) -> Vec<Block> {
 #[derive(Default)]
 struct Sink(RefCell<State>);
 
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            blocks: Blocks::default(),
+            text: String::new(),
+            heading: None,
+            lists: Vec::new(),
+            tables: Vec::new(),
+            deeper: 0,
+            room: ALLOWANCE,
+            verbatim: 0,
+            hidden: None,
+        }
+    }
+}
+
+/// A table while it is read.
 #[derive(Default)]
+struct Table {
+    grid: Grid,
+    in_row: bool,
+    /// The span of the open cell.
+    cell: Option<Span>,
+    /// The text of the cell around this table.
+    around: String,
+}
+
 struct State {
     blocks: Blocks,
     /// The text of the open block.
@@ -35,8 +66,12 @@ struct State {
     heading: Option<u8>,
     /// For each open list, whether an item is open. The end tag of an item may be missing.
     lists: Vec<bool>,
-    /// For each open table row, its cells so far.
-    rows: Vec<Vec<String>>,
+    /// The open tables.
+    tables: Vec<Table>,
+    /// The number of open tables that are too deep.
+    deeper: usize,
+    /// The bytes left for cells that spans add.
+    room: usize,
     /// The number of open `pre` elements.
     verbatim: usize,
     /// The open element whose contents are hidden.
@@ -118,13 +153,16 @@ impl State {
                 self.flush();
                 self.verbatim += 1;
             }
-            "tr" => {
-                self.flush();
-                if self.rows.len() < 64 {
-                    self.rows.push(Vec::new());
-                }
+            "table" => self.start_table(),
+            "tr" => self.start_row(),
+            "td" | "th" => {
+                let attribute = |name: &str| {
+                    let found = tag.attrs.iter().find(|attribute| &*attribute.name.local == name);
+                    found.map(|attribute| &*attribute.value)
+                };
+                self.start_cell(Span::new(attribute("rowspan"), attribute("colspan")));
             }
-            "td" | "th" => self.cell(),
+            "thead" | "tbody" | "tfoot" => self.end_group(),
             name if is_block(name) => self.flush(),
             _ => {}
         }
@@ -157,12 +195,10 @@ impl State {
                 self.flush();
                 self.verbatim = self.verbatim.saturating_sub(1);
             }
-            "td" | "th" => self.cell(),
-            "tr" => self.row(),
-            "table" => {
-                self.flush();
-                self.row();
-            }
+            "td" | "th" => self.end_cell(),
+            "tr" => self.end_row(),
+            "thead" | "tbody" | "tfoot" => self.end_group(),
+            "table" => self.end_table(),
             name if is_block(name) => self.flush(),
             _ => {}
         }
@@ -176,33 +212,119 @@ impl State {
         }
     }
 
-    /// Ends a cell and adds its text to the row.
-    fn cell(&mut self) {
-        let Some(row) = self.rows.last_mut() else {
+    fn start_table(&mut self) {
+        if self.tables.len() >= MAX_TABLES {
+            self.deeper += 1;
+            return self.flush();
+        }
+        self.flush();
+        let around = std::mem::take(&mut self.text);
+        self.tables.push(Table {
+            around,
+            ..Table::default()
+        });
+    }
+
+    fn start_row(&mut self) {
+        self.end_row();
+        if self.tables.is_empty() {
+            // A fragment may begin with a row.
+            self.start_table();
+        }
+        self.flush();
+        if let Some(table) = self.tables.last_mut() {
+            // Text between rows, such as a caption.
+            table.around.push_str(&std::mem::take(&mut self.text));
+            table.in_row = true;
+        }
+    }
+
+    fn start_cell(&mut self, span: Span) {
+        if self.tables.is_empty() {
+            return self.flush();
+        }
+        self.end_cell();
+        if self.tables.last().is_some_and(|table| !table.in_row) {
+            self.start_row();
+        }
+        if let Some(table) = self.tables.last_mut() {
+            table.cell = Some(span);
+        }
+    }
+
+    /// Ends a cell and adds its text to the row. Text between two cells gets a cell of its own.
+    fn end_cell(&mut self) {
+        let Some(table) = self.tables.last_mut().filter(|table| table.in_row) else {
             return self.flush();
         };
         let text = std::mem::take(&mut self.text);
-        if !text.trim().is_empty() {
-            row.push(text.trim().replace('\n', " "));
+        let text = text.trim();
+        let span = table.cell.take();
+        if span.is_some() || !text.is_empty() {
+            let span = span.unwrap_or(Span::ONE);
+            table.grid.cell(text.to_owned(), span, &mut self.room);
         }
     }
 
     /// Ends a row and writes its cells as a line, separated by tabs.
-    fn row(&mut self) {
-        self.cell();
-        let Some(cells) = self.rows.pop() else { return };
+    fn end_row(&mut self) {
+        if self.tables.last().is_none_or(|table| !table.in_row) {
+            return;
+        }
+        self.end_cell();
+        let Some(table) = self.tables.last_mut() else { return };
+        table.in_row = false;
+        let mut cells = table.grid.end_row(&mut self.room);
+        if cells.len() > 1 {
+            for cell in &mut cells {
+                *cell = cell.replace(['\n', '\t'], " ");
+            }
+        }
         let line = cells.join("\t");
-        if self.rows.is_empty() {
-            self.blocks.paragraph(&line);
-        } else if !line.is_empty() {
+        if line.trim().is_empty() {
+            return;
+        }
+        if self.in_cell() {
             // A table inside a cell becomes part of the cell's text.
-            self.text.push_str(&line);
-            self.text.push('\n');
+            if let Some(table) = self.tables.last_mut() {
+                table.around.push_str(&line);
+                table.around.push('\n');
+            }
+        } else {
+            self.blocks.paragraph(&line);
         }
     }
 
+    fn end_group(&mut self) {
+        self.end_row();
+        self.flush();
+        if let Some(table) = self.tables.last_mut() {
+            table.grid.end_group();
+        }
+    }
+
+    fn end_table(&mut self) {
+        if self.deeper > 0 {
+            self.deeper -= 1;
+            return self.flush();
+        }
+        self.end_row();
+        self.flush();
+        let Some(table) = self.tables.pop() else { return };
+        if table.grid.is_cut() {
+            self.blocks.note(CUT);
+        }
+        let below = std::mem::replace(&mut self.text, table.around);
+        self.text.push_str(&below);
+    }
+
+    /// Whether a row is open, of the innermost table or of one around it.
+    fn in_cell(&self) -> bool {
+        self.tables.iter().any(|table| table.in_row)
+    }
+
     fn flush(&mut self) {
-        if !self.rows.is_empty() {
+        if self.in_cell() {
             // Blocks inside a cell stay in the cell.
             if !self.text.is_empty() && !self.text.ends_with('\n') {
                 self.text.push('\n');
@@ -214,14 +336,17 @@ impl State {
             self.blocks.heading(level, &text.replace('\n', " "));
         } else if self.lists.contains(&true) {
             self.blocks.item(&text);
+        } else if self.verbatim > 0 {
+            self.blocks.verbatim(&text);
         } else {
             self.blocks.paragraph(&text);
         }
     }
 
     fn finish(mut self) -> Vec<Block> {
-        while !self.rows.is_empty() {
-            self.row();
+        self.deeper = 0;
+        while !self.tables.is_empty() {
+            self.end_table();
         }
         self.flush();
         self.blocks.into_vec()
@@ -258,10 +383,6 @@ fn is_block(name: &str) -> bool {
             | "p"
             | "section"
             | "summary"
-            | "table"
-            | "tbody"
-            | "tfoot"
-            | "thead"
             | "option"
             | "template"
     )
@@ -300,8 +421,46 @@ mod tests {
         assert_eq!(read("<table><tr><td>a<td>b"), [paragraph("a\tb")]);
         assert_eq!(read("<p>x<script>y"), [paragraph("x")]);
         assert_eq!(read("plain & simple"), [paragraph("plain & simple")]);
-        assert_eq!(read("<pre>a  b\n c</pre>"), [paragraph("a  b\n c")]);
+        assert_eq!(
+            read("<pre>\n  a  b\n c\n</pre>"),
+            [Block::Verbatim("  a  b\n c".to_owned())]
+        );
         let deep = "<div>".repeat(100_000) + "x";
         assert_eq!(read(&deep), [paragraph("x")]);
+    }
+    /// Empty cells were left out. So values stood in other columns than in the document.
+    #[test]
+    fn cells_keep_their_columns() {
+        let cases: [(&str, &[&str]); 5] = [
+            ("<tr><td>a</td><td></td><td>b</td></tr>", &["a\t\tb"]),
+            ("<tr><td></td><td> </td><td>b</td></tr><tr><td></tr>", &["\t\tb"]),
+            ("<tr><td>a<td><td>b<tr><td>c", &["a\t\tb", "c"]),
+            (
+                "<thead><tr><th rowspan=\"2\">a<th colspan=2>b<th>c<tbody><tr><td rowspan=2>d<td>e<tr><td>f<td>g",
+                &["a\tb\t\tc", "d\te", "d\tf\tg"],
+            ),
+            (
+                "<tr><td colspan=1e9 rowspan=1000000000>a<td>b<tr><td>c",
+                &["a\tb", "a\tc"],
+            ),
+        ];
+        for (html, lines) in cases {
+            let expected: Vec<Block> = lines.iter().map(|line| paragraph(line)).collect();
+            assert_eq!(read(&format!("<table>{html}</table>")), expected, "{html}");
+        }
+    }
+
+    #[test]
+    fn tables_inside_of_cells_leave_the_cell_around_them_whole() {
+        let inner = "<table><tr><td>x<td><td>y</tr><tr><td>z</table>";
+        assert_eq!(
+            read(&format!("<table><tr><td>before{inner}after</td></tr></table>end")),
+            [paragraph("before\nx\t\ty\nz\nafter"), paragraph("end")]
+        );
+        // Beside other cells its rows are one line, and its tabs are no columns of the row.
+        assert_eq!(
+            read(&format!("<table><tr><td>a<td>before{inner}<td>b</table>")),
+            [paragraph("a\tbefore x  y z\tb")]
+        );
     }
 }

@@ -20,6 +20,10 @@ pub(super) fn read(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64)
 const DAMAGED: &str = "the picture is damaged";
 
 fn decoded(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'static str> {
+    // The writer takes the size of the screen for that of the first frame.
+    if kind == Kind::Gif && !fills_the_screen(&bytes) {
+        return Err("its first frame does not have the size of the picture");
+    }
     let data = bytes.into();
     let image = match kind {
         Kind::Png => Image::from_png(data, true),
@@ -45,6 +49,31 @@ fn decoded(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'stat
     } else {
         Err(DAMAGED)
     }
+}
+
+/// Whether the first frame of a GIF has the size of its screen. A frame may be larger than any limit on the screen.
+fn fills_the_screen(bytes: &[u8]) -> bool {
+    const SIGNATURE: usize = 6;
+    const SCREEN: usize = 7;
+    const EXTENSION: u8 = b'!';
+    const FRAME: u8 = b',';
+    let (Some(size), Some(flags)) = (bytes.get(SIGNATURE..SIGNATURE + 4), bytes.get(SIGNATURE + 4)) else {
+        return false;
+    };
+    let table = match flags & 0x80 {
+        0 => 0,
+        _ => 3 << ((flags & 7) + 1),
+    };
+    let mut at = SIGNATURE + SCREEN + table;
+    while bytes.get(at) == Some(&EXTENSION) {
+        at += 2;
+        // Blocks with their lengths, up to an empty one.
+        while let Some(length) = bytes.get(at).copied().filter(|length| *length > 0) {
+            at += usize::from(length) + 1;
+        }
+        at += 1;
+    }
+    bytes.get(at) == Some(&FRAME) && bytes.get(at + 5..at + 9) == Some(size)
 }
 
 /// Tests whether the writer can decode a picture. The writer decodes at the very end, where a damaged picture would

@@ -33,6 +33,11 @@ pub(super) fn kind_of(content_type: Option<&str>, bytes: &[u8]) -> Kind {
     }
 }
 
+/// Whether the first bytes show the kind.
+pub(super) fn has_signature(bytes: &[u8]) -> bool {
+    by_first_bytes(bytes).is_some()
+}
+
 /// The kind of a media type, by the table of rendered types.
 fn declared(content_type: &str) -> Kind {
     let media = content_type

@@ -17,5 +17,6 @@ mod narrative;
 mod original;
 mod rtf;
 mod show;
+mod span;
 
 pub use show::{Attachment, Outcome};

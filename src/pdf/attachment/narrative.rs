@@ -4,6 +4,7 @@ use quick_xml::events::BytesStart;
 
 use super::attribute::attribute;
 use super::block::{Blocks, push_collapsed};
+use super::span::{CUT, Grid, Span};
 
 /// A narrative while it is read.
 pub(super) struct Narrative {
@@ -14,6 +15,8 @@ pub(super) struct Narrative {
     blocks: Blocks,
     lists: usize,
     tables: Vec<Table>,
+    /// The bytes left for cells that spans add.
+    room: usize,
 }
 
 #[derive(Default)]
@@ -21,14 +24,19 @@ struct Table {
     in_head: bool,
     head: Vec<String>,
     rows: Vec<Vec<String>>,
-    row: Vec<String>,
+    grid: Grid,
+    /// The span of the open cell.
+    span: Option<Span>,
+    /// The text of the cell around this table.
+    around: String,
     /// Whether the row has data cells, or only header cells.
     has_data: bool,
 }
 
 impl Narrative {
-    /// Begins the narrative of a `text` element at a depth.
-    pub(super) fn new(depth: usize) -> Self {
+    /// Begins the narrative of a `text` element at a depth. `room` is the number of bytes left for cells that spans
+    /// add.
+    pub(super) fn new(depth: usize, room: usize) -> Self {
         Self {
             depth,
             open: Vec::new(),
@@ -36,6 +44,7 @@ impl Narrative {
             blocks: Blocks::default(),
             lists: 0,
             tables: Vec::new(),
+            room,
         }
     }
 
@@ -51,7 +60,17 @@ impl Narrative {
             "item" => self.flush(),
             "table" => {
                 self.flush();
-                self.tables.push(Table::default());
+                let around = std::mem::take(&mut self.text);
+                self.tables.push(Table {
+                    around,
+                    ..Table::default()
+                });
+            }
+            "td" | "th" => {
+                let (rows, columns) = (attribute(start, "rowspan"), attribute(start, "colspan"));
+                if let Some(table) = self.tables.last_mut() {
+                    table.span = Some(Span::new(rows.as_deref(), columns.as_deref()));
+                }
             }
             "renderMultiMedia" => {
                 if let Some(object) = attribute(start, "referencedObject") {
@@ -83,9 +102,10 @@ impl Narrative {
             "td" => self.cell(true),
             "th" => self.cell(false),
             "tr" => self.row(),
-            "thead" => {
+            "thead" | "tbody" | "tfoot" => {
                 if let Some(table) = self.tables.last_mut() {
                     table.in_head = false;
+                    table.grid.end_group();
                 }
             }
             "table" => self.table(),
@@ -98,13 +118,14 @@ impl Narrative {
         push_collapsed(&mut self.text, text);
     }
 
-    /// Appends the blocks to a document.
-    pub(super) fn finish(mut self, blocks: &mut Blocks) {
+    /// Appends the blocks to a document. Returns the number of bytes left for cells that spans add.
+    pub(super) fn finish(mut self, blocks: &mut Blocks) -> usize {
         while !self.tables.is_empty() {
             self.table();
         }
         self.flush();
         blocks.append(self.blocks);
+        self.room
     }
 
     fn flush(&mut self) {
@@ -127,7 +148,8 @@ impl Narrative {
         let text = std::mem::take(&mut self.text);
         if let Some(table) = self.tables.last_mut() {
             table.has_data |= is_data;
-            table.row.push(text.trim().to_owned());
+            let span = table.span.take().unwrap_or(Span::ONE);
+            table.grid.cell(text.trim().to_owned(), span, &mut self.room);
         }
     }
 
@@ -137,7 +159,7 @@ impl Narrative {
             self.cell(true);
         }
         let Some(table) = self.tables.last_mut() else { return };
-        let row = std::mem::take(&mut table.row);
+        let row = table.grid.end_row(&mut self.room);
         let is_head = table.in_head || !table.has_data;
         table.has_data = false;
         if row.is_empty() {
@@ -153,11 +175,16 @@ impl Narrative {
     fn table(&mut self) {
         self.row();
         let Some(table) = self.tables.pop() else { return };
+        let is_cut = table.grid.is_cut();
         if self.tables.is_empty() {
             self.blocks.table(table.head, table.rows);
+            if is_cut {
+                self.blocks.note(CUT);
+            }
             return;
         }
         // A table inside a cell becomes lines of the cell.
+        self.text = table.around;
         for row in std::iter::once(table.head)
             .chain(table.rows)
             .filter(|row| !row.is_empty())

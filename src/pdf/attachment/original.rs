@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use krilla::Document as Writer;
 use krilla::pdf::{Pdf, PdfDocument};
-use lopdf::{Document, LoadOptions};
+use lopdf::{DecompressError, Document, Error, LoadOptions};
 
 /// The maximum unpacked size of one compressed object table.
 const MAX_UNPACKED: usize = 64 << 20;
@@ -22,12 +22,15 @@ pub(super) fn read(bytes: &[u8]) -> Result<Document, &'static str> {
 
 const DAMAGED: &str = "the PDF is damaged";
 const LOCKED: &str = "the PDF is protected by a password";
+const TOO_LARGE: &str = "the PDF unpacks to more than this file has room for";
 
 fn as_it_is(bytes: &[u8]) -> Result<Document, &'static str> {
     let options = LoadOptions::with_max_decompressed_size(MAX_UNPACKED);
     let document = match Document::load_mem_with_options(bytes, options) {
         Ok(document) => document,
-        Err(lopdf::Error::InvalidPassword | lopdf::Error::Decryption(_)) => return Err(LOCKED),
+        Err(Error::InvalidPassword | Error::Decryption(_)) => return Err(LOCKED),
+        // The tolerant reader would unpack it.
+        Err(Error::Decompress(DecompressError::MemoryLimitExceeded { .. })) => return Err(TOO_LARGE),
         Err(_) => return Err(DAMAGED),
     };
     if document.is_encrypted() {

@@ -1,6 +1,6 @@
 //! Adds an attachment to a document.
 
-use super::block::Block;
+use super::block::{Block, Content, Media};
 use super::kind::{Kind, kind_of};
 use super::{cda, charset, html, image, original, rtf};
 use crate::pdf::Document;
@@ -23,7 +23,7 @@ pub struct Attachment {
 }
 
 /// The result of adding an attachment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The document shows its contents.
     Shown,
@@ -32,8 +32,56 @@ pub enum Outcome {
         /// The number of pages.
         pages: usize,
     },
-    /// A placeholder with the reason replaces it.
+    /// The document shows its contents, but a placeholder replaces a file inside of it.
+    Partial {
+        /// The number of pages of the other files inside of it.
+        pages: usize,
+        /// Why the file is not shown.
+        reason: String,
+    },
+    /// A placeholder replaces it, because documents of its type are not shown.
     Placeholder,
+    /// A placeholder replaces it, because its contents could not be read.
+    Unreadable {
+        /// Why it is not shown.
+        reason: String,
+    },
+}
+
+impl Outcome {
+    /// Why the pages lack contents that they should have. Documents of a type that is not shown are no loss.
+    pub fn loss(&self) -> Option<&str> {
+        match self {
+            Self::Partial { reason, .. } | Self::Unreadable { reason } => Some(reason),
+            Self::Shown | Self::Appended { .. } | Self::Placeholder => None,
+        }
+    }
+
+    /// The number of appended pages.
+    pub fn pages(&self) -> usize {
+        match self {
+            Self::Appended { pages } | Self::Partial { pages, .. } => *pages,
+            Self::Shown | Self::Placeholder | Self::Unreadable { .. } => 0,
+        }
+    }
+}
+
+/// What became of the files inside of a document.
+#[derive(Default)]
+struct Inner {
+    pages: usize,
+    loss: Option<String>,
+}
+
+impl Inner {
+    fn outcome(self) -> Outcome {
+        let Self { pages, loss } = self;
+        match loss {
+            Some(reason) => Outcome::Partial { pages, reason },
+            None if pages > 0 => Outcome::Appended { pages },
+            None => Outcome::Shown,
+        }
+    }
 }
 
 impl Document {
@@ -42,9 +90,15 @@ impl Document {
         self.attached(attachment, true)
     }
 
-    /// Adds a remark that an attachment is missing, with the reason.
+    /// Adds a remark that an attachment is missing, with the reason. Its bytes are the text in place of it, if a record
+    /// has one. That text is embedded in the file.
     pub fn missing(&mut self, attachment: &Attachment, reason: &str) {
         self.note(&format!("Not shown: {reason}. {}", type_and_address(attachment)));
+        if !attachment.bytes.is_empty() {
+            self.note("The text in its place is attached to this file.");
+            let name = format!("{}.txt", file_name(&attachment.title));
+            self.embed(&name, "text/plain", &attachment.title, attachment.bytes.clone());
+        }
     }
 
     fn attached(&mut self, attachment: Attachment, may_wrap: bool) -> Outcome {
@@ -62,11 +116,11 @@ impl Document {
             Kind::Text => {
                 let text = text_of(&attachment).into_owned();
                 let text = text.replace("\r\n", "\n").replace('\r', "\n");
-                self.show(&attachment, vec![Block::Paragraph(text)])
+                self.show(&attachment, vec![Block::Verbatim(text)])
             }
             Kind::Rtf => match rtf::read(&attachment.bytes) {
                 Some(blocks) => self.show(&attachment, blocks),
-                None => self.placeholder(attachment, "it is no RTF document"),
+                None => self.unreadable(attachment, "it is no RTF document"),
             },
             kind @ (Kind::Png | Kind::Jpeg | Kind::Gif | Kind::Webp) => self.attached_picture(attachment, kind),
             Kind::Other => self.placeholder(attachment, "documents of this type are not shown"),
@@ -82,7 +136,7 @@ impl Document {
                 self.append(file);
                 Outcome::Appended { pages }
             }
-            Err(reason) => self.placeholder(attachment, reason),
+            Err(reason) => self.unreadable(attachment, reason),
         }
     }
 
@@ -94,7 +148,7 @@ impl Document {
                 content_type,
                 bytes,
             }) if may_wrap => {
-                self.blocks(head);
+                self.blocks(head, &attachment.title);
                 let inner = Attachment {
                     content_type,
                     bytes,
@@ -103,11 +157,21 @@ impl Document {
                 self.attached(inner, false)
             }
             Ok(cda::Document::File { .. }) => {
-                self.placeholder(attachment, "it is a document inside of a document inside of a document")
+                self.unreadable(attachment, "it is a document inside of a document inside of a document")
+            }
+            Ok(cda::Document::Elsewhere {
+                head,
+                content_type,
+                address,
+            }) => {
+                self.blocks(head, &attachment.title);
+                let content_type = content_type.as_deref().unwrap_or("no given type");
+                let reason = format!("it only names a document of {content_type}, which is elsewhere: {address}");
+                self.unreadable(attachment, &reason)
             }
             Err(reason) => {
                 let reason = format!("the document could not be parsed: {reason}");
-                self.placeholder(attachment, &reason)
+                self.unreadable(attachment, &reason)
             }
         }
     }
@@ -120,7 +184,7 @@ impl Document {
                 self.picture(image, &attachment.title);
                 Outcome::Shown
             }
-            Err(reason) => self.placeholder(attachment, reason),
+            Err(reason) => self.unreadable(attachment, reason),
         }
     }
 
@@ -129,7 +193,7 @@ impl Document {
         if blocks.is_empty() {
             self.note("The document has no text.");
         }
-        self.blocks(blocks);
+        let inner = self.blocks(blocks, &attachment.title);
         let missing = self.characters_without_glyph() - before;
         if missing > 0 {
             self.note(&format!(
@@ -138,7 +202,50 @@ impl Document {
             ));
             self.keep_original(attachment);
         }
-        Outcome::Shown
+        inner.outcome()
+    }
+
+    fn unreadable(&mut self, attachment: Attachment, reason: &str) -> Outcome {
+        self.placeholder(attachment, reason);
+        Outcome::Unreadable {
+            reason: reason.to_owned(),
+        }
+    }
+
+    /// Adds a file inside of a document of this title. Documents with sections of their own are not read, so their
+    /// depth is limited.
+    fn media(&mut self, media: Media, title: &str) -> Outcome {
+        let Media {
+            name,
+            content_type,
+            content,
+        } = media;
+        self.note(&format!("Picture or file {name}"));
+        let is_xml = matches!(&content, Content::Bytes(bytes) if kind_of(content_type.as_deref(), bytes) == Kind::Xml);
+        let attachment = |bytes: Vec<u8>, url: Option<String>| Attachment {
+            title: format!("{title} {name}").trim_end().to_owned(),
+            content_type,
+            url,
+            bytes,
+        };
+        match content {
+            Content::Bytes(bytes) if bytes.is_empty() => self.unreadable(attachment(bytes, None), "it is empty"),
+            Content::Bytes(bytes) if is_xml => {
+                self.unreadable(attachment(bytes, None), "it is a document inside of a document")
+            }
+            Content::Bytes(bytes) => self.attached(attachment(bytes, None), false),
+            Content::Elsewhere(address) => self.unreadable(
+                attachment(Vec::new(), Some(address)),
+                "only its address is in the document",
+            ),
+            Content::Undecodable(text) => {
+                let reason = "it is not base64";
+                self.missing(&attachment(text.into_bytes(), None), reason);
+                Outcome::Unreadable {
+                    reason: reason.to_owned(),
+                }
+            }
+        }
     }
 
     /// Writes a remark instead of the contents. The original is embedded in the file if it has bytes.
@@ -161,14 +268,17 @@ impl Document {
         );
     }
 
-    fn blocks(&mut self, blocks: Vec<Block>) {
+    /// Adds the blocks of a document of this title.
+    fn blocks(&mut self, blocks: Vec<Block>, title: &str) -> Inner {
+        let mut inner = Inner::default();
         for block in blocks {
             if self.is_stopped() {
-                return;
+                break;
             }
             match block {
                 Block::Heading(level, text) => self.heading(BELOW + level, &text),
                 Block::Paragraph(text) => self.paragraph(&text),
+                Block::Verbatim(text) => self.verbatim(&text),
                 Block::Items(items) => self.list(&items),
                 Block::Note(text) => self.note(&text),
                 Block::Fields(fields) => {
@@ -178,8 +288,14 @@ impl Document {
                     }
                 }
                 Block::Table { head, rows } => self.attached_table(&head, &rows),
+                Block::Media(media) => {
+                    let outcome = self.media(media, title);
+                    inner.pages += outcome.pages();
+                    inner.loss = inner.loss.or(outcome.loss().map(str::to_owned));
+                }
             }
         }
+        inner
     }
 
     fn attached_table(&mut self, head: &[String], rows: &[Vec<String>]) {

@@ -54,15 +54,16 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap, RawQue
     }
     let number = numbered(&params);
     let queries = [
-        PATIENT, ENCOUNTERS, LABORATORY, REPORTS, ORDERS, VACCINES, CONDITIONS, PROCEDURES,
+        PATIENT, ENCOUNTERS, LABORATORY, REPORTS, ORDERS, STATEMENTS, VACCINES, CONDITIONS, PROCEDURES,
     ];
-    with_records(&app, &headers, queries, |user, found: [Vec<Value>; 8]| {
+    with_records(&app, &headers, queries, |user, found: [Vec<Value>; 9]| {
         let [
             patients,
             visits,
             results,
             reports,
             orders,
+            statements,
             vaccines,
             conditions,
             procedures,
@@ -77,7 +78,9 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap, RawQue
             procedures,
         };
         let part = Part::of(timeline(&records), number, EVENTS);
-        let current = medicines(orders, &[]).iter().filter(|one| one.is_current).count();
+        // The page of medicines counts both kinds, too.
+        let current = medicines(&[&orders[..], statements].concat(), &[]);
+        let current = current.iter().filter(|one| one.is_current).count();
         let timeline = TimelinePage {
             user,
             head: head(patients.first()),

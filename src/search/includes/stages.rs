@@ -91,7 +91,7 @@ impl Engine {
             }
             let mut known = FxHashSet::default();
             let mut targets = sources.targets(include, &table.other(sources.ty))?;
-            targets.extend(self.named_by(table, include, sources).await?);
+            targets.extend(self.named_by(table, include, sources, ran).await?);
             targets.retain(|(ty, sought)| !included.has(*ty, &sought.id) && known.insert((*ty, sought.id.clone())));
             let mut left = targets.as_slice();
             let mut step = STEP;
@@ -138,6 +138,7 @@ impl Engine {
         table: &ScopedTable,
         include: &Include,
         sources: &mut Sources<'_>,
+        ran: &Trace,
     ) -> Result<Vec<(TypeId, Sought)>, SearchError> {
         let mut named = Vec::new();
         let types: Vec<TypeId> = include.led_to_by_url().collect();
@@ -146,7 +147,7 @@ impl Engine {
         }
         let asked = sources.canonicals(include, &table.other(sources.ty))?;
         for ty in types.into_iter().filter(|_| !asked.is_empty()) {
-            let ids = self.named(&table.other(ty), &asked).await?;
+            let ids = self.named(&table.other(ty), &asked, ran).await?;
             named.extend(ids.into_iter().map(|id| (ty, Sought { id, owner: None })));
         }
         Ok(named)

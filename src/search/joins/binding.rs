@@ -60,6 +60,15 @@ pub(in crate::search) fn of(ty: TypeId, criteria: &[Criterion], table: &ScopedTa
     }
 }
 
+/// The one patient whose rows a query can match, if a criterion names exactly one.
+pub(in crate::search) fn only_patient(ty: TypeId, criteria: &[Criterion]) -> Option<String> {
+    let mut named = criteria.iter().filter_map(|criterion| named(ty, criterion));
+    let only = named.find(|patients| patients.len() == 1)?;
+    let mut patient = None;
+    only.each(|id| patient = Some(id.to_owned()));
+    patient
+}
+
 /// Whether a criterion keeps only rows that are filed under the patients that it names.
 pub(in crate::search) fn is_of_people(ty: TypeId, criterion: &Criterion) -> bool {
     named(ty, criterion).is_some()

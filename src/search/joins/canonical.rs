@@ -15,6 +15,7 @@ use super::super::criteria::targets;
 use super::super::engine::Engine;
 use super::super::parameters::parameter::{Compiled, Reading};
 use super::super::parameters::query::Query;
+use super::super::run::trace::Trace;
 use crate::fhir::storage::{LeafSet, root_column};
 use crate::lake::scan::ScopedTable;
 
@@ -24,9 +25,10 @@ impl Engine {
         &self,
         table: &ScopedTable,
         criteria: &[Criterion],
+        trace: &Trace,
     ) -> Result<Canonicals, SearchError> {
         let mut borne = Canonicals::default();
-        let query = Query::of_criteria(table.ty(), criteria.to_vec());
+        let query = Query::of_criteria(table.ty(), criteria.to_vec()).traced(trace);
         let leaves = LeafSet::from(["url", "version"].map(|name| root_column(name).into_owned()));
         self.each_row(table, &query, leaves, |batch| {
             each_borne(batch, |_, url, version| borne.insert(url, version));
@@ -42,9 +44,10 @@ impl Engine {
         table: &ScopedTable,
         through: &Compiled,
         criteria: &[Criterion],
+        trace: &Trace,
     ) -> Result<Canonicals, SearchError> {
         let mut asked = Canonicals::default();
-        let query = Query::of_criteria(table.ty(), criteria.to_vec());
+        let query = Query::of_criteria(table.ty(), criteria.to_vec()).traced(trace);
         self.each_row(table, &query, through.program.leaves().clone(), |batch| {
             targets::each_canonical(through, batch, |canonical| asked.insert_asked(canonical))?;
             asked.bounded()
@@ -58,6 +61,7 @@ impl Engine {
         &self,
         table: &ScopedTable,
         asked: &Canonicals,
+        trace: &Trace,
     ) -> Result<Vec<String>, SearchError> {
         let mut ids = Vec::new();
         let urls = self.programs().get(table.ty(), "url", Reading::Values)?;
@@ -68,7 +72,7 @@ impl Engine {
         matcher::gather_values(&mut matchers);
         let test = Test::AnyOf { matchers, not: false };
         let of_urls = Criterion::of_values(urls, test, format!("of {} URLs", asked.urls.len()));
-        let query = Query::of_criteria(table.ty(), vec![of_urls]);
+        let query = Query::of_criteria(table.ty(), vec![of_urls]).traced(trace);
         let leaves = LeafSet::from(["id", "url", "version"].map(|name| root_column(name).into_owned()));
         self.each_row(table, &query, leaves, |batch| {
             let named = texts(batch, "id");

@@ -14,6 +14,7 @@ use super::super::engine::Engine;
 use super::super::parameters::parameter::Compiled;
 use super::super::parameters::query::Query;
 use super::super::run::contained;
+use super::super::run::trace::Trace;
 use super::binding::is_of_people;
 use super::join::{Ran, values};
 use super::join_side::{ThisSide, refers_to};
@@ -32,6 +33,7 @@ impl Engine {
         this_side: Option<&ThisSide<'_>>,
         criteria: &[Criterion],
         at: usize,
+        trace: &Trace,
     ) -> Result<Option<(Arc<DynamicFilter>, Ran)>, SearchError> {
         let asked = &criteria[at];
         let Condition::Join(join) = &asked.condition else {
@@ -55,7 +57,8 @@ impl Engine {
         match join.as_ref() {
             Join::Chain { compiled, targets } => {
                 for (ty, criterion) in targets {
-                    let mut other = self.chained(table, this_side, compiled, (*ty, criterion)).await?;
+                    let target = (*ty, criterion);
+                    let mut other = self.chained(table, this_side, compiled, target, trace).await?;
                     ids.push(self.meeting(&mut other).await?);
                 }
             }
@@ -66,7 +69,7 @@ impl Engine {
                 ..
             } => {
                 let mut other = self
-                    .referring_side(table, this_side, through, (*source, criterion))
+                    .referring_side(table, this_side, through, (*source, criterion), trace)
                     .await?;
                 ids.push(self.referred(&mut other, through, table.ty()).await?);
             }

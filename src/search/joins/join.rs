@@ -18,6 +18,7 @@ use super::super::criteria::matcher::Matcher;
 use super::super::engine::Engine;
 use super::super::parameters::parameter::Compiled;
 use super::super::run::contained;
+use super::super::run::trace::Trace;
 use super::join_side::{ThisSide, criterion, reach, refers_to};
 use super::other::{Other, bounded};
 use crate::columns::conditions::IdSet;
@@ -30,6 +31,8 @@ struct Asked<'a> {
     this_side: Option<&'a ThisSide<'a>>,
     /// Whether the conditions are about items of the rows instead of the rows.
     of_items: bool,
+    /// Notes the plans that run now and that no other plan shows.
+    trace: &'a Trace,
 }
 
 /// Plans that have run.
@@ -38,13 +41,14 @@ pub(in crate::search) type Ran = Vec<Arc<IdsExec>>;
 impl Engine {
     /// Answers every condition on other resources among the criteria of a search of `table`. Conditions that lead to
     /// few resources come first, because their result narrows the others. Returns the semi-joins for the plans of the
-    /// search.
+    /// search. The trace notes the plans that resolve canonicals.
     pub(in crate::search) fn settle<'a>(
         &'a self,
         table: &'a ScopedTable,
         criteria: &'a mut [Criterion],
+        trace: &'a Trace,
     ) -> BoxFuture<'a, Result<Vec<On>, SearchError>> {
-        self.answer_all(table, criteria, false)
+        self.answer_all(table, criteria, false, trace)
     }
 
     /// The same, but a condition may be left to the search's own plan, which must hold the semi-joins.
@@ -52,8 +56,9 @@ impl Engine {
         &'a self,
         table: &'a ScopedTable,
         criteria: &'a mut [Criterion],
+        trace: &'a Trace,
     ) -> BoxFuture<'a, Result<Vec<On>, SearchError>> {
-        self.answer_all(table, criteria, true)
+        self.answer_all(table, criteria, true, trace)
     }
 
     fn answer_all<'a>(
@@ -61,6 +66,7 @@ impl Engine {
         table: &'a ScopedTable,
         criteria: &'a mut [Criterion],
         in_plan: bool,
+        trace: &'a Trace,
     ) -> BoxFuture<'a, Result<Vec<On>, SearchError>> {
         Box::pin(async move {
             let joins = criteria.iter().enumerate();
@@ -74,7 +80,10 @@ impl Engine {
             for (_, at) in joins {
                 let this_side = ThisSide::of(self, table, criteria);
                 let left_to_plan = match alone {
-                    true => self.dynamic_filter(table, this_side.as_ref(), criteria, at).await?,
+                    true => {
+                        let this_side = this_side.as_ref();
+                        self.dynamic_filter(table, this_side, criteria, at, trace).await?
+                    }
                     false => None,
                 };
                 if let Some((filter, ids)) = left_to_plan {
@@ -89,6 +98,7 @@ impl Engine {
                 let asked = Asked {
                     this_side: this_side.as_ref(),
                     of_items: false,
+                    trace,
                 };
                 let mut ids = Ran::new();
                 self.settle_parts(table, &asked, &mut criteria[at..=at], &mut ids)
@@ -128,6 +138,7 @@ impl Engine {
                         let of_items = Asked {
                             this_side: None,
                             of_items: true,
+                            trace: asked.trace,
                         };
                         self.settle_parts(table, &of_items, holds, ran).await?;
                     }
@@ -155,18 +166,19 @@ impl Engine {
             Join::Chain { compiled, targets } => {
                 let mut matchers = Vec::with_capacity(targets.len());
                 for (ty, criterion) in targets {
-                    let mut other = self.chained(table, asked.this_side, compiled, (*ty, criterion)).await?;
+                    let (this_side, target) = (asked.this_side, (*ty, criterion));
+                    let mut other = self.chained(table, this_side, compiled, target, asked.trace).await?;
                     let plan = self.meeting(&mut other).await?;
                     matchers.push(refers_to(*ty, self.ids(&plan).await?));
                     ran.push(plan);
                     if compiled.follows_urls(*ty) {
-                        let borne = self.borne_by(&other.table, &other.criteria).await?;
+                        let borne = self.borne_by(&other.table, &other.criteria, asked.trace).await?;
                         matchers.push(Matcher::Canonicals(Arc::new(borne)));
                     }
                 }
                 let inside = match asked.of_items {
                     true => None,
-                    false => self.inside(table, compiled, targets, ran).await?,
+                    false => self.inside(table, compiled, targets, ran, asked.trace).await?,
                 };
                 Ok(either(values(compiled, matchers), inside))
             }
@@ -177,15 +189,16 @@ impl Engine {
                 ids,
             } => {
                 let mut other = self
-                    .referring_side(table, asked.this_side, through, (*source, criterion))
+                    .referring_side(table, asked.this_side, through, (*source, criterion), asked.trace)
                     .await?;
                 let plan = self.referred(&mut other, through, table.ty()).await?;
                 let mut found = self.ids(&plan).await?;
                 ran.push(plan);
                 if through.leads_by_url(table.ty()) {
-                    let canonicals = self.asked_by(&other.table, through, &other.criteria).await?;
+                    let (other, trace) = (&other, asked.trace);
+                    let canonicals = self.asked_by(&other.table, through, &other.criteria, trace).await?;
                     let mut all = IdSet::clone(&found);
-                    all.merge(self.named(table, &canonicals).await?.iter().collect());
+                    all.merge(self.named(table, &canonicals, trace).await?.iter().collect());
                     bounded(&all)?;
                     found = Arc::new(all);
                 }
@@ -227,8 +240,9 @@ impl Engine {
         this_side: Option<&ThisSide<'_>>,
         compiled: &Arc<Compiled>,
         (ty, criterion): (TypeId, &Criterion),
+        trace: &Trace,
     ) -> Result<Other, SearchError> {
-        let mut other = Other::of(table.other(ty), vec![criterion.clone()]);
+        let mut other = Other::of(table.other(ty), vec![criterion.clone()]).traced(trace);
         if let Some(this_side) = this_side {
             this_side.referred(self, compiled, &mut other).await?;
         }
@@ -242,8 +256,9 @@ impl Engine {
         this_side: Option<&ThisSide<'_>>,
         through: &Arc<Compiled>,
         (source, criterion): (TypeId, &Criterion),
+        trace: &Trace,
     ) -> Result<Other, SearchError> {
-        let mut other = Other::of(table.other(source), vec![criterion.clone()]);
+        let mut other = Other::of(table.other(source), vec![criterion.clone()]).traced(trace);
         if let Some(this_side) = this_side {
             this_side.referring(self, through, &mut other).await?;
         }
@@ -257,6 +272,7 @@ impl Engine {
         compiled: &Arc<Compiled>,
         targets: &[(TypeId, Criterion)],
         ran: &mut Ran,
+        trace: &Trace,
     ) -> Result<Option<Condition>, SearchError> {
         if compiled.ty != table.ty() || !contained::may_contain(table) {
             return Ok(None);
@@ -267,7 +283,7 @@ impl Engine {
         let mut inside = Vec::with_capacity(targets.len());
         for (ty, criterion) in targets.iter().filter(|(ty, _)| only.is_none_or(|only| only == *ty)) {
             let mut criteria = contained::criteria(std::slice::from_ref(criterion));
-            let joins = self.settle(&table.other(*ty), &mut criteria).await?;
+            let joins = self.settle(&table.other(*ty), &mut criteria, trace).await?;
             ran.extend(joins.into_iter().flat_map(|on| on.ids));
             inside.extend(criteria.into_iter().map(|criterion| (*ty, criterion)));
         }

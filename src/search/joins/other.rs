@@ -19,6 +19,7 @@ use super::super::engine::Engine;
 use super::super::parameters::parameter::Compiled;
 use super::super::parameters::query::Query;
 use super::super::run::population;
+use super::super::run::trace::Trace;
 use crate::columns::conditions::IdSet;
 use crate::columns::json::Tape;
 use crate::fhir::storage::LeafSet;
@@ -35,6 +36,8 @@ pub(in crate::search) struct Other {
     pub(in crate::search) criteria: Vec<Criterion>,
     /// How these were answered.
     pub(in crate::search) joins: Vec<On>,
+    /// Notes the plans that resolve canonicals for these criteria.
+    trace: Trace,
 }
 
 impl Other {
@@ -43,7 +46,14 @@ impl Other {
             table,
             criteria,
             joins: Vec::new(),
+            trace: Trace::default(),
         }
+    }
+
+    /// The same, with a trace of the plans that answer its criteria.
+    pub(in crate::search) fn traced(self, trace: &Trace) -> Other {
+        let trace = trace.clone();
+        Other { trace, ..self }
     }
 }
 
@@ -86,8 +96,13 @@ impl Engine {
 
     /// A plan that takes ids from the rows that meet the criteria.
     async fn side(&self, other: &mut Other, leaves: LeafSet, take: Arc<dyn Take>) -> Result<Arc<IdsExec>, SearchError> {
-        let Other { table, criteria, joins } = other;
-        joins.extend(self.join(table, criteria).await?);
+        let Other {
+            table,
+            criteria,
+            joins,
+            trace,
+        } = other;
+        joins.extend(self.join(table, criteria, trace).await?);
         let query = Query {
             joins: joins.clone(),
             ..Query::of_criteria(table.ty(), criteria.clone())
@@ -116,11 +131,15 @@ impl Engine {
         let Some(person) = bound.person else {
             return population::rows(self.sessions(), table, query, bound.owners, leaves, take).await;
         };
-        let mut wanted = filter::leaves(&query.criteria);
-        wanted.extend(leaves);
-        let rows = table.person_batch(person, &wanted)?.batch;
-        let matches = filter::matches(&query.criteria, &rows)?;
-        take(&filter_record_batch(&rows, &matches)?)
+        let rows = move |table: &ScopedTable, query: &Query| -> Result<RecordBatch, SearchError> {
+            let mut wanted = filter::leaves(&query.criteria);
+            wanted.extend(leaves.iter().cloned());
+            let rows = table.person_batch(person, &wanted)?.batch;
+            let matches = filter::matches(&query.criteria, &rows)?;
+            Ok(filter_record_batch(&rows, &matches)?)
+        };
+        let found = self.of_person(table, query, String::new, rows, RecordBatch::num_rows);
+        take(&found.await?)
     }
 }
 
@@ -196,14 +215,8 @@ impl OfPerson {
     pub(in crate::search) fn new(table: &ScopedTable, query: &Query, person: Person, leaves: LeafSet) -> OfPerson {
         let mut wanted = filter::leaves(&query.criteria);
         wanted.extend(leaves);
-        let conditions: Vec<&str> = query
-            .criteria
-            .iter()
-            .map(|criterion| criterion.label.as_str())
-            .collect();
-        let name = facts().get(table.ty()).name;
         OfPerson {
-            label: format!("{name} of one person, predicates=[{}]", conditions.join("; ")),
+            label: of_one_person(table, &query.criteria),
             schema: table.schema(&wanted),
             table: table.clone(),
             criteria: query.criteria.clone(),
@@ -211,6 +224,13 @@ impl OfPerson {
             wanted,
         }
     }
+}
+
+/// A person's rows of a table that meet criteria, in plans.
+pub(in crate::search) fn of_one_person(table: &ScopedTable, criteria: &[Criterion]) -> String {
+    let conditions: Vec<&str> = criteria.iter().map(|criterion| criterion.label.as_str()).collect();
+    let name = facts().get(table.ty()).name;
+    format!("{name} of one person, predicates=[{}]", conditions.join("; "))
 }
 
 impl Lookup for OfPerson {

@@ -3,5 +3,5 @@
 pub(super) mod boundary;
 pub(super) mod links;
 pub(super) mod page_token;
-pub(super) mod pin;
 pub(super) mod position;
+pub(super) mod snapshot_token;

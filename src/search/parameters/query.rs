@@ -123,6 +123,12 @@ impl Query {
         }
     }
 
+    /// The same, with a trace.
+    pub(in crate::search) fn traced(self, trace: &Trace) -> Query {
+        let trace = trace.clone();
+        Query { trace, ..self }
+    }
+
     /// Resolves the parameters of a search of `ty`.
     pub(in crate::search) fn resolve(
         resolver: &Resolver<'_>,

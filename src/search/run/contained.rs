@@ -101,10 +101,7 @@ impl Engine {
                 label: format!("contains {}", facts().get(query.ty).name),
                 origin: None,
             };
-            let holders = Query {
-                trace: query.trace.clone(),
-                ..Query::of_criteria(container, vec![holds])
-            };
+            let holders = Query::of_criteria(container, vec![holds]).traced(&query.trace);
             let leaves = LeafSet::from([COLUMN.to_owned(), "id".to_owned()]);
             self.rows(&outer, &holders, leaves, |batch| finder.take(batch)).await?;
             finder.flush()?;
@@ -148,10 +145,7 @@ impl Engine {
         let mut criteria = query.criteria.clone();
         criteria.push(Criterion::of_values(ids, among, "containers".to_owned()));
         let mut matched = FxHashSet::default();
-        let both = Query {
-            trace: query.trace.clone(),
-            ..Query::of_criteria(query.ty, criteria)
-        };
+        let both = Query::of_criteria(query.ty, criteria).traced(&query.trace);
         let take = |batch: &RecordBatch| {
             matched.extend(Locator::of(batch));
             Ok(())

@@ -61,8 +61,8 @@ impl Part {
 
 fn way(bound: &Bound) -> String {
     match (bound.person, &bound.owners) {
-        (Some(Person::OfScope), _) => "over the columns of the token's patient, without a plan".to_owned(),
-        (Some(_), _) => "over the columns of the one patient that it names, without a plan".to_owned(),
+        (Some(Person::OfScope), _) => "over the columns of the token's patient".to_owned(),
+        (Some(_), _) => "over the columns of the one patient that it names".to_owned(),
         (None, Some(owners)) => format!("a scan of the rows of {} owners", owners.len()),
         (None, None) => "a scan of the table".to_owned(),
     }

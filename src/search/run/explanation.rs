@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::fhir::{TypeId, facts};
-use crate::lake::scan::{ScanReport, Seen, SeenPerson, SeenRows, SeenScan};
+use crate::lake::scan::{Seen, SeenPerson, SeenRows, SeenScan};
 
 /// How an answer came about.
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ impl Explanation {
             });
             json!({
                 "step": step.name, "time": micros(step.time), "rows": step.rows, "plans": step.plans,
-                "scans": step.seen.scans.iter().map(scan_json).collect::<Vec<_>>(),
+                "scans": step.seen.scans.iter().map(SeenScan::to_json).collect::<Vec<_>>(),
                 "people": step.seen.people.iter().map(person_json).collect::<Vec<_>>(),
                 "fetched": step.seen.fetched.iter().map(rows_json).collect::<Vec<_>>(),
                 "memory": kept.collect::<Map<_, _>>(),
@@ -98,50 +98,6 @@ fn name(ty: TypeId) -> &'static str {
 
 fn micros(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
-}
-
-fn scan_json(scan: &SeenScan) -> Value {
-    let report = &scan.report;
-    let steps = report.steps.iter().map(|(label, step)| {
-        json!({
-            "condition": &**label, "rowsIn": step.rows_in, "rowsOut": step.rows_out,
-            "rowGroups": step.row_groups, "rowGroupsEmptied": step.row_groups_emptied, "time": micros(step.time),
-        })
-    });
-    let reasons = report
-        .pruned_by
-        .iter()
-        .map(|(reason, groups)| (reason.to_string(), json!(groups)));
-    json!({
-        "type": name(scan.ty), "leaves": scan.leaves, "statistics": scan.prune, "owners": scan.owners,
-        "files": {"all": report.files, "read": report.files - report.files_pruned,
-            "openedInVain": report.files_opened_in_vain, "skipped": skipped_files(scan),
-            "notNeeded": files_not_needed(scan)},
-        "rowGroups": {"met": report.row_groups, "read": report.row_groups - report.row_groups_pruned,
-            "skipped": report.row_groups_pruned, "why": reasons.collect::<Map<_, _>>()},
-        "rows": {"met": report.rows, "pruned": report.rows_pruned, "dropped": report.rows_filtered,
-            "notNeeded": report.rows_not_needed(), "out": report.rows_out},
-        "conditions": steps.collect::<Vec<_>>(),
-        "bytes": report.bytes(), "bytesByLeaf": report.bytes_by_leaf,
-        "time": {"prune": micros(report.prune_time), "read": micros(report.read_time),
-            "conditions": micros(report.filter_time)},
-    })
-}
-
-/// Files without wanted rows according to the catalog: other people's, or outside of the page.
-fn skipped_files(scan: &SeenScan) -> usize {
-    scan.report.files.saturating_sub(scan.files_met)
-}
-
-/// Files that were not opened because the search had enough before.
-fn files_not_needed(scan: &SeenScan) -> usize {
-    let ScanReport {
-        files,
-        files_pruned,
-        files_opened_in_vain,
-        ..
-    } = scan.report;
-    (files_pruned.min(files)).saturating_sub(files_opened_in_vain + skipped_files(scan))
 }
 
 fn person_json(person: &SeenPerson) -> Value {
@@ -186,18 +142,7 @@ impl fmt::Display for Explanation {
 /// The reads of a step.
 fn read(seen: &Seen, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for scan in &seen.scans {
-        let leaves = match scan.leaves.is_empty() {
-            true => "their number".to_owned(),
-            false => scan.leaves.join(", "),
-        };
-        writeln!(f, "  {}: scanned for {leaves}", name(scan.ty))?;
-        if let Some(owners) = scan.owners {
-            writeln!(f, "    owners      {owners}; the files of others are not opened")?;
-        }
-        if let Some(prune) = &scan.prune {
-            writeln!(f, "    statistics  {prune}")?;
-        }
-        report(scan, f)?;
+        write!(f, "{scan}")?;
     }
     for person in &seen.people {
         writeln!(
@@ -228,60 +173,6 @@ fn read(seen: &Seen, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             .iter()
             .map(|(what, kept)| format!("{what}: {} found, {} read", kept.hits, kept.misses));
         writeln!(f, "  in memory   {}", kept.collect::<Vec<_>>().join("; "))?;
-    }
-    Ok(())
-}
-
-fn report(scan: &SeenScan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let report = &scan.report;
-    write!(
-        f,
-        "    files       {} of {} read",
-        report.files - report.files_pruned,
-        report.files
-    )?;
-    if report.files_opened_in_vain > 0 {
-        write!(f, ", {} opened in vain", report.files_opened_in_vain)?;
-    }
-    for (files, why) in [
-        (skipped_files(scan), "skipped: of others, or not of the page"),
-        (files_not_needed(scan), "not needed: there was enough before"),
-    ] {
-        if files > 0 {
-            write!(f, "; {files} {why}")?;
-        }
-    }
-    let read = report.row_groups - report.row_groups_pruned;
-    write!(f, "\n    row groups  {read} of {} met are read", report.row_groups)?;
-    for (reason, groups) in &report.pruned_by {
-        write!(f, "; {groups} skipped: {reason}")?;
-    }
-    write!(
-        f,
-        "\n    rows        {} met, {} pruned, {} dropped by conditions, {} out",
-        report.rows, report.rows_pruned, report.rows_filtered, report.rows_out
-    )?;
-    match report.rows_not_needed() {
-        0 => writeln!(f)?,
-        rows => writeln!(f, ", {rows} not needed")?,
-    }
-    for (label, step) in &report.steps {
-        writeln!(
-            f,
-            "      {label}: {} in, {} out, nothing left of {} of {} row groups, {:?}",
-            step.rows_in, step.rows_out, step.row_groups_emptied, step.row_groups, step.time
-        )?;
-    }
-    writeln!(
-        f,
-        "    time        prune {:?}, read {:?}, conditions {:?}, over all threads\n    bytes       {}",
-        report.prune_time,
-        report.read_time,
-        report.filter_time,
-        report.bytes()
-    )?;
-    for (leaf, bytes) in &report.bytes_by_leaf {
-        writeln!(f, "      {bytes:>12}  {leaf}")?;
     }
     Ok(())
 }

@@ -5,6 +5,7 @@
 //! merged. Then everything before the page must be found again.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use rustc_hash::FxHashSet;
@@ -84,11 +85,11 @@ impl Engine {
     ) -> Result<Bytes, SearchError> {
         let lead = answer.query;
         let queries: Vec<&Query> = parts.iter().map(|part| &part.query).collect();
-        let order = Order::of(&queries)?;
+        let order = Arc::new(Order::of(&queries)?);
         let trace = &lead.trace;
         for part in &mut parts {
             if part.has_outer() {
-                part.query.joins = self.settle(&part.table, &mut part.query.criteria).await?;
+                part.query.joins = self.settle(&part.table, &mut part.query.criteria, trace).await?;
                 self.note_joins(&part.table, &part.query);
                 trace.part(|| explanation::Part::of(&part.query, &part.table, &self.bound(&part.query, &part.table)));
             }
@@ -135,7 +136,10 @@ impl Engine {
                 continue;
             }
             let part = &mut parts[at];
-            self.settle(&part.table, &mut part.criteria).await?;
+            let trace = &part.query.trace;
+            let joins = self.settle(&part.table, &mut part.criteria, trace).await?;
+            // No plan of the containers shows how these conditions were answered.
+            trace.sides(&joins);
             let criteria = std::mem::take(&mut part.criteria);
             let mut inner = self.inner(&part.table, &part.query, criteria, order).await?;
             if !part.query.contained.alone {
@@ -234,7 +238,7 @@ impl Engine {
         &self,
         parts: &[Part],
         lead: &Query,
-        order: &Order,
+        order: &Arc<Order>,
     ) -> Result<(Vec<MatchPosition>, bool), SearchError> {
         let end = lead.offset.saturating_add(lead.count);
         if end > MAX_SORTED {
@@ -267,12 +271,18 @@ impl Engine {
         &self,
         table: &ScopedTable,
         query: &Query,
-        order: &Order,
+        order: &Arc<Order>,
         limit: usize,
     ) -> Result<Vec<Keyed>, SearchError> {
         let bound = self.bound(query, table);
         match bound.person {
-            Some(person) => person::keyed(table, query, person, order, limit),
+            Some(person) => {
+                let order = order.clone();
+                let keyed =
+                    move |table: &ScopedTable, query: &Query| person::keyed(table, query, person, &order, limit);
+                let label = || format!(", {}take={limit}", person::order_label(query));
+                self.of_person(table, query, label, keyed, Vec::len).await
+            }
             None => population::keyed(self.sessions(), table, query, bound.owners, order, limit).await,
         }
     }

@@ -1,5 +1,6 @@
 //! Searches bound to one person, run directly over that person's columns: match, sort, take. Planning would cost more
-//! than the work. The population plan gives the same answer. A test compares both.
+//! than the work. Explained searches run it as the operator of a plan (`person_operator`). The population plan gives
+//! the same answer. A test compares both.
 
 use std::ops::Range;
 
@@ -9,7 +10,7 @@ use arrow::compute::{SortColumn, SortOptions, filter_record_batch, lexsort_to_in
 use super::super::SearchError;
 use super::super::criteria::{filter, sort};
 use super::super::paging::page_token::{PagePosition, Side};
-use super::super::parameters::query::Query;
+use super::super::parameters::query::{Query, SortKey};
 use super::matches::Found;
 use super::merge::{Keyed, Order};
 use crate::lake::scan::{FILE, Locator, Person, ROW, ScopedTable};
@@ -89,6 +90,31 @@ pub(in crate::search) fn keyed(
     keyed.sort_by(|one, other| one.key.cmp(&other.key));
     keyed.truncate(limit);
     Ok(keyed)
+}
+
+/// What a search does with a person's rows that meet its criteria, in plans.
+pub(in crate::search) fn page_label(query: &Query) -> String {
+    if query.counts_only() {
+        return ", count".to_owned();
+    }
+    let order = order_label(query);
+    match query.place.map(|place| place.side) {
+        None => format!(", {order}skip={}, take={}", query.offset, query.count),
+        Some(Side::Before) => format!(", {order}take={} before the link's match", query.count),
+        Some(Side::At | Side::After) => format!(", {order}take={} from the link's match on", query.count),
+    }
+}
+
+/// The order of a person's matches, in plans. Empty for the order of the table.
+pub(in crate::search) fn order_label(query: &Query) -> String {
+    let key = |key: &SortKey| {
+        let sign = if key.descending { "-" } else { "" };
+        format!("{sign}{}", key.compiled.parameter.code)
+    };
+    match query.sort.as_slice() {
+        [] => String::new(),
+        keys => format!("order=[{}, id], ", keys.iter().map(key).collect::<Vec<_>>().join(", ")),
+    }
 }
 
 /// The columns that order the matches, and their locators.

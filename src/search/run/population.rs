@@ -40,7 +40,7 @@ pub(in crate::search) async fn page(
     let backwards = query.is_backwards();
     let plan = page_plan(sessions, table, query, owners).await?;
     let batches = collect(plan.clone(), planner_of_page(sessions, query).context()).await?;
-    query.trace.plan(plan.as_ref());
+    query.trace.plan(&plan);
     let mut locators: Vec<Locator> = batches.iter().flat_map(Locator::of).collect();
     if backwards {
         locators.reverse();
@@ -126,7 +126,7 @@ pub(in crate::search) async fn count(
 ) -> Result<usize, SearchError> {
     let plan = count_plan(sessions, table, query, owners).await?;
     let batches = collect(plan.clone(), sessions.parallel().context()).await?;
-    query.trace.plan(plan.as_ref());
+    query.trace.plan(&plan);
     let count = batches
         .first()
         .and_then(|batch| batch.column(0).as_any().downcast_ref::<Int64Array>().cloned());
@@ -166,7 +166,7 @@ pub(in crate::search) async fn rows(
     while let Some(batch) = batches.next().await {
         take(&batch?)?;
     }
-    query.trace.plan(plan.as_ref());
+    query.trace.plan(&plan);
     Ok(())
 }
 

@@ -68,6 +68,13 @@ impl Engine {
         }
     }
 
+    /// The one patient to whom the parameters bind a search. `None` for a search of several patients, and for one that
+    /// is refused.
+    pub fn only_patient(&self, request: &Request<'_>) -> Option<String> {
+        let query = self.resolve(request).ok()?;
+        binding::only_patient(query.ty, &query.criteria)
+    }
+
     /// Whether a search failed because its rows were erased during the read.
     pub(in crate::search) fn lost(&self, error: &SearchError, erasures: u64) -> bool {
         (!error.is_input() || matches!(error, SearchError::Expired)) && self.lake().erased_since(erasures)
@@ -99,7 +106,7 @@ impl Engine {
             let answer = Answer::new(occasion, &course, &types, &query, table.snapshot());
             return self.answer_parts(vec![Part::new(query.clone(), table)], answer).await;
         }
-        query.joins = self.join(&table, &mut query.criteria).await?;
+        query.joins = self.join(&table, &mut query.criteria, &trace).await?;
         self.note_joins(&table, &query);
         trace.lap("others", None);
         trace.part(|| explanation::Part::of(&query, &table, &self.bound(&query, &table)));
@@ -187,7 +194,12 @@ impl Engine {
     pub(in crate::search) async fn matches(&self, table: &ScopedTable, query: &Query) -> Result<Found, SearchError> {
         let bound = self.bound(query, table);
         match bound.person {
-            Some(person) => person::search(table, query, person),
+            Some(person) => {
+                let search = move |table: &ScopedTable, query: &Query| person::search(table, query, person);
+                let label = || person::page_label(query);
+                self.of_person(table, query, label, search, |found| found.locators.len())
+                    .await
+            }
             None => population::page(self.sessions(), table, query, bound.owners).await,
         }
     }
@@ -195,8 +207,7 @@ impl Engine {
     /// Notes the plans that answered conditions on other resources, where no plan will show them.
     pub(in crate::search) fn note_joins(&self, table: &ScopedTable, query: &Query) {
         if query.trace.is_on() && self.bound(query, table).person.is_some() {
-            let plans = query.joins.iter().flat_map(|on| &on.ids);
-            plans.for_each(|plan| query.trace.plan(plan.as_ref()));
+            query.trace.sides(&query.joins);
         }
     }
 
@@ -212,7 +223,13 @@ impl Engine {
     pub(in crate::search) async fn count(&self, table: &ScopedTable, query: &Query) -> Result<usize, SearchError> {
         let bound = self.bound(query, table);
         match bound.person {
-            Some(person) => Ok(person::search(table, query, person)?.total.unwrap_or_default()),
+            Some(person) => {
+                let count = move |table: &ScopedTable, query: &Query| -> Result<usize, SearchError> {
+                    Ok(person::search(table, query, person)?.total.unwrap_or_default())
+                };
+                self.of_person(table, query, || ", count".to_owned(), count, |_| 1)
+                    .await
+            }
             None => population::count(self.sessions(), table, query, bound.owners).await,
         }
     }

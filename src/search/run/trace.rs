@@ -8,7 +8,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::explanation::{Explanation, Form, Part, Step};
 use crate::fhir::outcome::{Issue, IssueType};
 use crate::lake::scan::{ScopedTable, Watch};
-use crate::plan::{Planned, plan_text};
+use crate::plan::{On, Planned, plan_text};
 
 /// The trace of a query.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +28,8 @@ struct Noted {
     since: Instant,
     /// The plans of the current step.
     plans: Vec<String>,
+    /// The plans of all steps.
+    ran: Vec<Arc<dyn ExecutionPlan>>,
     explanation: Explanation,
 }
 
@@ -40,6 +42,7 @@ impl Trace {
             noted: Mutex::new(Noted {
                 since: Instant::now(),
                 plans: Vec::new(),
+                ran: Vec::new(),
                 explanation: Explanation::default(),
             }),
         })))
@@ -69,14 +72,29 @@ impl Trace {
     pub(in crate::search) fn planned(&self, planned: &Planned) {
         if let Some(mut noted) = self.noted() {
             noted.plans.push(planned.to_string());
+            noted.ran.push(planned.physical.clone());
         }
     }
 
     /// A physical plan that was built directly, and that has run.
-    pub(in crate::search) fn plan(&self, plan: &dyn ExecutionPlan) {
+    pub(in crate::search) fn plan(&self, plan: &Arc<dyn ExecutionPlan>) {
+        if let Some(mut noted) = self.noted() {
+            noted.plans.push(plan_text(plan.as_ref()));
+            noted.ran.push(plan.clone());
+        }
+    }
+
+    /// A plan that has run, and that is no plan of its own for another process.
+    pub(in crate::search) fn shown(&self, plan: &dyn ExecutionPlan) {
         if let Some(mut noted) = self.noted() {
             noted.plans.push(plan_text(plan));
         }
+    }
+
+    /// The plans that answered conditions on other resources, if no other plan shows them.
+    pub(in crate::search) fn sides(&self, joins: &[On]) {
+        let plans = joins.iter().flat_map(|on| &on.ids);
+        plans.for_each(|plan| self.shown(plan.as_ref()));
     }
 
     /// A trace for the plans of a stage. `stage` gets its records.
@@ -89,9 +107,10 @@ impl Trace {
     pub(in crate::search) fn stage(&self, ran: Trace, stage: impl FnOnce() -> String) {
         let Some(mut noted) = self.noted() else { return };
         let mut text = format!("{}\n", stage());
-        let plans = ran
-            .noted()
-            .map_or_else(Vec::new, |mut ran| std::mem::take(&mut ran.plans));
+        let (plans, ran) = ran.noted().map_or_else(Default::default, |mut ran| {
+            (std::mem::take(&mut ran.plans), std::mem::take(&mut ran.ran))
+        });
+        noted.ran.extend(ran);
         for line in plans.iter().flat_map(|plan| plan.lines()) {
             text.extend(["  ", line, "\n"]);
         }
@@ -130,6 +149,13 @@ impl Trace {
     pub(in crate::search) fn explanation(self) -> Explanation {
         let noted = self.noted();
         noted.map_or_else(Explanation::default, |mut noted| std::mem::take(&mut noted.explanation))
+    }
+
+    /// The plans that ran, in this order. Plans of conditions on other resources are parts of these, or are left out.
+    /// Work on one person's columns is left out.
+    pub(in crate::search) fn ran(self) -> Vec<Arc<dyn ExecutionPlan>> {
+        let noted = self.noted();
+        noted.map_or_else(Vec::new, |mut noted| std::mem::take(&mut noted.ran))
     }
 
     fn noted(&self) -> Option<MutexGuard<'_, Noted>> {

@@ -10,7 +10,7 @@ use crate::ingest::{self, Normalization, Options, Summary, Synced, SyncedAttachm
 use crate::lake::{Lake, LakeError, LakeWriter};
 
 /// The interval between attempts to lock a lake that another process writes.
-const LOOK: Duration = Duration::from_millis(50);
+const LOCK_RETRY: Duration = Duration::from_millis(50);
 
 /// The input of a commit.
 pub(super) struct Commit {
@@ -68,7 +68,7 @@ impl Commit {
         loop {
             match self.lake.writer() {
                 Ok(writer) => return Ok(writer),
-                Err(LakeError::Busy { .. }) if self.stands()? => std::thread::sleep(LOOK),
+                Err(LakeError::Busy { .. }) if self.stands()? => std::thread::sleep(LOCK_RETRY),
                 Err(LakeError::Busy { .. }) => return Err(Trouble::Stopped),
                 Err(error) => return Err(internal(error)),
             }

@@ -98,8 +98,8 @@ impl JobContext {
 }
 
 /// Runs a job, if it may still start, and stores its result.
-pub(in crate::sync) async fn run(shop: Arc<JobContext>, job: String) {
-    let (store, id) = (shop.store.clone(), job.clone());
+pub(in crate::sync) async fn run(context: Arc<JobContext>, job: String) {
+    let (store, id) = (context.store.clone(), job.clone());
     let errand = match blocking(move || store.jobs().begin(&id)).await {
         Ok(Ok(Some(errand))) => errand,
         Ok(Ok(None)) => return,
@@ -107,12 +107,12 @@ pub(in crate::sync) async fn run(shop: Arc<JobContext>, job: String) {
         Err(_) => return,
     };
     let attempts = errand.job.attempts;
-    let last = attempts >= shop.settings.pace.attempts;
+    let last = attempts >= context.settings.pace.attempts;
     let said = Arc::new(Said::default());
     let mut fetched = Fetched::default();
-    let result = carry_out(&shop, errand, last, &said, &mut fetched).await;
-    let pace = shop.settings.pace;
-    let store = shop.store.clone();
+    let result = carry_out(&context, errand, last, &said, &mut fetched).await;
+    let pace = context.settings.pace;
+    let store = context.store.clone();
     let noted = blocking(move || match result {
         Ok(Done {
             detail,
@@ -181,7 +181,7 @@ struct Done {
 
 /// Fetches and commits. Returns what was stored. `fetched` gets the result of fetching, even if the job fails.
 async fn carry_out(
-    shop: &Arc<JobContext>,
+    context: &Arc<JobContext>,
     errand: BegunJob,
     last: bool,
     said: &Arc<Said>,
@@ -190,7 +190,7 @@ async fn carry_out(
     let over = |why: &str| Trouble::Over(why.to_owned());
     let patient = errand.authorization.source_patient.clone();
     let patient = patient.ok_or_else(|| over("the source named no patient"))?;
-    let (store, authorization) = (shop.store.clone(), errand.authorization.clone());
+    let (store, authorization) = (context.store.clone(), errand.authorization.clone());
     // After a new exchange everything is fetched, whatever earlier syncs stored.
     let is_first = errand.job.cause == "exchange";
     let (endpoint, credential, dialect, had_patient, since) = blocking(move || {
@@ -210,20 +210,20 @@ async fn carry_out(
     let endpoint: Endpoint = endpoint.ok_or_else(|| over("the endpoint is gone"))?;
     let no_access = || Trouble::Shut("there is no access to the source".to_owned());
     let credential = credential.ok_or_else(no_access)?;
-    let statement = statement(shop, &endpoint, &dialect).await?;
+    let statement = statement(context, &endpoint, &dialect).await?;
     if let Some(problem) = statement.as_ref().and_then(Statement::problem) {
         return Err(Trouble::Over(format!("the source cannot be read: {problem}")));
     }
     let granted = errand.authorization.scope_granted.clone();
     let source = Source::new(
-        shop.client.clone(),
-        shop.store.clone(),
+        context.client.clone(),
+        context.store.clone(),
         errand.authorization.clone(),
         &endpoint,
         credential,
         Terms {
-            gate: shop.gate(&endpoint.id),
-            pace: shop.settings.pace,
+            gate: context.gate(&endpoint.id),
+            pace: context.settings.pace,
             said: said.clone(),
             dialect,
         },
@@ -241,8 +241,8 @@ async fn carry_out(
             .any(|search| facts().get(search.ty).name == name.as_str())
     };
     let since = since.filter(|last| last.missing.iter().all(is_searched));
-    let spool = shop.spools.open(&errand.job.id).map_err(internal)?;
-    let limits = shop.settings.limits;
+    let spool = context.spools.open(&errand.job.id).map_err(internal)?;
+    let limits = context.settings.limits;
     let whose = Whose {
         patient: &patient,
         scope: granted.as_deref(),
@@ -255,7 +255,7 @@ async fn carry_out(
         retry_after: None,
     };
     *fetched = all.map_err(late)??;
-    let whose = whose_attachments(shop, &errand, &endpoint, &patient).await?;
+    let whose = whose_attachments(context, &errand, &endpoint, &patient).await?;
     let all = tokio::time::timeout(limits.time, attach(&source, spool, whose, limits, fetched.bytes)).await;
     let (spool, attached) = all.map_err(late)??;
     fetched.gaps.extend(attached.gaps.iter().cloned());
@@ -279,17 +279,17 @@ async fn carry_out(
         false => (spool, patient),
     };
     let commit = Commit {
-        lake: shop.lake.clone(),
-        store: shop.store.clone(),
+        lake: context.lake.clone(),
+        store: context.store.clone(),
         errand,
         endpoint,
         source_patient: patient,
-        rules: shop.rules(),
+        rules: context.rules(),
         spool,
         attachments,
         generated_patient,
     };
-    let writing = shop.writing.clone().lock_owned().await;
+    let writing = context.writing.clone().lock_owned().await;
     let summary = blocking(move || {
         let done = commit.carry_out();
         drop(writing);
@@ -324,18 +324,18 @@ async fn carry_out(
 
 /// The owner of a job's attachments, and the attachments already stored.
 async fn whose_attachments(
-    shop: &JobContext,
+    context: &JobContext,
     errand: &BegunJob,
     endpoint: &Endpoint,
     patient: &str,
 ) -> Result<attach::Whose, Trouble> {
     let consent = &errand.consent;
     let owner = consent.owner.ok_or_else(|| internal("the consent has no owner"))?;
-    let (lake, mode, application) = (shop.lake.clone(), consent.mode, consent.application.clone());
+    let (lake, mode, application) = (context.lake.clone(), consent.mode, consent.application.clone());
     let authorization = errand.authorization.id.clone();
     let kept = blocking(move || lake.kept_attachments(mode, &application, owner, &authorization)).await?;
     Ok(attach::Whose {
-        lake: shop.lake.clone(),
+        lake: context.lake.clone(),
         owner,
         endpoint: endpoint.id.clone(),
         source_patient: patient.to_owned(),
@@ -359,16 +359,16 @@ fn make_patient(spool: Spool, patient: String) -> std::io::Result<(Spool, String
 }
 
 /// The source's statement: the stored one, or a new one if it is too old. `None` if the source has none.
-async fn statement(shop: &JobContext, endpoint: &Endpoint, dialect: &Dialect) -> Result<Option<Statement>, Trouble> {
+async fn statement(context: &JobContext, endpoint: &Endpoint, dialect: &Dialect) -> Result<Option<Statement>, Trouble> {
     let kept = dialect
         .statement
         .as_deref()
         .and_then(|text| serde_json::from_str(text).ok());
-    let holds = |at: i64| at.saturating_add(STATEMENT_HOLDS) > shop.store.clock().now();
+    let holds = |at: i64| at.saturating_add(STATEMENT_HOLDS) > context.store.clock().now();
     if kept.is_some() && dialect.statement_at.is_some_and(holds) {
         return Ok(kept);
     }
-    let asked = tokio::time::timeout(STATEMENT_WAIT, shop.client.statement(&endpoint.fhir_base)).await;
+    let asked = tokio::time::timeout(STATEMENT_WAIT, context.client.statement(&endpoint.fhir_base)).await;
     let Ok(Ok(found)) = asked else { return Ok(kept) };
     if found.problem().is_some() {
         // A gateway's page may be temporary. It is not stored, and the earlier statement stays valid.
@@ -376,7 +376,7 @@ async fn statement(shop: &JobContext, endpoint: &Endpoint, dialect: &Dialect) ->
         return Ok(Some(sound.unwrap_or(found)));
     }
     let (store, id, text) = (
-        shop.store.clone(),
+        context.store.clone(),
         endpoint.id.clone(),
         serde_json::to_string(&found).map_err(internal)?,
     );

@@ -67,11 +67,11 @@ pub(in crate::views) fn column(
     compiled: impl Fn(&str) -> Option<Program>,
     findings: &mut Findings,
 ) {
-    let mut doubt = |at: &str, problem: String| {
+    let doubt = |findings: &mut Findings, at: &str, problem: String| {
         findings.add(Finding::warning(at, IssueType::BusinessRule, problem).of_column(&raw.name));
     };
     if program.is_statically_empty() {
-        return doubt(&raw.path.at, "is empty whatever the data".to_owned());
+        return doubt(findings, &raw.path.at, "is empty whatever the data".to_owned());
     }
     let (primitive, complex): (Vec<ItemType>, Vec<ItemType>) = program
         .output_types()
@@ -80,12 +80,20 @@ pub(in crate::views) fn column(
     let given = either(&primitive);
     if let Some(complex) = complex.first() {
         let problem = format!("may be a {complex}, which is not a primitive and an error when it happens");
-        doubt(&raw.path.at, problem);
+        doubt(findings, &raw.path.at, problem);
     }
     match &raw.ty {
-        None => doubt(&raw.at, format!("has no type; its path gives {given}")),
+        None => {
+            let problem = format!("has no type; its path gives {given}");
+            let finding = Finding {
+                is_of_missing_type: true,
+                ..Finding::warning(&raw.at, IssueType::BusinessRule, problem)
+            };
+            findings.add(finding.of_column(&raw.name));
+        }
         Some(ty) if !primitive.iter().all(|given| is_of(*given, ty)) => {
             doubt(
+                findings,
                 &format!("{}.type", raw.at),
                 format!("is declared as {ty}, but its path gives {given}"),
             );
@@ -95,7 +103,7 @@ pub(in crate::views) fn column(
     if program.is_multi_valued() && raw.collection != Some(true) {
         let problem = "may have several values in a row, which is an error when it happens; say \"collection\": true, take \
             first(), or go through them with forEach";
-        doubt(&raw.path.at, problem.to_owned());
+        doubt(findings, &raw.path.at, problem.to_owned());
     }
     if let Some(joined) = joined(&raw.path.text).and_then(compiled) {
         let types = joined.output_types();
@@ -104,7 +112,7 @@ pub(in crate::views) fn column(
                 "join() is defined for strings; a {} is joined as it is written",
                 fhir_name(*other)
             );
-            doubt(&raw.path.at, problem);
+            doubt(findings, &raw.path.at, problem);
         }
     }
 }

@@ -80,6 +80,35 @@ impl Checked {
     }
 }
 
+impl View {
+    /// Reads and checks a ViewDefinition.
+    pub fn parse(definition: &[u8]) -> Result<View, ViewError> {
+        View::parse_with(definition, None)
+    }
+
+    /// The same, with value sets and code systems for `memberOf` and similar functions.
+    pub fn parse_with(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Result<View, ViewError> {
+        View::check_with(definition, terminology)
+            .into_view()
+            .map_err(ViewError::new)
+    }
+
+    /// Reads a ViewDefinition and reports all findings.
+    pub fn check(definition: &[u8]) -> Checked {
+        View::check_with(definition, None)
+    }
+
+    /// The same, with FHIRPath's names only. JSON's names, such as `valueCoding`, are errors instead of warnings.
+    pub fn check_strictly(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Checked {
+        Checked::new(definition, terminology, Names::FhirPath)
+    }
+
+    /// The same, with value sets and code systems for `memberOf` and similar functions.
+    pub fn check_with(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Checked {
+        Checked::new(definition, terminology, Names::Both)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};

@@ -23,6 +23,8 @@ pub struct Finding {
     pub problem: String,
     /// Whether it is about a JSON name for which FHIRPath has another.
     pub(in crate::views) is_of_json_name: bool,
+    /// Whether it is only about a column's missing type.
+    pub(in crate::views) is_of_missing_type: bool,
 }
 
 impl Finding {
@@ -36,6 +38,7 @@ impl Finding {
             position: None,
             problem: on_one_line(&problem.into()),
             is_of_json_name: false,
+            is_of_missing_type: false,
         }
     }
 
@@ -73,6 +76,11 @@ impl Finding {
     /// Whether it prevents a run of the view.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
+    }
+
+    /// Whether it may concern the rows. Missing properties and unmet profiles change none.
+    pub fn is_about_rows(&self) -> bool {
+        !self.is_of_missing_type && !matches!(self.code, IssueType::Required | IssueType::Invariant)
     }
 
     /// The finding as an issue of an OperationOutcome. The place is the issue's expression, the sentence its details.

@@ -16,7 +16,7 @@ use super::kind::Kind;
 use super::name::{is_name, no_name};
 use super::raw::{Definition, Located, RawColumn, RawIteration, RawSelect};
 use super::sql_type::SqlType;
-use super::union::agree;
+use super::union::{Placed, agree};
 use crate::fhir::nearest::did_you_mean;
 use crate::fhir::outcome::{IssueType, Severity};
 use crate::fhir::storage::LeafSet;
@@ -59,7 +59,7 @@ pub(in crate::views) fn resolve(
         selects.push(select);
         columns.extend(of_select);
     }
-    let (leaves, parts) = (resolver.leaves, resolver.parts);
+    let (leaves, parts, constants) = (resolver.leaves, resolver.parts, Arc::new(resolver.constants));
     unique(&columns, findings);
     advice::constants(definition, findings);
     advice::claims(definition, findings);
@@ -74,6 +74,7 @@ pub(in crate::views) fn resolve(
         resource: ty?,
         filters: filters.into_iter().collect::<Option<_>>()?,
         selects,
+        constants,
         columns,
         schema,
         leaves,
@@ -81,19 +82,9 @@ pub(in crate::views) fn resolve(
         parts,
         budget: WorkBudget::default(),
         definition: Arc::default(),
+        reads_ids: false,
         projected: None,
     })
-}
-
-/// A known column of the output, and the place of its definition.
-pub(in crate::views) struct Placed {
-    pub(in crate::views) at: String,
-    pub(in crate::views) name: String,
-    pub(in crate::views) column: Option<Column>,
-    /// Whether its path never yields a value. Then it agrees with any other column.
-    pub(in crate::views) empty: bool,
-    /// Whether a tag declares its SQL type.
-    pub(in crate::views) tagged: bool,
 }
 
 /// The context on which an expression is evaluated.

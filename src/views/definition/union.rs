@@ -1,11 +1,22 @@
 //! Checks that the branches of a `unionAll` have the same columns: the same names in the same order, with values of the
 //! same types.
 
+use super::column::Column;
 use super::finding::{Finding, Findings};
 use super::kind::Kind;
-use super::resolve::Placed;
 use super::sql_type::SqlType;
 use crate::fhir::outcome::IssueType;
+
+/// A known column of the output, and the place of its definition.
+pub(in crate::views) struct Placed {
+    pub(in crate::views) at: String,
+    pub(in crate::views) name: String,
+    pub(in crate::views) column: Option<Column>,
+    /// Whether its path never yields a value. Then it agrees with any other column.
+    pub(in crate::views) empty: bool,
+    /// Whether a tag declares its SQL type.
+    pub(in crate::views) tagged: bool,
+}
 
 /// Merges the columns of a union: earlier branches give `agreed`, the branch at `at` gives `columns`. Differences are
 /// noted.

@@ -10,10 +10,12 @@ use super::super::definition::column::Column;
 use super::super::error::RunError;
 use super::super::view::{Iteration, Select, Steps, View};
 use super::budget::{Budget, PORTION_TEXT, TEXT};
-use super::relation::{Counts, Group, Index, Part, Relation};
+use super::culprit;
+use super::index::Index;
+use super::relation::{Counts, Group, Part, Relation};
 use super::repeat;
 use super::values::gather;
-use crate::fhirpath::{Collection, Focus, Offsets, Program, Work};
+use crate::fhirpath::{Collection, Focus, Offsets, Program, Work, WorkBudget};
 
 /// Rows of the output per batch.
 const BATCH: usize = 8192;
@@ -47,6 +49,14 @@ impl View {
         }
     }
 
+    /// The error with the resource that causes it. The search for it does not count as work of the run.
+    fn named(&self, error: RunError, batch: &RecordBatch, filters: bool) -> RunError {
+        culprit::named(error, self.resource, batch, |part| {
+            let work = Work::over(part, self.parts, &WorkBudget::default());
+            self.relation(part, filters, &work).map(drop)
+        })
+    }
+
     fn relation(&self, batch: &RecordBatch, filters: bool, work: &Arc<Work>) -> Result<Relation, RunError> {
         let kept = match filters && self.has_filter() {
             true => &filter_record_batch(batch, &self.keep_within(batch, work)?)?,
@@ -76,7 +86,8 @@ impl BatchRows {
                     self.left.push(batch.slice(half, batch.num_rows() - half));
                     self.left.push(batch.slice(0, half));
                 }
-                other => return other.map(Some),
+                Err(error) => return Err(self.view.named(error, &batch, self.filters)),
+                Ok(relation) => return Ok(Some(relation)),
             }
         }
         Ok(None)

@@ -9,52 +9,8 @@ use arrow::compute::{interleave, take};
 
 use super::super::error::RunError;
 use super::budget::{Budget, UNION_TEXT};
+use super::index::{Index, NONE, NOTHING_FOUND};
 use super::values::Gathered;
-
-/// The value in place of a row number if there is no row, and so no value.
-pub(in crate::views) const NONE: u32 = u32::MAX;
-/// Marks a row of an iteration without items, in place of a row number. Its values are null, and its `%rowIndex` is 0.
-pub(in crate::views) const NOTHING_FOUND: u32 = u32::MAX - 1;
-
-/// Row numbers, one for each row.
-#[derive(Clone, Debug)]
-pub(in crate::views) enum Index {
-    /// Row `i` is `i`.
-    Same,
-    /// Row `i` is the `i`th.
-    At(Arc<[u32]>),
-}
-
-impl Index {
-    pub(in crate::views) fn at(numbers: Vec<u32>) -> Index {
-        Index::At(numbers.into())
-    }
-
-    #[inline]
-    pub(in crate::views) fn get(&self, row: usize) -> u32 {
-        match self {
-            Index::Same => row as u32,
-            Index::At(numbers) => numbers[row],
-        }
-    }
-
-    /// The index for rows that `outer` selects among the rows of `self`.
-    fn through(&self, outer: &Arc<[u32]>) -> Index {
-        match self {
-            Index::Same => Index::At(outer.clone()),
-            Index::At(inner) => {
-                let of = |row: &u32| {
-                    if *row >= NOTHING_FOUND {
-                        *row
-                    } else {
-                        inner[*row as usize]
-                    }
-                };
-                Index::At(outer.iter().map(of).collect())
-            }
-        }
-    }
-}
 
 /// How many rows each context has.
 #[derive(Clone, Debug)]

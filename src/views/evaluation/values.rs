@@ -14,7 +14,7 @@ use arrow::datatypes::DataType;
 use super::super::definition::column::{Column, item_field};
 use super::super::definition::kind::Kind;
 use super::super::error::RunError;
-use super::relation::{Index, NONE};
+use super::index::{Index, NONE};
 use crate::fhirpath::{Collection, Items, Values};
 
 /// A column's values over the rows of a context.

@@ -6,7 +6,8 @@ use std::ops::Range;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::DataType;
 
-use super::relation::{NONE, NOTHING_FOUND, Relation};
+use super::index::{NONE, NOTHING_FOUND};
+use super::relation::Relation;
 
 impl Relation {
     /// A bound on the text of any row.
@@ -93,7 +94,8 @@ mod tests {
     use arrow::buffer::OffsetBuffer;
     use arrow::datatypes::Field;
 
-    use super::super::relation::{Counts, Group, Index, Part};
+    use super::super::index::Index;
+    use super::super::relation::{Counts, Group, Part};
     use super::super::values::Gathered;
     use super::*;
 

@@ -60,7 +60,7 @@ impl SharedRows {
             part(documents, reader, move |batch| match batch {
                 Ok((ty, batch)) => {
                     let places = (0..views.len()).filter(|at| views[*at].resource() == ty).collect();
-                    let rows = several::fan(views.clone(), places, stopped.clone(), batch, true);
+                    let rows = several::fan(views.clone(), places, batch, true, several::wants(stopped.clone()));
                     Box::new(rows.map(Ok)) as Results<OfView<RecordBatch>>
                 }
                 Err(error) => Box::new(std::iter::once(Err(error))),

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::array::RecordBatch;
 
 use super::super::error::RunError;
+use super::super::evaluation::culprit::ID;
 use super::super::view::View;
 use crate::columns::json::{Choice, Chosen, JsonError, Selection, Take, Tape, Value};
 use crate::columns::shred::{Clip, ShredError, Shredder, SystemValues};
@@ -89,6 +90,8 @@ impl Reader {
         for view in views {
             let mut wanted = view.leaves().clone();
             wanted.extend(view.filter_leaves());
+            // An error names its resource.
+            wanted.insert(ID.to_owned());
             match leaves.iter_mut().find(|(ty, _)| *ty == view.resource()) {
                 Some((_, leaves)) => leaves.extend(wanted),
                 None => leaves.push((view.resource(), wanted)),

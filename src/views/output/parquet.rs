@@ -54,8 +54,9 @@ enum Form {
 }
 
 impl ParquetWriter {
-    /// One of `share` writers that work at the same time. Dates, times and decimals without a tag are text, or their
-    /// values decide. `room` limits the rows that wait for that.
+    /// A writer. `share` writers work at the same time and divide the memory. With `as_text`, dates, times and decimals
+    /// without a tag are written as text. Otherwise their values decide the type, and the rows wait until it is known.
+    /// `room` limits the number of waiting rows.
     pub(in crate::views) fn new(
         columns: &[Column],
         as_text: bool,

@@ -2,10 +2,11 @@
 //! on the thread that read it.
 //!
 //! A row of the output is the result of one view for some resources: the view's index, and its rows as a list in the
-//! view's own column. An error of one view does not end the stream: the row has the index of the stored error.
+//! view's own column. If a consumer reads the errors, an error of one view does not end the stream: the row has the
+//! index of the stored error. Otherwise the error ends the stream.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, RecordBatch, RecordBatchOptions, StructArray, UInt32Array};
@@ -44,23 +45,27 @@ pub(in crate::views) fn none_stopped(views: usize) -> Stopped {
 }
 
 /// The rows of the views with these indexes over a batch of resources, one view after the other. Views that need no
-/// more rows are left out.
+/// more rows are left out: `wants` decides.
 pub(in crate::views) fn fan(
     views: Arc<[Arc<View>]>,
     places: Arc<[usize]>,
-    stopped: Stopped,
     batch: RecordBatch,
     filters: bool,
+    wants: impl Fn(usize) -> bool + Clone,
 ) -> impl Iterator<Item = OfView<RecordBatch>> {
     (0..places.len()).flat_map(move |at| {
-        let place = places[at];
-        let wanted = stopped.clone();
-        let rows = (!wanted[place].load(Ordering::Relaxed)).then(|| views[place].rows(batch.clone(), filters));
+        let (place, wants) = (places[at], wants.clone());
+        let rows = wants(place).then(|| views[place].rows(batch.clone(), filters));
         rows.into_iter()
             .flatten()
-            .take_while(move |_| !wanted[place].load(Ordering::Relaxed))
+            .take_while(move |_| wants(place))
             .map(move |rows| (place, rows))
     })
+}
+
+/// Whether no consumer has stopped a view.
+pub(in crate::views) fn wants(stopped: Stopped) -> impl Fn(usize) -> bool + Clone {
+    move |place| !stopped[place].load(Ordering::Relaxed)
 }
 
 /// The columns of the operator's output. Their names are indexes, because several views may have the same name or none.
@@ -88,14 +93,16 @@ pub struct ViewsExec {
     input: Arc<dyn ExecutionPlan>,
     /// Whether this operator applies each view's `where`.
     filters: bool,
-    /// The maximum number of rows of each view. The consumer sets a flag when it has enough.
+    /// The maximum number of rows of each view. A partition gives no more of a view. The consumer cuts the rows of all
+    /// partitions.
     limit: Option<usize>,
-    outcome: Arc<Outcome>,
+    /// The state of a run with a consumer. Without a consumer, the error of a view ends the stream.
+    outcome: Option<Arc<Outcome>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
-/// The state of one run.
+/// The state of one run, shared with its consumer.
 #[derive(Debug)]
 pub(in crate::views) struct Outcome {
     /// The consumer sets these flags. Threads then leave out those views.
@@ -164,7 +171,7 @@ impl ViewsExec {
             Boundedness::Bounded,
         );
         ViewsExec {
-            outcome: Outcome::new(views.len()),
+            outcome: None,
             views,
             input,
             filters,
@@ -174,11 +181,11 @@ impl ViewsExec {
         }
     }
 
-    /// The same operator for another run, and the state of that run.
+    /// The same operator for a run with a consumer, and the state of that run.
     pub(in crate::views) fn begun(&self) -> (ViewsExec, Arc<Outcome>) {
         let outcome = Outcome::new(self.views.len());
         let begun = ViewsExec {
-            outcome: outcome.clone(),
+            outcome: Some(outcome.clone()),
             ..self.clone()
         };
         (begun, outcome)
@@ -201,7 +208,7 @@ impl ViewsExec {
         self.filters
     }
 
-    /// The number of wanted rows of each view.
+    /// The maximum number of rows of each view in one partition.
     pub fn limit(&self) -> Option<usize> {
         self.limit
     }
@@ -277,20 +284,29 @@ impl ExecutionPlan for ViewsExec {
         let places: Arc<[usize]> = (0..self.views.len()).collect();
         let (views, filters) = (self.views.clone(), self.filters);
         let lists = Lists::new(self.schema(), self.outcome.clone());
+        let stopped = match &self.outcome {
+            Some(outcome) => outcome.stopped.clone(),
+            None => none_stopped(self.views.len()),
+        };
+        let left = Left::new(self.views.len(), self.limit);
+        let (of_consumer, of_partition) = (wants(stopped), left.clone());
+        let wants = move |place| of_consumer(place) && of_partition.wants(place);
+        let needed = (left.clone(), views.len());
+        let input = input.take_while(move |_| std::future::ready((0..needed.1).any(|place| needed.0.wants(place))));
         let batches = input.flat_map(move |batch| {
             let (rows, failed) = match batch {
                 Ok(batch) => {
-                    let stopped = lists.outcome.stopped.clone();
-                    let rows = fan(views.clone(), places.clone(), stopped, batch, filters);
+                    let rows = fan(views.clone(), places.clone(), batch, filters, wants.clone());
                     (Some(rows), None)
                 }
                 Err(error) => (None, Some(Err(error))),
             };
             let mut rows = rows.into_iter().flatten();
-            let (lists, metrics, counts) = (lists.clone(), metrics.clone(), counts.clone());
+            let (lists, metrics, counts, left) = (lists.clone(), metrics.clone(), counts.clone(), left.clone());
             let computed = std::iter::from_fn(move || {
                 let _timer = metrics.elapsed_compute().timer();
                 let (place, rows) = rows.next()?;
+                let rows = rows.map(|rows| left.take(place, rows));
                 counts[place].add(rows.as_ref().map_or(0, RecordBatch::num_rows));
                 metrics.record_output(1);
                 Some(lists.row(place, rows))
@@ -305,17 +321,40 @@ impl ExecutionPlan for ViewsExec {
     }
 }
 
+/// How many rows of each view a partition may still give. The partition's stream alone changes it.
+#[derive(Clone)]
+struct Left(Arc<[AtomicUsize]>);
+
+impl Left {
+    fn new(views: usize, limit: Option<usize>) -> Left {
+        let limit = limit.unwrap_or(usize::MAX);
+        Left((0..views).map(|_| AtomicUsize::new(limit)).collect())
+    }
+
+    fn wants(&self, view: usize) -> bool {
+        self.0[view].load(Ordering::Relaxed) > 0
+    }
+
+    /// The rows of a view that are still wanted.
+    fn take(&self, view: usize, rows: RecordBatch) -> RecordBatch {
+        let left = self.0[view].load(Ordering::Relaxed);
+        let wanted = rows.num_rows().min(left);
+        self.0[view].store(left - wanted, Ordering::Relaxed);
+        rows.slice(0, wanted)
+    }
+}
+
 /// Builds rows of the output.
 #[derive(Clone)]
 struct Lists {
     schema: SchemaRef,
     /// The empty value in the columns of the other views.
     nothing: Arc<[ArrayRef]>,
-    outcome: Arc<Outcome>,
+    outcome: Option<Arc<Outcome>>,
 }
 
 impl Lists {
-    fn new(schema: SchemaRef, outcome: Arc<Outcome>) -> Lists {
+    fn new(schema: SchemaRef, outcome: Option<Arc<Outcome>>) -> Lists {
         let nothing = |field: &FieldRef| arrow::array::new_null_array(field.data_type(), 1);
         Lists {
             nothing: schema.fields().iter().map(nothing).collect(),
@@ -324,13 +363,14 @@ impl Lists {
         }
     }
 
-    /// The row with the result of one view for some resources.
+    /// The row with the result of one view for some resources. An error that no consumer reads is the result's.
     fn row(&self, view: usize, rows: Result<RecordBatch, RunError>) -> Result<RecordBatch> {
         let mut columns = self.nothing.to_vec();
         columns[0] = Arc::new(UInt32Array::from_value(view as u32, 1));
-        match rows {
-            Ok(rows) => columns[BEFORE + view] = list(rows, self.schema.field(BEFORE + view))?,
-            Err(error) => columns[1] = Arc::new(UInt32Array::from_value(self.outcome.keep(error), 1)),
+        match (rows, &self.outcome) {
+            (Ok(rows), _) => columns[BEFORE + view] = list(rows, self.schema.field(BEFORE + view))?,
+            (Err(error), Some(outcome)) => columns[1] = Arc::new(UInt32Array::from_value(outcome.keep(error), 1)),
+            (Err(error), None) => return Err(error.into_plan()),
         }
         Ok(RecordBatch::try_new(self.schema.clone(), columns)?)
     }

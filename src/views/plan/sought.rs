@@ -4,6 +4,7 @@
 //! Example: the column `code` is `code.coding.code.first()` below `forEach: component`. Then `code = '8480-6'` becomes
 //! `component.exists(code.coding.code.first() = '8480-6')`. The condition itself must still be evaluated on the rows.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{BooleanArray, RecordBatch};
@@ -16,11 +17,10 @@ use super::super::definition::column::Column;
 use super::super::definition::kind::Kind;
 use super::super::definition::sql_type::SqlType;
 use super::super::view::{Cell, Select, Steps, View};
-use super::super::written::WrittenView;
 use crate::columns::conditions::{Necessary, Prune};
 use crate::fhir::storage::LeafSet;
 use crate::fhir::temporal::Temporal;
-use crate::fhirpath::{CompileOptions, ItemType, System, necessary};
+use crate::fhirpath::{CompileOptions, Constant, ItemType, System, necessary};
 use crate::lake::scan::Predicate;
 
 /// The maximum number of values of an `IN` that are expanded.
@@ -35,7 +35,7 @@ pub(in crate::views) struct Sought {
     leaves: LeafSet,
     necessary: Necessary,
     /// The view and the filter over its columns.
-    source: (WrittenView, Expr),
+    source: (View, Expr),
 }
 
 impl Sought {
@@ -44,6 +44,7 @@ impl Sought {
         let text = condition(view, filter)?;
         let options = CompileOptions {
             json_names: true,
+            constants: view.constants.as_ref().clone(),
             ..CompileOptions::default()
         };
         let necessary = necessary(&text, view.resource, &options).ok()??;
@@ -51,17 +52,13 @@ impl Sought {
         tells.then(|| Sought {
             label: format!("for {filter}").into(),
             leaves: LeafSet::new(),
-            // The scan need not test rows again, because the filter above the view does.
-            necessary: Necessary {
-                exact: true,
-                ..necessary
-            },
-            source: (view.written(), filter.clone()),
+            necessary,
+            source: (view.clone(), filter.clone()),
         })
     }
 
     /// The view and the filter over its columns.
-    pub(in crate::views) fn source(&self) -> &(WrittenView, Expr) {
+    pub(in crate::views) fn source(&self) -> &(View, Expr) {
         &self.source
     }
 }
@@ -85,6 +82,11 @@ impl Predicate for Sought {
 
     fn necessary(&self) -> &Necessary {
         &self.necessary
+    }
+
+    /// The filter above the view decides.
+    fn is_decided_above(&self) -> bool {
+        true
     }
 
     fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray> {
@@ -134,7 +136,7 @@ fn condition(view: &View, filter: &Expr) -> Option<String> {
             if view.columns[at].collection {
                 return None;
             }
-            everywhere(view, at, &|cell| Some(format!("({}).exists()", text(cell)?)))
+            everywhere(view, at, &|cell| Some(format!("({}).exists()", text(view, cell)?)))
         }
         Expr::Column(_) | Expr::IsTrue(_) | Expr::Not(_) | Expr::IsFalse(_) => {
             let (inner, value) = match filter {
@@ -194,7 +196,7 @@ fn compared(view: &View, at: usize, operator: Operator, values: &[&ScalarValue])
         return None;
     }
     let of_cell = |cell: &Cell| {
-        let path = text(cell)?;
+        let path = text(view, cell)?;
         if let Some(one_of) = texts(column, cell, path, operator, values) {
             return Some(one_of);
         }
@@ -323,15 +325,14 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// The cell's expression. `None` if it depends on more than its context. It ends with a newline, because it may end
-/// with a comment.
-fn text(cell: &Cell) -> Option<&str> {
-    Some(cell.program.text()).filter(|text| is_plain(text))
+/// The cell's expression. `None` if it depends on more than its context and the view's constants.
+fn text<'c>(view: &View, cell: &'c Cell) -> Option<&'c str> {
+    Some(cell.program.text()).filter(|text| is_plain(text, &view.constants))
 }
 
-/// Whether an expression is self-contained: it uses no names from outside, and no comment extends beyond it. Quoted
-/// text is ignored.
-fn is_plain(text: &str) -> bool {
+/// Whether an expression is self-contained: of the names from outside it uses only constants, and no comment extends
+/// beyond it. Quoted text is ignored.
+fn is_plain(text: &str, constants: &HashMap<String, Constant>) -> bool {
     let (mut quote, mut before, mut letters) = (None, ' ', text.chars());
     while let Some(letter) = letters.next() {
         match (quote, letter) {
@@ -339,7 +340,7 @@ fn is_plain(text: &str) -> bool {
             (Some(open), _) if open == letter => quote = None,
             (Some(_), _) => {}
             (None, '\'' | '"' | '`') => quote = Some(letter),
-            (None, '%') => return false,
+            (None, '%') if !begins_with_constant(letters.as_str(), constants) => return false,
             (None, '/' | '*') if before == '/' => return false,
             (None, _) => {}
         }
@@ -348,12 +349,18 @@ fn is_plain(text: &str) -> bool {
     quote.is_none()
 }
 
+/// Whether a text begins with the name of a constant.
+fn begins_with_constant(text: &str, constants: &HashMap<String, Constant>) -> bool {
+    let end = text.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    constants.contains_key(&text[..end.unwrap_or(text.len())])
+}
+
 /// A condition that the expression `of_cell` holds for one of the cells that fill a slot, written from the resource
 /// down.
 fn everywhere(view: &View, slot: usize, of_cell: &dyn Fn(&Cell) -> Option<String>) -> Option<String> {
     let mut found = Vec::new();
     for select in &view.selects {
-        collect(select, slot, of_cell, &mut found)?;
+        collect(view, select, slot, of_cell, &mut found)?;
     }
     match found.len() {
         0 => None,
@@ -364,6 +371,7 @@ fn everywhere(view: &View, slot: usize, of_cell: &dyn Fn(&Cell) -> Option<String
 
 /// Adds the conditions of a select's cells, each on the select's context. `None` if one of them cannot be expressed.
 fn collect(
+    view: &View,
     select: &Select,
     slot: usize,
     of_cell: &dyn Fn(&Cell) -> Option<String>,
@@ -374,7 +382,7 @@ fn collect(
         inside.push(of_cell(cell)?);
     }
     for below in select.selects.iter().chain(&select.union) {
-        collect(below, slot, of_cell, &mut inside)?;
+        collect(view, below, slot, of_cell, &mut inside)?;
     }
     match &select.iteration {
         _ if inside.is_empty() => {}
@@ -383,7 +391,7 @@ fn collect(
             let Steps::Each(program) = &iteration.steps else {
                 return None;
             };
-            let text = Some(program.text()).filter(|text| is_plain(text))?;
+            let text = Some(program.text()).filter(|text| is_plain(text, &view.constants))?;
             found.push(format!("({text}).exists(({}))", inside.join(") or (")));
         }
     }
@@ -405,6 +413,9 @@ mod tests {
                     {"name": "code", "path": "code.coding.where(system = 'http://loinc.org').code.first()", "type": "code"},
                     {"name": "of", "path": "code.coding.where(system = %loinc).code.first()", "type": "code"},
                     {"name": "value", "path": "value.ofType(Quantity).value", "type": "decimal"},
+                    {"name": "patient", "path": "subject.getReferenceKey(Patient)", "type": "string"},
+                    {"name": "key", "path": "getResourceKey()", "type": "string"},
+                    {"name": "number", "path": "%rowIndex", "type": "integer"},
                     {"name": "codes", "path": "code.coding.code", "type": "code", "collection": true},
                     {"name": "taken", "path": "effective.ofType(dateTime)", "type": "dateTime"},
                     {"name": "day", "path": "effective.ofType(dateTime)", "type": "dateTime",
@@ -437,9 +448,17 @@ mod tests {
                 col("taken").lt(lit("2020-06")),
                 Some("(effective.ofType(dateTime)) <= @2020-07-02".to_owned()),
             ),
-            // Nothing follows from these: they depend on a constant, are a list, have no bounds, or compare another
-            // column.
-            (col("of").eq(lit("a")), None),
+            (
+                col("of").eq(lit("a")),
+                Some("(code.coding.where(system = %loinc).code.first()) = 'a'".to_owned()),
+            ),
+            (
+                col("patient").eq(lit("p")),
+                Some("(subject.getReferenceKey(Patient)) = 'p'".to_owned()),
+            ),
+            // Nothing follows from these: they depend on the number of the row, are a list, have no bounds, or compare
+            // another column.
+            (col("number").eq(lit(1)), None),
             (col("codes").eq(lit("a")), None),
             (col("status").gt(lit("a")), None),
             (col("taken").gt(lit("yesterday")), None),
@@ -456,27 +475,55 @@ mod tests {
         let view = view();
         let sought = Sought::of(&view, &col("part").eq(lit("8480-6"))).unwrap();
         assert_eq!(sought.necessary.items.len(), 1);
-        assert!(sought.necessary.exact);
+        assert!(!sought.necessary.exact && sought.is_decided_above());
         assert_eq!(
             sought.necessary.prune.to_string(),
             "(component exists and component.code.coding.code = '8480-6')"
         );
         assert!(Sought::of(&view, &col("value").gt(lit(5))).is_none());
+        for (filter, item, prune) in [
+            (
+                col("patient").eq(lit("p")),
+                "item [subject.reference__type = 'Patient' and subject.reference__id = 'p']",
+                "(subject.reference__id = 'p' and subject.reference__type = 'Patient')",
+            ),
+            (col("key").eq(lit("o")), "item [id = 'o']", "id = 'o'"),
+            (
+                col("id").eq(lit("o")).or(col("id").eq(lit("p"))),
+                "item [id in 2 ids]",
+                "(id = 'o' or id = 'p')",
+            ),
+            (
+                col("of").eq(lit("a")),
+                "item [code.coding.system = 'http://loinc.org']",
+                "(code.coding.code = 'a' and code.coding.system = 'http://loinc.org')",
+            ),
+        ] {
+            let sought = Sought::of(&view, &filter).unwrap();
+            let labels: Vec<&str> = sought.necessary.items.iter().map(|item| &*item.label).collect();
+            assert!(labels.contains(&item), "{filter}: {labels:?}");
+            assert_eq!(sought.necessary.prune.to_string(), prune);
+        }
+        let of_ids = Sought::of(&view, &col("key").eq(lit("o"))).unwrap();
+        assert!(of_ids.necessary.items[0].ids().is_some(), "the scan looks the id up");
     }
 
     #[test]
     fn quotes_hide_what_looks_like_a_comment() {
+        let constants = HashMap::from([("c".to_owned(), Constant::String("x".to_owned()))]);
         for (text, expected) in [
             ("a.where(b = 'http://c')", true),
             ("a // b", false),
             ("a /* b */", false),
             ("a / b", true),
-            ("%c", false),
+            ("%c", true),
+            ("a.where(b = %c and c = %d)", false),
+            ("%resource.a", false),
             ("a = '%c'", true),
             ("a = 'it\\'s // fine'", true),
             ("a = 'open", false),
         ] {
-            assert_eq!(is_plain(text), expected, "{text}");
+            assert_eq!(is_plain(text, &constants), expected, "{text}");
         }
     }
 }

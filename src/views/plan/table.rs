@@ -14,7 +14,7 @@ use super::super::view::View;
 use super::exec::ViewExec;
 use super::predicate;
 use super::typed::TypedExec;
-use crate::lake::scan::{Predicate, ROW, ScanRequest, ScopedTable, expression};
+use crate::lake::scan::{Predicate, ROW, ScanRequest, ScopedTable, Watch, expression};
 
 /// A view over the table of its resource type, with columns of their SQL types.
 #[derive(Debug)]
@@ -31,6 +31,15 @@ impl ViewTable {
             view: view.for_run(),
             schema: view.typed_schema(),
             table,
+        }
+    }
+
+    /// The same with its reads recorded.
+    pub fn watched(&self, watch: &Arc<Watch>) -> ViewTable {
+        ViewTable {
+            view: self.view.clone(),
+            table: self.table.clone().watched(watch),
+            schema: self.schema.clone(),
         }
     }
 }
@@ -78,6 +87,7 @@ impl TableProvider for ViewTable {
         let table = self.table.held(None)?;
         let provider = table.provider(ScanRequest {
             leaves,
+            is_costly: true,
             ..ScanRequest::default()
         });
         let schema = provider.schema();

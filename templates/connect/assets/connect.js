@@ -46,8 +46,8 @@
   // Called after each request to the service, because a request restarts the time of the session.
   let been = () => {};
 
-  // Organizations while their name is typed. While the field has the focus it is a combobox, and the organizations are the options of its
-  // list; else they are the buttons that they are without scripts.
+  // Organizations while their name is typed. While the field has the focus it is a combobox, and the organizations are
+  // the options of its list; else they are the buttons that they are without scripts.
   const find = document.querySelector('form[data-typeahead]');
   if (find) {
     const input = find.elements.q;

@@ -1,5 +1,6 @@
 'use strict';
-// Looks again until there is something else to read. The page is loaded anew only then: nobody who reads it is interrupted.
+// Looks again until there is something else to read. The page is loaded anew only then: nobody who reads it is
+// interrupted.
 (() => {
   const { seconds } = document.currentScript.dataset;
   const { stage } = document.getElementById('stage').dataset;

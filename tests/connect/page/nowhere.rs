@@ -49,6 +49,18 @@ fn browsers_see_a_page_and_programs_are_told() {
         "{}",
         spanish.text
     );
+    // The page had no way to another language.
+    assert!(
+        spanish.text.contains("href=\"?language=en\" lang=\"en\""),
+        "{}",
+        spanish.text
+    );
+    let switched = world.server.send("GET", "/elsewhere?language=es", &[BROWSER], "");
+    assert!(
+        switched.header("set-cookie").contains("svc_language=es"),
+        "{:?}",
+        switched.headers
+    );
     // The FHIR API answers all clients with FHIR.
     let fhir = world.server.send("GET", "/fhir/a/b/c/d/e", &[BROWSER], "");
     assert_eq!(

@@ -128,7 +128,7 @@ impl Payer {
         assert_eq!(reply.status, 200, "{}", reply.text);
     }
 
-    /// The request counts of an organization: `fhir`, `pages`, `token`, `most_at_once`.
+    /// The request counts of an organization: `fhir`, `pages`, `token`, `max_at_once`.
     pub(crate) fn requests(&self, organization: &str) -> Value {
         self.get(&format!("/admin/{organization}/requests"), None).value()
     }

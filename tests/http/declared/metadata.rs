@@ -21,11 +21,11 @@ struct Walk {
     records: BTreeMap<String, Vec<Value>>,
 }
 
-/// A server over the real records with its CapabilityStatement. `None` if the test is skipped.
-fn walk(test: &str) -> Option<&'static Walk> {
+/// A server over the real records with its CapabilityStatement.
+fn walk() -> &'static Walk {
     static WALK: OnceLock<Walk> = OnceLock::new();
-    let shared = harness::shared(test)?;
-    Some(WALK.get_or_init(|| {
+    let shared = harness::shared();
+    WALK.get_or_init(|| {
         let folders = ["synthea", "synthea-2021", "uscore", "carin/ig-2.0.0", "pdex"];
         let paths: Vec<_> = folders.iter().map(|folder| shared.join("data").join(folder)).collect();
         let folder = tempfile::tempdir().unwrap();
@@ -48,7 +48,7 @@ fn walk(test: &str) -> Option<&'static Walk> {
             walk.records.insert(name.to_owned(), found);
         }
         walk
-    }))
+    })
 }
 
 impl Walk {
@@ -115,10 +115,9 @@ fn definition(parameter: &Value) -> SearchParameter {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn every_parameter_finds_what_its_value_was_drawn_from() {
-    let Some(walk) = walk("every_parameter_finds_what_its_value_was_drawn_from") else {
-        return;
-    };
+    let walk = walk();
     let (mut drawn_from, mut wrong) = (0, Vec::new());
     for resource in walk.resources() {
         let ty = text(&resource, "type").to_owned();
@@ -167,10 +166,9 @@ const MODIFIERS: [&str; 13] = [
 ];
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn every_modifier_that_is_listed_is_taken_and_no_other() {
-    let Some(walk) = walk("every_modifier_that_is_listed_is_taken_and_no_other") else {
-        return;
-    };
+    let walk = walk();
     // One parameter of each kind: its type, and the listed modifiers.
     let mut kinds = BTreeMap::new();
     for resource in walk.resources() {
@@ -244,10 +242,9 @@ fn every_modifier_that_is_listed_is_taken_and_no_other() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn every_include_is_taken_and_no_other() {
-    let Some(walk) = walk("every_include_is_taken_and_no_other") else {
-        return;
-    };
+    let walk = walk();
     let mut pairs: BTreeSet<String> = BTreeSet::new();
     for resource in walk.resources() {
         pairs.extend(texts(&resource, "searchInclude").into_iter().map(str::to_owned));
@@ -286,10 +283,9 @@ fn every_include_is_taken_and_no_other() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn includes_bring_along_what_is_referred_to() {
-    let Some(walk) = walk("includes_bring_along_what_is_referred_to") else {
-        return;
-    };
+    let walk = walk();
     let stored = |reference: &str| {
         let (ty, id) = reference.split_once('/')?;
         walk.records.get(ty)?.iter().find(|record| record["id"] == id)?;
@@ -355,10 +351,9 @@ fn includes_bring_along_what_is_referred_to() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn what_is_not_listed_is_refused() {
-    let Some(walk) = walk("what_is_not_listed_is_refused") else {
-        return;
-    };
+    let walk = walk();
     let names = |parameters: &[Value]| -> BTreeSet<String> {
         parameters
             .iter()
@@ -445,10 +440,9 @@ fn what_is_not_listed_is_refused() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn interactions_are_those_that_are_listed() {
-    let Some(walk) = walk("interactions_are_those_that_are_listed") else {
-        return;
-    };
+    let walk = walk();
     let rest = &walk.statement["rest"][0];
     assert_eq!(rest["interaction"], json!([{"code": "search-system"}]));
     assert!(rest.get("operation").is_none());
@@ -615,10 +609,9 @@ fn includes_that_can_bring_nothing_are_not_listed() {
 
 /// Patients have operations, and each works under its listed name.
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn operations_are_listed_where_they_are_answered() {
-    let Some(walk) = walk("operations_are_listed_where_they_are_answered") else {
-        return;
-    };
+    let walk = walk();
     let patient = walk.records["Patient"][0]["id"].as_str().unwrap();
     for resource in walk.resources() {
         let ty = text(&resource, "type");

@@ -4,16 +4,15 @@ use serde_json::{Value, json};
 
 use super::super::world::{World, hl7};
 use super::encounters::{bill, service, world};
-use crate::harness::shared;
+use crate::harness::{excerpt, shared};
 
 const ICD: &str = "http://hl7.org/fhir/sid/icd-10-cm";
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn each_diagnosis_of_carin_is_a_condition_of_its_encounter() {
-    let Some(shared) = shared("each_diagnosis_of_carin_is_a_condition_of_its_encounter") else {
-        return;
-    };
-    let made = World::of(&shared, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBOutpatient2.json"]).run();
+    let data = shared().join("data");
+    let made = World::of(&data, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBOutpatient2.json"]).run();
     let expected = |code: &str| {
         json!({
             "verificationStatus": hl7("condition-ver-status", "confirmed", "Confirmed"),
@@ -30,10 +29,7 @@ fn each_diagnosis_of_carin_is_a_condition_of_its_encounter() {
 
 #[test]
 fn a_reason_for_a_visit_is_provisional() {
-    let Some(shared) = shared("a_reason_for_a_visit_is_provisional") else {
-        return;
-    };
-    let made = World::of(&shared, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBOutpatient1.json"]).run();
+    let made = World::of(&excerpt(), &["carin/ig-2.0.0/ExplanationOfBenefit-EOBOutpatient1.json"]).run();
     let condition = made.only("Condition");
     assert_eq!(condition["code"]["coding"][0]["code"], "S06.0X1A");
     assert_eq!(

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::world::{World, hl7};
-use crate::harness::shared;
+use crate::harness::{excerpt, shared};
 
 const CPT: &str = "http://www.ama-assn.org/go/cpt";
 
@@ -20,11 +20,10 @@ fn diagnosis(code: &str, role: &str, display: &str) -> Value {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn an_inpatient_claim_of_carin_is_a_stay() {
-    let Some(shared) = shared("an_inpatient_claim_of_carin_is_a_stay") else {
-        return;
-    };
-    let made = World::of(&shared, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBInpatient2.json"]).run();
+    let data = shared().join("data");
+    let made = World::of(&data, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBInpatient2.json"]).run();
     let expected = json!({
         "status": "finished",
         "class": class("IMP", "inpatient encounter"),
@@ -48,10 +47,7 @@ fn an_inpatient_claim_of_carin_is_a_stay() {
 
 #[test]
 fn origin_and_discharge_are_the_stays_hospitalization() {
-    let Some(shared) = shared("origin_and_discharge_are_the_stays_hospitalization") else {
-        return;
-    };
-    let made = World::of(&shared, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBInpatient1.json"]).run();
+    let made = World::of(&excerpt(), &["carin/ig-2.0.0/ExplanationOfBenefit-EOBInpatient1.json"]).run();
     let encounter = made.only("Encounter");
     // The stay is the admission period of 2011, not the billable period of 2019.
     assert_eq!(encounter["period"], json!({"start": "2011-05-23", "end": "2011-05-25"}));
@@ -64,11 +60,10 @@ fn origin_and_discharge_are_the_stays_hospitalization() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn an_outpatient_claim_of_carin_is_a_visit() {
-    let Some(shared) = shared("an_outpatient_claim_of_carin_is_a_visit") else {
-        return;
-    };
-    let made = World::of(&shared, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBOutpatient2.json"]).run();
+    let data = shared().join("data");
+    let made = World::of(&data, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBOutpatient2.json"]).run();
     let expected = json!({
         "status": "finished",
         "class": class("AMB", "ambulatory"),
@@ -91,11 +86,10 @@ fn an_outpatient_claim_of_carin_is_a_visit() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn a_professional_claim_of_carin_is_a_visit_at_its_place() {
-    let Some(shared) = shared("a_professional_claim_of_carin_is_a_visit_at_its_place") else {
-        return;
-    };
-    let made = World::of(&shared, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBProfessional2.json"]).run();
+    let data = shared().join("data");
+    let made = World::of(&data, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBProfessional2.json"]).run();
     let expected = json!({
         "status": "finished",
         // It is an inpatient hospital, but no stay of the consent covers the day.
@@ -112,10 +106,7 @@ fn a_professional_claim_of_carin_is_a_visit_at_its_place() {
 
 #[test]
 fn an_oral_claim_of_carin_is_a_visit_without_conditions() {
-    let Some(shared) = shared("an_oral_claim_of_carin_is_a_visit_without_conditions") else {
-        return;
-    };
-    let made = World::of(&shared, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBOral1.json"]).run();
+    let made = World::of(&excerpt(), &["carin/ig-2.0.0/ExplanationOfBenefit-EOBOral1.json"]).run();
     let dentist = json!({"reference": "Practitioner/PractitionerDentalProvider1", "display": "XXX Dental Plan"});
     let expected = json!({
         "status": "finished",
@@ -131,12 +122,11 @@ fn an_oral_claim_of_carin_is_a_visit_without_conditions() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn an_ambulance_is_in_the_field() {
-    let Some(shared) = shared("an_ambulance_is_in_the_field") else {
-        return;
-    };
+    let data = shared().join("data");
     let file = "carin/ig-2.0.0/ExplanationOfBenefit-EOBProfessionalTransportation1.json";
-    let made = World::of(&shared, &[file]).run();
+    let made = World::of(&data, &[file]).run();
     let encounter = made.only("Encounter");
     assert_eq!(encounter["class"], class("FLD", "field"));
     assert_eq!(
@@ -335,13 +325,12 @@ fn a_sources_encounter_of_the_day_and_provider_is_the_visit() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn syntheas_claims_name_their_encounters() {
-    let Some(shared) = shared("syntheas_claims_name_their_encounters") else {
-        return;
-    };
+    let data = shared().join("data");
     let mut claims = 0;
     for folder in ["synthea", "synthea-2021"] {
-        for file in super::super::world::files(&shared.join("data").join(folder)) {
+        for file in super::super::world::files(&data.join(folder)) {
             let mut world = World::default();
             world.file(&file);
             claims += world
@@ -359,10 +348,9 @@ fn syntheas_claims_name_their_encounters() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn authorizations_are_no_claims() {
-    let Some(shared) = shared("authorizations_are_no_claims") else {
-        return;
-    };
-    let made = World::of(&shared, &["pdex/ig-2.2.0/ExplanationOfBenefit-PDexPriorAuth1.json"]).run();
+    let data = shared().join("data");
+    let made = World::of(&data, &["pdex/ig-2.2.0/ExplanationOfBenefit-PDexPriorAuth1.json"]).run();
     assert_eq!(made.counts().len(), 0);
 }

@@ -6,17 +6,14 @@ use serde_json::{Value, json};
 use tabularium::normalize::{Codes, Concept};
 
 use super::super::world::{BASE, World, concept};
-use crate::harness::shared;
+use crate::harness::{excerpt, shared};
 
 const NDC: &str = "http://hl7.org/fhir/sid/ndc";
 const PROZAC: &str = "Prozac, 100 CAPSULE in 1 BOTTLE (0777-3105-02) (package)";
 
 #[test]
 fn a_pharmacy_claim_of_carin_is_a_prescription() {
-    let Some(shared) = shared("a_pharmacy_claim_of_carin_is_a_prescription") else {
-        return;
-    };
-    let mut world = World::of(&shared, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBPharmacy1.json"]);
+    let mut world = World::of(&excerpt(), &["carin/ig-2.0.0/ExplanationOfBenefit-EOBPharmacy1.json"]);
     // Filled on 2019-07-02 for 30 days: the last covered day is 2019-07-31.
     world.today = "2019-07-31";
     let expected = json!({
@@ -42,11 +39,10 @@ fn a_pharmacy_claim_of_carin_is_a_prescription() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn the_primary_member_of_the_care_team_asked_for_it() {
-    let Some(shared) = shared("the_primary_member_of_the_care_team_asked_for_it") else {
-        return;
-    };
-    let made = World::of(&shared, &["carin/inferno/carin_bundle_patient_888.json"]).run();
+    let data = shared().join("data");
+    let made = World::of(&data, &["carin/inferno/carin_bundle_patient_888.json"]).run();
     let order = made.only("MedicationRequest");
     assert_eq!(
         order["requester"],
@@ -62,10 +58,7 @@ fn the_primary_member_of_the_care_team_asked_for_it() {
 
 #[test]
 fn profile_tags_and_provenance_say_what_it_is_and_where_it_comes_from() {
-    let Some(shared) = shared("profile_tags_and_provenance_say_what_it_is_and_where_it_comes_from") else {
-        return;
-    };
-    let made = World::of(&shared, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBPharmacy1.json"]).run();
+    let made = World::of(&excerpt(), &["carin/ig-2.0.0/ExplanationOfBenefit-EOBPharmacy1.json"]).run();
     let order = &made.whole("MedicationRequest")[0];
     let tags = json!([
         {"system": format!("{BASE}/EndpointId"), "code": "a"},

@@ -9,11 +9,10 @@ use crate::harness::shared;
 const CPT: &str = "http://www.ama-assn.org/go/cpt";
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn procedures_of_a_stay_of_carin() {
-    let Some(shared) = shared("procedures_of_a_stay_of_carin") else {
-        return;
-    };
-    let made = World::of(&shared, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBInpatient2.json"]).run();
+    let data = shared().join("data");
+    let made = World::of(&data, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBInpatient2.json"]).run();
     let expected = |code: &str| {
         json!({
             "status": "completed",
@@ -28,11 +27,10 @@ fn procedures_of_a_stay_of_carin() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn lines_of_carin_with_equal_code_day_and_performer_are_one() {
-    let Some(shared) = shared("lines_of_carin_with_equal_code_day_and_performer_are_one") else {
-        return;
-    };
-    let made = World::of(&shared, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBProfessional2.json"]).run();
+    let data = shared().join("data");
+    let made = World::of(&data, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBProfessional2.json"]).run();
     let expected = |code: &str| {
         json!({
             "status": "completed",
@@ -47,11 +45,10 @@ fn lines_of_carin_with_equal_code_day_and_performer_are_one() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn dental_procedures_of_carin_have_their_site() {
-    let Some(shared) = shared("dental_procedures_of_carin_have_their_site") else {
-        return;
-    };
-    let made = World::of(&shared, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBOral2.json"]).run();
+    let data = shared().join("data");
+    let made = World::of(&data, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBOral2.json"]).run();
     let dentist = json!({"reference": "Practitioner/PractitionerDentalProvider1", "display": "XXX Dental Plan"});
     let area = "http://terminology.hl7.org/CodeSystem/ADAAreaOralCavitySystem";
     let expected = json!({

@@ -71,10 +71,9 @@ fn compare(corpus: &Corpus, queries: Vec<(&str, Reading<'_>)>, with_matches: usi
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn composites_hold_within_one_item() {
-    let Some(corpus) = corpus("search composites") else {
-        return;
-    };
+    let corpus = corpus();
     let queries: Vec<(&str, Reading<'_>)> = vec![
         (
             "Observation?code-value-quantity=http://loinc.org|29463-7$gt70|http://unitsofmeasure.org|kg",
@@ -145,8 +144,9 @@ fn composites_hold_within_one_item() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn chains_are_followed() {
-    let Some(corpus) = corpus("search chains") else { return };
+    let corpus = corpus();
     let world = World { corpus };
     let women = world.names("Patient", |r| is(r, "gender", "female"));
     let named = world.names("Patient", |r| begins(r, "name.family", "mc"));
@@ -210,8 +210,9 @@ fn chains_are_followed() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn reverse_chains_are_followed() {
-    let Some(corpus) = corpus("search _has") else { return };
+    let corpus = corpus();
     let world = World { corpus };
     let heavy = world.referred("Observation", "subject.reference", |r| {
         coded(r, "code.coding", None, "29463-7")
@@ -275,8 +276,9 @@ fn reverse_chains_are_followed() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn filters_combine_tests() {
-    let Some(corpus) = corpus("search _filter") else { return };
+    let corpus = corpus();
     let world = World { corpus };
     let named = world.names("Patient", |r| begins(r, "name.family", "mc"));
     let queries: Vec<(&str, Reading<'_>)> = vec![
@@ -383,10 +385,9 @@ fn filters_combine_tests() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn words_labels_and_rarer_modifiers() {
-    let Some(corpus) = corpus("search modifiers") else {
-        return;
-    };
+    let corpus = corpus();
     let words = |resource: &Value, pointer: &str, word: &str| {
         let html = resource.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let mut inside = false;

@@ -302,7 +302,7 @@ const QUERIES: &[(&str, Reading)] = &[
 
 #[test]
 fn queries_find_what_a_plain_reading_finds() {
-    let Some(corpus) = corpus("search queries") else { return };
+    let corpus = corpus();
     let mut wrong = Vec::new();
     let mut with_matches = 0;
     for (query, reading) in QUERIES {
@@ -330,7 +330,7 @@ fn queries_find_what_a_plain_reading_finds() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(
-        QUERIES.len() >= 60 && with_matches >= 55,
+        QUERIES.len() >= 60 && with_matches >= if crate::harness::real().is_whole { 55 } else { 30 },
         "{} queries, {with_matches} with matches",
         QUERIES.len()
     );

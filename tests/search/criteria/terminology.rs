@@ -35,10 +35,9 @@ fn engine(corpus: &Corpus) -> Engine {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn value_sets_and_hierarchies() {
-    let Some(corpus) = corpus("search by value sets") else {
-        return;
-    };
+    let corpus = corpus();
     let engine = engine(corpus);
     let scope = corpus.application();
     let any = |resource: &Value, codes: &[&str]| {

@@ -272,10 +272,8 @@ fn run(trial: &Trial<'_>, seed: u64, count: usize, out: &mut Outcome) {
 }
 
 fn one_file(seed: u64) {
-    let Some(corpus) = corpus("random searches") else {
-        return;
-    };
-    let shared = crate::harness::shared("random searches").unwrap();
+    let corpus = corpus();
+    let shared = crate::harness::shared();
     let (parameters, definitions) = lakes::parameters(&shared);
     let lake = corpus.lake();
     let held = Held::of(&lake);
@@ -315,21 +313,22 @@ fn report(out: Outcome, count: usize, least: usize) {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn random_searches_over_one_file() {
     one_file(1);
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn more_random_searches_over_one_file() {
     one_file(2);
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn random_searches_over_many_files_and_what_becomes_of_them() {
-    let Some(corpus) = corpus("random searches") else {
-        return;
-    };
-    let shared = crate::harness::shared("random searches").unwrap();
+    let corpus = corpus();
+    let shared = crate::harness::shared();
     let (parameters, definitions) = lakes::parameters(&shared);
     let (_folder, lake) = lakes::crowded(&shared);
     let held = Held::of(&lake);
@@ -350,11 +349,10 @@ fn random_searches_over_many_files_and_what_becomes_of_them() {
 
 /// Few real records have these forms, so real records are altered.
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn random_searches_over_crooked_records() {
-    let Some(corpus) = corpus("random searches") else {
-        return;
-    };
-    let shared = crate::harness::shared("random searches").unwrap();
+    let corpus = corpus();
+    let shared = crate::harness::shared();
     let (parameters, definitions) = lakes::parameters(&shared);
     let (_folder, lake) = crooked::lake(&shared, seeded(5));
     let held = Held::of(&lake);
@@ -372,11 +370,10 @@ fn random_searches_over_crooked_records() {
 
 /// Published parameters name choices as JSON does (`servicedDate`), and used to find nothing.
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn parameters_of_packages_find_what_they_mean() {
-    let Some(corpus) = corpus("searches by packages' parameters") else {
-        return;
-    };
-    let shared = crate::harness::shared("searches by packages' parameters").unwrap();
+    let corpus = corpus();
+    let shared = crate::harness::shared();
     let (parameters, definitions) = lakes::parameters(&shared);
     let lake = corpus.lake();
     let held = Held::of(&lake);

@@ -1,9 +1,9 @@
 //! Plans of random searches, written as bytes and run in another process, give the same rows as here. They read one
 //! snapshot with the scopes of applications and patients, with and without the scan's optimizations, on first pages and
-//! on linked pages.
+//! on linked pages, of one type and of several.
 
 use tabularium::fhir::facts;
-use tabularium::search::{Engine, Handling, Request, raw};
+use tabularium::search::{Engine, Handling, Request, SystemRequest, raw};
 
 use super::super::corpus::{BASE, NOW};
 use super::draw::Draw;
@@ -14,15 +14,14 @@ use super::{corpus, link, seeded};
 use crate::harness::plans::Traveling;
 use crate::harness::records;
 
-/// The number of searches.
+/// The number of searches whose plans travel. Searches of one person are drawn, too, and have no plan.
 const SEARCHES: usize = 500;
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn plans_of_random_searches_give_the_same_rows_in_another_process() {
-    let Some(corpus) = corpus("plans of random searches") else {
-        return;
-    };
-    let shared = crate::harness::shared("plans of random searches").unwrap();
+    let corpus = corpus();
+    let shared = crate::harness::shared();
     let folder = tempfile::tempdir().unwrap();
     let (parameters, definitions) = lakes::parameters_in(&shared, folder.path());
     let lake = corpus.lake();
@@ -34,12 +33,13 @@ fn plans_of_random_searches_give_the_same_rows_in_another_process() {
     let options = ["--search-parameters", folder.path().to_str().unwrap()];
     let mut traveling = Traveling::by(&lake, engine(&lake), &options);
     let patients: Vec<&String> = held.seen.keys().collect();
-    let (mut plans, mut pages) = (0, 0);
-    for at in 0..SEARCHES {
-        let (query, _) = draw.query();
-        if query.ty.contains(',') {
-            continue;
+    let (mut searches, mut plans, mut pages, mut of_several) = (0, 0, 0, 0);
+    for at in 0.. {
+        if searches == SEARCHES {
+            break;
         }
+        assert!(at < 3 * SEARCHES, "only {searches} of {at} searches have plans");
+        let (query, _) = draw.query();
         let (engine, scope) = match at % 4 {
             // Such a search has a plan only without optimizations.
             0 => (
@@ -49,6 +49,23 @@ fn plans_of_random_searches_give_the_same_rows_in_another_process() {
             1 => (&plain, corpus.application()),
             _ => (&usual, corpus.application()),
         };
+        if query.ty.contains(',') {
+            let text = query.text("_count=7&_elements=id");
+            let request = SystemRequest {
+                scope: &scope,
+                compartment: None,
+                parameters: &raw::parse(text.split_once('?').unwrap().1),
+                handling: Handling::Strict,
+                now: NOW,
+                base: BASE,
+            };
+            let planned = corpus.system_plans(engine, &request);
+            planned.iter().for_each(|plan| traveling.add_ran(&text, plan));
+            plans += planned.len();
+            of_several += usize::from(!planned.is_empty());
+            searches += usize::from(!planned.is_empty());
+            continue;
+        }
         let mut next = Some(query.text(&format!("_count={}&_elements=id", 1 + draw.below(20))));
         // Every third search also gets its second page.
         for page in 0..1 + usize::from(at % 3 == 0) {
@@ -65,6 +82,7 @@ fn plans_of_random_searches_give_the_same_rows_in_another_process() {
             };
             let planned = corpus.plans(engine, &request);
             plans += planned.len();
+            searches += usize::from(page == 0 && !planned.is_empty());
             pages += usize::from(page > 0 && !planned.is_empty());
             for plan in &planned {
                 traveling.add(&text, plan).unwrap();
@@ -78,7 +96,7 @@ fn plans_of_random_searches_give_the_same_rows_in_another_process() {
     }
     let with_rows = traveling.arrive();
     assert!(
-        plans > SEARCHES && pages > 30 && with_rows * 2 > plans,
-        "{plans} plans, {pages} pages, {with_rows}"
+        of_several > 20 && pages > 30 && with_rows * 2 > plans,
+        "{plans} plans, {of_several} searches of several types, {pages} pages, {with_rows} with rows"
     );
 }

@@ -20,10 +20,9 @@ fn targets(resources: &[Value], paths: &[&str], existing: &BTreeSet<String>) -> 
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn a_wildcard_follows_every_reference_parameter() {
-    let Some(corpus) = corpus("search include wildcard") else {
-        return;
-    };
+    let corpus = corpus();
     let scope = corpus.application();
     let mut existing = BTreeSet::new();
     for ty in [
@@ -76,10 +75,9 @@ fn a_wildcard_follows_every_reference_parameter() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn an_iterating_wildcard_follows_everything_from_everywhere() {
-    let Some(corpus) = corpus("search include everything") else {
-        return;
-    };
+    let corpus = corpus();
     let scope = corpus.application();
     let included = |query: &str| {
         let page = corpus.page(&scope, query).unwrap();
@@ -101,10 +99,9 @@ fn an_iterating_wildcard_follows_everything_from_everywhere() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn iterating_includes_follow_what_was_brought_along() {
-    let Some(corpus) = corpus("search include iterate") else {
-        return;
-    };
+    let corpus = corpus();
     let scope = corpus.application();
     let encounters = corpus.everything("Encounter");
     let organizations = ids(&corpus.everything("Organization"));
@@ -146,10 +143,9 @@ fn iterating_includes_follow_what_was_brought_along() {
 
 /// However few includes an answer holds, following the links gives all matches and all their includes.
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn what_one_answer_does_not_hold_comes_with_the_next() {
-    let Some(corpus) = corpus("search include limits") else {
-        return;
-    };
+    let corpus = corpus();
     let scope = corpus.application();
     let limits = IncludeLimits {
         resources: 7,

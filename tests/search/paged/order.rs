@@ -7,7 +7,7 @@ use super::super::corpus::{corpus, name};
 
 /// Checks that the resources of a sorted search are in the order of `key`, in either direction, with equal ones by id.
 fn check<K: PartialOrd + std::fmt::Debug>(query: &str, descending: bool, key: impl Fn(&Value) -> Option<K>) {
-    let Some(corpus) = corpus("search order") else { return };
+    let corpus = corpus();
     let sorted = corpus.all(&corpus.application(), query);
     assert!(sorted.len() > 10, "{query}: {}", sorted.len());
     for pair in sorted.windows(2) {
@@ -39,6 +39,7 @@ fn latest(resource: &Value) -> Option<f64> {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn by_date_over_the_population() {
     check("Observation?_sort=date&_count=1000", false, earliest);
     check("Observation?_sort=-date&_count=1000", true, latest);
@@ -46,6 +47,7 @@ fn by_date_over_the_population() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn by_date_for_one_person() {
     let patient = "3e26303e-a72a-4c60-866f-e5b81a9f1989";
     check(
@@ -56,6 +58,7 @@ fn by_date_for_one_person() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn by_quantity() {
     let value = |resource: &Value| numbers(resource, "valueQuantity.value").first().copied();
     check("Observation?code=8302-2&_sort=value-quantity&_count=50", false, value);
@@ -63,6 +66,7 @@ fn by_quantity() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn by_token_and_id() {
     let status = |resource: &Value| texts(resource, "status").first().map(|text| (*text).to_owned());
     check("Encounter?_sort=status&_count=200", false, status);

@@ -5,8 +5,9 @@ use serde_json::Value;
 use super::super::corpus::{BASE, corpus, ids, link, resources};
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn every_match_is_on_exactly_one_page() {
-    let Some(corpus) = corpus("search pages") else { return };
+    let corpus = corpus();
     for query in ["Encounter?_count=37", "Encounter?_count=37&_sort=-date"] {
         let walked = corpus.all(&corpus.application(), query);
         assert_eq!(walked.len(), ids(&walked).len(), "{query}");
@@ -15,8 +16,9 @@ fn every_match_is_on_exactly_one_page() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn links_lead_both_ways_and_pin_the_snapshot() {
-    let Some(corpus) = corpus("search links") else { return };
+    let corpus = corpus();
     let scope = corpus.application();
     let first = corpus
         .page(&scope, "Encounter?_count=10&_sort=date&_total=accurate")
@@ -40,8 +42,9 @@ fn links_lead_both_ways_and_pin_the_snapshot() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn counts_and_totals() {
-    let Some(corpus) = corpus("search counts") else { return };
+    let corpus = corpus();
     let scope = corpus.application();
     let page = corpus.page(&scope, "Patient?_count=0").unwrap();
     assert!(page.get("entry").is_none());
@@ -54,10 +57,9 @@ fn counts_and_totals() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn includes_bring_each_target_once() {
-    let Some(corpus) = corpus("search includes") else {
-        return;
-    };
+    let corpus = corpus();
     let scope = corpus.application();
     let page = corpus
         .page(
@@ -88,10 +90,9 @@ fn includes_bring_each_target_once() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn reverse_includes_bring_all_that_refer() {
-    let Some(corpus) = corpus("search reverse includes") else {
-        return;
-    };
+    let corpus = corpus();
     let scope = corpus.application();
     let page = corpus
         .page(
@@ -109,8 +110,9 @@ fn reverse_includes_bring_all_that_refer() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn parts_of_resources() {
-    let Some(corpus) = corpus("search parts") else { return };
+    let corpus = corpus();
     let scope = corpus.application();
     let page = corpus
         .page(&scope, "Observation?_count=5&_elements=valueQuantity")
@@ -137,10 +139,9 @@ fn parts_of_resources() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn what_is_refused_names_the_parameter() {
-    let Some(corpus) = corpus("search refusals") else {
-        return;
-    };
+    let corpus = corpus();
     let scope = corpus.application();
     for (query, named) in [
         ("Observation?date=yesterday", "date"),
@@ -165,10 +166,9 @@ fn what_is_refused_names_the_parameter() {
 
 /// A POST with a long body used to get links too long for a GET.
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn links_that_would_be_too_long_are_refused() {
-    let Some(corpus) = corpus("search long links") else {
-        return;
-    };
+    let corpus = corpus();
     let scope = corpus.application();
     let everything = corpus.everything("Encounter");
     let ids: Vec<&str> = everything

@@ -55,8 +55,9 @@ fn walk(corpus: &Corpus, scope: &Arc<Scope>, from: &str, relation: &str) -> (Vec
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn pages_are_parts_of_one_list_forwards_and_back() {
-    let Some(corpus) = corpus("search walks") else { return };
+    let corpus = corpus();
     let scope = corpus.application();
     for search in SEARCHES {
         let (whole, _) = walk(corpus, &scope, &format!("{search}&_count=1000"), "next");
@@ -99,10 +100,9 @@ fn pages_are_parts_of_one_list_forwards_and_back() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn a_person_walks_their_own() {
-    let Some(corpus) = corpus("search walks of a person") else {
-        return;
-    };
+    let corpus = corpus();
     let patient = "3e26303e-a72a-4c60-866f-e5b81a9f1989";
     let application = corpus.application();
     for search in [
@@ -143,8 +143,9 @@ fn a_person_walks_their_own() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn a_total_is_carried_from_page_to_page() {
-    let Some(corpus) = corpus("search totals") else { return };
+    let corpus = corpus();
     let scope = corpus.application();
     for search in [
         "Encounter?class=AMB",
@@ -162,8 +163,9 @@ fn a_total_is_carried_from_page_to_page() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn a_tag_is_good_for_its_own_search_only() {
-    let Some(corpus) = corpus("search tags") else { return };
+    let corpus = corpus();
     let scope = corpus.application();
     let first = page(corpus, &scope, "Encounter?class=AMB&_sort=date&_count=10").unwrap();
     let next = link(&first, "next").unwrap();
@@ -202,10 +204,9 @@ fn a_tag_is_good_for_its_own_search_only() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn pages_with_what_they_bring_along_are_parts_of_the_same_list() {
-    let Some(corpus) = corpus("search walks with includes") else {
-        return;
-    };
+    let corpus = corpus();
     let scope = corpus.application();
     let along = "_include=Encounter:subject&_include=Encounter:service-provider&_revinclude=Procedure:encounter";
     for search in ["Encounter?class=AMB", "Encounter?class=AMB&_sort=-date"] {

@@ -1,5 +1,6 @@
 //! How a search runs.
 
+pub(super) mod parts;
 pub(super) mod plans;
 pub(super) mod traveling;
 pub(super) mod ways;

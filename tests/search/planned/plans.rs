@@ -167,17 +167,22 @@ fn other_resources_are_asked_first() {
 }
 
 #[test]
-fn a_persons_searches_have_no_plan() {
+fn a_persons_searches_are_one_operator() {
     check(
         &[
             "Observation?subject=Patient/p1&code=1234-1&_sort=date",
             "Patient?_id=p1",
+            "Observation?subject=Patient/p1&_summary=count",
+            "?_type=Observation,Patient&_id=p1&_sort=_id&_count=2",
         ],
         &expect![[r#"
             Observation?subject=Patient/p1&code=1234-1&_sort=date
-              over the columns of the one patient that it names, without a plan
+              LookupExec: Observation of one person, predicates=[subject=Patient/p1; code=1234-1], order=[date, id], skip=0, take=20
             Patient?_id=p1
-              over the columns of the one patient that it names, without a plan
+              LookupExec: Patient of one person, predicates=[_id=p1], skip=0, take=20
+            Observation?subject=Patient/p1&_summary=count
+              LookupExec: Observation of one person, predicates=[subject=Patient/p1], count
+            ?_type=Observation,Patient&_id=p1&_sort=_id&_count=2
         "#]],
     );
 }

@@ -1,5 +1,6 @@
 //! Plans with semi-joins, written as bytes and run in another process: their rows and their scopes.
 
+use datafusion::physical_plan::displayable;
 use serde_json::json;
 use tabularium::codec::CodecError;
 use tabularium::lake::Lake;
@@ -70,6 +71,101 @@ fn answers_inside_of_contained_resources_travel() {
         assert!(rows.len() == 2 || rows == [r#"{"count(*)":2}"#], "{rows:?}");
     }
     assert_eq!(traveling.arrive(), 2);
+}
+
+/// Searches of several types, `_contained`, canonicals and includes run plans besides those of a page and a count.
+#[test]
+fn merged_and_contained_and_included_plans_give_the_same_rows_in_another_process() {
+    let records = joined::plans::records();
+    let mut traveling = Traveling::new(&records.lake);
+    for (query, operator) in [
+        ("?_type=Observation,Encounter&_sort=-date&_count=5", "SortExec"),
+        ("?_type=Observation,Encounter&_count=5&_total=accurate", "AggregateExec"),
+        ("Encounter?_revinclude=Observation:encounter&_count=3", "LakeScanExec"),
+        ("Patient?_contained=both&_count=3", "OrderedLimitExec"),
+    ] {
+        let plans = records.ran_plans(query);
+        let shown: Vec<String> = plans
+            .iter()
+            .map(|plan| displayable(plan.as_ref()).indent(false).to_string())
+            .collect();
+        assert!(shown.iter().any(|plan| plan.contains(operator)), "{query}: {shown:?}");
+        plans.iter().for_each(|plan| traveling.add_ran(query, plan));
+    }
+    assert!(traveling.arrive() > 5);
+
+    let records = of_canonicals();
+    let mut traveling = Traveling::new(&records.lake);
+    for query in [
+        "Questionnaire?_revinclude=QuestionnaireResponse:questionnaire",
+        "QuestionnaireResponse?_include=QuestionnaireResponse:questionnaire",
+        "QuestionnaireResponse?questionnaire:Questionnaire.title=first",
+        "Questionnaire?_has:QuestionnaireResponse:questionnaire:status=completed",
+        "Practitioner?_contained=both&gender=female",
+        "Practitioner?_contained=true&_containedType=contained&_has:Patient:general-practitioner:_id=p",
+    ] {
+        let plans = records.ran_plans(query);
+        assert!(!plans.is_empty(), "{query}");
+        plans.iter().for_each(|plan| traveling.add_ran(query, plan));
+    }
+    assert!(traveling.arrive() > 5);
+}
+
+/// Resources with canonicals, and with contained resources.
+fn of_canonicals() -> Small {
+    let response = |id: &str, questionnaire: &str| {
+        json!({"resourceType": "QuestionnaireResponse", "id": id, "status": "completed",
+            "questionnaire": questionnaire})
+    };
+    let questionnaire = |id: &str, title: &str| {
+        json!({"resourceType": "Questionnaire", "id": id, "status": "active", "title": title,
+            "url": format!("http://example.org/{id}"), "version": "1"})
+    };
+    small(&[
+        questionnaire("q1", "First"),
+        questionnaire("q2", "Second"),
+        response("r1", "http://example.org/q1"),
+        response("r2", "http://example.org/q2|1"),
+        response("r3", "http://example.org/q2|2"),
+        json!({"resourceType": "Practitioner", "id": "d", "gender": "female"}),
+        json!({"resourceType": "Patient", "id": "p", "generalPractitioner": [{"reference": "#d"}],
+            "contained": [{"resourceType": "Practitioner", "id": "d", "gender": "female"}]}),
+    ])
+}
+
+/// Canonicals and contained resources are resolved by plans of their own, and an explanation has them.
+#[test]
+fn the_plans_of_canonicals_and_contained_resources_are_explained() {
+    let records = of_canonicals();
+    for (query, step, expected) in [
+        (
+            "QuestionnaireResponse?questionnaire:Questionnaire.title=first",
+            "others",
+            "columns=[url, version",
+        ),
+        (
+            "Questionnaire?_has:QuestionnaireResponse:questionnaire:status=completed",
+            "others",
+            "of 2 URLs",
+        ),
+        (
+            "QuestionnaireResponse?_include=QuestionnaireResponse:questionnaire",
+            "include",
+            "of 2 URLs",
+        ),
+        (
+            "Patient?_contained=true&organization.name=x",
+            "inside",
+            "IdsExec: Organization.id",
+        ),
+    ] {
+        let explained = records.explained(query);
+        let steps = explained["steps"].as_array().unwrap();
+        let step = steps.iter().find(|one| one["step"] == step);
+        let step = step.unwrap_or_else(|| panic!("{query}: {explained}"));
+        let plans = step["plans"].to_string();
+        assert!(plans.contains(expected), "{query}: {plans}");
+    }
 }
 
 fn people() -> Small {

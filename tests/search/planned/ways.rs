@@ -9,8 +9,9 @@ const PATIENT: &str = "3e26303e-a72a-4c60-866f-e5b81a9f1989";
 /// A query for one person runs over that person's columns. With a second, unknown patient the same query runs as a
 /// plan. Both give the same matches in the same order.
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn over_a_person_and_as_a_plan() {
-    let Some(corpus) = corpus("search ways") else { return };
+    let corpus = corpus();
     let scope = corpus.application();
     for rest in [
         "_sort=-date",
@@ -33,8 +34,9 @@ fn over_a_person_and_as_a_plan() {
 }
 
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn a_patient_sees_their_own_rows_whatever_is_asked() {
-    let Some(corpus) = corpus("search scope") else { return };
+    let corpus = corpus();
     let token = corpus.patient(PATIENT);
     let reference = format!("Patient/{PATIENT}");
     for ty in [

@@ -185,7 +185,13 @@ fn goes_whole(organization: &str, types: &[&str], has_generated: bool) {
 
     let (signed, claims) = receipt(&world, &status, &gone.token);
     assert_eq!(claims["jti"], status.rsplit('/').next().unwrap());
-    assert_eq!(claims["asked"]["how"], "$expunge");
+    assert_eq!(
+        (&claims["asked"]["how"], &claims["asked"]["by"]),
+        (&json!("$expunge"), &json!("patient"))
+    );
+    let places = claims["search"]["service_store"]["where"].as_object().unwrap();
+    let expected = ["consent_patient.patient", "patient_authorization.patient"];
+    assert!(places.keys().eq(expected), "{places:?}");
     assert_eq!(claims["asked"]["request"], accepted.header("x-request-id"));
     assert!(is_about(&claims, &gone.patient) && !is_about(&claims, &stays.patient));
     assert_eq!(claims["rows"].as_u64().unwrap(), rows);

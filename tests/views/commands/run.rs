@@ -102,6 +102,17 @@ fn a_lake_gives_the_same_rows() {
         explained.contains("leaves=[_id, id, name, name._family, name.family]"),
         "{explained}"
     );
+    assert!(!explained.contains("metrics"), "{explained}");
+    let analyzed = text(&tabularium(&["run", &view, "--data", data, "--explain=analyze"]).stdout);
+    for part in [
+        "metrics=[",
+        "rows_of_names=4",
+        "Patient: scanned for id, name.family",
+        "files       1 of 1 read",
+        "  name.family\n",
+    ] {
+        assert!(analyzed.contains(part), "{part}: {analyzed}");
+    }
     let out = path(folder.path(), "rows.parquet");
     assert_eq!(
         tabularium(&["run", &view, "--data", data, "--out", &out]).status.code(),
@@ -118,7 +129,8 @@ fn a_faulty_view_is_one_sentence_and_exit_code_2() {
         let found = tabularium(&[&["run", view], arguments].concat());
         assert_eq!(found.status.code(), Some(2), "{}", text(&found.stderr));
         let said = text(&found.stderr);
-        assert!(said.contains(expected) && said.lines().count() == 1, "{said}");
+        let errors = said.lines().filter(|line| !line.contains(": warning: ")).count();
+        assert!(said.contains(expected) && errors == 1, "{said}");
     };
     let faulty = path(folder.path(), "faulty.json");
     std::fs::write(
@@ -150,6 +162,76 @@ fn a_faulty_view_is_one_sentence_and_exit_code_2() {
     refused(&path(folder.path(), "no.json"), &["--input", &input], "no.json");
     refused(&view, &["--input", &path(folder.path(), "nowhere")], "nowhere");
     refused(&view, &["--data", &path(folder.path(), "nowhere")], "nowhere");
+}
+
+/// An error over the data said "one of the resources", and gave nothing to look for.
+#[test]
+fn an_error_over_the_data_names_its_resource() {
+    let folder = folder();
+    let lake = records::lake();
+    let patient = |id: &str, given: serde_json::Value| {
+        Record::new(json!({"resourceType": "Patient", "id": id, "name": [{"given": given}]}))
+            .owner(i64::from(id.as_bytes()[0]))
+    };
+    let mut all: Vec<Record> = ('a'..='s').map(|id| patient(&id.to_string(), json!(["one"]))).collect();
+    all.push(patient("t", json!(["first", "second"])));
+    all.push(patient("u", json!(["first", "second"])).application("other"));
+    records::commit(&lake.1, &all);
+    let input = path(folder.path(), "names.ndjson");
+    let lines = "{\"resourceType\":\"Patient\",\"id\":\"s\"}\n\
+        {\"resourceType\":\"Patient\",\"id\":\"t\",\"name\":[{\"given\":[\"first\",\"second\"]}]}\n";
+    std::fs::write(&input, lines).unwrap();
+    let data = lake.0.path().to_str().unwrap();
+    let view = path(folder.path(), "given.json");
+    // None of these views reads the id.
+    for (definition, expected) in [
+        (
+            json!({"resource": "Patient", "select": [{"column": [{"name": "x", "path": "name.given"}]}]}),
+            "column 'x' has 2 values in one row",
+        ),
+        (
+            json!({"resource": "Patient", "select": [{"forEach": "name", "column": [{"name": "x", "path": "given"}]}]}),
+            "column 'x' has 2 values in one row",
+        ),
+        (
+            json!({"resource": "Patient", "where": [{"path": "name.given.select($this = 'one')"}],
+                "select": [{"column": [{"name": "x", "path": "gender"}]}]}),
+            "must be true, false or empty, but is not for one of the resources",
+        ),
+    ] {
+        std::fs::write(&view, definition.to_string()).unwrap();
+        for source in [["--data", data], ["--input", &input]] {
+            for extra in [&[][..], &["--format", "parquet", "--out", "rows.parquet"]] {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_tabularium"));
+                command.current_dir(folder.path()).args(["run", &view]);
+                let found = command.args(source).args(extra).output().unwrap();
+                let said = text(&found.stderr);
+                let error = said.lines().last().unwrap();
+                assert!(
+                    error.contains(expected) && error.ends_with("(in Patient/t)") && !error.contains("second"),
+                    "{said}"
+                );
+                assert_eq!(found.status.code(), Some(2), "{said}");
+            }
+        }
+    }
+}
+
+/// `validate-view` warned of a misspelt property, and `run` said nothing of it.
+#[test]
+fn what_may_concern_the_rows_is_warned_of() {
+    let folder = folder();
+    let (view, input) = (path(folder.path(), "doubtful.json"), path(folder.path(), "input"));
+    let definition = json!({"resource": "Patient", "wher": [{"path": "active"}],
+        "select": [{"column": [{"name": "id", "path": "id"}, {"name": "x", "path": "name.family"}]}]});
+    std::fs::write(&view, definition.to_string()).unwrap();
+    let found = tabularium(&["run", &view, "--input", &input]);
+    let said = text(&found.stderr);
+    assert_eq!(found.status.code(), Some(0), "{said}");
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    assert!(lines[0].contains("wher: is no property of a ViewDefinition and does nothing; did you mean 'where'?"));
+    assert!(lines[1].contains("column 'x': may have several values in a row"));
 }
 
 /// A truncated gzip used to count as one refused resource, and the table lacked an unknown number of rows.

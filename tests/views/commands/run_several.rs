@@ -176,6 +176,19 @@ fn views_named_one_by_one_go_to_a_folder_too() {
         plan.contains("2 views share one scan") && plan.matches("LakeScanExec").count() == 2,
         "{plan}"
     );
+    let data = [
+        "run",
+        "--views",
+        &place.text("views"),
+        "--data",
+        &lake,
+        "--explain=analyze",
+    ];
+    let plan = text(&tabularium(&data).stdout);
+    assert!(
+        plan.contains("rows_of_0=") && plan.matches("scanned for").count() == 2,
+        "{plan}"
+    );
 }
 
 #[test]
@@ -232,9 +245,11 @@ fn a_view_that_fails_over_the_data_leaves_nothing_and_the_others_are_written() {
         assert_eq!(found.status.code(), Some(2));
         let said = text(&found.stderr);
         assert!(
-            said.lines().count() == 1
+            said.lines().count() == 2
+                && said.contains("warning: ")
                 && said
-                    .contains("faulty.json: ViewDefinition.select[0].column[1].path: column 'note_text' has 2 values"),
+                    .contains("faulty.json: ViewDefinition.select[0].column[1].path: column 'note_text' has 2 values")
+                && said.contains("(in Observation/"),
             "{said}"
         );
         assert_eq!(names(Path::new(&out)), expected);

@@ -145,10 +145,10 @@ fn what_does_not_suit_is_named_by_column_and_place() {
     .map(problem)
     .collect();
     expect![[r#"
-        run: ViewDefinition.select[0].column[0].path: column 'c' has 4 values in one row; say "collection": true or narrow its path
+        run: ViewDefinition.select[0].column[0].path: column 'c' has 4 values in one row; say "collection": true or narrow its path (in Observation/o)
         read: ViewDefinition.select[0].column[0].path: column 'c': yields a CodeableConcept, which is not a primitive; choose one of its elements
-        run: ViewDefinition.select[0].column[0].path: column 'c' has a Quantity as a value; choose one of its elements
-        run: ViewDefinition.select[0].column[0].path: column 'c' is declared as integer, but one of its values is a string that is not
+        run: ViewDefinition.select[0].column[0].path: column 'c' has a Quantity as a value; choose one of its elements (in Observation/o)
+        run: ViewDefinition.select[0].column[0].path: column 'c' is declared as integer, but one of its values is a string that is not (in Observation/o)
         gave [{"c":"7"}]
         read: ViewDefinition.select[0].column[0].path: column 'c': CodeableConcept has no element 'txt' (line 1, column 6); did you mean 'text'?
         read: ViewDefinition.select[0].column[0].path: column 'c': FHIRPath syntax error at line 1, column 12: unexpected end

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use tabularium::lake::Lake;
-use tabularium::views::{Format, Page, Resources, SharedRun, View};
+use tabularium::lake::scan::Watch;
+use tabularium::views::{Format, Page, Resources, Run, SharedRun, View};
 
 use super::super::{run, table, view};
 use crate::harness::records::{Record, application, commit, lake};
@@ -274,4 +275,41 @@ fn a_plan_that_has_run_says_what_its_operators_did() {
             assert!(noted.contains(metric), "{metric}: {noted}");
         }
     }
+}
+
+/// After a run the plan says what the scan read, skipped and why, by page and by leaf.
+#[test]
+fn a_run_says_what_its_scan_skipped_and_why() {
+    let (_folder, lake) = lake();
+    let records = (0..3_000).map(|number| {
+        Record::new(json!({"resourceType": "Observation", "id": format!("o{number:04}"), "valueInteger": number}))
+    });
+    commit(&lake, &records.collect::<Vec<_>>());
+    let newest = view(&definition("newest", &ids(), Some("value.ofType(integer) >= 2900")));
+    let none = view(&definition("none", &ids(), Some("value.ofType(integer) >= 5000")));
+    let watch = Arc::<Watch>::default();
+    let told = |view: &Arc<View>| {
+        let table = table(&lake, &application("local"), view).watched(&watch);
+        let run = futures::executor::block_on(Run::new(&table, view.clone(), &Resources::default(), None)).unwrap();
+        assert!(!run.explain().contains("files "), "it has not run");
+        let rows: usize = run.rows().batches().map(|batch| batch.unwrap().num_rows()).sum();
+        (rows, run.explain(), run.scans().remove(0).to_json())
+    };
+    let (rows, text, json) = told(&newest);
+    assert_eq!(rows, 100);
+    for part in [
+        "  Observation: scanned for id",
+        "    files       1 of 1 read",
+        "    row groups  1 of 1 met are read",
+        "    pages       2 of 3 refuted: statistics of valueInteger",
+        "    rows        3000 met, 2048 pruned, 852 dropped by conditions, 100 out",
+        "  valueInteger",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert_eq!(json["pages"], json!({"valueInteger": {"met": 3, "refuted": 2}}));
+    assert!(json["bytesByLeaf"]["valueInteger"].as_u64().unwrap() > 0, "{json}");
+    let (rows, text, _) = told(&none);
+    assert_eq!(rows, 0);
+    assert!(text.contains("1 skipped: statistics of valueInteger"), "{text}");
 }

@@ -319,7 +319,7 @@ fn what_one_resource_may_give_is_bounded_by_rows_and_columns() {
         let mut batches = Rows::of_documents(view, std::iter::once(Lines::new(0..1)), None).batches();
         batches
             .try_fold(0, |rows, batch| batch.map(|batch| rows + batch.num_rows()))
-            .map_err(|error| error.to_string())
+            .map_err(|error| error.without_resource().to_string())
     };
     let refused = Err("the view yields too many rows for one of the resources".to_owned());
     assert_eq!(rows(siblings(0..3, 8)), Ok(512));
@@ -342,7 +342,8 @@ fn what_one_resource_may_give_is_bounded_by_rows_and_columns() {
 }
 
 fn first_error(mut batches: impl Iterator<Item = Result<RecordBatch, RunError>>) -> Option<String> {
-    batches.find_map(Result::err).map(|error| error.to_string())
+    let error = batches.find_map(Result::err);
+    error.map(|error| error.without_resource().to_string())
 }
 
 /// A text in all rows of one resource made batches of gigabytes from a small input.

@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 use tabularium::lake::Lake;
 use tabularium::views::{Page, Resources, SharedRun, View};
 
+use super::super::model::Case;
 use super::super::suite::{cases, identified};
-use super::super::{run, table};
+use super::super::{run, table, view};
 use crate::harness::plans::Traveling;
 use crate::harness::records::{self, Record, application};
 use crate::harness::shared;
 
 /// The views of the official suite, alone and together, each over the resources of its file.
 #[test]
+#[cfg_attr(not(shared_records), ignore = "needs the shared records")]
 fn the_official_suites_plans_give_the_same_rows_in_another_process() {
-    let Some(folder) = shared("the_official_suites_plans_give_the_same_rows_in_another_process") else {
-        return;
-    };
+    let folder = shared();
     type Named = (String, Arc<View>);
     let mut files: BTreeMap<String, (Vec<Value>, Vec<Named>)> = BTreeMap::new();
     let mut views = 0;
@@ -35,12 +35,14 @@ fn the_official_suites_plans_give_the_same_rows_in_another_process() {
         let (_folder, lake) = records::lake();
         let stored = resources.iter().enumerate().map(|(place, one)| identified(one, place));
         records::commit(&lake, &stored.collect::<Vec<Record>>());
-        let mut traveling = Traveling::new(&lake);
+        let (mut traveling, mut sound) = (Traveling::new(&lake), Vec::new());
         for (name, view) in views {
             let run = run(&lake, &application("local"), view, &Resources::default(), None);
-            ran += usize::from(traveling.add(name, run.plan()).is_some());
+            let is_sound = traveling.add(name, run.plan()).is_some();
+            ran += usize::from(is_sound);
+            sound.extend(is_sound.then(|| view.clone()));
         }
-        together(&lake, views, &mut traveling);
+        together(&lake, sound, &mut traveling);
         with_rows += traveling.arrive();
     }
     assert!(
@@ -50,17 +52,98 @@ fn the_official_suites_plans_give_the_same_rows_in_another_process() {
 }
 
 /// The views of each resource type over one scan.
-fn together(lake: &Lake, views: &[(String, Arc<View>)], traveling: &mut Traveling) {
+fn together(lake: &Lake, views: Vec<Arc<View>>, traveling: &mut Traveling) {
     let mut types: BTreeMap<_, Vec<Arc<View>>> = BTreeMap::new();
-    for (_, view) in views {
-        types.entry(view.resource()).or_default().push(view.clone());
+    for view in views {
+        types.entry(view.resource()).or_default().push(view);
     }
     for views in types.into_values().filter(|views| views.len() > 1) {
-        let table = table(lake, &application("local"), &views[0]);
-        let resources = Resources::default();
-        let run = futures::executor::block_on(SharedRun::new(&table, views, &resources, Some(3))).unwrap();
+        let run = shared_run(lake, views, Some(3));
         traveling.add("views over one scan", run.plan()).unwrap();
     }
+}
+
+fn shared_run(lake: &Lake, views: Vec<Arc<View>>, limit: Option<usize>) -> SharedRun {
+    let table = table(lake, &application("local"), &views[0]);
+    futures::executor::block_on(SharedRun::new(&table, views, &Resources::default(), limit)).unwrap()
+}
+
+/// Generated views: iterations, unions, repeats, constants, row numbers, alone and over one scan.
+#[test]
+fn generated_views_give_the_same_rows_in_another_process() {
+    let byte = |at: usize, seed: usize| (at * 37 + seed * 11 + at * at * seed) as u8;
+    let mut with_rows = 0;
+    for seed in 0..6 {
+        let of_resources: Vec<Vec<u8>> = (0..4)
+            .map(|row| (0..60).map(|at| byte(at, row + seed)).collect())
+            .collect();
+        let definitions = (0..10).map(|view| {
+            let of_view: Vec<u8> = (0..60).map(|at| byte(at, 10 * seed + view + 1)).collect();
+            Case::new(&of_view, &of_resources)
+        });
+        let cases: Vec<Case> = definitions.collect();
+        let (_folder, lake) = cases[0].lake();
+        let mut traveling = Traveling::new(&lake);
+        let mut views = Vec::new();
+        for case in &cases {
+            let (view, rows) = (view(&case.definition()), case.rows().len());
+            let run = run(&lake, &application("local"), &view, &Resources::default(), None);
+            assert_eq!(traveling.add("a generated view", run.plan()).unwrap().len(), rows);
+            views.push(view);
+        }
+        let together = shared_run(&lake, views, Some(5));
+        traveling.add("generated views over one scan", together.plan()).unwrap();
+        with_rows += traveling.arrive();
+    }
+    assert!(with_rows > 40, "{with_rows}");
+}
+
+/// Several views in one plan: their limit, and an error of one of them, in a process that only runs the plan.
+#[test]
+fn limits_and_errors_of_several_views_hold_where_their_plan_runs() {
+    let (_folder, lake) = records::lake();
+    let observations = (0..40).map(|number| {
+        let codings: Vec<Value> = (0..1 + number % 3)
+            .map(|at| json!({"code": format!("c{at}")}))
+            .collect();
+        Record::new(
+            json!({"resourceType": "Observation", "id": format!("o{number:02}"), "status": "final",
+            "code": {"coding": codings}}),
+        )
+    });
+    records::commit(&lake, &observations.collect::<Vec<_>>());
+    let of = |name: &str, each: &str, path: &str| {
+        view(
+            &json!({"resourceType": "ViewDefinition", "name": name, "status": "active", "resource": "Observation",
+            "select": [{"forEach": each, "column": [{"name": "x", "path": path}]}]}),
+        )
+    };
+    let (ids, codes) = (of("ids", "$this", "id"), of("codes", "code.coding", "code"));
+    for limit in [1, 4] {
+        let mut traveling = Traveling::new(&lake);
+        let run = shared_run(&lake, vec![ids.clone(), codes.clone()], Some(limit));
+        let rows = traveling.add("limit", run.plan()).unwrap();
+        for column in ["rows0", "rows1"] {
+            let rows = rows.iter().map(|row| serde_json::from_str::<Value>(row).unwrap());
+            let of_view: Vec<usize> = rows.filter_map(|row| Some(row[column].as_array()?.len())).collect();
+            assert_eq!(of_view.iter().sum::<usize>(), limit, "{column}: {of_view:?}");
+        }
+        assert_eq!(traveling.arrive(), 1);
+    }
+
+    // Some rows have several codings.
+    let faulty = of("faulty", "$this", "code.coding.code");
+    let run = shared_run(&lake, vec![ids, faulty], None);
+    let traveling = Traveling::new(&lake);
+    assert!(traveling.rows(run.plan()).is_none());
+    let file = traveling.file("faulty", &traveling.codec.encode(run.plan()).unwrap());
+    let ran = traveling.run(&[file]);
+    let error = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{error}");
+    assert!(
+        error.contains("column 'x' has ") && error.lines().count() == 1,
+        "{error}"
+    );
 }
 
 fn definition() -> Value {

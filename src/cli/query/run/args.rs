@@ -87,9 +87,19 @@ pub(in crate::cli) struct Args {
     /// Refuse JSON's names (valueCoding, resourceType) where FHIRPath has others. Without it they work, with a warning
     #[arg(long)]
     pub(super) strict: bool,
-    /// Print the plan over a lake instead of running it: what it reads, and which views share a scan
-    #[arg(long)]
-    pub(super) explain: bool,
+    /// Print the plan over a lake instead of rows: what it reads, and which views share a scan. --explain=analyze runs
+    /// the views first, and prints what each step did and what was skipped and why
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, value_name = "HOW", default_missing_value = "plan")]
+    pub(super) explain: Option<ExplainArgument>,
+}
+
+/// `--explain`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(in crate::cli) enum ExplainArgument {
+    /// The plan alone; nothing is read
+    Plan,
+    /// The plan with the metrics of a run
+    Analyze,
 }
 
 /// `--format`.
@@ -188,7 +198,7 @@ impl Args {
                 }
             };
         }
-        refuse_on_terminal(format, out, self.explain)
+        refuse_on_terminal(format, out, self.explain.is_some())
     }
 
     /// Whether rows are written as a table for people.

@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &Args, targets: &[Target], format: Format) -> Resul
     let views = targets.iter().map(|target| target.view.clone()).collect();
     let rows = SharedRows::of_documents(views, documents, pick(arguments), arguments.limit);
     let mut outputs = Outputs::new(targets, (0..targets.len()).collect(), arguments.is_table())?;
-    let failures = outputs.write(rows.events(format), &progress, || refused.whole())?;
+    let failures = outputs.write(rows.events(format), &progress, || refused.whole(), |_, error| error)?;
     progress.finish();
     match failures.is_empty() {
         true => refused.report(WRITTEN),

@@ -14,17 +14,18 @@ use super::super::lake::lake_scope::warn_of_nobody;
 use super::super::terminal::failure::Failure;
 use super::super::terminal::progress::Progress;
 use crate::fhir::TypeId;
+use crate::lake::scan::Watch;
 use crate::lake::{Lake, Scope};
-use crate::views::{Format, Resources, SharedRun};
+use crate::views::{Event, Format, Resources, SharedRun};
 
-pub(in crate::cli) use args::{Args, FormatArgument, format_of, is_table, refuse_on_terminal};
+pub(in crate::cli) use args::{Args, ExplainArgument, FormatArgument, format_of, is_table, refuse_on_terminal};
 pub(in crate::cli) use files::{Input, documents};
 use outputs::{Outputs, failure};
 use targets::Target;
 
 /// Runs the views.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
-    if arguments.explain && arguments.data.is_none() {
+    if arguments.explain.is_some() && arguments.data.is_none() {
         return Err(Failure::input(
             "--explain shows how a lake is read; name one with --data",
         ));
@@ -49,18 +50,21 @@ fn over_lake(arguments: &Args, lake: &Lake, targets: &[Target], format: Format) 
         patient: None,
     });
     let (snapshot, resources) = (lake.snapshot(), resources(arguments, lake));
+    let watch = (arguments.explain == Some(ExplainArgument::Analyze)).then(Arc::<Watch>::default);
     let mut plans = Vec::new();
     for (ty, places) in by_type(targets) {
         let table = lake.table(&snapshot, ty, &scope);
+        let table = match &watch {
+            Some(watch) => table.watched(watch),
+            None => table,
+        };
         let views = places.iter().map(|place| targets[*place].view.clone()).collect();
         let run = SharedRun::new(&table, views, &resources, arguments.limit);
         let run = futures::executor::block_on(run).map_err(|error| failure(&targets[places[0]], error))?;
         plans.push((places, run));
     }
-    if arguments.explain {
-        let plans: Vec<String> = plans.iter().map(|(_, run)| run.explain()).collect();
-        print!("{}", plans.join("\n"));
-        return Ok(());
+    if let Some(how) = arguments.explain {
+        return explain(targets, &plans, how);
     }
     let progress = Progress::new(arguments.shows_progress(), None);
     let mut failures = Vec::new();
@@ -71,10 +75,28 @@ fn over_lake(arguments: &Args, lake: &Lake, targets: &[Target], format: Format) 
             .rows()
             .events(format)
             .inspect(|_| progress.read(|| read + run.report().bytes()));
-        failures.extend(outputs.write(events, &progress, || Ok(()))?);
+        failures.extend(outputs.write(events, &progress, || Ok(()), |view, error| run.named(view, error))?);
         read += run.report().bytes();
     }
     progress.finish();
+    Failure::all(failures)
+}
+
+/// Prints the plans, after they have run if their metrics are wanted. Rows are computed and not kept.
+fn explain(targets: &[Target], plans: &[(Vec<usize>, SharedRun)], how: ExplainArgument) -> Result<(), Failure> {
+    let mut failures = Vec::new();
+    for (at, (places, run)) in plans.iter().enumerate() {
+        if how == ExplainArgument::Analyze {
+            for event in run.rows().events(Format::Ndjson) {
+                match event.map_err(|error| failure(&targets[places[0]], error))? {
+                    Event::Failed { view, error } => failures.push(failure(&targets[places[view]], error)),
+                    Event::Piece { .. } | Event::Done { .. } => {}
+                }
+            }
+        }
+        let between = if at == 0 { "" } else { "\n" };
+        print!("{between}{}", run.explain());
+    }
     Failure::all(failures)
 }
 

@@ -32,20 +32,26 @@ impl<'t> Outputs<'t> {
     }
 
     /// Writes what comes. Files appear under their names once all views are through and `whole` agrees that nothing is
-    /// missing. Says which views failed; another failure ends all of them.
+    /// missing. Says which views failed, with errors as `named` gives them once the rows are through; another failure
+    /// ends all of them.
     pub(super) fn write(
         &mut self,
         events: impl Iterator<Item = Result<Event, RunError>>,
         progress: &Progress,
         whole: impl FnOnce() -> Result<(), Failure>,
+        named: impl Fn(usize, RunError) -> RunError,
     ) -> Result<Vec<Failure>, Failure> {
-        let (mut failures, mut warnings) = (Vec::new(), Vec::new());
+        let (mut failed, mut warnings, mut ended) = (Vec::new(), Vec::new(), None);
         for event in events {
-            match event.map_err(|error| failure(&self.targets[self.places[0]], error))? {
-                Event::Piece { view, bytes, rows } => {
+            match event {
+                Err(error) => {
+                    ended = Some(error);
+                    break;
+                }
+                Ok(Event::Piece { view, bytes, rows }) => {
                     match self.sinks[view].write(&bytes) {
                         // The reader of standard output has closed it.
-                        Err(Stop::Quiet) => return Ok(failures),
+                        Err(Stop::Quiet) => return Ok(self.failures(failed, |_, error| error)),
                         Err(Stop::Failed(failure)) => return Err(failure),
                         Ok(()) => {
                             self.rows[view] += rows;
@@ -53,11 +59,11 @@ impl<'t> Outputs<'t> {
                         }
                     }
                 }
-                Event::Failed { view, error } => {
+                Ok(Event::Failed { view, error }) => {
                     self.sinks[view] = Sink::Gone;
-                    failures.push(failure(&self.targets[self.places[view]], error));
+                    failed.push((view, error));
                 }
-                Event::Done { view, texts } => {
+                Ok(Event::Done { view, texts }) => {
                     let file = self.targets[self.places[view]].file.display();
                     let told = |column: &TextColumn| {
                         format!("{file}: column '{}' is text in Parquet: {}", column.name, column.why)
@@ -66,6 +72,10 @@ impl<'t> Outputs<'t> {
                 }
             }
         }
+        if let Some(error) = ended {
+            return Err(failure(&self.targets[self.places[0]], named(0, error)));
+        }
+        let failures = self.failures(failed, named);
         whole()?;
         progress.finish();
         for (sink, rows) in self.sinks.iter_mut().zip(&self.rows) {
@@ -76,6 +86,11 @@ impl<'t> Outputs<'t> {
         }
         warnings.iter().for_each(|warning| warn(warning));
         Ok(failures)
+    }
+
+    fn failures(&self, failed: Vec<(usize, RunError)>, named: impl Fn(usize, RunError) -> RunError) -> Vec<Failure> {
+        let of_view = |(view, error)| failure(&self.targets[self.places[view]], named(view, error));
+        failed.into_iter().map(of_view).collect()
     }
 }
 

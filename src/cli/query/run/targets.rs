@@ -49,7 +49,7 @@ pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
                 )));
             }
             Some(folder) => outs(folder, &files, arguments.extension())?,
-            None if arguments.explain => vec![None; files.len()],
+            None if arguments.explain.is_some() => vec![None; files.len()],
             None => {
                 return Err(Failure::input(format!("{several}; name it with --out")));
             }
@@ -59,7 +59,7 @@ pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
     if let Some(folder) = arguments
         .out
         .as_ref()
-        .filter(|_| arguments.is_several() && !arguments.explain)
+        .filter(|_| arguments.is_several() && arguments.explain.is_none())
     {
         std::fs::create_dir_all(folder).map_err(|error| Failure::input(format!("{}: {error}", folder.display())))?;
     }
@@ -79,6 +79,7 @@ fn typed(arguments: &Args) -> Result<Vec<Target>, Failure> {
     let view = inline::view(
         &ty.to_string_lossy(),
         &arguments.column,
+        "--column",
         filter,
         terminology,
         arguments.strict,
@@ -118,32 +119,21 @@ pub(in crate::cli) fn definitions(folder: &Path) -> Result<Vec<PathBuf>, Failure
     }
 }
 
-/// A file's view. JSON's names in it are warned of, or refused.
+/// A file's view. Warnings are printed if they may concern the rows. `strict` refuses JSON's names.
 pub(in crate::cli) fn read(file: &Path, terminology: Option<Arc<Terminology>>, strict: bool) -> Result<View, Failure> {
     let text = definition::read(file)?;
     let checked = match strict {
         true => View::check_strictly(&text, terminology),
         false => View::check_with(&text, terminology),
     };
+    let doubts = checked.warnings().filter(|doubt| doubt.is_about_rows());
+    doubts.for_each(|doubt| warn(&format!("{}: {doubt}", file.display())));
     let wrong = checked.errors();
     Failure::all(
         wrong
             .map(|error| Failure::input(format!("{}: {error}", file.display())))
             .collect(),
     )?;
-    let names = checked.json_names().count();
-    if names > 0 {
-        let (names, verb) = if names == 1 {
-            ("1 name".to_owned(), "is")
-        } else {
-            (format!("{names} names"), "are")
-        };
-        let message = format!(
-            "{}: {names} in its expressions {verb} JSON's; validate-view shows what FHIRPath has",
-            file.display()
-        );
-        warn(&message);
-    }
     checked
         .into_view()
         .map_err(|_| Failure::input(format!("{}: it cannot be run", file.display())))

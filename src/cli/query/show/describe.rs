@@ -147,7 +147,14 @@ fn view(arguments: &DescribeArgs) -> Result<(View, Option<TypeId>), Failure> {
         return Ok((targets::read(file, terminology, false)?, None));
     }
     let ty = named(&arguments.what).map_err(Failure::input)?;
-    let view = inline::view(&arguments.what, &elements::columns(ty), None, terminology, false)?;
+    let view = inline::view(
+        &arguments.what,
+        &elements::columns(ty),
+        "--column",
+        None,
+        terminology,
+        false,
+    )?;
     Ok((view, Some(ty)))
 }
 

@@ -122,7 +122,7 @@ mod tests {
         for ty in types {
             let columns = columns(ty);
             assert_eq!(columns[0].name, "id");
-            let view = inline::view(facts().get(ty).name, &columns, None, None, true);
+            let view = inline::view(facts().get(ty).name, &columns, "--column", None, None, true);
             let view = view.unwrap_or_else(|failure| panic!("{}: {}", facts().get(ty).name, failure.to_text()));
             let list = view.columns().iter().find(|column| column.collection);
             assert!(list.is_none(), "{}: {list:?} is a list", facts().get(ty).name);

@@ -56,7 +56,14 @@ pub(in crate::cli) fn run(arguments: ShowArgs) -> Result<(), Failure> {
     let (columns, chosen) = columns(&arguments, ty)?;
     let scope = arguments.lake.scope(&lake);
     let terminology = arguments.terminology.load(Some(&arguments.lake.data))?;
-    let view = inline::view(name, &columns, arguments.filter.as_deref(), terminology, false)?;
+    let view = inline::view(
+        name,
+        &columns,
+        "--columns",
+        arguments.filter.as_deref(),
+        terminology,
+        false,
+    )?;
     let names: Vec<String> = view.columns().iter().map(|column| column.name.clone()).collect();
     let view = Arc::new(view);
     if arguments.json {

@@ -14,9 +14,11 @@ pub(super) fn read(
     limit: Option<usize>,
     mut take: impl FnMut(Vec<String>),
 ) -> Result<(), Failure> {
-    for event in events(lake, scope, view, limit, Format::Csv { header: false })? {
-        match event.map_err(failed)? {
-            Event::Piece { bytes, .. } => {
+    let run = planned(lake, scope, view, limit)?;
+    let mut failure = None;
+    for event in run.rows().events(Format::Csv { header: false }) {
+        match event {
+            Ok(Event::Piece { bytes, .. }) => {
                 let mut reader = csv::ReaderBuilder::new()
                     .has_headers(false)
                     .flexible(true)
@@ -26,33 +28,36 @@ pub(super) fn read(
                     take(record.iter().map(str::to_owned).collect());
                 }
             }
-            Event::Failed { error, .. } => return Err(failed(error)),
-            Event::Done { .. } => {}
+            Ok(Event::Failed { error, .. }) | Err(error) => {
+                failure = Some(error);
+                break;
+            }
+            Ok(Event::Done { .. }) => {}
         }
     }
-    Ok(())
+    named(&run, failure)
 }
 
 /// The rows as JSON.
 pub(super) fn json(lake: &Lake, scope: &Arc<Scope>, view: Arc<View>, limit: Option<usize>) -> Result<String, Failure> {
     let mut text = Vec::new();
-    for event in events(lake, scope, view, limit, Format::Json)? {
-        match event.map_err(failed)? {
-            Event::Piece { bytes, .. } => text.extend(bytes),
-            Event::Failed { error, .. } => return Err(failed(error)),
-            Event::Done { .. } => {}
+    let run = planned(lake, scope, view, limit)?;
+    let mut failure = None;
+    for event in run.rows().events(Format::Json) {
+        match event {
+            Ok(Event::Piece { bytes, .. }) => text.extend(bytes),
+            Ok(Event::Failed { error, .. }) | Err(error) => {
+                failure = Some(error);
+                break;
+            }
+            Ok(Event::Done { .. }) => {}
         }
     }
+    named(&run, failure)?;
     String::from_utf8(text).map_err(Failure::other)
 }
 
-fn events(
-    lake: &Lake,
-    scope: &Arc<Scope>,
-    view: Arc<View>,
-    limit: Option<usize>,
-    format: Format,
-) -> Result<impl Iterator<Item = Result<Event, RunError>>, Failure> {
+fn planned(lake: &Lake, scope: &Arc<Scope>, view: Arc<View>, limit: Option<usize>) -> Result<SharedRun, Failure> {
     let table = lake.table(&lake.snapshot(), view.resource(), scope);
     let resources = Resources {
         owners: None,
@@ -60,8 +65,15 @@ fn events(
         since: None,
         page: None,
     };
-    let run = futures::executor::block_on(SharedRun::new(&table, vec![view], &resources, limit)).map_err(failed)?;
-    Ok(run.rows().events(format))
+    futures::executor::block_on(SharedRun::new(&table, vec![view], &resources, limit)).map_err(failed)
+}
+
+/// The failure of the view, with its resource. The rows have ended.
+fn named(run: &SharedRun, failure: Option<RunError>) -> Result<(), Failure> {
+    match failure {
+        Some(error) => Err(failed(run.named(0, error))),
+        None => Ok(()),
+    }
 }
 
 fn failed(error: RunError) -> Failure {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli::lake::lake_scope::LakeScope;
-use crate::cli::query::run::{FormatArgument, format_of, is_table, refuse_on_terminal};
+use crate::cli::query::run::{ExplainArgument, FormatArgument, format_of, is_table, refuse_on_terminal};
 use crate::cli::tables::terminology::TerminologyArgument;
 use crate::cli::terminal::failure::Failure;
 use crate::views::Format;
@@ -48,9 +48,10 @@ pub(in crate::cli) struct Args {
     /// Memory for sorts, joins and groups, in MiB; beyond it encrypted temporary files are used
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub(super) memory: u64,
-    /// Print the plan instead of running it: what it reads, and which conditions the scan decides
-    #[arg(long)]
-    pub(super) explain: bool,
+    /// Print the plan instead of rows: what it reads, and which conditions the scan decides. --explain=analyze runs the
+    /// statement first, as EXPLAIN ANALYZE does, and prints what each step did and what was skipped and why
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, value_name = "HOW", default_missing_value = "plan")]
+    pub(super) explain: Option<ExplainArgument>,
 }
 
 /// Bytes of a statement, far beyond what people or programs write.
@@ -85,6 +86,6 @@ impl Args {
     /// How rows are written.
     pub(super) fn format(&self) -> Result<Format, Failure> {
         let out = self.out.as_deref();
-        refuse_on_terminal(format_of(self.format, out, self.no_header), out, self.explain)
+        refuse_on_terminal(format_of(self.format, out, self.no_header), out, self.explain.is_some())
     }
 }

@@ -9,7 +9,7 @@ use futures::StreamExt;
 
 use super::super::terminal::failure::Failure;
 use super::super::terminal::sink::{Sink, Stop};
-use super::run::targets;
+use super::run::{ExplainArgument, targets};
 use crate::sql::{Options, Query, Session, SqlError, Writer};
 use crate::views::{Format, View};
 
@@ -66,8 +66,8 @@ fn run_here(arguments: Args) -> Result<(), Failure> {
 
 async fn answer(arguments: &Args, session: &Session, statement: &str, format: Format) -> Result<(), Failure> {
     let query = match arguments.explain {
-        true => session.explain(statement).await,
-        false => session.query(statement).await,
+        Some(how) => session.explain(statement, how == ExplainArgument::Analyze).await,
+        None => session.query(statement).await,
     };
     let query = query.map_err(failure)?;
     if query.is_plan() {

@@ -69,6 +69,8 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         pages,
         rates,
     } = arguments;
+    // Everything that may be refused comes before people are made up.
+    let pages = pages.pages()?;
     let (listener, base_url) = listen(&address, "--listen")?;
     let (sandbox, sandbox_url) = playground::listen(sandbox_listen.as_deref())?;
     Before::look(&data).map_err(Failure::from_folder)?;
@@ -116,7 +118,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
             console: true,
             // The sandbox's organizations are on this machine.
             sources: sources(true)?,
-            pages: pages.pages()?,
+            pages,
         },
         Settings {
             knowledge: newest(terminology, plans::open(&data)?),

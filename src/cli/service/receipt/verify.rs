@@ -77,6 +77,8 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         .iter()
         .map(|part| count(&claims["search"][part]["found"]))
         .sum();
+    let (_, others) = places(&claims);
+    let found = found + others.iter().map(|(_, count)| count).sum::<u64>();
     match (back.as_slice(), found) {
         ([], 0) => Ok(()),
         ([], found) => Err(Failure::partial(format!(
@@ -131,23 +133,39 @@ fn said(claims: &Value, receipt: &str) -> String {
         count(&search["catalog"]["values"]),
         count(&search["attachments"]["found"]),
     ));
-    let places: Vec<String> = search["service_store"]["where"]
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(place, count)| format!("{place} ({count})"))
-        .collect();
-    line(match places.is_empty() {
-        true => format!(
-            "It found none in {} values of the service's store.",
-            count(&search["service_store"]["values"])
-        ),
-        false => format!(
+    let named = |places: &[(&str, u64)]| {
+        let named = places.iter().map(|(place, count)| format!("{place} ({count})"));
+        named.collect::<Vec<_>>().join(", ")
+    };
+    let (records, others) = places(claims);
+    if others.is_empty() {
+        line(format!(
+            "It found none in {} {}values of the service's store.",
+            count(&search["service_store"]["values"]),
+            if records.is_empty() { "" } else { "other " },
+        ));
+    } else {
+        line(format!("It found ids in the service's store: {}.", named(&others)));
+    }
+    if !records.is_empty() {
+        line(format!(
             "The service's store names the Patient's id where it records the consent: {}.",
-            places.join(", ")
-        ),
-    });
+            named(&records)
+        ));
+    }
     out
+}
+
+/// The columns of the consent's own record, which has the id that the service gave the Patient.
+const RECORDS: [&str; 2] = ["consent_patient.patient", "patient_authorization.patient"];
+
+/// The columns of the service's store that have an id, with their counts: those of the consent's own record, and
+/// others.
+fn places(claims: &Value) -> (Vec<(&str, u64)>, Vec<(&str, u64)>) {
+    let found = claims["search"]["service_store"]["where"].as_object();
+    let found = found.into_iter().flatten();
+    let counted = found.map(|(place, found)| (place.as_str(), count(found)));
+    counted.partition(|(place, _)| RECORDS.contains(place))
 }
 
 fn count(value: &Value) -> u64 {
@@ -193,4 +211,33 @@ fn keys_of_set(path: &Path) -> Result<Vec<PublicKey>, Failure> {
         return Err(Failure::input(format!("{} is no JSON Web Key Set", path.display())));
     };
     Ok(keys.iter().filter_map(PublicKey::from_jwk).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn columns_of_the_consents_record_are_told_from_others() {
+        let receipt = |found: Value| json!({"search": {"service_store": {"values": 9, "where": found}}});
+        let expected = receipt(json!({"consent_patient.patient": 1, "patient_authorization.patient": 2}));
+        let (records, others) = places(&expected);
+        assert_eq!((records.len(), others.len()), (2, 0));
+        let told = said(&expected, "");
+        assert!(told.contains("It found none in 9 other values"), "{told}");
+        assert!(
+            told.contains("where it records the consent: consent_patient.patient (1), "),
+            "{told}"
+        );
+        let more = receipt(json!({"audit.detail": 3}));
+        assert_eq!(places(&more).1, [("audit.detail", 3)]);
+        let told = said(&more, "");
+        assert!(
+            told.contains("It found ids in the service's store: audit.detail (3)."),
+            "{told}"
+        );
+        assert!(!told.contains("records the consent"), "{told}");
+    }
 }

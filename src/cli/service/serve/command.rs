@@ -51,8 +51,8 @@ pub(in crate::cli) struct Args {
     /// loaded: a JSON or NDJSON file, or a folder of these
     #[arg(long, value_name = "FILE_OR_DIR")]
     terminology: Option<PathBuf>,
-    /// Explain searches to application tokens that send `X-Explain: true`. The explanation tells how much the lake
-    /// holds
+    /// Explain searches and rows of views to application tokens that send `X-Explain: true`. The explanation tells how
+    /// much the lake holds
     #[arg(long)]
     allow_explain: bool,
     /// Serve the console for operators, at /console; `tabularium console token` makes a token for signing in

@@ -33,7 +33,7 @@ pub struct NewHealthLink<'a> {
     pub label: Option<&'a str>,
     /// The passcode that a recipient needs.
     pub passcode: Option<&'a str>,
-    /// Whether its address is the file itself.
+    /// Whether the link's address returns the file, without a manifest in between.
     pub is_direct: bool,
     /// When it expires.
     pub expires_at: i64,

@@ -50,7 +50,8 @@ pub(in crate::http::connect) fn read(
     months: &str,
     today: NaiveDate,
 ) -> Result<NaiveDate, NoBirthDate> {
-    let fields = [day, month, year].map(str::trim);
+    let (fields, whole) = ([day, month, year].map(western), western(whole));
+    let fields = fields.each_ref().map(|field| field.trim());
     let filled: Vec<&str> = fields
         .into_iter()
         .chain([whole.trim()])
@@ -69,6 +70,22 @@ pub(in crate::http::connect) fn read(
         true => Err(NoBirthDate::TooOld),
         false => Ok(date),
     }
+}
+
+/// The first digits of scripts that write numbers with their own: Arabic, Persian, Devanagari, Bengali, and the wide
+/// forms of East Asian keyboards.
+const ZEROS: [u32; 5] = [0x660, 0x6f0, 0x966, 0x9e6, 0xff10];
+
+/// A text with western digits.
+fn western(text: &str) -> String {
+    let digit = |letter: char| {
+        let place = |zero: &u32| (letter as u32).checked_sub(*zero).filter(|place| *place < 10);
+        ZEROS
+            .iter()
+            .find_map(place)
+            .and_then(|place| char::from_digit(place, 10))
+    };
+    text.chars().map(|letter| digit(letter).unwrap_or(letter)).collect()
 }
 
 fn as_whole(text: &str, order: [Part; 3], months: &str) -> Option<NaiveDate> {
@@ -221,6 +238,26 @@ mod tests {
         ] {
             assert_eq!(whole(bad, american, ENGLISH), Err(NoBirthDate::Unreadable), "{bad}");
         }
+    }
+
+    /// A keyboard with other digits was refused.
+    #[test]
+    fn digits_of_other_scripts_are_read() {
+        for text in [
+            "١٩٨٠-١٢-٣١",
+            "۳۱/۱۲/۱۹۸۰",
+            "३१ १२ १९८०",
+            "３１．１２．１９８０",
+            "١٩٨٠١٢٣١",
+        ] {
+            assert_eq!(
+                whole(text, "day month year", ENGLISH).as_deref(),
+                Ok("1980-12-31"),
+                "{text}"
+            );
+        }
+        let three = read(["٩", "٢", "١٩٨٠"], "", order(""), ENGLISH, today());
+        assert_eq!(three.unwrap().to_string(), "1980-02-09");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::http::service::Service;
 const COOKIE: &str = "svc_language";
 
 /// The texts for a browser with these headers.
-pub(in crate::http::connect) fn of(service: &Service, headers: &HeaderMap) -> &'static Texts {
+pub(in crate::http) fn of(service: &Service, headers: &HeaderMap) -> &'static Texts {
     let languages = &service.pages.languages;
     let chosen = cookie::read(service, headers, COOKIE).and_then(|tag| languages.find(&tag));
     let accepted = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
@@ -32,7 +32,7 @@ pub(in crate::http::connect) fn named(service: &Service, parameters: &Parameters
 }
 
 /// Answers a request with `?language=`: redirects to the same page and keeps that language from now on.
-pub(in crate::http::connect) fn switched(
+pub(in crate::http) fn switched(
     service: &Service,
     query: Option<&str>,
     address: &str,

@@ -75,7 +75,7 @@ impl Languages {
     }
 
     /// All languages, English first.
-    pub(in crate::http::connect) fn all(&self) -> &[&'static Texts] {
+    pub(in crate::http) fn all(&self) -> &[&'static Texts] {
         &self.all
     }
 

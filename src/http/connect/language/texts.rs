@@ -2,27 +2,28 @@
 //! takes one value, [`Gaps`] two and [`Count`] a number. So no page shows an unfilled gap.
 
 use std::borrow::Borrow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use super::bundle::{Bundle, Value};
 
 /// A text with one gap.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::http::connect) struct Gap {
+pub(in crate::http) struct Gap {
     key: &'static str,
     name: &'static str,
 }
 
 /// A text with two gaps.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::http::connect) struct Gaps {
+pub(in crate::http) struct Gaps {
     key: &'static str,
     names: [&'static str; 2],
 }
 
 /// A text whose form depends on a number.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::http::connect) struct Count {
+pub(in crate::http) struct Count {
     key: &'static str,
     name: &'static str,
 }
@@ -67,15 +68,15 @@ macro_rules! text_gaps {
 macro_rules! texts {
     ($($key:ident $(($($gap:ident),+))? $([$count:ident])?,)+) => {
         /// The texts of one language.
-        pub(in crate::http::connect) struct Texts {
+        pub(in crate::http) struct Texts {
             /// Its BCP 47 tag.
-            pub(in crate::http::connect) lang: &'static str,
+            pub(in crate::http) lang: &'static str,
             /// Its writing direction, as HTML names it.
-            pub(in crate::http::connect) dir: &'static str,
+            pub(in crate::http) dir: &'static str,
             bundle: Bundle,
             /// English, for the texts that this language lacks.
             english: Option<&'static Texts>,
-            $(pub(in crate::http::connect) $key: text_type!($(($($gap),+))? $([$count])?),)+
+            $(pub(in crate::http) $key: text_type!($(($($gap),+))? $([$count])?),)+
         }
 
         impl Texts {
@@ -351,6 +352,63 @@ texts! {
     error_server_error,
     error_server_error_patient,
     error_server_error_developer,
+    viewer_title,
+    viewer_needs,
+    viewer_passcode,
+    viewer_passcode_about,
+    viewer_recipient,
+    viewer_recipient_about,
+    viewer_open,
+    viewer_contents,
+    viewer_footer,
+    viewer_ended_title,
+    viewer_ended,
+    viewer_newer_title,
+    viewer_newer,
+    viewer_elsewhere_title,
+    viewer_elsewhere,
+    viewer_unfetched_title,
+    viewer_offline,
+    viewer_busy_title,
+    viewer_busy,
+    viewer_failed,
+    viewer_damaged_title,
+    viewer_damaged,
+    viewer_unshown_title,
+    viewer_unshown,
+    viewer_tries_over,
+    viewer_wrong (tries),
+    viewer_wrong_last,
+    viewer_opening,
+    viewer_protected,
+    viewer_protected_named (label),
+    viewer_shared_as,
+    viewer_patient,
+    viewer_born,
+    viewer_made,
+    viewer_issued,
+    viewer_issued_by,
+    viewer_signature,
+    viewer_card,
+    viewer_card_codes,
+    viewer_download_card,
+    viewer_print,
+    viewer_download_pdf,
+    viewer_download_data,
+    viewer_no_document,
+    viewer_section,
+    viewer_empty,
+    viewer_what,
+    viewer_when,
+    viewer_value,
+    viewer_status,
+    viewer_unsaid,
+    viewer_signed_elsewhere,
+    viewer_signed_unknown,
+    viewer_signed_changed,
+    viewer_signed_revoked,
+    viewer_signed_good,
+    viewer_signed_unchecked,
 }
 
 impl fmt::Debug for Texts {
@@ -369,7 +427,7 @@ fn leaked_text(bundle: &Bundle, english: Option<&'static Texts>, key: &str) -> &
 
 impl Texts {
     /// A text with its gap filled.
-    pub(in crate::http::connect) fn fill(&self, text: impl Borrow<Gap>, value: &str) -> String {
+    pub(in crate::http) fn fill(&self, text: impl Borrow<Gap>, value: &str) -> String {
         let Gap { key, name } = *text.borrow();
         self.format(key, &[(name, Value::Text(value))])
     }
@@ -393,6 +451,17 @@ impl Texts {
             [one] => (*one).to_owned(),
             [before @ .., last] => format!("{}{}{last}", before.join(self.list_comma), self.list_and),
         }
+    }
+
+    /// All texts of a page whose script shows them, by their keys after this prefix. A gap is its name in braces.
+    pub(in crate::http) fn of_script(&self, prefix: &str) -> BTreeMap<&'static str, String> {
+        let gap = |name: &&'static str| (*name, format!("{{{name}}}"));
+        let of_page = Texts::KEYS.iter().filter_map(|(key, names)| {
+            let gaps: Vec<_> = names.iter().map(gap).collect();
+            let values: Vec<_> = gaps.iter().map(|(name, gap)| (*name, Value::Text(gap))).collect();
+            Some((key.strip_prefix(prefix)?, self.format(key, &values)))
+        });
+        of_page.collect()
     }
 
     fn format(&self, key: &str, values: &[(&'static str, Value<'_>)]) -> String {

@@ -23,15 +23,21 @@ const MARK: &str = include_str!("../../../../templates/connect/assets/mark.svg")
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
 /// `GET /connect/assets/{name}`
-pub(in crate::http::connect) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
+pub(in crate::http::connect) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, Error> {
     let (media, body) = match name.as_str() {
         "connect.css" => (CSS, include_str!("../../../../templates/connect/assets/connect.css")),
         "connect.js" => (JS, include_str!("../../../../templates/connect/assets/connect.js")),
         "link-end.js" => (JS, include_str!("../../../../templates/connect/assets/link-end.js")),
         "mark.svg" => (SVG, MARK),
-        _ => return (StatusCode::NOT_FOUND, "there is no such file").into_response(),
+        _ => return Err(Error::NoFile),
     };
-    file(&headers, media, body.as_bytes(), "same-origin", "public, max-age=300")
+    Ok(file(
+        &headers,
+        media,
+        body.as_bytes(),
+        "same-origin",
+        "public, max-age=300",
+    ))
 }
 
 /// `GET /connect/brand.css`: the operator's colours; empty if there are none.
@@ -41,11 +47,12 @@ pub(in crate::http::connect) async fn brand_style(State(service): State<Arc<Serv
 }
 
 /// `GET /connect/brand/logo`
-pub(in crate::http::connect) async fn brand_logo(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
-    match &service.pages.branding.logo {
-        Some(logo) => picture(&headers, logo),
-        None => (StatusCode::NOT_FOUND, "there is no logo").into_response(),
-    }
+pub(in crate::http::connect) async fn brand_logo(
+    State(service): State<Arc<Service>>,
+    headers: HeaderMap,
+) -> Result<Response, Error> {
+    let logo = service.pages.branding.logo.as_ref().ok_or(Error::NoFile)?;
+    Ok(picture(&headers, logo))
 }
 
 /// `GET /favicon.ico`: the operator's logo, otherwise the mark of the service. Browsers use its media type.
@@ -61,7 +68,7 @@ pub(in crate::http::connect) async fn application_logo(
     State(service): State<Arc<Service>>,
     Path(id): Path<String>,
     headers: HeaderMap,
-) -> Response {
+) -> Result<Response, Error> {
     logo(&service, LogoOf::Application, id, &headers).await
 }
 
@@ -70,17 +77,14 @@ pub(in crate::http::connect) async fn organization_logo(
     State(service): State<Arc<Service>>,
     Path(id): Path<String>,
     headers: HeaderMap,
-) -> Response {
+) -> Result<Response, Error> {
     logo(&service, LogoOf::Organization, id, &headers).await
 }
 
-async fn logo(service: &Arc<Service>, of: LogoOf, id: String, headers: &HeaderMap) -> Response {
-    match stored(service, move |service| service.store.profiles().logo(of, &id)).await {
-        Ok(Ok(Some(logo))) => picture(headers, &logo),
-        Ok(Ok(None)) => (StatusCode::NOT_FOUND, "there is no logo").into_response(),
-        Ok(Err(error)) => Error::internal(error).into_response(),
-        Err(error) => error.into_response(),
-    }
+async fn logo(service: &Arc<Service>, of: LogoOf, id: String, headers: &HeaderMap) -> Result<Response, Error> {
+    let found = stored(service, move |service| service.store.profiles().logo(of, &id)).await?;
+    let logo = found.map_err(Error::internal)?.ok_or(Error::NoFile)?;
+    Ok(picture(headers, &logo))
 }
 
 /// A picture from outside. An SVG document may hold scripts. The policy prevents them from running.

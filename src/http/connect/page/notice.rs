@@ -9,7 +9,7 @@ use axum::response::Response;
 use super::super::flow::request::Untrusted;
 use super::super::language::Texts;
 use super::answer::{Policy, because, page};
-use super::view::{Message, Notice, Shell, Silent};
+use super::view::{Message, Notice, Shell, Silent, Switch};
 use crate::consent::{Application, Display, Flow};
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -17,8 +17,11 @@ use crate::http::throttle::Allowance;
 
 /// There is no open session, and the application is unknown.
 pub(in crate::http::connect) fn over(service: &Arc<Service>, t: &'static Texts) -> Response {
-    let texts = vec![t.over_text.to_owned(), t.over_again.to_owned()];
-    notice(service, t, StatusCode::GONE, Said::plain(t.over_title, texts))
+    let said = Said {
+        switch: Some(session(service)),
+        ..Said::plain(t.over_title, vec![t.over_text.to_owned(), t.over_again.to_owned()])
+    };
+    notice(service, t, StatusCode::GONE, said)
 }
 
 /// A known session has ended.
@@ -37,6 +40,8 @@ pub(in crate::http::connect) fn ended(
     };
     let said = Said {
         onward,
+        // The frame of another site keeps no cookie of a page without a session.
+        switch: (!matches!(flow.request.display, Display::Frame)).then(|| session(service)),
         ..Said::plain(title, texts)
     };
     bounded(service, t, StatusCode::GONE, said, &policy)
@@ -44,9 +49,9 @@ pub(in crate::http::connect) fn ended(
 
 /// The form belongs to another session, or to no page of ours.
 pub(in crate::http::connect) fn foreign(service: &Arc<Service>, t: &'static Texts) -> Response {
-    let address = format!("{}/connect", service.base_path());
     let said = Said {
-        onward: Some((address, t.other_go_on.to_owned())),
+        onward: Some((session(service), t.other_go_on.to_owned())),
+        switch: Some(session(service)),
         ..Said::plain(t.other_title, vec![t.other_text.to_owned()])
     };
     notice(service, t, StatusCode::FORBIDDEN, said)
@@ -73,9 +78,10 @@ pub(in crate::http::connect) fn window_done(service: &Arc<Service>, t: &'static 
     notice(service, t, StatusCode::OK, said)
 }
 
-/// There is no page at the address.
+/// There is no page at the address. The page does not repeat the address: its links are relative to it.
 pub(in crate::http::connect) fn nowhere(service: &Arc<Service>, t: &'static Texts) -> Response {
     let said = Said {
+        switch: Some(String::new()),
         onward: Some((format!("{}/", service.base_path()), t.nowhere_start.to_owned())),
         ..Said::plain(t.nowhere_title, vec![t.nowhere_text.to_owned()])
     };
@@ -109,7 +115,10 @@ pub(in crate::http::connect) fn busy(
 
 /// An internal error occurred.
 pub(in crate::http::connect) fn broken(service: &Arc<Service>, t: &'static Texts, error: Error) -> Response {
-    let said = Said::bad(t.broken_title, vec![t.broken_text.to_owned()]);
+    let said = Said {
+        switch: Some(session(service)),
+        ..Said::bad(t.broken_title, vec![t.broken_text.to_owned()])
+    };
     because(notice(service, t, StatusCode::INTERNAL_SERVER_ERROR, said), &error)
 }
 
@@ -187,6 +196,11 @@ pub(in crate::http::connect) fn link_untrusted(
     }
 }
 
+/// The page of the session. Without one it says so, and it keeps a language all the same.
+fn session(service: &Service) -> String {
+    format!("{}/connect", service.base_path())
+}
+
 /// The content of such a page.
 struct Said<'a> {
     title: &'a str,
@@ -197,6 +211,8 @@ struct Said<'a> {
     onward: Option<(String, String)>,
     closes: bool,
     message: Option<Message<'a>>,
+    /// The address that shows the page in another language. `None` if the page cannot be shown again.
+    switch: Option<String>,
 }
 
 impl<'a> Said<'a> {
@@ -209,6 +225,7 @@ impl<'a> Said<'a> {
             onward: None,
             closes: false,
             message: None,
+            switch: None,
         }
     }
 
@@ -226,7 +243,13 @@ fn notice(service: &Arc<Service>, t: &'static Texts, status: StatusCode, said: S
 
 fn bounded(service: &Arc<Service>, t: &'static Texts, status: StatusCode, said: Said<'_>, policy: &Policy) -> Response {
     let template = Notice {
-        s: Shell::outside(service, t, said.title),
+        s: Shell {
+            languages: said.switch.map(|address| Switch {
+                address,
+                all: service.pages.languages.all(),
+            }),
+            ..Shell::outside(service, t, said.title)
+        },
         texts: said.texts,
         bad: said.bad,
         detail: said.detail,

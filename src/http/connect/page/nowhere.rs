@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::header::ACCEPT;
-use axum::http::{HeaderMap, Method};
+use axum::http::{HeaderMap, Method, Uri};
 use axum::response::Response;
 
 use super::super::language;
@@ -11,9 +11,24 @@ use super::notice;
 use crate::http::service::Service;
 
 /// The page for an address without a route, if a browser asks to show it: by GET, with `text/html` in `Accept`.
-pub(in crate::http) fn page(service: &Arc<Service>, method: &Method, headers: &HeaderMap) -> Option<Response> {
-    let shows = matches!(*method, Method::GET | Method::HEAD) && names_html(headers);
-    shows.then(|| notice::nowhere(service, language::of(service, headers)))
+pub(in crate::http) fn page(
+    service: &Arc<Service>,
+    method: &Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Option<Response> {
+    if !matches!(*method, Method::GET | Method::HEAD) || !names_html(headers) {
+        return None;
+    }
+    let switched = language::switched(service, uri.query(), &here(service, uri), false);
+    Some(switched.unwrap_or_else(|| notice::nowhere(service, language::of(service, headers))))
+}
+
+/// The address of the page. An address that a browser could take for another host's is replaced by the first page.
+fn here(service: &Service, uri: &Uri) -> String {
+    let path = uri.path();
+    let is_local = path.starts_with('/') && !path.contains("//") && !path.contains('\\');
+    format!("{}{}", service.base_path(), if is_local { path } else { "/" })
 }
 
 /// Whether `Accept` names HTML. A program that accepts anything does not name it.

@@ -45,12 +45,13 @@ pub(in crate::http::connect) async fn page_of_session(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
+    let address = format!("{}/connect", service.base_path());
     let visit = match visit(&service, &headers).await {
         Ok(visit) => visit,
-        Err(response) => return response,
+        // The page that says so has languages, too.
+        Err(response) => return language::switched(&service, query.as_deref(), &address, false).unwrap_or(response),
     };
     let t = visit.texts;
-    let address = format!("{}/connect", service.base_path());
     if let Some(response) = language::switched(&service, query.as_deref(), &address, visit.is_framed()) {
         return response;
     }

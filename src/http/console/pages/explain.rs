@@ -13,6 +13,7 @@ use super::super::session::operator::Operator;
 use super::super::shown::json::escape;
 use super::super::shown::page::{Frame, html, page_or_error};
 use super::super::shown::tenant::Tenant;
+use super::table::looks;
 use crate::http::error::Error;
 use crate::http::fhir::resource_type::resource_type;
 use crate::http::service::Service;
@@ -46,9 +47,9 @@ pub(in crate::http::console) async fn show(
         let explained = match name {
             "" => None,
             name => {
-                operator
-                    .looks(&service, "explain", &place, (None, String::new()))
-                    .await?;
+                if let Ok(ty) = resource_type(name) {
+                    looks(&service, &operator, "explain", &place, (ty, query)).await?;
+                }
                 match explained(&service, &place, name, query).await {
                     Err(error) if !error.status().is_client_error() => return Err(error),
                     explained => Some(explained.map_err(|error| error.to_string())),

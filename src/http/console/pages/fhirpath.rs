@@ -71,9 +71,12 @@ pub(in crate::http::console) async fn show(
         let expression = fields.filled("expression").unwrap_or_default();
         let (mut trial, mut refusal) = (None, None);
         if !name.is_empty() && !expression.is_empty() {
-            operator
-                .looks(&service, "fhirpath", &place, (None, name.to_owned()))
-                .await?;
+            // Only the name of a type is logged, and not what may stand in its place.
+            if resource_type(name).is_ok() {
+                operator
+                    .looks(&service, "fhirpath", &place, (None, name.to_owned()))
+                    .await?;
+            }
             match tried(&service, &place, name, expression).await {
                 Ok(found) => trial = Some(found),
                 Err(error) if error.status().is_client_error() => refusal = Some(error.to_string()),

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use super::super::session::form::Fields;
 use super::super::session::operator::Operator;
 use super::super::shown::page::{Frame, html, page_or_error};
 use super::super::shown::words;
@@ -21,8 +22,10 @@ use crate::consent::{
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// The maximum number of rows of a list.
-const SHOWN: u32 = 200;
+/// The maximum number of rows of a page.
+const SHOWN: usize = 200;
+/// The maximum number of pages of a list. The store reads a list from its beginning.
+const PAGES: usize = 50;
 
 #[derive(Template)]
 #[template(path = "console/kept.html")]
@@ -33,6 +36,46 @@ struct Page<'a> {
     about: &'static str,
     columns: Vec<&'static str>,
     rows: Vec<Vec<Cell>>,
+    part: Part,
+}
+
+/// The part of a list that a page shows.
+struct Part {
+    path: &'static str,
+    /// The number of the page, from 1.
+    number: usize,
+    /// The number of its first and its last row, from 1.
+    first: usize,
+    last: usize,
+    is_more: bool,
+}
+
+impl Part {
+    /// Cuts the page from a list. The list begins with the first row of all and may end after the page.
+    fn cut(path: &'static str, number: usize, mut rows: Vec<Vec<Cell>>) -> (Part, Vec<Vec<Cell>>) {
+        let skipped = (number - 1) * SHOWN;
+        rows.drain(..skipped.min(rows.len()));
+        let is_more = rows.len() > SHOWN;
+        rows.truncate(SHOWN);
+        let part = Part {
+            path,
+            number,
+            first: skipped + 1,
+            last: skipped + rows.len(),
+            is_more,
+        };
+        (part, rows)
+    }
+
+    /// The page before.
+    fn before(&self) -> Option<usize> {
+        (self.number > 1).then(|| self.number - 1)
+    }
+
+    /// The page after.
+    fn after(&self) -> Option<usize> {
+        (self.is_more && self.number < PAGES).then(|| self.number + 1)
+    }
 }
 
 #[derive(Template)]
@@ -79,19 +122,22 @@ pub(in crate::http::console) async fn show(
     State(service): State<Arc<Service>>,
     operator: Operator,
     Path(name): Path<String>,
+    RawQuery(sent): RawQuery,
 ) -> Response {
     let frame = operator.frame(&service, "kept", None);
     let work = async {
+        let number = numbered(&Fields::of_query(sent.as_deref()))?;
         let found = LISTS.iter().find(|(_, one, _)| *one == name);
-        let Some(&(list, _, heading)) = found else {
+        let Some(&(list, path, heading)) = found else {
             return Err(Error::Unknown("there is no such list".to_owned()));
         };
         let root = frame.root.clone();
         let reading = service.blocking(move |service| match list {
             List::Slow => Ok(slow(service)),
-            list => list.rows(&service.store, &root),
+            // One row more tells whether there is another page.
+            list => list.rows(&service.store, &root, (number * SHOWN + 1) as u32),
         });
-        let rows = reading.await?.map_err(Error::internal)?;
+        let (part, rows) = Part::cut(path, number, reading.await?.map_err(Error::internal)?);
         let page = Page {
             frame: &frame,
             lists: LISTS
@@ -102,10 +148,20 @@ pub(in crate::http::console) async fn show(
             about: list.about(),
             columns: list.columns(),
             rows,
+            part,
         };
         Ok(html(StatusCode::OK, &page))
     };
     page_or_error(&frame, work).await
+}
+
+/// The requested page.
+fn numbered(fields: &Fields) -> Result<usize, Error> {
+    let Some(text) = fields.filled("page") else {
+        return Ok(1);
+    };
+    let number = text.parse().ok().filter(|number| (1..=PAGES).contains(number));
+    number.ok_or_else(|| Error::Unknown(format!("there is no page {text}; a list has {PAGES} pages at most")))
 }
 
 /// An erasure and its receipt.
@@ -148,7 +204,9 @@ impl List {
             List::Consents => "What patients have consented to, newest first.",
             List::Erasures => "Erasures, newest first, each with the digest of its receipt.",
             List::Audit => "What happened, newest first. People are named by their consents, or by a mark.",
-            List::Slow => "Requests of this server since it started whose answer took 200 ms or longer to begin.",
+            List::Slow => {
+                "The newest 200 requests of this server whose answer took 200 ms or longer to begin, slowest first."
+            }
         }
     }
 
@@ -182,13 +240,14 @@ impl List {
         }
     }
 
-    fn rows(self, store: &Store, root: &str) -> Result<Vec<Vec<Cell>>, StoreError> {
+    /// The first rows of the list, `wanted` at most. Lists that the store reads as a whole may have more.
+    fn rows(self, store: &Store, root: &str, wanted: u32) -> Result<Vec<Vec<Cell>>, StoreError> {
         let filter = ConsentFilter {
-            limit: SHOWN,
+            limit: wanted,
             ..ConsentFilter::default()
         };
         Ok(match self {
-            List::Syncs => store.jobs().list(None, SHOWN)?.iter().map(sync).collect(),
+            List::Syncs => store.jobs().list(None, wanted)?.iter().map(sync).collect(),
             List::Endpoints => store.endpoints().all(None)?.iter().map(endpoint).collect(),
             List::Applications => {
                 let applications = store.applications().all()?;
@@ -196,10 +255,10 @@ impl List {
             }
             List::Consents => store.consents().list(&filter)?.iter().map(consent).collect(),
             List::Erasures => {
-                let jobs = store.erasure_jobs().list(None, SHOWN)?;
+                let jobs = store.erasure_jobs().list(None, wanted)?;
                 jobs.iter().map(|job| erasure(job, root)).collect()
             }
-            List::Audit => store.audit().newest(None, SHOWN)?.iter().map(audit).collect(),
+            List::Audit => store.audit().newest(None, wanted)?.iter().map(audit).collect(),
             List::Slow => Vec::new(),
         })
     }

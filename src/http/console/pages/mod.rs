@@ -1,5 +1,6 @@
 //! The pages, one file each.
 
+pub(super) mod document;
 pub(super) mod explain;
 pub(super) mod fhirpath;
 pub(super) mod kept;

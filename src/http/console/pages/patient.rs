@@ -1,25 +1,21 @@
-//! The pages, one file each.
+//! A patient: who it is, the records by type, and their timeline.
 
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, RawQuery, State};
-use axum::http::header::CONTENT_DISPOSITION;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::Value;
 
 use super::super::session::operator::{Operator, mark};
 use super::super::shown::label::Label;
-use super::super::shown::page::{Frame, html, page_or_error, private};
+use super::super::shown::page::{Frame, html, page_or_error};
 use super::super::shown::tenant::Tenant;
 use super::super::shown::words;
 use crate::fhir::facts;
 use crate::fhir::reference::is_id;
-use crate::http::auth::Caller;
 use crate::http::error::Error;
-use crate::http::fhir::patient::{everything, pdf, summary};
-use crate::http::server::request_id::RequestId;
 use crate::http::service::Service;
 use crate::patient::{Record, record};
 
@@ -98,7 +94,8 @@ pub(in crate::http::console) async fn show(
     page_or_error(&frame, work).await
 }
 
-fn checked(id: &str) -> Result<(), Error> {
+/// Whether a text may be a Patient's id.
+pub(super) fn checked(id: &str) -> Result<(), Error> {
     match is_id(id) {
         true => Ok(()),
         false => Err(Error::NotFound {
@@ -130,7 +127,11 @@ fn gathered(service: &Service, record: &Record, id: &str) -> (Value, Vec<(Type, 
         let shown = Type {
             name,
             count: words::number(of_type.rows.len() as u64),
-            query: parameter.map(|parameter| super::table::encoded(&format!("{parameter}={id}&_count=50"))),
+            query: parameter.map(|parameter| {
+                // A subject may be of several types.
+                let of = if parameter == "subject" { "Patient/" } else { "" };
+                super::table::encoded(&format!("{parameter}={of}{id}&_count=50"))
+            }),
         };
         types.push((shown, of_type.rows.len()));
         for row in &of_type.rows {
@@ -153,42 +154,4 @@ fn gathered(service: &Service, record: &Record, id: &str) -> (Value, Vec<(Type, 
     }
     timeline.sort_by(|one, other| other.label.when.cmp(&one.label.when));
     (patient, types, timeline)
-}
-
-/// The engine's documents of a patient's records: `everything`, `summary` or `pdf`, as applications get them.
-pub(in crate::http::console) async fn document(
-    State(service): State<Arc<Service>>,
-    operator: Operator,
-    Path((mode, application, id, name)): Path<(String, String, String, String)>,
-    request: RequestId,
-) -> Response {
-    let place = Tenant::parse(&mode, &application);
-    let frame = operator.frame(&service, "stored", place.as_ref().ok());
-    let work = async {
-        let place = place?;
-        checked(&id)?;
-        let page = match name.as_str() {
-            "everything" => "everything",
-            "summary" => "summary",
-            "pdf" => "pdf",
-            _ => return Err(Error::Unknown("there is no such document".to_owned())),
-        };
-        operator.looks_at(&service, page, &place, &id).await?;
-        let caller = Caller(place.access(operator.session.ends_at));
-        let (state, path, none) = (State(service.clone()), Path(id.clone()), HeaderMap::new());
-        let query = RawQuery(Some("_pretty=true".to_owned()));
-        let mut response = match page {
-            "everything" => everything::by_get(state, caller, path, query, request, none).await?,
-            "summary" => summary::by_get(state, caller, path, query, none).await?,
-            _ => pdf::answer(state, caller, path, RawQuery(None)).await?,
-        };
-        if page != "pdf"
-            && let Ok(value) = HeaderValue::try_from(format!("attachment; filename=\"{id}-{page}.json\""))
-        {
-            response.headers_mut().insert(CONTENT_DISPOSITION, value);
-        }
-        private(&mut response);
-        Ok(response)
-    };
-    page_or_error(&frame, work).await
 }

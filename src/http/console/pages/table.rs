@@ -15,7 +15,7 @@ use super::super::shown::label::Label;
 use super::super::shown::page::{Frame, html, page_or_error};
 use super::super::shown::tenant::Tenant;
 use super::super::shown::words;
-use crate::fhir::TypeId;
+use crate::fhir::{TypeId, facts};
 use crate::http::error::Error;
 use crate::http::fhir::resource_type::resource_type;
 use crate::http::service::Service;
@@ -41,13 +41,14 @@ struct Table<'a> {
     parameters: Vec<Parameter>,
 }
 
-struct Row {
-    resource_type: String,
-    id: String,
-    label: Label,
-    updated: String,
+/// A resource of a page.
+pub(super) struct Row {
+    pub(super) resource_type: String,
+    pub(super) id: String,
+    pub(super) label: Label,
+    pub(super) updated: String,
     /// Whether the row is an include.
-    is_included: bool,
+    pub(super) is_included: bool,
 }
 
 struct Parameter {
@@ -81,7 +82,7 @@ pub(in crate::http::console) async fn show(
             .trim()
             .trim_start_matches('?')
             .to_owned();
-        operator.looks(&service, "table", &place, (None, name.clone())).await?;
+        looks(&service, &operator, "table", &place, (ty, &query)).await?;
         let found = match search(&service, &place, ty, &query).await {
             // Errors of a search are shown beside its form, where they can be corrected.
             Err(error) if error.status().is_client_error() => Err(error.to_string()),
@@ -141,6 +142,40 @@ pub(in crate::http::console) fn encoded(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
+/// Logs a look at what a search finds: at one person's records if it is bound to one, else at a type.
+pub(in crate::http::console) async fn looks(
+    service: &Arc<Service>,
+    operator: &Operator,
+    page: &'static str,
+    place: &Tenant,
+    (ty, query): (TypeId, &str),
+) -> Result<(), Error> {
+    // A query that is refused finds nothing.
+    let parameters = raw::parse_checked(query).unwrap_or_default();
+    let binding = {
+        let (service, scope) = (service.clone(), place.scope());
+        async move {
+            let request = Request {
+                scope: &scope,
+                ty,
+                compartment: None,
+                parameters: &parameters,
+                handling: Handling::Strict,
+                now: service.store.clock().now() * 1_000_000,
+                base: &service.fhir_base,
+            };
+            service.engine.only_patient(&request)
+        }
+    };
+    match service.workers.run(binding).await? {
+        Some(patient) => operator.looks_at(service, page, place, &patient).await,
+        None => {
+            let name = facts().get(ty).name.to_owned();
+            operator.looks(service, page, place, (None, name)).await
+        }
+    }
+}
+
 async fn search(service: &Arc<Service>, place: &Tenant, ty: TypeId, query: &str) -> Result<Found, Error> {
     let parameters = raw::parse_checked(query)?;
     let turn = service.turn().await?;
@@ -166,6 +201,16 @@ async fn search(service: &Arc<Service>, place: &Tenant, ty: TypeId, query: &str)
     let took = started.elapsed();
     let bundle: Value = serde_json::from_slice(&bundle).map_err(Error::internal)?;
     let entries = bundle["entry"].as_array().into_iter().flatten();
+    Ok(Found {
+        rows: entries.filter_map(row).collect(),
+        total: bundle["total"].as_u64(),
+        links: links(&bundle),
+        took,
+    })
+}
+
+/// The engine's links to other pages, each with its encoded query.
+pub(super) fn links(bundle: &Value) -> Vec<(&'static str, String)> {
     let link = |relation: &'static str, text: &'static str| {
         let links = bundle["link"].as_array().into_iter().flatten();
         let mut of_relation = links.filter(|link| link["relation"] == relation);
@@ -177,18 +222,14 @@ async fn search(service: &Arc<Service>, place: &Tenant, ty: TypeId, query: &str)
         ("previous", "Previous page"),
         ("next", "Next page"),
     ];
-    Ok(Found {
-        rows: entries.filter_map(row).collect(),
-        total: bundle["total"].as_u64(),
-        links: links
-            .into_iter()
-            .filter_map(|(relation, text)| link(relation, text))
-            .collect(),
-        took,
-    })
+    links
+        .into_iter()
+        .filter_map(|(relation, text)| link(relation, text))
+        .collect()
 }
 
-fn row(entry: &Value) -> Option<Row> {
+/// The row of an entry of a Bundle.
+pub(super) fn row(entry: &Value) -> Option<Row> {
     let mode = entry["search"]["mode"].as_str().unwrap_or("match");
     let resource = &entry["resource"];
     (mode != "outcome").then(|| Row {

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::HeaderMap;
 
+use super::SITE;
 use super::operator::Operator;
 use crate::http::body;
 use crate::http::error::Error;
 use crate::http::service::Service;
 
 const FORM: &str = "application/x-www-form-urlencoded";
-/// The header in which a browser states the site of a form.
-const SITE: &str = "sec-fetch-site";
 
 /// The fields of a form.
 #[derive(Debug, Default)]
@@ -26,7 +25,11 @@ impl Fields {
     }
 
     /// The fields of a body, without any check of its sender.
-    pub(super) async fn of_body(service: &Arc<Service>, headers: &HeaderMap, sent: Body) -> Result<Fields, Error> {
+    pub(in crate::http::console) async fn of_body(
+        service: &Arc<Service>,
+        headers: &HeaderMap,
+        sent: Body,
+    ) -> Result<Fields, Error> {
         let sent = body::read(headers, sent, &service.limits).await?;
         if !body::is_typed(headers, &[FORM]) {
             return Err(Error::MediaType(FORM));

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use askama::Template;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use super::super::shown::page::{self, Frame, see_other};
+use super::super::shown::page::{self, Frame, html, see_other};
 use super::super::shown::tenant::Tenant;
-use super::{FORMS, cookie};
+use super::{FORMS, SITE, cookie, next};
 use crate::consent::{ConsoleLook, ConsoleSession};
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -27,7 +28,7 @@ impl FromRequestParts<Arc<Service>> for Operator {
         is_on(service).map_err(IntoResponse::into_response)?;
         match Operator::of(service, &parts.headers).await {
             Ok(Some(operator)) => Ok(operator),
-            Ok(None) if parts.method == Method::GET => Err(see_other(&page::address(service, "/sign-in"))),
+            Ok(None) if parts.method == Method::GET => Err(led_on(service, parts)),
             Ok(None) => Err(page::problem(
                 &Frame::outside(service),
                 StatusCode::UNAUTHORIZED,
@@ -35,6 +36,27 @@ impl FromRequestParts<Arc<Service>> for Operator {
             )),
             Err(error) => Err(error.into_response()),
         }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "console/continue.html")]
+struct Continue<'a> {
+    frame: &'a Frame,
+    next: &'a str,
+}
+
+/// Leads a browser without a session to sign-in, and from there to the page. The cookie does not come with a link from
+/// another site, so such a request may well have a session. A link on a page of ours sends the cookie.
+fn led_on(service: &Service, parts: &Parts) -> Response {
+    let next = next::of(service, &parts.uri);
+    let is_foreign = parts.headers.get(SITE).is_some_and(|site| site == "cross-site");
+    match &next {
+        Some(next) if is_foreign => {
+            let frame = &Frame::outside(service);
+            html(StatusCode::OK, &Continue { frame, next })
+        }
+        next => see_other(&next::sign_in(service, next.as_deref())),
     }
 }
 

@@ -10,9 +10,9 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::super::shown::page::{self, Frame, failed, html, see_other};
-use super::cookie;
 use super::form::Fields;
 use super::operator::{Operator, is_on};
+use super::{cookie, next};
 use crate::consent::{CONSOLE_IDLE_SECONDS, CONSOLE_TOKEN_SECONDS};
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -22,13 +22,15 @@ use crate::http::service::Service;
 struct SignIn<'a> {
     frame: &'a Frame,
     token: &'a str,
+    /// The page that opens then.
+    next: Option<String>,
     is_refused: bool,
     is_over: bool,
     token_minutes: i64,
     idle_minutes: i64,
 }
 
-fn form(service: &Service, token: &str, is_refused: bool, is_over: bool) -> Response {
+fn form(service: &Service, token: &str, next: Option<String>, is_refused: bool, is_over: bool) -> Response {
     let status = if is_refused {
         StatusCode::UNAUTHORIZED
     } else {
@@ -37,6 +39,7 @@ fn form(service: &Service, token: &str, is_refused: bool, is_over: bool) -> Resp
     let page = SignIn {
         frame: &Frame::outside(service),
         token,
+        next,
         is_refused,
         is_over,
         token_minutes: CONSOLE_TOKEN_SECONDS / 60,
@@ -61,9 +64,15 @@ pub(in crate::http::console) async fn show(
     Ok(form(
         &service,
         fields.filled("token").unwrap_or_default(),
+        next_in(&service, &fields),
         false,
         is_over,
     ))
+}
+
+/// The page that the form leads to, if it is one of the console.
+fn next_in(service: &Service, fields: &Fields) -> Option<String> {
+    next::checked(service, fields.filled("next")?)
 }
 
 /// Redeems a token and begins a session.
@@ -77,16 +86,17 @@ pub(in crate::http::console) async fn enter(
         let fields = Fields::of_body(&service, &headers, sent).await?;
         let token = fields.filled("token").unwrap_or_default().to_owned();
         let beginning = service.blocking(move |service| service.store.console_sessions().begin(&token));
-        beginning.await?.map_err(Error::internal)
+        let begun = beginning.await?.map_err(Error::internal)?;
+        Ok::<_, Error>((begun, next_in(&service, &fields)))
     };
     match begun.await {
-        Ok(Some(value)) => {
-            let mut response = see_other(&page::address(&service, ""));
+        Ok((Some(value), next)) => {
+            let mut response = see_other(&next.unwrap_or_else(|| page::address(&service, "")));
             let cookie = cookie::set(&service, &value).ok_or_else(|| Error::internal("no cookie").into_response())?;
             response.headers_mut().append(SET_COOKIE, cookie);
             Ok(response)
         }
-        Ok(None) => Ok(form(&service, "", true, false)),
+        Ok((None, next)) => Ok(form(&service, "", next, true, false)),
         Err(error) => Ok(failed(&Frame::outside(&service), error)),
     }
 }

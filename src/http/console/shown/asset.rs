@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 
 use crate::http::console::session::operator::is_on;
+use crate::http::error::Error;
 use crate::http::service::Service;
 
 /// `GET /console/assets/{name}`
@@ -25,7 +25,7 @@ pub(in crate::http::console) async fn asset(
             "image/svg+xml",
             include_str!("../../../../templates/connect/assets/mark.svg"),
         ),
-        _ => return Ok((StatusCode::NOT_FOUND, "there is no such file").into_response()),
+        _ => return Err(Error::NoFile.into_response()),
     };
     Ok(([(CONTENT_TYPE, media), (CACHE_CONTROL, "public, max-age=300")], body).into_response())
 }

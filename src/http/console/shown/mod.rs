@@ -1,9 +1,11 @@
-//! Renders the parts of pages: the frame, resources as lines and as JSON, differences, sizes, times and plots.
+//! Renders the parts of pages: the frame, resources as lines and as JSON, narratives, differences, sizes, times and
+//! plots.
 
 pub(super) mod asset;
 pub(super) mod difference;
 pub(super) mod json;
 pub(super) mod label;
+pub(super) mod narrative;
 pub(super) mod page;
 pub(super) mod plot;
 pub(super) mod tenant;

@@ -18,6 +18,11 @@ const HEIGHT: u32 = 380;
 const BINS: f64 = 20.0;
 /// The maximum number of characters of a bar's name.
 const LONGEST: usize = 28;
+/// The maximum size of a drawn number. `plotters` multiplies the span of an axis by 10. Beyond the range of `f64` its
+/// search for labels does not end.
+const LARGEST: f64 = 1e300;
+/// The minimum span of an axis, as a share of its largest number. Numbers closer together are equal to `plotters`.
+const CLOSEST: f64 = 1e-9;
 
 /// The data of a plot.
 #[derive(Clone, Debug)]
@@ -46,6 +51,9 @@ pub(in crate::http::console) enum PlotError {
     /// No row has a value to draw.
     #[error("no row has a value that could be drawn")]
     Nothing,
+    /// A number, or a sum of numbers, is too large for an axis.
+    #[error("its numbers are larger than 1e300, which no axis can show")]
+    TooLarge,
     /// The plot could not be drawn.
     #[error("the plot could not be drawn: {0}")]
     Drawing(String),
@@ -95,7 +103,7 @@ impl Plot<'_> {
         }
         let mut names: Vec<String> = bars.iter().rev().map(|(name, _)| shortened(name)).collect();
         names.resize(names.len().max(2), String::new());
-        let (low, high) = bounds(bars.iter().map(|(_, value)| *value).chain([0.0]));
+        let (low, high) = bounds(bars.iter().map(|(_, value)| *value).chain([0.0]))?;
         let last = names.len() - 1;
         let mut chart = ChartBuilder::on(area)
             .margin(8)
@@ -139,8 +147,8 @@ impl Plot<'_> {
         if points.is_empty() {
             return Err(PlotError::Nothing);
         }
-        let (left, right) = bounds(points.iter().map(|point| point.0));
-        let (low, high) = bounds(points.iter().map(|point| point.1));
+        let (left, right) = bounds(points.iter().map(|point| point.0))?;
+        let (low, high) = bounds(points.iter().map(|point| point.1))?;
         let mut chart = ChartBuilder::on(area)
             .margin(10)
             // The last label is centred at the edge.
@@ -162,9 +170,9 @@ impl Plot<'_> {
 
     fn histogram(&self, area: &Area<'_>, values: &[f64]) -> Result<(), PlotError> {
         let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-        let bins = binned(&values).ok_or(PlotError::Nothing)?;
+        let bins = binned(&values)?;
         let highest = bins.iter().map(|bin| bin.2).max().unwrap_or_default();
-        let (left, right) = (bins[0].0, bins[bins.len() - 1].1);
+        let (left, right) = apart(bins[0].0, bins[bins.len() - 1].1);
         let mut chart = ChartBuilder::on(area)
             .margin(10)
             .x_label_area_size(48)
@@ -208,29 +216,40 @@ impl Plot<'_> {
     }
 }
 
-/// The bounds of values with some room, never equal.
-fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    let finite = values.filter(|value| value.is_finite());
-    let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-        (low.min(value), high.max(value))
-    });
-    match (low.is_finite(), high > low) {
-        (false, _) => (0.0, 1.0),
-        (true, true) => (low, high + (high - low) * 0.03),
-        (true, false) => (low - 0.5, low + 0.5),
+/// The bounds of an axis with some room, never equal. An error if the axis could not be divided.
+fn bounds(values: impl Iterator<Item = f64>) -> Result<(f64, f64), PlotError> {
+    let (low, high) = extremes(values)?;
+    let (low, high) = apart(low, high);
+    Ok((low, high + (high - low) * 0.03))
+}
+
+/// The smallest and the largest value. A sum of numbers may be infinite or none at all.
+fn extremes(values: impl Iterator<Item = f64>) -> Result<(f64, f64), PlotError> {
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    for value in values {
+        if value.is_nan() || value.abs() > LARGEST {
+            return Err(PlotError::TooLarge);
+        }
+        (low, high) = (low.min(value), high.max(value));
+    }
+    match low <= high {
+        true => Ok((low, high)),
+        false => Err(PlotError::Nothing),
+    }
+}
+
+/// Moves bounds apart if they are too close to be told apart.
+fn apart(low: f64, high: f64) -> (f64, f64) {
+    let closest = low.abs().max(high.abs()) * CLOSEST;
+    match high - low > closest {
+        true => (low, high),
+        false => (low - closest.max(0.5), high + closest.max(0.5)),
     }
 }
 
 /// Bins of a round width. Each has its bounds and its number of values.
-fn binned(values: &[f64]) -> Option<Vec<(f64, f64, usize)>> {
-    let (low, high) = values
-        .iter()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-            (low.min(*value), high.max(*value))
-        });
-    if !low.is_finite() {
-        return None;
-    }
+fn binned(values: &[f64]) -> Result<Vec<(f64, f64, usize)>, PlotError> {
+    let (low, high) = extremes(values.iter().copied())?;
     let width = round_width((high - low) / BINS);
     let first = (low / width).floor();
     let count = ((high / width).floor() - first) as usize + 1;
@@ -241,7 +260,7 @@ fn binned(values: &[f64]) -> Option<Vec<(f64, f64, usize)>> {
         let at = ((value / width).floor() - first) as usize;
         bins[at.min(count - 1)].2 += 1;
     }
-    Some(bins)
+    Ok(bins)
 }
 
 /// The next of 1, 2 and 5 times a power of ten.
@@ -331,6 +350,46 @@ mod tests {
         ] {
             let plot = Plot { x: "x", y: "y", points };
             assert!(matches!(plot.svg(), Err(PlotError::Nothing)));
+        }
+    }
+
+    /// The span of these values is infinite. The search for an axis's labels never ended, and a histogram had more bins
+    /// than a number can say.
+    #[test]
+    fn numbers_that_no_axis_can_show_are_refused() {
+        let far = [-1e308, 1e308];
+        for points in [
+            Points::Line(far.iter().map(|value| (1.0, *value)).collect()),
+            Points::Line(far.iter().map(|value| (*value, 1.0)).collect()),
+            Points::Line(vec![(0.0, 1.79e308), (1.0, 0.0)]),
+            Points::Bars(far.iter().map(|value| ("x".to_owned(), *value)).collect()),
+            Points::Bars(vec![("the sum of several".to_owned(), f64::INFINITY)]),
+            Points::Histogram(far.to_vec()),
+        ] {
+            let plot = Plot { x: "x", y: "y", points };
+            assert!(matches!(plot.svg(), Err(PlotError::TooLarge)), "{plot:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_at_the_edges_are_drawn() {
+        let next = |value: f64| f64::from_bits(value.to_bits() + 1);
+        let pairs = [
+            [-1e300, 1e300],
+            [1e300, 1e300],
+            [1e300, next(1e300)],
+            [1e17, next(1e17)],
+            [0.1, next(0.1)],
+            [0.0, f64::MIN_POSITIVE],
+            [0.0, 5e-324],
+        ];
+        for values in pairs {
+            svg(Points::Histogram(values.to_vec()));
+            svg(Points::Line(values.iter().map(|value| (*value, *value)).collect()));
+            svg(Points::Days(values.iter().map(|value| (*value, *value)).collect()));
+            svg(Points::Bars(
+                values.iter().map(|value| ("x".to_owned(), *value)).collect(),
+            ));
         }
     }
 

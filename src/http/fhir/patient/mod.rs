@@ -11,7 +11,9 @@ mod sources;
 mod streamed;
 mod subject;
 pub(in crate::http) mod summary;
+mod wanted;
 
+pub(crate) use sources::source_of_patient;
 pub(in crate::http) use summary::summary_of;
 
 use super::super::routes::Route;

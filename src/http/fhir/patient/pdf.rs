@@ -9,23 +9,28 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::Response;
 use chrono::DateTime;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::json;
 
 use super::away::{Away, Budget, Here};
 use super::sent;
 use super::sources::{Chosen, chosen};
 use super::subject::Named;
+use super::wanted::Wanted;
 use crate::consent::{Authorization, LOCAL_APPLICATION};
 use crate::http::auth::Caller;
+use crate::http::described::with_handling;
 use crate::http::error::Error;
+use crate::http::fhir::negotiate::Preferred;
 use crate::http::routes::{Operation, Route, schema};
 use crate::http::server::turns::Turn;
 use crate::http::service::Service;
 use crate::http::spool::{Full, Spool};
 use crate::lake::Scope;
-use crate::patient::pdf::{self, Export, Held, Part, PdfError, Source, Stop};
-use crate::patient::{PatientError, REFERRED, Record, record};
+use crate::patient::pdf::{self, Export, Held, Part, PdfError, Source};
+use crate::patient::{PatientError, Record};
 use crate::search::raw::RawParameter;
+use crate::search::{Handling, shortened};
 
 const TOTAL: HeaderName = HeaderName::from_static("x-pdf-sources-total");
 const FAILED: HeaderName = HeaderName::from_static("x-pdf-sources-failed");
@@ -34,8 +39,9 @@ const RESOURCES: HeaderName = HeaderName::from_static("x-pdf-resource-count");
 
 const TOO_LONG: &str = "the file would be too long; ask for one source at a time, by patient-authorization-id";
 
-/// Types of referenced resources that the document shows in addition to those of `$everything`.
-const FURTHER: [&str; 2] = ["InsurancePlan", "PractitionerRole"];
+/// Characters of a source's name that the header has percent-encoded: those outside of ASCII, which clients read in
+/// different ways, the comma between names, and the percent sign itself.
+const ENCODED: &AsciiSet = &CONTROLS.add(b',').add(b'%');
 
 /// The route of the operation.
 pub(super) fn routes() -> Vec<Route> {
@@ -64,10 +70,11 @@ pub(super) fn routes() -> Vec<Route> {
     .response_header(
         200,
         "X-PDF-Sources-Failed-Names",
-        "their names, between commas; absent if there are none",
+        "their names, between commas; what is not ASCII, commas and percent signs are percent-encoded in UTF-8; absent if \
+         there are none",
     )
     .response_header(200, "X-PDF-Resource-Count", "how many resources are in it");
-    vec![Route::at("/fhir/Patient/{id}/$pdf").get(answer, operation)]
+    vec![Route::at("/fhir/Patient/{id}/$pdf").get(answer, with_handling(operation))]
 }
 
 /// The parameters.
@@ -77,21 +84,23 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(parameters: &[RawParameter]) -> Result<Asked, Error> {
+    /// Reads the parameters. Unknown ones are ignored or refused, as `handling` says.
+    fn read(parameters: &[RawParameter], handling: Handling) -> Result<Asked, Error> {
         let mut asked = Asked {
             authorization: None,
             is_archive: false,
         };
-        for RawParameter { name, value, .. } in parameters {
-            match name.as_str() {
-                "patient-authorization-id" => asked.authorization = Some(value.clone()),
-                "_format" => {
+        for RawParameter { name, modifier, value } in parameters {
+            match (name.as_str(), modifier) {
+                ("patient-authorization-id", None) => asked.authorization = Some(value.clone()),
+                ("_format", None) => {
                     asked.is_archive = match value.as_str() {
                         "zip" | "application/zip" => true,
                         "" | "pdf" | "application/pdf" => false,
                         _ => return Err(Error::Invalid("_format must be pdf or zip".to_owned())),
                     }
                 }
+                (name, _) if handling == Handling::Strict => return Err(PatientError::Unknown(shortened(name)).into()),
                 _ => {}
             }
         }
@@ -102,7 +111,7 @@ impl Asked {
 /// A source whose records were read.
 struct Read {
     source: Source,
-    /// `None` if its Patient does not exist.
+    /// `None` if its Patient does not exist, or if nothing was ever stored.
     record: Option<Record>,
     own: Arc<Scope>,
     authorization: Option<Authorization>,
@@ -134,9 +143,11 @@ pub(in crate::http) async fn answer(
     Caller(access): Caller,
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
+    headers: HeaderMap,
 ) -> Result<Response, Error> {
+    let preferred = Preferred::by(&headers);
     let named = Named::in_path(id, &access)?;
-    let asked = Asked::read(&sent::in_query(query.as_deref())?)?;
+    let asked = Asked::read(&sent::in_query(query.as_deref())?, preferred.handling())?;
     if &*access.scope.application != LOCAL_APPLICATION {
         service.throttle.charge_record(&access.subject)?;
     }
@@ -153,16 +164,9 @@ pub(in crate::http) async fn answer(
     futures::future::try_join_all(fetching).await?;
     let total = read.len();
     let drawn = drawn(&service, read, asked.is_archive, turn).await?;
-    response(&patient, asked.is_archive, total, drawn)
-}
-
-/// Requests the end of the work when it is dropped with the request.
-struct Wanted(Stop);
-
-impl Drop for Wanted {
-    fn drop(&mut self) {
-        self.0.ask();
-    }
+    let mut response = response(&patient, asked.is_archive, total, drawn)?;
+    preferred.confirm(response.headers_mut());
+    Ok(response)
 }
 
 /// A file that is ready to be sent. The credential's turn is held until the client has the file.
@@ -175,9 +179,10 @@ struct Drawn {
 /// Draws the pages of all sources. A client that leaves ends the work.
 async fn drawn(service: &Arc<Service>, read: Vec<Read>, is_archive: bool, turn: Turn) -> Result<Drawn, Error> {
     let now = service.store.clock().now();
-    let stop = Stop::default();
-    let _wanted = Wanted(stop.clone());
-    let export = Export::new(DateTime::from_timestamp(now, 0).unwrap_or_default(), "Tabularium").until(stop);
+    let (_wanted, stop) = Wanted::begin();
+    let export = Export::new(DateTime::from_timestamp(now, 0).unwrap_or_default(), "Tabularium")
+        .with_base(&service.fhir_base)
+        .until(stop);
     let mut file = service.spool();
     let drawing = service.blocking(move |service| {
         let here: Vec<Here<'_>> = read.iter().map(|read| read.here(service)).collect();
@@ -215,16 +220,19 @@ fn written(export: Export, parts: &[Part<'_>], is_archive: bool, file: &mut Spoo
 /// The records of each source, and the primary Patient's id.
 async fn read(service: Arc<Service>, named: Named, chosen: Vec<Chosen>) -> Result<(String, Vec<Read>), Error> {
     let now = service.store.clock().now() * 1_000_000;
-    let also: Vec<&str> = REFERRED.iter().chain(&FURTHER).copied().collect();
     let alone = chosen.len() == 1;
     let mut read = Vec::with_capacity(chosen.len());
     for chosen in chosen {
-        let found = record(&service.engine, &chosen.scope, &chosen.patients, &also, now).await;
-        let record = match found {
-            Ok(record) => Some(record),
-            // If one of several sources has no Patient, the document says so.
-            Err(PatientError::NoPatient(_)) if !alone => None,
-            Err(error) => return Err(error.into()),
+        let record = if chosen.has_records {
+            let base = &service.fhir_base;
+            match pdf::gather(&service.engine, &chosen.scope, &chosen.patients, base, now).await {
+                Ok(record) => Some(record),
+                // If one of several sources has no Patient, the document says so.
+                Err(PatientError::NoPatient(_)) if !alone => None,
+                Err(error) => return Err(error.into()),
+            }
+        } else {
+            None
         };
         read.push(Read {
             named: record.as_ref().map(pdf::addresses).unwrap_or_default(),
@@ -258,13 +266,12 @@ fn response(patient: &str, is_archive: bool, total: usize, drawn: Drawn) -> Resu
     head.insert(TOTAL, total.into());
     head.insert(FAILED, export.failed.len().into());
     head.insert(RESOURCES, export.resources.into());
-    let names: Vec<String> = export
-        .failed
-        .iter()
-        .map(|name| name.replace(|letter: char| letter == ',' || letter.is_control(), " "))
+    let failed = export.failed.iter();
+    let names: Vec<String> = failed
+        .map(|name| utf8_percent_encode(name, ENCODED).to_string())
         .collect();
     if !names.is_empty()
-        && let Ok(names) = HeaderValue::from_bytes(names.join(", ").as_bytes())
+        && let Ok(names) = HeaderValue::try_from(names.join(", "))
     {
         head.insert(FAILED_NAMES, names);
     }

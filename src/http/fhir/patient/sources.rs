@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use super::subject::Named;
-use crate::columns::json::Tape;
-use crate::consent::{self, Access, Authorization, AuthorizationType, ConsentWithSources};
+use crate::consent::{self, Access, Authorization, AuthorizationState, AuthorizationType, ConsentWithSources, Store};
 use crate::http::error::Error;
 use crate::http::service::Service;
-use crate::lake::Scope;
-use crate::patient::pdf::{Source, SourceKind};
+use crate::lake::{Mode, Scope};
+use crate::patient::pdf::{Source, SourceKind, endpoint_of};
 
 /// A source whose records will be read.
 pub(super) struct Chosen {
@@ -19,6 +18,8 @@ pub(super) struct Chosen {
     pub(super) own: Arc<Scope>,
     /// The access for fetching documents that are not in the lake.
     pub(super) authorization: Option<Authorization>,
+    /// Whether a sync stored records.
+    pub(super) has_records: bool,
 }
 
 /// The requested sources, each with its scope.
@@ -44,11 +45,14 @@ pub(super) fn chosen(
         .flat_map(|full_consent| full_consent.sources.iter().map(move |source| (full_consent, source)));
     let shown = sources.filter(|(_, source)| {
         let authorization = &source.authorization;
-        let is_named = authorization
-            .patient
-            .as_ref()
-            .is_some_and(|id| named.patients.contains(id));
-        authorization.is_active(now) && is_named && only.is_none_or(|only| only == authorization.id)
+        let is_named = || {
+            let patient = authorization.patient.as_ref();
+            patient.is_some_and(|id| named.patients.contains(id))
+        };
+        // A source whose first sync failed has no Patient, so only the wildcard means it.
+        let is_failed = || named.is_wildcard() && has_failed(authorization);
+        let is_shown = authorization.is_active(now) && is_named() || is_failed();
+        is_shown && only.is_none_or(|only| only == authorization.id)
     });
     let chosen: Vec<Chosen> = shown
         .map(|(full_consent, source)| connected(service, full_consent, source))
@@ -65,33 +69,42 @@ pub(super) fn chosen(
             patients: named.patients.clone(),
             own: own(service, named)?,
             authorization: None,
+            has_records: true,
         }]),
     }
 }
 
 fn connected(service: &Service, full_consent: &ConsentWithSources, source: &consent::Source) -> Chosen {
-    let label = source.endpoint.label.first().unwrap_or(&source.endpoint.name);
     let scope = Arc::new(full_consent.scope(&service.lake, Some(source)));
+    Chosen {
+        source: of_consent(source),
+        own: scope.clone(),
+        scope,
+        has_records: !has_failed(&source.authorization),
+        authorization: Some(source.authorization.clone()),
+        patients: source.authorization.patient.iter().cloned().collect(),
+    }
+}
+
+/// Whether the application got an authorization, and its first sync failed, so that nothing is stored.
+fn has_failed(authorization: &Authorization) -> bool {
+    authorization.state == AuthorizationState::Errored && authorization.exchanged_at.is_some()
+}
+
+/// A source of a consent, and the types that its newest sync could not get in full. Missing attachments are not among
+/// them, because the pages name each.
+fn of_consent(source: &consent::Source) -> Source {
     let kind = match source.authorization.ty {
         AuthorizationType::Ial1 => SourceKind::SelfAttested,
         AuthorizationType::Ial2 => SourceKind::Facility,
         _ => SourceKind::Connected,
     };
-    Chosen {
-        source: Source {
-            label: label.clone(),
-            // A facility's file is named as patients know the facility. Other files are named after their endpoint.
-            name: match kind {
-                SourceKind::Facility => label.clone(),
-                _ => source.endpoint.name.clone(),
-            },
-            kind,
-        },
-        own: scope.clone(),
-        scope,
-        authorization: Some(source.authorization.clone()),
-        patients: source.authorization.patient.iter().cloned().collect(),
-    }
+    let mut shown = Source::of_endpoint(kind, &source.endpoint.label, &source.endpoint.name);
+    let missing = source.missing.iter().filter(|missing| missing.ty != "Binary");
+    shown.missing = missing.map(|missing| missing.ty.clone()).collect();
+    shown.missing.sort();
+    shown.missing.dedup();
+    shown
 }
 
 /// Only the named Patient's rows: an application may see Binaries of other people, which a record may name.
@@ -122,32 +135,38 @@ fn unconnected(service: &Service, named: &Named) -> Result<Source, Error> {
         let table = service.lake.table(&snapshot, ty, &named.scope);
         named.patients.iter().find_map(|id| table.read(id).ok().flatten())
     });
-    let endpoint = row.and_then(|row| endpoint_of(&row.resource));
-    let known = match endpoint {
-        Some(id) => service.store.endpoints().get(&id).map_err(Error::internal)?,
+    tagged(&service.store, row.as_ref().map(|row| &*row.resource)).map_err(Error::internal)
+}
+
+/// The source whose endpoint a Patient's tag names.
+fn tagged(store: &Store, patient: Option<&[u8]>) -> Result<Source, consent::Error> {
+    let endpoint = match patient.and_then(endpoint_of) {
+        Some(id) => store.endpoints().get(&id)?,
         None => None,
     };
-    Ok(match known {
-        Some(endpoint) => Source {
-            label: endpoint.label.first().cloned().unwrap_or_else(|| endpoint.name.clone()),
-            name: endpoint.name,
-            kind: SourceKind::Connected,
-        },
-        None => Source {
-            label: "Imported records".to_owned(),
-            name: "imported".to_owned(),
-            kind: SourceKind::Connected,
-        },
+    Ok(match endpoint {
+        Some(endpoint) => Source::of_endpoint(SourceKind::Connected, &endpoint.label, &endpoint.name),
+        None => Source::imported(),
     })
 }
 
-fn endpoint_of(resource: &[u8]) -> Option<String> {
-    let mut tape = Tape::new();
-    let tags = tape.parse(resource).ok()?.get("meta")?.get("tag")?;
-    let mut tags = tags.items();
-    let tag = tags.find(|tag| {
-        tag.get_str("system")
-            .is_some_and(|system| system.ends_with("/tags/EndpointId"))
-    })?;
-    tag.get_str("code").map(|code| code.into_owned())
+/// The source of one Patient's records, named as the server names it. `resource` is the Patient.
+pub(crate) fn source_of_patient(
+    store: &Store,
+    application: &str,
+    mode: Mode,
+    patient: &str,
+    resource: Option<&[u8]>,
+) -> Result<Source, consent::Error> {
+    let now = store.clock().now();
+    let full_consent = store.consents().full_of_patient(application, mode, patient)?;
+    let mut sources = full_consent.iter().flat_map(|full_consent| &full_consent.sources);
+    let connected = sources.find(|source| {
+        let authorization = &source.authorization;
+        authorization.is_active(now) && authorization.patient.as_deref() == Some(patient)
+    });
+    match connected {
+        Some(source) => Ok(of_consent(source)),
+        None => tagged(store, resource),
+    }
 }

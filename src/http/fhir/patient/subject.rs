@@ -19,6 +19,11 @@ pub(super) struct Named {
 }
 
 impl Named {
+    /// Whether the path has the wildcard in place of an id.
+    pub(super) fn is_wildcard(&self) -> bool {
+        self.path.strip_prefix("Patient/") == Some(patient_wildcard::WILDCARD)
+    }
+
     /// The Patient with this id or, for the wildcard, all Patients of the caller's consent. The reader of their records
     /// finds out whether they exist. An invalid id belongs to no Patient.
     pub(super) fn in_path(id: String, access: &Access) -> Result<Named, Error> {

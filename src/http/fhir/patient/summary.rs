@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::sent::{self, FORM, JSON};
 use super::subject::Named;
+use super::wanted::Wanted;
 use crate::columns::json::Tape;
 use crate::columns::json::pretty;
 use crate::consent::{Access, LOCAL_APPLICATION, Store};
@@ -188,9 +189,11 @@ async fn read(service: &Service, access: &Access, patients: &[String], sections:
 
 /// The document with its pages inside.
 async fn drawn(service: &Arc<Service>, made: Summary, turn: Turn) -> Result<Vec<u8>, Error> {
+    // A client that leaves ends the work.
+    let (_wanted, stop) = Wanted::begin();
     let drawing = service.blocking(move |_| {
         let _turn = turn;
-        Ok::<_, PdfError>(made.bundle(Some(&rendering(&made)?)))
+        Ok::<_, PdfError>(made.bundle(Some(&rendering(&made, stop)?)))
     });
     drawing.await?.map_err(Error::internal)
 }

@@ -33,12 +33,13 @@ struct Desk {
     id: RequestId,
 }
 
-/// A body of rows with text before and after them. The turn is held until the last row is computed.
+/// A body of rows with text before and after them. The text after them is made when the last row has been computed.
+/// The turn is held until then.
 pub(in crate::http) async fn stream(
     rows: Rows,
     stop: Stop,
     format: Format,
-    around: (Vec<u8>, Vec<u8>),
+    around: (Vec<u8>, impl FnOnce() -> Vec<u8> + Send + 'static),
     (turn, id): (impl Send + 'static, RequestId),
 ) -> Result<Body, Error> {
     let (begun, first) = oneshot::channel();
@@ -64,7 +65,7 @@ pub(in crate::http) async fn stream(
 }
 
 impl Desk {
-    fn fill(self, mut pieces: Pieces, (before, after): (Vec<u8>, Vec<u8>)) {
+    fn fill(self, mut pieces: Pieces, (before, after): (Vec<u8>, impl FnOnce() -> Vec<u8>)) {
         let mut start = before;
         // The first piece may be only a heading. The second one shows whether there are rows.
         for _ in 0..2 {
@@ -83,6 +84,7 @@ impl Desk {
             let failed = piece.is_err();
             let piece = piece.map(Bytes::from).map_err(|error| {
                 if !self.stop.is_asked() {
+                    let error = error.without_resource();
                     tracing::error!(%error, request = %self.id, "a view broke off");
                 }
                 io::Error::other("the view broke off")
@@ -91,7 +93,7 @@ impl Desk {
                 return;
             }
         }
-        let _ = self.sender.blocking_send(Ok(Bytes::from(after)));
+        let _ = self.sender.blocking_send(Ok(Bytes::from(after())));
     }
 }
 
@@ -156,7 +158,7 @@ mod tests {
 
     async fn body(endless: Rows, stop: Stop, turns: &Arc<Semaphore>) -> Result<Body, Error> {
         let turn = turns.clone().try_acquire_owned().unwrap();
-        let around = (b"[".to_vec(), b"]".to_vec());
+        let around = (b"[".to_vec(), || b"]".to_vec());
         stream(endless, stop, Format::Ndjson, around, (turn, RequestId(Uuid::nil()))).await
     }
 

@@ -13,6 +13,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use super::super::explain;
 use super::super::negotiate::Preferred;
 use super::request::{RunRequest, Sent};
 use super::source::Work;
@@ -25,6 +26,7 @@ use crate::http::routes::{Operation, Route, list, named, object, schema};
 use crate::http::server::request_id::RequestId;
 use crate::http::server::turns::Turn;
 use crate::http::service::Service;
+use crate::search::Form;
 use crate::views::Format;
 
 const JSON: [&str; 2] = ["application/json", "application/fhir+json"];
@@ -65,8 +67,10 @@ fn described(id: &'static str, view: &str) -> Operation {
     let row =
         json!({"type": "object", "additionalProperties": true, "description": "a row, by the names of its columns"});
     let text = json!({"type": "string"});
+    let explanation = "with X-Explain: the plan with its metrics, and what the scan read and skipped";
     let rows = json!({
         "resourceCount": {"type": "integer", "minimum": 0},
+        "explanation": {"type": "string", "description": explanation},
         "link": list(&object(&["relation", "url"], json!({"relation": text, "url": text}))),
         "rows": list(&named("Row", row)),
     });
@@ -83,6 +87,10 @@ fn described(id: &'static str, view: &str) -> Operation {
         .query("header", json!({"type": "boolean", "default": true}))
         .query("_count", whole(1))
         .query("_offset", whole(0))
+        .header(
+            "X-Explain",
+            "true or json: the rows as JSON say how they came about, to application tokens on a server that allows it",
+        )
         .body(&["application/fhir+json"], &body, &sent)
         .body_example("application/fhir+json", example_view())
         .answers_as(&[
@@ -175,6 +183,11 @@ impl Asked {
             Format::Csv { .. } => Format::Csv { header: request.header },
             other => other,
         };
+        let explained = explain::wanted(&headers, &caller.0, &service)?;
+        if explained.is_some() && format != Format::Json {
+            let problem = "X-Explain is for rows as JSON: send _format=json";
+            return Err(Error::Invalid(problem.to_owned()));
+        }
         let turn = service.view_turn(&caller.0.subject).await?;
         let begin = Arc::new(Begin {
             service,
@@ -182,6 +195,7 @@ impl Asked {
             request,
             path,
             format,
+            explained,
             turn: Arc::new(turn),
             id,
         });
@@ -204,6 +218,8 @@ struct Begin {
     request: RunRequest,
     path: String,
     format: Format,
+    /// The form of the explanation after the rows.
+    explained: Option<Form>,
     turn: Arc<Turn>,
     id: RequestId,
 }
@@ -211,16 +227,29 @@ struct Begin {
 impl Begin {
     /// Plans the view over the newest snapshot, or the one that the request names, and waits for its first rows.
     async fn response(self: Arc<Begin>) -> Result<Response, Error> {
-        let (format, turn, id) = (self.format, self.turn.clone(), self.id);
+        let (format, turn, id, explained) = (self.format, self.turn.clone(), self.id, self.explained);
         let room = self.service.view_room.clone();
-        let work =
-            tokio::task::spawn_blocking(move || Work::plan(&self.service, &self.caller.0, &self.request, &self.path));
+        let work = tokio::task::spawn_blocking(move || {
+            let explains = explained.is_some();
+            Work::plan(&self.service, &self.caller.0, &self.request, &self.path, explains)
+        });
         let work = work.await.map_err(Error::internal)??;
         let mut response = head(&work, format)?;
-        let around = match format {
+        let before = match format {
             Format::Json => envelope(&work),
-            _ => (Vec::new(), Vec::new()),
+            _ => Vec::new(),
         };
+        let run = work.explained.zip(explained);
+        // Called after the last row, when the metrics are complete.
+        let after = move || match (format, run) {
+            (Format::Json, Some((run, form))) => {
+                let text = serde_json::Value::from(run.text(form));
+                format!(",\"explanation\":{text}}}").into_bytes()
+            }
+            (Format::Json, None) => b"}".to_vec(),
+            _ => Vec::new(),
+        };
+        let around = (before, after);
         *response.body_mut() = rows_body::stream(work.rows.within(room), work.stop, format, around, (turn, id)).await?;
         Ok(response)
     }
@@ -267,13 +296,13 @@ fn head(work: &Work, format: Format) -> Result<Response, Error> {
     Ok(response)
 }
 
-/// The text around the rows in a JSON answer.
-fn envelope(work: &Work) -> (Vec<u8>, Vec<u8>) {
+/// The text before the rows in a JSON answer.
+fn envelope(work: &Work) -> Vec<u8> {
     let mut before = format!("{{\"resourceCount\":{},", work.resources);
     if let Some(next) = &work.next {
         let link = serde_json::json!([{"relation": "next", "url": next}]);
         before.push_str(&format!("\"link\":{link},"));
     }
     before.push_str("\"rows\":");
-    (before.into_bytes(), b"}".to_vec())
+    before.into_bytes()
 }

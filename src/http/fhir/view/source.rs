@@ -12,7 +12,8 @@ use crate::fhir::temporal::Temporal;
 use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::lake::Snapshot;
-use crate::search::{Handling, SearchError, SnapshotToken};
+use crate::lake::scan::{SeenScan, Watch};
+use crate::search::{Form, Handling, SearchError, SnapshotToken};
 use crate::views::{Finding, Page, Resources, Rows, Run, RunError, Stop, View};
 
 /// A view that is ready to run, with the header values of its answer.
@@ -23,15 +24,39 @@ pub(in crate::http) struct Work {
     pub(in crate::http) resources: usize,
     /// Address of the next page.
     pub(in crate::http) next: Option<String>,
+    /// The run, if it is explained after its last row.
+    pub(in crate::http) explained: Option<ExplainedRun>,
+}
+
+/// A run whose reads are recorded.
+pub(in crate::http) struct ExplainedRun {
+    run: Run,
+    /// Makes the scan count why it skips row groups and pages.
+    _watch: Arc<Watch>,
+}
+
+impl ExplainedRun {
+    /// The plan with its metrics, and what the scan read and skipped.
+    pub(in crate::http) fn text(&self, form: Form) -> String {
+        let plan = self.run.explain();
+        match form {
+            Form::Text => plan,
+            Form::Json => {
+                let scans: Vec<serde_json::Value> = self.run.scans().iter().map(SeenScan::to_json).collect();
+                serde_json::json!({"plan": plan, "scans": scans}).to_string()
+            }
+        }
+    }
 }
 
 impl Work {
-    /// Plans the view. `path` is the operation's path under the base address.
+    /// Plans the view. `path` is the operation's path under the base address. `explained` records the reads.
     pub(in crate::http) fn plan(
         service: &Service,
         access: &Access,
         request: &RunRequest,
         path: &str,
+        explained: bool,
     ) -> Result<Work, Error> {
         let terminology = Some(service.terminology.clone());
         let checked = match request.handling {
@@ -60,9 +85,19 @@ impl Work {
             snapshot: &snapshot,
             view: Arc::new(view),
         };
-        let (rows, stop, total) = match &request.resources {
+        let watch = explained.then(Arc::<Watch>::default);
+        let Planned {
+            rows,
+            stop,
+            total,
+            explained,
+        } = match &request.resources {
+            Some(_) if explained => {
+                let problem = "X-Explain shows how the lake is read, and this request brings its resources";
+                return Err(Error::Invalid(problem.to_owned()));
+            }
             Some(sent) => plan.over_sent(sent, patients.as_deref(), request)?,
-            None => plan.over_lake(patients, request)?,
+            None => plan.over_lake(patients, request, watch)?,
         };
         let left = total.saturating_sub(request.offset);
         let more = request.count.filter(|count| *count < left);
@@ -72,6 +107,7 @@ impl Work {
             stop,
             resources: more.unwrap_or(left),
             next: more.map(link).transpose()?,
+            explained,
         })
     }
 }
@@ -83,8 +119,22 @@ struct Plan<'a> {
     view: Arc<View>,
 }
 
+/// A planned view.
+struct Planned {
+    rows: Rows,
+    stop: Stop,
+    /// Source resources on all pages.
+    total: usize,
+    explained: Option<ExplainedRun>,
+}
+
 impl Plan<'_> {
-    fn over_lake(self, patients: Option<Vec<String>>, request: &RunRequest) -> Result<(Rows, Stop, usize), Error> {
+    fn over_lake(
+        self,
+        patients: Option<Vec<String>>,
+        request: &RunRequest,
+        watch: Option<Arc<Watch>>,
+    ) -> Result<Planned, Error> {
         let lake = &self.service.lake;
         let table = lake.table(self.snapshot, self.view.resource(), &self.access.scope);
         // A patient token's scope has the owners of its rows.
@@ -107,8 +157,17 @@ impl Plan<'_> {
             }),
         };
         let total = futures::executor::block_on(resources.count(&table))?;
+        let table = match &watch {
+            Some(watch) => table.watched(watch),
+            None => table,
+        };
         let run = futures::executor::block_on(Run::new(&table, self.view, &resources, request.limit))?;
-        Ok((run.rows(), run.stop(), total))
+        Ok(Planned {
+            rows: run.rows(),
+            stop: run.stop(),
+            total,
+            explained: watch.map(|watch| ExplainedRun { run, _watch: watch }),
+        })
     }
 
     fn over_sent(
@@ -116,14 +175,19 @@ impl Plan<'_> {
         sent: &[bytes::Bytes],
         patients: Option<&[String]>,
         request: &RunRequest,
-    ) -> Result<(Rows, Stop, usize), Error> {
+    ) -> Result<Planned, Error> {
         let found = inline::narrowed(sent, self.view.resource(), patients, request.since)?;
         let total = found.len();
         let page = found.into_iter().skip(request.offset);
         let page = page.take(request.count.unwrap_or(usize::MAX));
         let rows = Rows::of_documents(self.view, page, request.limit);
-        // Resources in a request take little time.
-        Ok((rows, Stop::default(), total))
+        Ok(Planned {
+            rows,
+            // Resources in a request take little time.
+            stop: Stop::default(),
+            total,
+            explained: None,
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow::datatypes::Fields;
 use bytes::Bytes;
@@ -58,6 +58,17 @@ pub(in crate::lake::scan) struct Group {
     bloom: OnceLock<Option<Sbbf>>,
     pub(super) ids: OnceLock<IdIndex>,
     pub(super) directory: OnceLock<SystemColumns>,
+    /// The longest interval of dates, by the leaf of their start.
+    widths: Mutex<Vec<(usize, Option<u64>)>>,
+}
+
+impl Group {
+    /// The longest interval of the dates whose start is this leaf, in microseconds. `Some(None)` if some date has only
+    /// one bound. `None` if nobody has looked yet.
+    pub(in crate::lake::scan) fn width(&self, start: usize) -> Option<Option<u64>> {
+        let widths = self.widths.lock().unwrap_or_else(PoisonError::into_inner);
+        widths.iter().find(|(leaf, _)| *leaf == start).map(|(_, width)| *width)
+    }
 }
 
 impl OpenFile {
@@ -214,6 +225,17 @@ impl OpenFile {
         }
     }
 
+    /// Keeps the longest interval of the dates of a row group whose start is this leaf.
+    pub(in crate::lake::scan) fn keep_width(&self, group: usize, start: usize, width: Option<u64>) {
+        let slot = &self.groups[group].widths;
+        let mut widths = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if widths.iter().all(|(leaf, _)| *leaf != start) {
+            widths.push((start, width));
+            self.weight
+                .fetch_add(size_of::<(usize, Option<u64>)>(), Ordering::Relaxed);
+        }
+    }
+
     /// The leaf of a column that every file has.
     pub(in crate::lake::scan) fn require(&self, column: &'static str) -> Result<usize, ScanError> {
         self.leaf(column).ok_or_else(|| self.missing(column))
@@ -268,6 +290,7 @@ fn survey(metadata: &ParquetMetaData) -> Result<Survey, ParquetError> {
             bloom: OnceLock::new(),
             ids: OnceLock::new(),
             directory: OnceLock::new(),
+            widths: Mutex::default(),
         });
         first = first
             .checked_add(rows)

@@ -77,7 +77,8 @@ impl Lowered {
                 Some(predicate) => {
                     let necessary = predicate.necessary().clone();
                     // Programs are evaluated only on rows that pass plain comparisons.
-                    later.extend((!necessary.exact).then(|| predicate.clone()));
+                    let decided = necessary.exact || predicate.is_decided_above();
+                    later.extend((!decided).then(|| predicate.clone()));
                     necessary
                 }
                 None => {

@@ -11,12 +11,23 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::statistics::Statistics;
 
 use super::super::cache::file::OpenFile;
+use super::super::report::counts::{Pages, ScanReport};
 use super::owner_set::OwnerSet;
 use super::ranges::Ranges;
 use crate::columns::conditions::Prune;
 
 /// Rows of a row group that may match.
 pub(in crate::lake::scan) fn prune(file: &OpenFile, group: usize, condition: &Prune) -> Ranges {
+    prune_noting(file, group, condition, &mut None)
+}
+
+/// The same. The report, if there is one, gets the pages that each leaf's statistics refute.
+pub(in crate::lake::scan) fn prune_noting(
+    file: &OpenFile,
+    group: usize,
+    condition: &Prune,
+    report: &mut Option<&mut ScanReport>,
+) -> Ranges {
     let all = Ranges::all(file.groups()[group].rows);
     match condition {
         Prune::Keep => all,
@@ -27,15 +38,15 @@ pub(in crate::lake::scan) fn prune(file: &OpenFile, group: usize, condition: &Pr
                 if left.is_empty() {
                     break;
                 }
-                left = left.intersect(&prune(file, group, part));
+                left = left.intersect(&prune_noting(file, group, part, report));
             }
             left
         }
-        Prune::Or(parts) => parts
-            .iter()
-            .fold(Ranges::default(), |found, part| found.union(&prune(file, group, part))),
+        Prune::Or(parts) => parts.iter().fold(Ranges::default(), |found, part| {
+            found.union(&prune_noting(file, group, part, report))
+        }),
         Prune::Text { leaf, .. } | Prune::Flag { leaf, .. } | Prune::Range { leaf, .. } | Prune::Present { leaf } => {
-            prune_leaf(file, group, leaf, condition)
+            prune_leaf(file, group, leaf, condition, report)
         }
     }
 }
@@ -59,7 +70,13 @@ pub(in crate::lake::scan) fn refutation(file: &OpenFile, group: usize, condition
     }
 }
 
-fn prune_leaf(file: &OpenFile, group: usize, path: &str, condition: &Prune) -> Ranges {
+fn prune_leaf(
+    file: &OpenFile,
+    group: usize,
+    path: &str,
+    condition: &Prune,
+    report: &mut Option<&mut ScanReport>,
+) -> Ranges {
     let metadata: &RowGroupMetaData = file.metadata().row_group(group);
     let rows = file.groups()[group].rows;
     let Some(leaf) = file.leaf(path) else {
@@ -79,12 +96,17 @@ fn prune_leaf(file: &OpenFile, group: usize, path: &str, condition: &Prune) -> R
         return Ranges::all(rows);
     };
     let repeats = metadata.column(leaf).column_descr().max_rep_level() > 0;
-    let mut kept = Ranges::default();
+    let (mut kept, mut left) = (Ranges::default(), 0);
     for (at, page) in pages.iter().enumerate() {
         let end = pages.get(at + 1).map_or(rows, |next| next.first_row_index as u32);
         if may_hold(&Bounds::of_page(index, at, repeats), condition) {
             kept.push(page.first_row_index as u32..end);
+            left += 1;
         }
+    }
+    if let Some(report) = report {
+        let (met, refuted) = (pages.len(), pages.len() - left);
+        report.paged(path, Pages { met, refuted });
     }
     kept
 }

@@ -1,8 +1,11 @@
-//! Decides a [`Prune`] row by row, on the dictionary codes and levels of its leaf. This helps if page statistics keep
+//! Decides a [`Prune`] row by row, on the dictionary codes and levels of its leaves. This helps if page statistics keep
 //! many rows but few match: ranges of numbers and moments, and presence. For rows that it drops, no column is decoded
 //! and no predicate evaluated.
 //!
 //! Like statistics, it keeps every row that may match. For texts and booleans it decides no more than statistics do.
+//!
+//! Each leaf is read once, whatever number of conditions names it. Of a date, one bound is enough: once the longest
+//! interval of a row group is known, conditions on the end are asked of the start.
 
 use std::sync::Arc;
 
@@ -14,6 +17,7 @@ use super::super::decode::chunk::Chunk;
 use super::pruning::{Extent, decimal, prune};
 use super::ranges::Ranges;
 use crate::columns::conditions::Prune;
+use crate::fhir::storage::{END, START};
 
 /// Whether filtering a scan's row groups pays.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,7 +43,16 @@ impl RowPruning {
         read: &Arc<ReadBytes>,
     ) -> Result<Option<Ranges>, ParquetError> {
         let group = RowGroup { file, group, read };
-        let left = match group.kept(condition)? {
+        let mut conditions = Vec::new();
+        let kept = match group.reduced(condition, &mut conditions) {
+            Reduced::All => Kept::All,
+            Reduced::None => Kept::None,
+            Reduced::Rows(rows) => {
+                group.ends_to_starts(&mut conditions)?;
+                Leaves::of(group, &conditions).kept(&rows)?
+            }
+        };
+        let left = match kept {
             Kept::All => return Ok(None),
             Kept::None => Ranges::default(),
             Kept::Some(kept) => rows.intersect(&ranges(&kept)),
@@ -61,6 +74,39 @@ enum Kept {
     Some(Vec<bool>),
 }
 
+/// A condition without the parts that statistics decide.
+enum Reduced {
+    All,
+    None,
+    Rows(Rows),
+}
+
+/// A condition that only the rows themselves decide. Leaves are positions in the list of conditions.
+enum Rows {
+    And(Vec<Rows>),
+    Or(Vec<Rows>),
+    Leaf(usize),
+}
+
+/// A condition on one leaf.
+#[derive(Clone, Copy, PartialEq)]
+struct OnLeaf {
+    leaf: usize,
+    /// The minimum and the maximum. `None` if any value will do.
+    range: Option<(i128, i128)>,
+}
+
+impl OnLeaf {
+    fn holds(&self, ty: Type, value: &[u8]) -> bool {
+        match (self.range, number(ty, value)) {
+            (Some((from, to)), Some(number)) => from <= number && number <= to,
+            // A text that is no number may stand for any number.
+            _ => true,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
 struct RowGroup<'a> {
     file: &'a Arc<OpenFile>,
     group: usize,
@@ -68,14 +114,209 @@ struct RowGroup<'a> {
 }
 
 impl RowGroup<'_> {
-    fn kept(&self, condition: &Prune) -> Result<Kept, ParquetError> {
-        match self.by_statistics(condition) {
-            Some(true) => return Ok(Kept::All),
-            Some(false) => return Ok(Kept::None),
-            None => {}
-        }
+    /// Takes out what statistics decide, and lists the conditions on leaves that are left.
+    fn reduced(&self, condition: &Prune, left: &mut Vec<OnLeaf>) -> Reduced {
         match condition {
+            Prune::Keep => Reduced::All,
+            Prune::Nothing => Reduced::None,
             Prune::And(parts) => {
+                let mut rest = Vec::new();
+                for part in parts {
+                    match self.reduced(part, left) {
+                        Reduced::All => {}
+                        Reduced::None => return Reduced::None,
+                        Reduced::Rows(rows) => rest.push(rows),
+                    }
+                }
+                if rest.is_empty() {
+                    Reduced::All
+                } else {
+                    Reduced::Rows(Rows::And(rest))
+                }
+            }
+            Prune::Or(parts) => {
+                let mut rest = Vec::new();
+                for part in parts {
+                    match self.reduced(part, left) {
+                        Reduced::All => return Reduced::All,
+                        Reduced::None => {}
+                        Reduced::Rows(rows) => rest.push(rows),
+                    }
+                }
+                if rest.is_empty() {
+                    Reduced::None
+                } else {
+                    Reduced::Rows(Rows::Or(rest))
+                }
+            }
+            _ if prune(self.file, self.group, condition).is_empty() => Reduced::None,
+            Prune::Text { .. } | Prune::Flag { .. } => Reduced::All,
+            Prune::Range { leaf, from, to } => match Extent::of_group(self.file, self.group, leaf) {
+                Some(extent) if extent.numbers().is_some() => {
+                    let range = (from.unwrap_or(i128::MIN), to.unwrap_or(i128::MAX));
+                    self.of_rows(leaf, Some(range), left)
+                }
+                _ => Reduced::All,
+            },
+            Prune::Present { leaf } => match Extent::of_group(self.file, self.group, leaf) {
+                Some(extent) if !extent.is_everywhere() => self.of_rows(leaf, None, left),
+                _ => Reduced::All,
+            },
+        }
+    }
+
+    fn of_rows(&self, path: &str, range: Option<(i128, i128)>, left: &mut Vec<OnLeaf>) -> Reduced {
+        let Some(leaf) = self.file.leaf(path) else {
+            return Reduced::All;
+        };
+        let condition = OnLeaf { leaf, range };
+        let known = left.iter().position(|have| *have == condition);
+        Reduced::Rows(Rows::Leaf(known.unwrap_or_else(|| {
+            left.push(condition);
+            left.len() - 1
+        })))
+    }
+
+    /// Asks the start of a date in place of its end, if the start is asked about, too. Where no interval is longer than
+    /// `w`, an end of at least `x` has a start of at least `x - w`.
+    fn ends_to_starts(&self, conditions: &mut [OnLeaf]) -> Result<(), ParquetError> {
+        for at in 0..conditions.len() {
+            let end = conditions[at];
+            let Some((from, to)) = end.range else { continue };
+            let start = self.file.paths()[end.leaf].strip_suffix(END);
+            let start = start.and_then(|path| self.file.leaf(&format!("{path}{START}")));
+            let Some(start) = start.filter(|start| conditions.iter().any(|have| have.leaf == *start)) else {
+                continue;
+            };
+            if let Some(width) = self.width(start, end.leaf)? {
+                conditions[at] = OnLeaf {
+                    leaf: start,
+                    range: Some((from.saturating_sub(width.into()), to)),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    /// The length of the longest interval between two leaves. `None` if a start or an end may be missing. The first
+    /// call for a row group reads both leaves.
+    fn width(&self, start: usize, end: usize) -> Result<Option<u64>, ParquetError> {
+        let known = self.file.groups()[self.group].width(start);
+        match known {
+            Some(width) => Ok(width),
+            None => {
+                let width = self.longest(start, end)?;
+                self.file.keep_width(self.group, start, width);
+                Ok(width)
+            }
+        }
+    }
+
+    fn longest(&self, start: usize, end: usize) -> Result<Option<u64>, ParquetError> {
+        let (Some(starts), Some(ends)) = (self.moments(start)?, self.moments(end)?) else {
+            return Ok(None);
+        };
+        if starts.len() != ends.len() {
+            return Ok(None);
+        }
+        let mut longest = 0;
+        for pair in starts.into_iter().zip(ends) {
+            longest = match pair {
+                (ABSENT, ABSENT) => longest,
+                (ABSENT, _) | (_, ABSENT) => return Ok(None),
+                (start, end) if start <= end => longest.max(end.abs_diff(start)),
+                _ => return Ok(None),
+            };
+        }
+        Ok(Some(longest))
+    }
+
+    /// The value of each slot of a leaf, or [`ABSENT`]. `None` if the leaf has another type or an unknown encoding.
+    fn moments(&self, leaf: usize) -> Result<Option<Vec<i64>>, ParquetError> {
+        if self.column_type(leaf) != Type::INT64 {
+            return Ok(None);
+        }
+        let moment = |value: Option<&[u8]>| {
+            let bytes = value.and_then(|value| value.try_into().ok());
+            Moment(bytes.map_or(ABSENT, i64::from_le_bytes))
+        };
+        let Some(chunk) = Chunk::open(self.file, self.group, leaf, self.read, moment)? else {
+            return Ok(None);
+        };
+        let slots = chunk.slots()?;
+        Ok(slots.map(|slots| slots.allowed.into_iter().map(|moment| moment.0).collect()))
+    }
+
+    fn column_type(&self, leaf: usize) -> Type {
+        self.file.metadata().row_group(self.group).column(leaf).column_type()
+    }
+}
+
+/// Stands for a missing moment. No date of four digits is that early.
+const ABSENT: i64 = i64::MIN;
+
+/// A moment in microseconds, or [`ABSENT`].
+#[derive(Clone, Copy)]
+struct Moment(i64);
+
+impl Default for Moment {
+    fn default() -> Moment {
+        Moment(ABSENT)
+    }
+}
+
+/// The leaves that conditions name. Each is read when the first of its conditions is decided.
+struct Leaves<'a> {
+    group: RowGroup<'a>,
+    /// The conditions, each with its position in `read` and its bit there.
+    conditions: Vec<(usize, u8)>,
+    read: Vec<Leaf>,
+}
+
+/// A leaf with up to eight conditions.
+struct Leaf {
+    leaf: usize,
+    conditions: Vec<OnLeaf>,
+    rows: Option<Bits>,
+}
+
+/// The conditions that rows meet, a bit for each.
+#[derive(Clone)]
+enum Bits {
+    /// The codes do not decide.
+    Unknown,
+    /// No row meets any.
+    None,
+    Rows(Vec<u8>),
+}
+
+impl<'a> Leaves<'a> {
+    fn of(group: RowGroup<'a>, conditions: &[OnLeaf]) -> Leaves<'a> {
+        let mut read: Vec<Leaf> = Vec::new();
+        let places = conditions.iter().map(|condition| {
+            let has_room = |have: &Leaf| have.leaf == condition.leaf && have.conditions.len() < u8::BITS as usize;
+            let at = read.iter().position(has_room).unwrap_or_else(|| {
+                read.push(Leaf {
+                    leaf: condition.leaf,
+                    conditions: Vec::new(),
+                    rows: None,
+                });
+                read.len() - 1
+            });
+            read[at].conditions.push(*condition);
+            (at, 1 << (read[at].conditions.len() - 1))
+        });
+        let conditions = places.collect();
+        Leaves {
+            group,
+            conditions,
+            read,
+        }
+    }
+
+    fn kept(&mut self, rows: &Rows) -> Result<Kept, ParquetError> {
+        match rows {
+            Rows::And(parts) => {
                 let mut kept = Kept::All;
                 for part in parts {
                     kept = both(kept, self.kept(part)?);
@@ -85,7 +326,7 @@ impl RowGroup<'_> {
                 }
                 Ok(kept)
             }
-            Prune::Or(parts) => {
+            Rows::Or(parts) => {
                 let mut kept = Kept::None;
                 for part in parts {
                     kept = either(kept, self.kept(part)?);
@@ -95,68 +336,44 @@ impl RowGroup<'_> {
                 }
                 Ok(kept)
             }
-            Prune::Range { leaf, from, to } => self.of_leaf(leaf, |ty, value| {
-                // A text that is no number may stand for any number.
-                number(ty, value)
-                    .is_none_or(|number| from.is_none_or(|from| from <= number) && to.is_none_or(|to| number <= to))
-            }),
-            Prune::Present { leaf } => self.of_leaf(leaf, |_, _| true),
-            _ => Ok(Kept::All),
+            Rows::Leaf(condition) => {
+                let (at, bit) = self.conditions[*condition];
+                let leaf = &mut self.read[at];
+                if leaf.rows.is_none() {
+                    leaf.rows = Some(leaf.bits(self.group)?);
+                }
+                Ok(match &leaf.rows {
+                    Some(Bits::Rows(rows)) => Kept::Some(rows.iter().map(|row| row & bit != 0).collect()),
+                    Some(Bits::None) => Kept::None,
+                    Some(Bits::Unknown) | None => Kept::All,
+                })
+            }
         }
     }
+}
 
-    /// The rows with a value that meets this condition.
-    fn of_leaf(&self, path: &str, holds: impl Fn(Type, &[u8]) -> bool) -> Result<Kept, ParquetError> {
-        let Some(leaf) = self.file.leaf(path) else {
-            return Ok(Kept::All);
+impl Leaf {
+    fn bits(&self, group: RowGroup<'_>) -> Result<Bits, ParquetError> {
+        let ty = group.column_type(self.leaf);
+        let met = |value: Option<&[u8]>| {
+            let Some(value) = value else { return 0 };
+            let holds = self.conditions.iter().enumerate();
+            holds.fold(0, |met, (bit, condition)| {
+                met | u8::from(condition.holds(ty, value)) << bit
+            })
         };
-        let ty = self.file.metadata().row_group(self.group).column(leaf).column_type();
-        let allowed = |value: Option<&[u8]>| value.is_some_and(|value| holds(ty, value));
-        let Some(chunk) = Chunk::open(self.file, self.group, leaf, self.read, allowed)? else {
-            return Ok(Kept::All);
+        let Some(chunk) = Chunk::open(group.file, group.group, self.leaf, group.read, met)? else {
+            return Ok(Bits::Unknown);
         };
         if let Some(mut kinds) = chunk.kinds()
-            && kinds.all(|holds| !holds)
+            && kinds.all(|met| met == 0)
         {
-            return Ok(Kept::None);
+            return Ok(Bits::None);
         }
         Ok(match chunk.slots()? {
-            None => Kept::All,
-            Some(slots) => Kept::Some(slots.of_rows(self.file.groups()[self.group].rows as usize)),
+            None => Bits::Unknown,
+            Some(slots) => Bits::Rows(slots.of_rows(group.file.groups()[group.group].rows as usize)),
         })
-    }
-
-    /// Whether all rows are kept, or none. `None` if the rows themselves must be checked.
-    fn by_statistics(&self, condition: &Prune) -> Option<bool> {
-        match condition {
-            Prune::Keep => Some(true),
-            Prune::Nothing => Some(false),
-            Prune::And(parts) => {
-                let parts = || parts.iter().map(|part| self.by_statistics(part));
-                match parts().any(|part| part == Some(false)) {
-                    true => Some(false),
-                    false => parts().all(|part| part == Some(true)).then_some(true),
-                }
-            }
-            Prune::Or(parts) => {
-                let parts = || parts.iter().map(|part| self.by_statistics(part));
-                match parts().any(|part| part == Some(true)) {
-                    true => Some(true),
-                    false => parts().all(|part| part == Some(false)).then_some(false),
-                }
-            }
-            Prune::Text { .. } | Prune::Flag { .. } => Some(!prune(self.file, self.group, condition).is_empty()),
-            Prune::Range { leaf, .. } | Prune::Present { leaf } => {
-                let extent = Extent::of_group(self.file, self.group, leaf);
-                match (extent, condition) {
-                    _ if prune(self.file, self.group, condition).is_empty() => Some(false),
-                    (None, _) => Some(true),
-                    (Some(extent), Prune::Range { .. }) if extent.numbers().is_none() => Some(true),
-                    (Some(extent), Prune::Present { .. }) if extent.is_everywhere() => Some(true),
-                    _ => None,
-                }
-            }
-        }
     }
 }
 

@@ -281,13 +281,13 @@ impl<A: Copy + Default> Slots<A> {
     }
 }
 
-impl Slots<bool> {
-    /// For each of this many rows, whether one of its slots is `true`.
-    pub(in crate::lake::scan) fn of_rows(self, count: usize) -> Vec<bool> {
+impl Slots<u8> {
+    /// For each of this many rows, the alternatives that one of its slots allows.
+    pub(in crate::lake::scan) fn of_rows(self, count: usize) -> Vec<u8> {
         let Some(rows) = self.rows else {
             return self.allowed;
         };
-        let mut found = vec![false; count];
+        let mut found = vec![0; count];
         for (row, allowed) in rows.iter().zip(&self.allowed) {
             if let Some(found) = found.get_mut(*row as usize) {
                 *found |= allowed;

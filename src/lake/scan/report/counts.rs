@@ -19,6 +19,8 @@ pub struct ScanReport {
     pub row_groups_pruned: usize,
     /// How many row groups each condition excluded. Counted only if the scan is watched.
     pub pruned_by: BTreeMap<Arc<str>, usize>,
+    /// The pages whose statistics were compared, by leaf. Counted only if the scan is watched.
+    pub pages: BTreeMap<Arc<str>, Pages>,
     /// Rows of the row groups that were read.
     pub rows: u64,
     /// How many of these rows were skipped by deletes, scope or page statistics before anything was decoded.
@@ -37,6 +39,15 @@ pub struct ScanReport {
     pub read_time: Duration,
     /// Time inside predicates.
     pub filter_time: Duration,
+}
+
+/// Pages of one leaf.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pages {
+    /// Pages whose statistics were compared with a condition on the leaf.
+    pub met: usize,
+    /// How many of these have no row that meets the condition. They are skipped unless an alternative keeps them.
+    pub refuted: usize,
 }
 
 /// The work of one predicate or exact condition.
@@ -89,6 +100,13 @@ impl ScanReport {
             .saturating_sub(self.rows_pruned + self.rows_filtered + self.rows_out)
     }
 
+    /// Notes the pages that a condition on a leaf met and refuted in a row group.
+    pub(in crate::lake::scan) fn paged(&mut self, leaf: &str, pages: Pages) {
+        let sum = self.pages.entry(leaf.into()).or_default();
+        sum.met += pages.met;
+        sum.refuted += pages.refuted;
+    }
+
     /// All bytes read.
     pub fn bytes(&self) -> u64 {
         self.bytes_by_leaf.values().sum()
@@ -107,6 +125,9 @@ impl ScanReport {
         self.rows_out += other.rows_out;
         for (reason, groups) in &other.pruned_by {
             *self.pruned_by.entry(reason.clone()).or_default() += groups;
+        }
+        for (leaf, pages) in &other.pages {
+            self.paged(leaf, *pages);
         }
         for (label, step) in &other.steps {
             self.steps.entry(label.clone()).or_default().add(*step);

@@ -2,4 +2,5 @@
 
 pub(super) mod account;
 pub(super) mod counts;
+mod shown;
 pub(super) mod watch;

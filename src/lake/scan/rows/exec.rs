@@ -29,6 +29,7 @@ use datafusion::physical_plan::{
 use futures::Stream;
 
 use super::super::report::counts::ScanReport;
+use super::super::report::watch::SeenScan;
 use super::super::table::ScopedTable;
 use super::clip::leaves;
 use super::order::Sorted;
@@ -142,6 +143,17 @@ impl LakeScanExec {
     /// The report so far. It is final when all streams have ended.
     pub fn report(&self) -> ScanReport {
         self.scan.account.report(self.scan.table.files().len())
+    }
+
+    /// The scan with its report, for `explain`. `None` if it has not run.
+    pub fn seen(&self) -> Option<SeenScan> {
+        // A partition that begins registers its metrics.
+        self.metrics.clone_inner().iter().next()?;
+        let begun = self.unsettled.as_ref().and_then(|unsettled| unsettled.begun());
+        Some(SeenScan {
+            report: self.report(),
+            ..begun.unwrap_or(&self.scan).seen()
+        })
     }
 }
 

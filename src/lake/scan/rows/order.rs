@@ -94,7 +94,7 @@ impl Order {
             _ if extent.is_empty() => Best::Missing,
             Some((_, max)) if self.descending => Best::Number(max),
             // The lowest number comes first, so it is the best.
-            Some((least, _)) => Best::Number(-least),
+            Some((min, _)) => Best::Number(-min),
             None => Best::Unbounded,
         }
     }

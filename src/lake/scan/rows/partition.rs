@@ -8,7 +8,7 @@ use std::time::Instant;
 use arrow::array::RecordBatch;
 
 use super::super::cache::file::OpenFile;
-use super::super::conditions::pruning::prune;
+use super::super::conditions::pruning::prune_noting;
 use super::super::conditions::ranges::Ranges;
 use super::super::conditions::sieve::RowPruning;
 use super::super::decode::columns;
@@ -214,7 +214,10 @@ impl Rows {
         } = part;
         let scan = self.scan.clone();
         let started = Instant::now();
-        let mut rows = prune(&file, group, &scan.prune);
+        let is_watched = scan.table.watch().is_some();
+        // A row group in several shares counts once.
+        let mut report = (is_watched && is_first).then_some(&mut self.done.report);
+        let mut rows = prune_noting(&file, group, &scan.prune, &mut report);
         let mut outdone = false;
         if let Some(sorted) = &self.sorted
             && let Some(needed) = sorted.needed()
@@ -235,7 +238,7 @@ impl Rows {
         report.prune_time += started.elapsed();
         if count == 0 {
             report.row_groups_pruned += usize::from(is_first);
-            if scan.table.watch().is_some() {
+            if is_watched {
                 let reason = match outdone {
                     true => "the sort has better rows already".into(),
                     false => scan.refuted_by(data, &file, group)?,

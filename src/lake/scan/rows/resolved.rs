@@ -133,7 +133,7 @@ impl Scan {
             .iter()
             .flat_map(|predicate| predicate.leaves().iter().cloned())
             .collect();
-        // Decode output columns below the roots that predicates read together with these.
+        // Some output columns share a root column with columns that predicates read. Decode them in the first pass.
         let roots = table.clip(&early);
         let both = table.clip(&early.iter().chain(&output_leaves).cloned().collect());
         let is_output = |name: &str| output.schema().index_of(name).is_ok();

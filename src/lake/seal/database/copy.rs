@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, backup};
-use rustc_hash::FxHashSet;
+use rusqlite::{Connection, backup, params};
 
 use super::super::error::SealError;
 use super::super::key_id::KeyId;
@@ -26,43 +25,51 @@ impl KeyStore {
             new => drop(new.map_err(SealError::io("create", &to))?),
         }
         let connection = self.connection();
-        let copied = Connection::open(&to)
-            .and_then(|mut copy| backup::Backup::new(&connection, &mut copy)?.run_to_completion(i32::MAX, PAUSE, None));
-        copied.map_err(SealError::sqlite(&to))?;
-        drop(connection);
-        if let Some(ids) = ids {
-            leave(&to, ids)?;
+        match ids {
+            Some(ids) => copy_some(&connection, &to, ids)?,
+            None => {
+                let copied = Connection::open(&to).and_then(|mut copy| {
+                    backup::Backup::new(&connection, &mut copy)?.run_to_completion(i32::MAX, PAUSE, None)
+                });
+                copied.map_err(SealError::sqlite(&to))?;
+            }
         }
+        drop(connection);
         let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
         synced.map_err(SealError::io("sync", folder))
     }
 }
 
-/// Removes all keys but these from a database.
-fn leave(path: &Path, ids: &[KeyId]) -> Result<(), SealError> {
-    let kept: FxHashSet<&[u8]> = ids.iter().map(|id| &id.bytes()[..]).collect();
-    let mut connection = store::connect(path)?;
-    let transaction = store::begin(&mut connection, path)?;
-    let leave = || -> rusqlite::Result<()> {
-        let mut all = transaction.prepare("SELECT DISTINCT id FROM file_key")?;
-        let all = all.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
-        let all = all.collect::<rusqlite::Result<Vec<_>>>()?;
-        let gone = all.iter().filter(|id| !kept.contains(id.as_slice()));
-        let gone: Vec<KeyId> = gone.filter_map(|id| KeyId::from_bytes(id)).collect();
-        store::delete(&transaction, &gone)?;
-        scrub::note(&transaction)
+/// Copies these keys, and the proofs of the key-encryption keys, to the empty file `to`. A process that is killed here
+/// leaves no other key on the disk.
+fn copy_some(from: &Connection, to: &Path, ids: &[KeyId]) -> Result<(), SealError> {
+    let mut copy = store::connect(to)?;
+    let into = store::begin(&mut copy, to)?;
+    let fill = || -> rusqlite::Result<()> {
+        store::make_tables(&into)?;
+        // One state of the database: another process may be rotating the key-encryption key.
+        let from = from.unchecked_transaction()?;
+        for kek in store::keks(&from)? {
+            let sql = "INSERT INTO kek (number, proof, earlier) VALUES (?1, ?2, ?3)";
+            into.execute(sql, params![kek.number, kek.proof, kek.earlier])?;
+        }
+        for id in ids {
+            for (kek, wrapped) in store::wrapped(&from, id)? {
+                store::insert(&into, *id, kek, &wrapped)?;
+            }
+        }
+        into.commit()
     };
-    leave().map_err(SealError::sqlite(path))?;
-    transaction.commit().map_err(SealError::sqlite(path))?;
-    scrub::scrub(&connection, path)
+    fill().map_err(SealError::sqlite(to))
 }
 
 /// Overwrites and removes the keys database in `folder`, and the files of an interrupted creation. No sealed file of
-/// this folder can be opened afterwards.
+/// this folder can be opened afterwards. Behind a link, the file that it names goes too.
 pub(in crate::lake) fn remove_database(folder: &Path) -> Result<(), SealError> {
     for name in [FILE, NEW_FILE] {
         let path = folder.join(name);
-        for path in [scrub::journal(&path), path] {
+        let target = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        for path in [scrub::journal(&target), target, path] {
             scrub::overwrite(&path).map_err(SealError::io("overwrite", &path))?;
             store::remove(&path)?;
         }

@@ -14,9 +14,10 @@ use super::super::error::SealError;
 /// A larger file is not vacuumed: rows are appended in order of their numbers, so few are ever moved.
 const MAX_VACUUM: i64 = 64 << 20;
 
-/// The journal of a database.
+/// The journal of a database. SQLite puts it beside the file that a link names.
 pub(in crate::lake::seal) fn journal(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut name = path.into_os_string();
     name.push("-journal");
     PathBuf::from(name)
 }

@@ -270,14 +270,19 @@ pub(in crate::lake::seal) fn begin<'a>(
 }
 
 /// Makes the tables.
+pub(in crate::lake::seal) fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(TABLES)?;
+    connection.pragma_update(None, "user_version", LAYOUT)
+}
+
+/// Makes the tables of a new database.
 fn fill(path: &Path, kek: &Kek) -> Result<(), SealError> {
     let proof = Wrapping::new(kek)?.proof()?;
     let mut connection = connect(path)?;
     let transaction = begin(&mut connection, path)?;
     let fill = || -> rusqlite::Result<()> {
-        transaction.execute_batch(TABLES)?;
+        make_tables(&transaction)?;
         transaction.execute("INSERT INTO kek (number, proof) VALUES (1, ?1)", [proof])?;
-        transaction.pragma_update(None, "user_version", LAYOUT)?;
         transaction.commit()
     };
     fill().map_err(SealError::sqlite(path))
@@ -373,7 +378,8 @@ pub(in crate::lake::seal) fn insert(
     Ok(())
 }
 
-fn wrapped(connection: &Connection, id: &KeyId) -> rusqlite::Result<Vec<(i64, Vec<u8>)>> {
+/// A key as each key-encryption key wraps it, the newest first.
+pub(in crate::lake::seal) fn wrapped(connection: &Connection, id: &KeyId) -> rusqlite::Result<Vec<(i64, Vec<u8>)>> {
     let mut rows = connection.prepare_cached("SELECT kek, wrapped FROM file_key WHERE id = ?1 ORDER BY kek DESC")?;
     let rows = rows.query_map([id.bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
     rows.collect()

@@ -1,6 +1,6 @@
 //! Visits, procedures, immunizations, devices, documents and questionnaires.
 
-use super::super::cells::{cell, chosen, concepts, day, joined, notes, plain, references, references_in};
+use super::super::cells::{cell, chosen, chosen_in, concepts, day, joined, notes, plain, references, references_in};
 use super::super::resource::Resource;
 use super::section::{Section, Table};
 use crate::columns::json::Value;
@@ -32,7 +32,7 @@ pub(in crate::patient::pdf) const ENCOUNTERS: Section = Section {
             ];
             let with = [
                 references_in(resource, "participant", "individual"),
-                references(resource.get("serviceProvider")),
+                references(resource, resource.get("serviceProvider")),
                 references_in(resource, "location", "location"),
             ];
             vec![vec![
@@ -92,7 +92,7 @@ pub(in crate::patient::pdf) const IMMUNIZATIONS: Section = Section {
                 joined(
                     &[
                         references_in(resource, "performer", "actor"),
-                        references(resource.get("location")),
+                        references(resource, resource.get("location")),
                     ],
                     ", ",
                 ),
@@ -118,7 +118,7 @@ pub(in crate::patient::pdf) const PROCEDURES: Section = Section {
         rows: |resource| {
             let reasons = [
                 concepts(resource, "reasonCode"),
-                references(resource.get("reasonReference")),
+                references(resource, resource.get("reasonReference")),
             ];
             vec![vec![
                 chosen(resource, "performed"),
@@ -160,7 +160,7 @@ pub(in crate::patient::pdf) const DEVICES: Section = Section {
             dates: &["recordedOn"],
             rows: |resource| {
                 vec![vec![
-                    joined(&[references(resource.get("device")), notes(resource)], ", "),
+                    joined(&[references(resource, resource.get("device")), notes(resource)], ", "),
                     concepts(resource, "reasonCode"),
                     chosen(resource, "timing"),
                     plain(resource, "status"),
@@ -203,8 +203,8 @@ pub(in crate::patient::pdf) const DOCUMENTS: Section = Section {
                 cell(words::join(contents, "; ")),
                 joined(
                     &[
-                        references(resource.get("author")),
-                        references(resource.get("custodian")),
+                        references(resource, resource.get("author")),
+                        references(resource, resource.get("custodian")),
                     ],
                     ", ",
                 ),
@@ -259,8 +259,8 @@ fn answers(resource: &Resource<'_>) -> Vec<Vec<String>> {
     let name = plain(resource, "questionnaire");
     let mut rows = Vec::new();
     if let Some(items) = resource.get("item") {
-        ask(items, 0, &mut |question, answer| {
-            rows.push(vec![date.clone(), name.clone(), question, answer])
+        ask(resource, items, 0, &mut |question, answer| {
+            rows.push(vec![date.clone(), name.clone(), question, answer]);
         });
     }
     if rows.is_empty() {
@@ -269,12 +269,12 @@ fn answers(resource: &Resource<'_>) -> Vec<Vec<String>> {
     rows
 }
 
-fn ask(items: Value<'_>, depth: usize, row: &mut impl FnMut(String, String)) {
+fn ask(resource: &Resource<'_>, items: Value<'_>, depth: usize, row: &mut impl FnMut(String, String)) {
     for item in items.items() {
         let question = words::text(item.get("text")).or_else(|| words::text(item.get("linkId")));
         let answers = item.get("answer");
         let each = answers.into_iter().flat_map(|list| list.items());
-        let texts = words::join(each.filter_map(|answer| words::chosen(answer, "value")), "; ");
+        let texts = words::join(each.filter_map(|answer| chosen_in(resource, answer, "value")), "; ");
         row(cell(question), cell(texts));
         if depth >= MAX_DEPTH {
             continue;
@@ -285,6 +285,6 @@ fn ask(items: Value<'_>, depth: usize, row: &mut impl FnMut(String, String)) {
             .filter_map(|answer| answer.get("item"));
         inside
             .chain(item.get("item"))
-            .for_each(|items| ask(items, depth + 1, row));
+            .for_each(|items| ask(resource, items, depth + 1, row));
     }
 }

@@ -1,6 +1,7 @@
 //! Medications, plans, goals and orders.
 
 use super::super::cells::{cell, chosen, concepts, day, joined, notes, plain, references};
+use super::super::narrative::plain as plain_text;
 use super::super::resource::Resource;
 use super::section::{Section, Table};
 use crate::patient::words;
@@ -51,7 +52,7 @@ pub(in crate::patient::pdf) const MEDICATIONS: Section = Section {
                     "dosageInstruction",
                     quantity,
                     day(resource, &["authoredOn"]),
-                    references(resource.get("requester")),
+                    references(resource, resource.get("requester")),
                 )
             },
         ),
@@ -87,7 +88,7 @@ pub(in crate::patient::pdf) const MEDICATIONS: Section = Section {
                     "dosage",
                     String::new(),
                     when,
-                    references(resource.get("informationSource")),
+                    references(resource, resource.get("informationSource")),
                 )
             },
         ),
@@ -116,23 +117,24 @@ pub(in crate::patient::pdf) const CARE_PLAN: Section = Section {
         columns: &[("Plan", 4.0), ("Activities", 6.0), ("Status", 2.0), ("Period", 3.0)],
         dates: &["period", "created"],
         rows: |resource| {
-            let activities = resource.get("activity").into_iter().flat_map(|list| list.items());
-            let activities = activities.filter_map(|activity| {
+            let items = resource.get("activity").into_iter().flat_map(|list| list.items());
+            let activities = items.filter_map(|activity| {
                 let detail = activity.get("detail");
                 let named = detail.and_then(|detail| words::concept(detail.get("code")?));
                 let text = detail.and_then(|detail| words::text(detail.get("description")));
                 named
                     .or(text)
-                    .or_else(|| Some(references(activity.get("reference"))).filter(|text| !text.is_empty()))
+                    .or_else(|| Some(references(resource, activity.get("reference"))).filter(|text| !text.is_empty()))
             });
-            let name = [
-                plain(resource, "title"),
-                concepts(resource, "category"),
-                plain(resource, "description"),
-            ];
+            let description = plain(resource, "description");
+            let mut activities = cell(words::join(activities, "; "));
+            if activities.is_empty() && description.is_empty() {
+                activities = narrative(resource);
+            }
+            let name = [plain(resource, "title"), concepts(resource, "category"), description];
             vec![vec![
                 joined(&name, ", "),
-                joined(&[cell(words::join(activities, "; ")), notes(resource)], ". "),
+                joined(&[activities, notes(resource)], ". "),
                 plain(resource, "status"),
                 day(resource, &["period", "created"]),
             ]]
@@ -201,21 +203,27 @@ pub(in crate::patient::pdf) const ORDERS: Section = Section {
                 joined(
                     &[
                         concepts(resource, "reasonCode"),
-                        references(resource.get("reasonReference")),
+                        references(resource, resource.get("reasonReference")),
                     ],
                     ", ",
                 ),
                 plain(resource, "status"),
                 day(resource, &["authoredOn", "occurrenceDateTime", "occurrencePeriod"]),
-                references(resource.get("requester")),
+                references(resource, resource.get("requester")),
             ]]
         },
     }],
 };
 
+/// The text of the narrative. Some sources write a plan in it only.
+fn narrative(resource: &Resource<'_>) -> String {
+    let text = resource.get("text").and_then(|text| text.get_str("div"));
+    text.map(|div| plain_text(&div)).unwrap_or_default()
+}
+
 /// A row of medications. All four types have the medicine and its dosage.
 fn row(resource: &Resource<'_>, dosage: &str, quantity: String, date: String, by: String) -> Vec<Vec<String>> {
-    let reference = references(resource.get("medicationReference"));
+    let reference = references(resource, resource.get("medicationReference"));
     let named = [
         concepts(resource, "medicationCodeableConcept"),
         reference,

@@ -1,6 +1,6 @@
 //! Insurance, claims and payments.
 
-use super::super::cells::{cell, concepts, day, joined, plain, references};
+use super::super::cells::{cell, chosen_in, concepts, day, joined, plain, references};
 use super::super::resource::Resource;
 use super::section::{Section, Table};
 use crate::columns::json::Value;
@@ -29,7 +29,7 @@ pub(in crate::patient::pdf) const INSURANCE: Section = Section {
             });
             let relationship = concepts(resource, "relationship");
             vec![vec![
-                references(resource.get("payor")),
+                references(resource, resource.get("payor")),
                 concepts(resource, "type"),
                 joined(
                     &[
@@ -78,8 +78,8 @@ fn claim(resource: &Resource<'_>) -> Vec<Vec<String>> {
             None => service,
         })
     });
-    let diagnoses = self::items(resource, "diagnosis").filter_map(|each| words::chosen(each, "diagnosis"));
-    let procedures = self::items(resource, "procedure").filter_map(|each| words::chosen(each, "procedure"));
+    let diagnoses = self::items(resource, "diagnosis").filter_map(|each| chosen_in(resource, each, "diagnosis"));
+    let procedures = self::items(resource, "procedure").filter_map(|each| chosen_in(resource, each, "procedure"));
     let parts = [
         cell(words::join(services, "; ")),
         cell(words::join(diagnoses, "; ").map(|text| format!("Diagnoses: {text}"))),
@@ -103,8 +103,8 @@ fn claim(resource: &Resource<'_>) -> Vec<Vec<String>> {
         joined(&parts, ". "),
         joined(
             &[
-                references(resource.get("provider")),
-                references(resource.get("facility")),
+                references(resource, resource.get("provider")),
+                references(resource, resource.get("facility")),
             ],
             ", ",
         ),

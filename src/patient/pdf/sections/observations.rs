@@ -128,10 +128,13 @@ fn report(resource: &Resource<'_>) -> Vec<Vec<String>> {
     vec![vec![
         day(resource, OBSERVED),
         joined(
-            &[concepts(resource, "code"), references(resource.get("performer"))],
+            &[
+                concepts(resource, "code"),
+                references(resource, resource.get("performer")),
+            ],
             ", ",
         ),
-        references(resource.get("result")),
+        references(resource, resource.get("result")),
         joined(
             &[plain(resource, "conclusion"), concepts(resource, "conclusionCode")],
             ", ",

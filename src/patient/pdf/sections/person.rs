@@ -100,10 +100,13 @@ fn patient(resource: &Resource<'_>) -> Vec<Vec<String>> {
             "Contacts",
             contacts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; "),
         ),
-        ("General practitioner", references(resource.get("generalPractitioner"))),
+        (
+            "General practitioner",
+            references(resource, resource.get("generalPractitioner")),
+        ),
         (
             "Managing organization",
-            references(resource.get("managingOrganization")),
+            references(resource, resource.get("managingOrganization")),
         ),
     ];
     let said = facts.into_iter().filter(|(_, value)| !value.is_empty());
@@ -122,7 +125,7 @@ fn care_team(resource: &Resource<'_>) -> Vec<Vec<String>> {
             let when = if own.is_empty() { period.clone() } else { own };
             vec![
                 name.clone(),
-                references(member.get("member")),
+                references(resource, member.get("member")),
                 role,
                 when,
                 status.clone(),

@@ -83,7 +83,7 @@ pub(in crate::patient::pdf) const FLAGS: Section = Section {
                 concepts(resource, "category"),
                 plain(resource, "status"),
                 day(resource, &["period"]),
-                references(resource.get("author")),
+                references(resource, resource.get("author")),
             ]]
         },
     }],

@@ -23,3 +23,12 @@ pub(in crate::patient::pdf) struct Table {
     /// The rows of a resource: one, or several if it has parts.
     pub(in crate::patient::pdf) rows: fn(&Resource<'_>) -> Vec<Vec<String>>,
 }
+
+impl Table {
+    /// The place of the widest column.
+    pub(in crate::patient::pdf) fn widest(&self) -> usize {
+        let shares = self.columns.iter().map(|(_, share)| *share).enumerate();
+        let widest = shares.reduce(|widest, next| if next.1 > widest.1 { next } else { widest });
+        widest.map_or(0, |(place, _)| place)
+    }
+}

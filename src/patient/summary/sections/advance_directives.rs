@@ -56,7 +56,7 @@ fn consent(chart: &Chart<'_>, at: usize) -> Row {
         cell(words::concepts(entry.get("scope"))),
         status(entry, "status"),
         day(entry, &["dateTime"]),
-        cell(whom(chart, entry.get("performer"))),
+        cell(whom(chart, entry, entry.get("performer"))),
     ];
     Row { entry: at, cells }
 }
@@ -68,7 +68,7 @@ fn document(chart: &Chart<'_>, at: usize) -> Row {
         cell(words::concepts(entry.get("category"))),
         status(entry, "status"),
         day(entry, &["date"]),
-        cell(whom(chart, entry.get("author"))),
+        cell(whom(chart, entry, entry.get("author"))),
     ];
     Row { entry: at, cells }
 }

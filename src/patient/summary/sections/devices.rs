@@ -54,7 +54,7 @@ fn identifier(entry: &Entry<'_>) -> Option<String> {
 
 fn statement(chart: &Chart<'_>, at: usize, device: Option<usize>) -> Row {
     let entry = &chart.entries[at];
-    let named = entry.get("device").and_then(|reference| who(chart, reference));
+    let named = who(chart, entry, entry.get("device"));
     let known = device.and_then(|device| words::name(chart.entries[device].json));
     let since = words::chosen(entry.json, "timing");
     let cells = vec![

@@ -48,7 +48,11 @@ fn row(chart: &Chart<'_>, at: usize) -> Row {
         cell(words::join(doses, ", ")),
         cell(words::text(entry.get("lotNumber"))),
         cell(words::concepts(entry.get("site"))),
-        cell(super::super::shared::common::whom(chart, entry.get("manufacturer"))),
+        cell(super::super::shared::common::whom(
+            chart,
+            entry,
+            entry.get("manufacturer"),
+        )),
     ];
     Row { entry: at, cells }
 }

@@ -8,6 +8,7 @@ use super::super::shared::{Row, Section};
 use crate::columns::json::Value;
 use crate::normalize::Rule;
 use crate::patient::concept::Groups;
+use crate::patient::follow::target;
 use crate::patient::words;
 
 pub(in crate::patient::summary) static SECTION: Section = Section {
@@ -104,28 +105,15 @@ fn dosage(entry: &Entry<'_>) -> Option<String> {
 
 /// The drug of a record: a concept, or the code of the referenced Medication.
 fn drug<'t>(chart: &Chart<'t>, entry: &Entry<'t>) -> Option<Value<'t>> {
-    entry.get("medicationCodeableConcept").or_else(|| {
-        let reference = entry.get("medicationReference")?.get_str("reference")?;
-        match reference.strip_prefix('#') {
-            Some(id) => {
-                let mut contained = entry.get("contained")?.items();
-                contained
-                    .find(|each| each.get_str("id").as_deref() == Some(id))?
-                    .get("code")
-            }
-            None => chart.entries[chart.find(&reference)?].get("code"),
-        }
-    })
+    entry
+        .get("medicationCodeableConcept")
+        .or_else(|| target(chart, entry.json, entry.get("medicationReference")?)?.get("code"))
 }
 
 fn row(chart: &Chart<'_>, at: usize) -> Row {
     let entry = &chart.entries[at];
     let known = drug(chart, entry).and_then(words::concept);
-    let display = || {
-        entry
-            .get("medicationReference")
-            .and_then(|reference| who(chart, reference))
-    };
+    let display = || who(chart, entry, entry.get("medicationReference"));
     let date = entry.get("effectivePeriod").and_then(words::period);
     let prescriber = entry.get("requester").or_else(|| entry.get("informationSource"));
     let cells = vec![
@@ -134,7 +122,7 @@ fn row(chart: &Chart<'_>, at: usize) -> Row {
         cell(words::route(dosages(entry))),
         status(entry, "status"),
         date.unwrap_or_else(|| super::super::shared::common::day(entry, DATES)),
-        cell(prescriber.and_then(|reference| who(chart, reference))),
+        cell(who(chart, entry, prescriber)),
     ];
     Row { entry: at, cells }
 }

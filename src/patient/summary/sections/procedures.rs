@@ -42,7 +42,7 @@ fn rows(chart: &Chart<'_>) -> Vec<Row> {
 fn row(chart: &Chart<'_>, at: usize) -> Row {
     let entry = &chart.entries[at];
     let performers = entry.get("performer").into_iter().flat_map(|list| list.items());
-    let performers = performers.filter_map(|performer| whom(chart, performer.get("actor")));
+    let performers = performers.filter_map(|performer| whom(chart, entry, performer.get("actor")));
     let cells = vec![
         named(entry.get("code")),
         cell(words::chosen(entry.json, "performed")),

@@ -8,7 +8,7 @@ use super::super::record::{Chart, Entry};
 use crate::columns::json::Value;
 use crate::normalize::Rule;
 use crate::patient::concept::{Groups, says_something};
-use crate::patient::words;
+use crate::patient::{follow, words};
 
 /// Statuses of Observations that a summary shows.
 pub(in crate::patient::summary) const OBSERVED: &[&str] = &["final", "amended", "corrected", "unknown"];
@@ -89,17 +89,26 @@ pub(in crate::patient::summary) fn is_made(entry: &Entry<'_>, rule: Rule) -> boo
     })
 }
 
-/// The target of a Reference as readable text.
-pub(in crate::patient::summary) fn who(chart: &Chart<'_>, reference: Value<'_>) -> Option<String> {
-    let known = reference.get_str("reference").and_then(|text| chart.find(&text));
-    let display = words::text(reference.get("display"));
-    display.or_else(|| words::name(chart.entries[known?].json))
+/// The target of a record's Reference as readable text.
+pub(in crate::patient::summary) fn who<'t>(
+    chart: &Chart<'t>,
+    entry: &Entry<'t>,
+    reference: Option<Value<'t>>,
+) -> Option<String> {
+    follow::who(chart, entry.json, reference?)
 }
 
 /// The targets of a list's References as readable text.
-pub(in crate::patient::summary) fn whom(chart: &Chart<'_>, references: Option<Value<'_>>) -> Option<String> {
+pub(in crate::patient::summary) fn whom<'t>(
+    chart: &Chart<'t>,
+    entry: &Entry<'t>,
+    references: Option<Value<'t>>,
+) -> Option<String> {
     let references = references.into_iter().flat_map(|list| list.items().chain(Some(list)));
-    words::join(references.filter_map(|reference| who(chart, reference)), ", ")
+    words::join(
+        references.filter_map(|reference| who(chart, entry, Some(reference))),
+        ", ",
+    )
 }
 
 /// The name of a record's subject matter. A record always has one.

@@ -18,7 +18,7 @@ use super::world::World;
 
 /// The default number of logins in a list.
 const LOGINS: u64 = 20;
-const MOST_LOGINS: u64 = 1000;
+const MAX_LOGINS: u64 = 1000;
 
 /// Lists the organizations.
 pub(in crate::sandbox::payer) async fn organizations(State(world): State<Arc<World>>) -> Response {
@@ -57,7 +57,7 @@ pub(in crate::sandbox::payer) async fn logins(State(world): State<Arc<World>>, R
     let (Some(count), Some(from)) = (number("count", LOGINS), number("from", 0)) else {
         return bad("count and from are whole numbers");
     };
-    let people = (from..world.people.count()).take(count.min(MOST_LOGINS) as usize);
+    let people = (from..world.people.count()).take(count.min(MAX_LOGINS) as usize);
     let logins: Vec<Value> = people
         .filter_map(|index| world.people.person(index))
         .map(|person| {

@@ -305,7 +305,7 @@ pub(in crate::sandbox::payer) struct Counts {
     pub(in crate::sandbox::payer) pages: AtomicU64,
     pub(in crate::sandbox::payer) token: AtomicU64,
     at_once: AtomicU64,
-    most_at_once: AtomicU64,
+    max_at_once: AtomicU64,
 }
 
 /// A FHIR request in flight.
@@ -315,7 +315,7 @@ impl Counts {
     /// Counts a FHIR request. It is in flight until the result is dropped.
     pub(in crate::sandbox::payer) fn enter(&self) -> InFlight<'_> {
         let now = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
-        self.most_at_once.fetch_max(now, Ordering::SeqCst);
+        self.max_at_once.fetch_max(now, Ordering::SeqCst);
         InFlight(self)
     }
 
@@ -325,13 +325,13 @@ impl Counts {
             "fhir": self.fhir.load(Ordering::SeqCst),
             "pages": self.pages.load(Ordering::SeqCst),
             "token": self.token.load(Ordering::SeqCst),
-            "most_at_once": self.most_at_once.load(Ordering::SeqCst),
+            "max_at_once": self.max_at_once.load(Ordering::SeqCst),
         })
     }
 
     /// Resets the counts.
     pub(in crate::sandbox::payer) fn reset(&self) {
-        for count in [&self.fhir, &self.pages, &self.token, &self.most_at_once] {
+        for count in [&self.fhir, &self.pages, &self.token, &self.max_at_once] {
             count.store(0, Ordering::SeqCst);
         }
     }

@@ -29,7 +29,7 @@ pub(crate) trait Numbers {
 /// A number of a resource: times 10^18 if that is exact, and as written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stored<'a> {
-    /// Times 10^18.
+    /// The number times 10^18. `None` if that is not exact.
     pub scaled: Option<i128>,
     /// The number as written. May be missing if `scaled` exists.
     pub text: Option<&'a str>,

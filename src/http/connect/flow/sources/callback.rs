@@ -229,12 +229,12 @@ async fn exchanged(
     attempt: &Attempt,
     authorization: &Authorization,
 ) -> Result<Result<client::Grant, Trouble>, Error> {
-    let baggage: SignInState = serde_json::from_slice(&attempt.verifier).map_err(Error::internal)?;
+    let sign_in: SignInState = serde_json::from_slice(&attempt.verifier).map_err(Error::internal)?;
     let note = |error: &dyn std::fmt::Display| {
         tracing::warn!(endpoint = endpoint.id, %error, "a source did not grant access");
     };
     // RFC 9207: the issuer in the answer must be the source's own.
-    let issuer = baggage.configuration.issuer.as_deref();
+    let issuer = sign_in.configuration.issuer.as_deref();
     if let (Some(iss), Some(issuer)) = (parameters.sole("iss"), issuer)
         && iss != issuer
     {
@@ -259,7 +259,7 @@ async fn exchanged(
     let back = callback_of(service, &endpoint.id);
     let exchange = service
         .sources
-        .exchange(&baggage.configuration, &registration, &back, code, &baggage.verifier);
+        .exchange(&sign_in.configuration, &registration, &back, code, &sign_in.verifier);
     let mut grant = match patiently(exchange).await {
         Ok(grant) => grant,
         Err(error) => {
@@ -277,9 +277,9 @@ async fn exchanged(
     if grant.patient.is_none() {
         let arrival = Arrival {
             fhir_base: &endpoint.fhir_base,
-            configuration: &baggage.configuration,
+            configuration: &sign_in.configuration,
             registration: &registration,
-            nonce: &baggage.verifier.nonce,
+            nonce: &sign_in.verifier.nonce,
             now: service.store.clock().now(),
         };
         match patiently(service.sources.whose(&arrival, &grant)).await {
@@ -361,7 +361,7 @@ async fn identity(
     provider: &IdentityProvider,
     attempt: &Attempt,
 ) -> Result<Result<(String, client::Demographics), Trouble>, Error> {
-    let baggage: SignInState = serde_json::from_slice(&attempt.verifier).map_err(Error::internal)?;
+    let sign_in: SignInState = serde_json::from_slice(&attempt.verifier).map_err(Error::internal)?;
     if let Some(error) = parameters.sole("error") {
         return Ok(Err(of_redirect(error)));
     }
@@ -378,14 +378,14 @@ async fn identity(
     let identity = patiently(async {
         let sources = &service.sources;
         let grant = sources
-            .exchange(&baggage.configuration, &registration, &back, code, &baggage.verifier)
+            .exchange(&sign_in.configuration, &registration, &back, code, &sign_in.verifier)
             .await?;
         let id_token = grant.id_token.ok_or(client::Error::Identity("there is no ID token"))?;
         let known = client::Provider {
             issuer: provider.issuer.clone(),
-            configuration: baggage.configuration.clone(),
+            configuration: sign_in.configuration.clone(),
         };
-        let nonce = &baggage.verifier.nonce;
+        let nonce = &sign_in.verifier.nonce;
         let identity = sources
             .identity(&known, &registration.client_id, nonce, &id_token, now)
             .await?;

@@ -201,17 +201,17 @@ pub(in crate::http::connect) async fn to_source(
             return Ok(left.await?.map(|()| to_session(service)));
         }
     };
-    let baggage = SignInState {
+    let sign_in = SignInState {
         configuration,
         verifier: redirect.verifier,
     };
-    let baggage = serde_json::to_vec(&baggage).map_err(Error::internal)?;
+    let sign_in = serde_json::to_vec(&sign_in).map_err(Error::internal)?;
     let state = redirect.state;
     let departed = stored(service, move |service| {
         service
             .store
             .flows()
-            .depart(key, &departure(&endpoint), &state, &baggage)
+            .depart(key, &departure(&endpoint), &state, &sign_in)
     });
     Ok(departed.await?.map(|()| see_other(&redirect.url)))
 }
@@ -244,17 +244,17 @@ pub(in crate::http::connect) async fn to_provider(
             return Ok(gone.await?.map(|()| to_session(service)));
         }
     };
-    let baggage = SignInState {
+    let sign_in = SignInState {
         configuration,
         verifier: redirect.verifier,
     };
-    let baggage = serde_json::to_vec(&baggage).map_err(Error::internal)?;
+    let sign_in = serde_json::to_vec(&sign_in).map_err(Error::internal)?;
     let state = redirect.state;
     let departed = stored(service, move |service| {
         service
             .store
             .flows()
-            .depart_to_provider(key, &provider.code, &state, &baggage)
+            .depart_to_provider(key, &provider.code, &state, &sign_in)
     });
     Ok(departed.await?.map(|()| see_other(&redirect.url)))
 }

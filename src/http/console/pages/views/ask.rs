@@ -82,6 +82,11 @@ impl Ask {
         }
     }
 
+    /// Whether a link may hold the definition.
+    pub(super) fn fits_link(&self) -> bool {
+        self.definition.len() as u64 <= LONGEST
+    }
+
     /// The query of a link to the same request.
     pub(super) fn query(&self) -> String {
         let mut query = format!("d={}", packed(&self.definition));

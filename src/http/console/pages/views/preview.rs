@@ -12,8 +12,8 @@ use crate::http::service::Service;
 use crate::lake::scan::ScanReport;
 use crate::views::{Format, Resources, Run, RunError, Stop, View};
 
-/// The timeout of a preview.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// The timeout of a preview, and of its plot.
+pub(super) const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Rows as texts, by columns.
 #[derive(Clone, Debug, Default)]

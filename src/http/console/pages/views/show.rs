@@ -11,11 +11,12 @@ use axum::response::Response;
 
 use super::ask::{Ask, Wanted};
 use super::chart::chart;
-use super::preview::{Preview, Rows, planned, preview};
+use super::preview::{PATIENCE, Preview, Rows, planned, preview};
 use crate::fhir::facts;
 use crate::http::console::session::form::Fields;
+use crate::http::console::session::next;
 use crate::http::console::session::operator::Operator;
-use crate::http::console::shown::page::{Frame, html, page_or_error, private};
+use crate::http::console::shown::page::{Frame, failed, html, page_or_error, private};
 use crate::http::console::shown::tenant::Tenant;
 use crate::http::console::shown::words;
 use crate::http::error::Error;
@@ -95,15 +96,49 @@ pub(in crate::http::console) async fn open(
     page_or_error(&frame, work).await
 }
 
+#[derive(Template)]
+#[template(path = "console/over.html")]
+struct Over<'a> {
+    frame: &'a Frame,
+    definition: &'a str,
+    next: Option<String>,
+}
+
+/// The page for a definition that was sent after the session's end. It keeps the definition, and opens it after
+/// sign-in.
+async fn over(service: &Arc<Service>, path: &str, headers: &HeaderMap, sent: Body) -> Response {
+    let frame = Frame::outside(service);
+    match Fields::of_body(service, headers, sent).await {
+        Ok(fields) => {
+            let ask = Ask::of_form(&fields);
+            let link = || next::checked(service, &format!("{}/views/{path}?{}", frame.root, ask.query()));
+            let page = Over {
+                frame: &frame,
+                definition: &ask.definition,
+                next: if ask.fits_link() { link() } else { None },
+            };
+            html(StatusCode::UNAUTHORIZED, &page)
+        }
+        Err(error) => failed(&frame, error),
+    }
+}
+
 /// Runs the definition in the editor.
 pub(in crate::http::console) async fn run(
     State(service): State<Arc<Service>>,
-    operator: Operator,
+    operator: Result<Operator, Response>,
     Path((mode, application)): Path<(String, String)>,
     headers: HeaderMap,
     sent: Body,
 ) -> Response {
     let place = Tenant::parse(&mode, &application);
+    let (operator, place) = match (operator, place) {
+        (Err(refused), Ok(place)) if refused.status() == StatusCode::UNAUTHORIZED => {
+            return over(&service, &place.path, &headers, sent).await;
+        }
+        (Err(refused), _) => return refused,
+        (Ok(operator), place) => (operator, place),
+    };
     let frame = operator.frame(&service, "views", place.as_ref().ok());
     let work = async {
         let place = place?;
@@ -129,7 +164,7 @@ async fn answered(
     let limit = if ask.plot.kind.is_empty() { SHOWN } else { DRAWN };
     match preview(service, place, Arc::new(view), limit).await {
         Ok(preview) => {
-            let result = result(preview, &ask.plot, limit);
+            let result = result(service, preview, &ask.plot, limit).await?;
             Ok(page(service, frame, place, ask, (&checked, Some(result), None)))
         }
         // A mismatch between view and data is shown beside the view.
@@ -141,19 +176,22 @@ async fn answered(
     }
 }
 
-fn result(preview: Preview, wanted: &Wanted, limit: usize) -> Outcome {
+async fn result(service: &Arc<Service>, preview: Preview, wanted: &Wanted, limit: usize) -> Result<Outcome, Error> {
     let Preview {
-        mut rows,
+        rows,
         report,
         plan,
         took,
     } = preview;
-    let plot = (!wanted.kind.is_empty()).then(|| chart(wanted, &rows));
+    let rows = Arc::new(rows);
+    let plot = match wanted.kind.is_empty() {
+        true => None,
+        false => Some(drawn(service, wanted.clone(), rows.clone()).await?),
+    };
     let count = rows.cells.len();
-    rows.cells.truncate(SHOWN);
     let mut leaves: Vec<(&String, &u64)> = report.bytes_by_leaf.iter().collect();
     leaves.sort_by(|one, other| other.1.cmp(one.1));
-    Outcome {
+    Ok(Outcome {
         count,
         more: count == limit,
         took: words::millis(took),
@@ -165,7 +203,19 @@ fn result(preview: Preview, wanted: &Wanted, limit: usize) -> Outcome {
             .collect(),
         plan,
         plot,
-        rows,
+        rows: Rows {
+            names: rows.names.clone(),
+            cells: rows.cells.iter().take(SHOWN).cloned().collect(),
+        },
+    })
+}
+
+/// The plot of rows, or the reason why there is none. Drawing blocks its thread, so it has its own.
+async fn drawn(service: &Arc<Service>, wanted: Wanted, rows: Arc<Rows>) -> Result<Result<String, String>, Error> {
+    let drawing = service.blocking(move |_| chart(&wanted, &rows));
+    match tokio::time::timeout(PATIENCE, drawing).await {
+        Ok(drawn) => drawn,
+        Err(_) => Ok(Err("it took longer than 15 s to draw".to_owned())),
     }
 }
 
@@ -240,7 +290,7 @@ pub(in crate::http::console) async fn rows(
         let turn = service.view_turn("console").await?;
         let run = planned(&service, &place, Arc::new(view), None).await?;
         let (rows, stop) = (run.rows().within(service.view_room.clone()), run.stop());
-        let around = (Vec::new(), Vec::new());
+        let around = (Vec::new(), Vec::new);
         let body = rows_body::stream(rows, stop, format, around, (turn, id)).await?;
         let mut response = Response::new(body);
         private(&mut response);

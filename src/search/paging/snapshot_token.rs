@@ -1,5 +1,5 @@
-//! The snapshot that a link to further rows of a view pins, in the link's opaque `_tag`. The numbers of snapshots and
-//! erasures say something about other people's records, so the lake's key encrypts them.
+//! The token of the snapshot that a view's rows are read from. Links to further rows have it as `_tag`. The numbers of
+//! snapshots and erasures say something about other people's records, so the lake's key encrypts them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,7 +10,7 @@ const USED: &[u8] = b"snapshot of a view's rows";
 
 /// A snapshot in the form of links.
 ///
-/// FHIR has a search parameter of the same name. A pin begins with two tildes, and no token does.
+/// FHIR has a search parameter `_tag`, too. A snapshot token begins with two tildes, and no tag does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotToken {
     /// The snapshot.
@@ -56,16 +56,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pin_reads_back_and_is_no_token() {
+    fn a_token_reads_back_and_is_no_tag() {
         let folder = tempfile::tempdir().unwrap();
         let lake = Lake::open_or_create(folder.path()).unwrap();
-        let pin = SnapshotToken {
+        let token = SnapshotToken {
             snapshot: 4711,
             erasures: 12,
         };
-        let text = pin.text(&lake);
+        let text = token.text(&lake);
         assert!(SnapshotToken::is_meant(&text));
-        assert_eq!(SnapshotToken::parse(&text, &lake), Some(pin));
+        assert_eq!(SnapshotToken::parse(&text, &lake), Some(token));
         for other in [
             "http://example.org|a",
             "~~1.zz",

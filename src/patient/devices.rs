@@ -1,0 +1,75 @@
+//! The patient's devices. R4's compartment does not include them, so they are searched for.
+
+use std::sync::Arc;
+
+use super::error::PatientError;
+use super::summary::SummaryError;
+use crate::columns::json::{Tape, Value};
+use crate::fhir::facts;
+use crate::fhir::temporal::Temporal;
+use crate::lake::Scope;
+use crate::lake::scan::Row;
+use crate::search::raw::RawParameter;
+use crate::search::{Engine, Gathered, Handling, Request};
+
+/// The number of devices read at a time.
+const PAGE: usize = 1_000;
+
+/// The Devices of these Patients that the scope shows. `None` if R4 has no Devices, which does not happen.
+pub(super) async fn devices(
+    engine: &Engine,
+    scope: &Arc<Scope>,
+    patients: &[String],
+    now: i64,
+) -> Result<Option<Gathered>, PatientError> {
+    let patients: Vec<String> = patients.iter().map(|id| format!("Patient/{id}")).collect();
+    let Some(ty) = facts().lookup("Device") else {
+        return Ok(None);
+    };
+    let mut rows = Vec::new();
+    loop {
+        let before = rows.len();
+        let parameters = [
+            RawParameter::named("patient", &patients.join(",")),
+            RawParameter::named("_count", &PAGE.to_string()),
+            RawParameter::named("_offset", &before.to_string()),
+        ];
+        let request = Request {
+            scope,
+            ty,
+            compartment: None,
+            parameters: &parameters,
+            handling: Handling::Strict,
+            now,
+            base: "",
+        };
+        let page = engine.search(&request).await?;
+        let mut tape = Tape::new();
+        let page = tape.parse(&page).map_err(|reason| SummaryError::Unreadable {
+            resource_type: "Device",
+            reason,
+        })?;
+        let entries = page.get("entry").into_iter().flat_map(|list| list.items());
+        rows.extend(entries.filter_map(|entry| row(entry.get("resource")?)));
+        if rows.len() == before || rows.len() % PAGE > 0 {
+            return Ok(Some(Gathered {
+                ty,
+                is_referred: false,
+                rows,
+            }));
+        }
+    }
+}
+
+/// A resource of a page as it is stored. The commit wrote its version and time into its text.
+fn row(resource: Value<'_>) -> Option<Row> {
+    let meta = resource.get("meta");
+    let version = meta.and_then(|meta| meta.get_str("versionId")?.parse().ok());
+    let updated = meta.and_then(|meta| Temporal::date_time(&meta.get_str("lastUpdated")?).ok());
+    Some(Row {
+        id: resource.get_str("id")?.into_owned(),
+        resource: resource.raw().to_owned().into(),
+        version: version.unwrap_or_default(),
+        last_updated: updated.map(|updated| updated.start).unwrap_or_default(),
+    })
+}
