@@ -479,6 +479,18 @@ fn walks_and_writes_at_the_same_time() {
                 0..OBSERVATIONS,
                 PATIENTS,
             ),
+            (
+                &person,
+                "/fhir/Patient/p2/$everything?_count=4",
+                0..OBSERVATIONS,
+                PATIENTS,
+            ),
+            (
+                &token,
+                "/fhir/Patient/p2/$everything?_count=3&_type=Observation,Practitioner&_total=accurate",
+                0..OBSERVATIONS,
+                PATIENTS,
+            ),
         ]
         .into_iter()
         .map(|(token, path, of, every)| {
@@ -493,6 +505,16 @@ fn walks_and_writes_at_the_same_time() {
                         .collect();
                     let once: BTreeSet<&String> = all.iter().collect();
                     assert_eq!(all.len(), once.len(), "{path}");
+                    if path.contains("$everything") {
+                        let included: Vec<String> = pages
+                            .iter()
+                            .flat_map(|page| of_mode(page, "include"))
+                            .map(|row| name(&row))
+                            .collect();
+                        assert_eq!(included, ["Practitioner/doc"], "{path}");
+                        let totals = pages.iter().filter_map(|page| page["total"].as_u64());
+                        assert!(totals.into_iter().all(|total| total == all.len() as u64), "{path}");
+                    }
                     // Rows that existed before and stay.
                     for at in of.clone().filter(|at| every == 1 || at % every == 2) {
                         assert!(
@@ -510,5 +532,5 @@ fn walks_and_writes_at_the_same_time() {
         assert!(writer.join().unwrap() >= 6);
         outcomes.into_iter().for_each(|outcome| outcome.unwrap());
     });
-    assert_eq!(walked.into_inner(), 12);
+    assert_eq!(walked.into_inner(), 20);
 }

@@ -11,7 +11,14 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { inflateRawSync } from "node:zlib";
 import { indexStructureDefinitionBundle, validateResource } from "@medplum/core";
-import { Directory, SHCReader, SHCRevokedError, SHLManifestNotFoundError, SHLViewer } from "kill-the-clipboard";
+import {
+  Directory,
+  SHCReader,
+  SHCRevokedError,
+  SHLInvalidPasscodeError,
+  SHLManifestNotFoundError,
+  SHLViewer,
+} from "kill-the-clipboard";
 
 const told = JSON.parse(readFileSync(0, "utf8"));
 const issuer = `${told.base}/health-cards`;
@@ -43,12 +50,12 @@ const steps = {
     return { card, kid, rid, entries: credentialSubject.fhirBundle.entry.length };
   },
 
-  // A link to a card.
+  // A link to a card or a summary, as `asked` says.
   async link() {
     const answer = await fetch(`${told.base}/rest/health-links`, {
       method: "POST",
       headers: { authorization: `Bearer ${told.token}`, "content-type": "application/json" },
-      body: JSON.stringify({ content: "health-card", label: "Card", passcode: "2468" }),
+      body: JSON.stringify(told.asked),
     });
     assert.equal(answer.status, 201);
     return { link: (await answer.json()).link };
@@ -57,18 +64,33 @@ const steps = {
   // Opens it with a recipient's program.
   async resolve() {
     const viewer = new SHLViewer({ shlinkURI: told.link });
-    const { smartHealthCards, fhirResources } = await viewer.resolveSHL({ recipient: "Dr. Client", passcode: "2468", shcReaderConfig: { issuerDirectory: await Directory.fromURLs([issuer]) } })
-      .catch((error) => {
-        if (error instanceof SHLManifestNotFoundError) return { smartHealthCards: [], fhirResources: [] };
-        throw error;
+    let found;
+    try {
+      found = await viewer.resolveSHL({
+        recipient: "Dr. Client",
+        ...told.opening,
+        shcReaderConfig: { issuerDirectory: await Directory.fromURLs([issuer]) },
       });
-    assert.equal(fhirResources.length, 0);
-    if (smartHealthCards.length === 0) return { verdict: "over" };
-    assert.equal(smartHealthCards.length, 1);
+    } catch (error) {
+      // A link with flag U has no manifest.
+      const isOver = error instanceof SHLManifestNotFoundError || error.message.startsWith("File not found at URL");
+      if (isOver) return { verdict: "over" };
+      if (error instanceof SHLInvalidPasscodeError) return { verdict: "wrong passcode" };
+      throw error;
+    }
+    const { manifest, smartHealthCards, fhirResources } = found;
+    assert.equal(smartHealthCards.length + fhirResources.length, 1);
+    const place = manifest ? ["embedded", "location"].find((name) => name in manifest.files[0]) : "direct";
+    if (fhirResources.length === 1) {
+      const [document] = fhirResources;
+      validateResource(document);
+      assert.deepEqual([document.resourceType, document.type], ["Bundle", "document"]);
+      return { verdict: "good", place, text: JSON.stringify(document), entries: document.entry.length };
+    }
     const jws = smartHealthCards[0].asJWS();
     await checked(jws);
     const { rid, credentialSubject } = claims(jws).vc;
-    return { verdict: "good", card: jws, rid, entries: credentialSubject.fhirBundle.entry.length };
+    return { verdict: "good", place, card: jws, rid, entries: credentialSubject.fhirBundle.entry.length };
   },
 
   async verify() {

@@ -9,6 +9,9 @@ health-cards-dev-tools is in no package registry, so its checks are made in `hea
 imported and served. Each gets a card, with one key and with the next one. Then one of them is erased while the server
 runs: that person's cards are on the revocation lists at once and are refused, and the other's are good. A card that
 came by a health link is as good, and as revoked; the link is over.
+
+Links lead to cards and to patient summaries: with a passcode, as one file without a manifest (flag U), and by a manifest
+that has the file or only its address. All of them are over with the person's records.
 """
 
 import json
@@ -62,18 +65,46 @@ def walk(program, lake, base, npm, ids):
     for card in cards:
         expect(run(npm, {"step": "verify", "base": base, **card})["verdict"] == "good", "a card is good")
     print(f"npm kill-the-clipboard verifies cards of {cards[0]['entries']} and {cards[1]['entries']} entries")
-    link = run(npm, {"step": "link", "base": base, "token": tokens[0]})["link"]
-    linked = run(npm, {"step": "resolve", "base": base, "link": link})
-    expect(linked["verdict"] == "good" and linked["entries"] == cards[0]["entries"], "a link leads to a good card")
-    print("npm kill-the-clipboard resolves a link to a card of as many entries")
+    links, linked = linked_documents(base, npm, tokens, ids, cards[0]["entries"])
     output(program, "erase", "--yes", "--data", lake, "--patient", ids[0])
     listed = [card["rid"] in revoked(base, card["kid"]) for card in cards]
     expect(listed == [True, False, True], f"the erased person's cards are on the lists when the command ends: {listed}")
     verdicts = [verdict(npm, base, card) for card in cards]
     expect(verdicts == ["revoked", "good", "revoked"], f"the erased person's cards are refused: {verdicts}")
     expect(verdict(npm, base, linked) == "revoked", "the card of a link is revoked with its records")
-    expect(run(npm, {"step": "resolve", "base": base, "link": link})["verdict"] == "over", "and the link is over")
+    for link, opening in links:
+        over = run(npm, {"step": "resolve", "base": base, "link": link, "opening": opening})
+        expect(over["verdict"] == "over", f"and the link is over: {over}")
     print("npm kill-the-clipboard refuses the cards of an erased person, and no others")
+
+
+def linked_documents(base, npm, tokens, ids, entries):
+    """Opens the first person's links of all kinds. The result is the links, and a card of one of them."""
+    passcode = {"passcode": "2468"}
+    kinds = [
+        ({"content": "health-card", "label": "Card", **passcode}, passcode, "embedded"),
+        ({"content": "health-card", "flag": "U"}, {}, "direct"),
+        ({"content": "health-card"}, {"embeddedLengthMax": 0}, "location"),
+        ({"content": "summary", "label": "Summary"}, {}, "embedded"),
+        ({"content": "summary", **passcode}, {"embeddedLengthMax": 10, **passcode}, "location"),
+        ({"content": "summary", "flag": "U"}, {}, "direct"),
+    ]
+    links, card = [], None
+    for asked, opening, place in kinds:
+        link = run(npm, {"step": "link", "base": base, "token": tokens[0], "asked": asked})["link"]
+        if "passcode" in asked:
+            wrong = run(npm, {"step": "resolve", "base": base, "link": link, "opening": {**opening, "passcode": "1357"}})
+            expect(wrong["verdict"] == "wrong passcode", f"a wrong passcode opens nothing: {wrong}")
+        found = run(npm, {"step": "resolve", "base": base, "link": link, "opening": opening})
+        expect((found["verdict"], found["place"]) == ("good", place), f"{asked} leads there: {found}"[:500])
+        if asked["content"] == "health-card":
+            expect(found["entries"] == entries, "a link leads to a card of as many entries")
+            card = card or found
+        else:
+            expect(ids[0] in found["text"] and ids[1] not in found["text"], "the summary is the person's own")
+        links.append((link, opening))
+    print(f"npm kill-the-clipboard resolves {len(links)} links to cards and summaries")
+    return links, card
 
 
 def revoked(base, kid):

@@ -37,18 +37,21 @@ class Validator:
         return [found for found in self.findings(rows, package) if found.severity == "error"]
 
     def findings(self, rows, package=None):
-        """The errors and warnings. Every core checks a part of the rows."""
-        size = max(len(rows) // (os.cpu_count() or 1), 100)
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            starts = range(0, len(rows), size)
-            parts = list(pool.map(lambda start: self.part(rows[start : start + size], package), starts))
-        return [found._replace(at=found.at + start) for start, part in zip(starts, parts) for found in part]
-
-    def part(self, rows, package):
-        lines = []
-        for resource, profiles in rows:
+        """The errors and warnings. Every core checks a part of the rows, and no row twice."""
+        places = {}
+        for at, (resource, profiles) in enumerate(rows):
             readable = [profile for profile in profiles if profile not in self.unreadable]
-            lines.append(json.dumps({"resource": resource, "profiles": readable}) + "\n")
+            line = json.dumps({"resource": resource, "profiles": readable}) + "\n"
+            places.setdefault(line, []).append(at)
+        lines = list(places)
+        # Neighbours are of one document and one type, so each core takes every second line.
+        cores = min(os.cpu_count() or 1, len(lines) // 100 + 1)
+        with concurrent.futures.ThreadPoolExecutor(cores) as pool:
+            parts = list(pool.map(lambda first: self.part(lines[first::cores], package), range(cores)))
+        found = [one._replace(at=one.at * cores + first) for first, part in enumerate(parts) for one in part]
+        return [one._replace(at=at) for one in found for at in places[lines[one.at]]]
+
+    def part(self, lines, package):
         options = ["--package", str(package)] if package else []
         done = subprocess.run([*self.command, *options], input="".join(lines), capture_output=True, text=True)
         expect(done.returncode in (0, 1), f"{self.name} does its work: {done.stderr[-2000:]}")

@@ -57,7 +57,7 @@ fn made(server: &Server, body: &Value) -> Value {
 }
 
 /// The contents of a link.
-struct Link {
+pub(crate) struct Link {
     payload: Value,
     /// The path of its address.
     path: String,
@@ -65,15 +65,19 @@ struct Link {
 
 impl Link {
     fn of(server: &Server, made: &Value) -> Link {
+        Link::at(&format!("http://{}", server.address), made)
+    }
+
+    /// A link of a service with this address.
+    pub(crate) fn at(base: &str, made: &Value) -> Link {
         let text = made["link"].as_str().unwrap().strip_prefix("shlink:/").unwrap();
         let payload: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).unwrap()).unwrap();
-        let base = format!("http://{}", server.address);
-        let path = payload["url"].as_str().unwrap().strip_prefix(&base).unwrap().to_owned();
+        let path = payload["url"].as_str().unwrap().strip_prefix(base).unwrap().to_owned();
         Link { payload, path }
     }
 
     /// Requests the manifest.
-    fn manifest(&self, server: &Server, more: &Value) -> Answer {
+    pub(crate) fn manifest(&self, server: &Server, more: &Value) -> Answer {
         let mut body = json!({"recipient": "Dr. Test"});
         for (name, value) in more.as_object().unwrap() {
             body[name] = value.clone();
@@ -87,7 +91,7 @@ impl Link {
     }
 
     /// A decrypted file of a media type.
-    fn file(&self, jwe: &str, media: &str) -> Value {
+    pub(crate) fn file(&self, jwe: &str, media: &str) -> Value {
         let (header, file) = decrypted(self.payload["key"].as_str().unwrap(), jwe);
         assert_eq!(
             header,

@@ -70,6 +70,11 @@ fn public(server: &Server, path: &str) -> Value {
 
 /// A card's contents, after a check of its signature with the published keys.
 pub(crate) fn read(server: &Server, jws: &str) -> Value {
+    read_at(server, &format!("http://{}", server.address), jws)
+}
+
+/// The same at a server with another public address.
+pub(crate) fn read_at(server: &Server, base: &str, jws: &str) -> Value {
     let header = jsonwebtoken::decode_header(jws).unwrap();
     assert_eq!(header.alg, Algorithm::ES256);
     let keys = public(server, KEYS);
@@ -91,7 +96,7 @@ pub(crate) fn read(server: &Server, jws: &str) -> Value {
     let deflated = URL_SAFE_NO_PAD.decode(payload).unwrap();
     DeflateDecoder::new(&deflated[..]).read_to_string(&mut text).unwrap();
     let claims: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(claims["iss"], format!("http://{}/health-cards", server.address));
+    assert_eq!(claims["iss"], format!("{base}/health-cards"));
     claims
 }
 

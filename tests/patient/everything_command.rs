@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use serde_json::Value;
 
-use crate::harness::command::{PROGRAM, imported, record, refused, refuses_what_all_refuse};
+#[cfg(target_os = "linux")]
+use crate::harness::command::peak;
+use crate::harness::command::{imported, record, refused, refuses_what_all_refuse};
 
 const PEOPLE: &str = r#"{"resourceType":"Patient","id":"ann","managingOrganization":{"reference":"Organization/h"}}
 {"resourceType":"Patient","id":"ben"}
@@ -89,27 +91,6 @@ fn what_is_wrong_is_one_sentence_and_exit_code_2() {
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), "kept");
     let nowhere = everything(&scratch.path().join("none"), &["--patient", "ann"]);
     assert_eq!(nowhere.status.code(), Some(2));
-}
-
-/// The peak memory of a command in bytes.
-#[cfg(target_os = "linux")]
-fn peak(arguments: &[&str]) -> u64 {
-    let mut child = Command::new(PROGRAM)
-        .args(arguments)
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    let status = format!("/proc/{}/status", child.id());
-    let mut most = 0;
-    while child.try_wait().unwrap().is_none() {
-        let text = std::fs::read_to_string(&status).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
-        most = most.max(kilobytes.unwrap_or(0) * 1_024);
-        std::thread::yield_now();
-    }
-    assert!(child.wait().unwrap().success());
-    most
 }
 
 /// Ten thousand resources need at most 64 MiB more than one resource.

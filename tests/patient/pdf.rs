@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 use tabularium::http::Limits;
 use tabularium::ingest::{Options, Session};
 
+#[cfg(target_os = "linux")]
+use crate::harness::command::peak;
 use crate::harness::command::{done, imported, record, refuses_what_all_refuse, run};
 use crate::harness::server::Server;
 use crate::harness::shared;
@@ -373,6 +375,30 @@ fn documents_of_real_people_have_all_their_records() {
         assert!(lost.is_empty(), "{id}: {lost:?}");
         assert!(pages(&file).len() > 1);
     }
+}
+
+/// Ten thousand rows of a table need at most 64 MiB more than a document with one.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_long_table_takes_little_memory() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("lake");
+    let mut lines: Vec<String> = ["one", "many"]
+        .map(|id| json!({"resourceType":"Patient","id":id,"name":[{"family":"Roe"}]}).to_string())
+        .to_vec();
+    let row = |id: String, patient: &str, at: usize| {
+        json!({"resourceType":"Observation","id":id,"status":"final","subject":{"reference":format!("Patient/{patient}")},
+            "category":[{"coding":[{"code":"laboratory"}]}],"code":{"text":"Glucose [Mass/volume] in Serum or Plasma"},
+            "effectiveDateTime":format!("20{:02}-03-04", at % 25),"valueQuantity":{"value":at % 300,"unit":"mg/dL"}})
+        .to_string()
+    };
+    lines.push(row("o".to_owned(), "one", 0));
+    lines.extend((0..10_000).map(|at| row(format!("o{at}"), "many", at)));
+    imported(&folder, &lines.join("\n"));
+    let data = folder.to_str().unwrap();
+    let [one, many] = ["one", "many"].map(|id| peak(&["pdf", "--patient", id, "--data", data]));
+    println!("one row {} MiB, 10,000 rows {} MiB", one >> 20, many >> 20);
+    assert!(many < one + (64 << 20), "one {one}, many {many}");
 }
 
 #[test]

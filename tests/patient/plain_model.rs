@@ -223,6 +223,8 @@ fn interval(value: &Value) -> Option<(i64, i64)> {
 pub(super) struct Read {
     pub(super) resource: Value,
     pub(super) last_updated: i64,
+    /// The Patient under whom it is filed.
+    pub(super) patient: Option<String>,
 }
 
 /// All resources, by `Type/id`.
@@ -271,19 +273,18 @@ impl Plain {
         from && until
     }
 
-    /// The members of a patient's record, and the referenced resources.
-    pub(super) fn everything(&self, patient: &str, asked: &Asked) -> Found {
+    /// The members of a patient's record, and the referenced resources, for a caller who does not see some of them.
+    pub(super) fn everything(&self, patient: &str, asked: &Asked, hidden: &BTreeSet<String>) -> Found {
         let is_new = |name: &String| asked.since.is_none_or(|since| self.records[name].last_updated >= since);
-        let members = self
-            .records
-            .iter()
-            .filter(|(_, read)| self.is_member(&read.resource, patient) && self.is_then(&read.resource, asked));
+        let members = self.records.iter().filter(|(name, read)| {
+            !hidden.contains(*name) && self.is_member(&read.resource, patient) && self.is_then(&read.resource, asked)
+        });
         let members: Vec<String> = members.map(|(name, _)| name.clone()).collect();
         let new: Vec<String> = members.iter().filter(|name| is_new(name)).cloned().collect();
         // All references of a new record are included; of old records, only those to new resources.
-        let mut referred = self.referred(&members);
+        let mut referred = self.referred(&members, hidden);
         referred.retain(|name| is_new(name));
-        referred.extend(self.referred(&new));
+        referred.extend(self.referred(&new, hidden));
         let is_shown = |name: &String| asked.types.is_empty() || asked.types.contains(&ty(name));
         (
             new.into_iter().filter(is_shown).collect(),
@@ -292,14 +293,15 @@ impl Plain {
     }
 
     /// The references of these, and their references in turn.
-    fn referred(&self, names: &[String]) -> BTreeSet<String> {
+    fn referred(&self, names: &[String], hidden: &BTreeSet<String>) -> BTreeSet<String> {
         let mut referred = BTreeSet::new();
         let mut next: Vec<String> = names.to_vec();
         while let Some(name) = next.pop() {
             let mut found = BTreeSet::new();
             references(&self.records[&name].resource, &mut found);
             for name in found {
-                if REFERRED.contains(&ty(&name)) && self.records.contains_key(&name) && referred.insert(name.clone()) {
+                let is_shown = self.records.contains_key(&name) && !hidden.contains(&name);
+                if REFERRED.contains(&ty(&name)) && is_shown && referred.insert(name.clone()) {
                     next.push(name);
                 }
             }

@@ -61,3 +61,24 @@ pub(crate) fn imported(folder: &Path, text: &str) {
     std::fs::write(&input, text).unwrap();
     done(&["import", "--data", folder.to_str().unwrap(), input.to_str().unwrap()]);
 }
+
+/// The peak memory of a command in bytes.
+#[cfg(target_os = "linux")]
+pub(crate) fn peak(arguments: &[&str]) -> u64 {
+    let mut child = Command::new(PROGRAM)
+        .args(arguments)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut most = 0;
+    while child.try_wait().unwrap().is_none() {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+        most = most.max(kilobytes.unwrap_or(0) * 1_024);
+        std::thread::yield_now();
+    }
+    assert!(child.wait().unwrap().success());
+    most
+}

@@ -86,6 +86,8 @@ fn records_are_found_over_http_once_they_are_all_there() {
         "/fhir/Patient/$PATIENT_ID/Coverage",
         "/fhir/Patient/$PATIENT_ID/$everything",
         "/fhir/Patient/$PATIENT_ID/$summary",
+        "/fhir/Patient/$PATIENT_ID/$pdf",
+        "/fhir/Patient/$PATIENT_ID/$pdf?_format=zip",
         "/fhir/Nothing",
     ] {
         let answer = world.get(path, &connected.token);
@@ -95,9 +97,38 @@ fn records_are_found_over_http_once_they_are_all_there() {
             ("3", "3")
         );
     }
+    let bearer = format!("Bearer {}", connected.token);
+    let link = |content: &str| {
+        let asked = json!({"content": content});
+        world
+            .server
+            .post("/rest/health-links", &[("authorization", &bearer)], &asked)
+    };
+    for content in ["summary", "health-card"] {
+        let answer = link(content);
+        assert_eq!(answer.status, 429, "{content}: {}", answer.text);
+        assert_eq!(
+            (answer.header("x-retry-after"), answer.header("retry-after")),
+            ("3", "3")
+        );
+        assert!(answer.json()["message"].is_string(), "{}", answer.text);
+    }
+    let listed = world.get("/rest/health-links", &connected.token);
+    assert_eq!((listed.status, &listed.json()["healthLinks"]), (200, &json!([])));
     assert_eq!(world.get("/fhir/metadata", &connected.token).status, 200);
     world.work();
     assert_eq!(world.end_of(&connected), JobState::Completed);
+    let (status, _, file) = world.server.send_bytes(
+        "GET",
+        "/fhir/Patient/$PATIENT_ID/$pdf",
+        &[("authorization", &bearer)],
+        &[],
+    );
+    assert!(status == 200 && file.starts_with(b"%PDF-"), "{status}");
+    for content in ["summary", "health-card"] {
+        let answer = link(content);
+        assert_eq!(answer.status, 201, "{content}: {}", answer.text);
+    }
     let patient = world.get("/fhir/Patient/$PATIENT_ID", &connected.token);
     assert_eq!(patient.status, 200, "{}", patient.text);
     assert_eq!(patient.json()["id"], json!(connected.patient));
