@@ -159,7 +159,7 @@ fn a_patient_has_a_timeline_and_documents() {
     assert!(visitor.page(&documents[0]).starts_with("%PDF-"));
     let page = visitor.page(&documents[1]);
     assert!(
-        page.contains("Systolic") && page.contains("<td>110 mmHg</td>"),
+        page.contains("Systolic") && page.contains("<td>116 mmHg</td>"),
         "{page}"
     );
     let link = links(&page, &documents[1]).remove(0);

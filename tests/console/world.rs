@@ -23,6 +23,8 @@ pub(super) fn records() -> Vec<Value> {
     for at in 0..7 {
         all.push(
             json!({"resourceType": "Observation", "id": format!("o{at}"), "status": "final",
+            "category": [{"coding": [{"system": "http://terminology.hl7.org/CodeSystem/observation-category",
+                                      "code": "vital-signs"}]}],
             "code": {"coding": [{"system": "http://loinc.org", "code": "8480-6"}], "text": "Systolic"},
             "subject": {"reference": "Patient/ann"}, "performer": [{"reference": "Practitioner/doc"}],
             "effectiveDateTime": format!("2024-01-0{}", at + 1),

@@ -72,7 +72,8 @@ impl Traveling {
     pub(crate) fn add_ran(&mut self, label: &str, plan: &Arc<dyn ExecutionPlan>) {
         let written = self.codec.encode(plan);
         let written = written.unwrap_or_else(|error| panic!("{label}: {error}\n{}", shown(plan)));
-        let copy = self.codec.decode(&written).unwrap();
+        let copy = self.codec.decode(&written);
+        let copy = copy.unwrap_or_else(|error| panic!("{label}: {error}\n{}", shown(plan)));
         let rows = self.add(label, &copy).unwrap();
         let ran = plan.metrics().and_then(|metrics| metrics.output_rows());
         assert_eq!(Some(rows.len()), ran, "{label}\n{}", shown(plan));

@@ -59,9 +59,9 @@ const FORBIDDEN: [&str; 8] = [
     "Launch",
     "SubmitForm",
     "GoToR",
-    "Next",
+    "/Next ",
     "RichMediaContent",
-    "AA ",
+    "/AA ",
 ];
 
 /// Annotations that are parts of a page's list kept their scripts, and so did actions after a harmless one.

@@ -1,5 +1,5 @@
-//! Removes from the store's files what an earlier release wrote there unencrypted. A migration step marks such a store by
-//! a setting. The setting stays until the bytes are gone.
+//! Removes from the store's files what an earlier release wrote there in clear. A migration step marks such a store
+//! by a setting. The setting stays until the bytes are gone.
 
 use rusqlite::Connection;
 

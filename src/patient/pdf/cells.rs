@@ -68,8 +68,8 @@ pub(super) fn day(resource: &Resource<'_>, names: &[&str]) -> String {
     cell(texts)
 }
 
-/// The target of a Reference: its display or its name, otherwise the identifier in the Reference, otherwise the target's
-/// type. What is not among the records of the source is called by the reference itself.
+/// The target of a Reference: its display or its name, otherwise the identifier in the Reference, otherwise the type
+/// of the target. If the source's records lack the target, the reference itself is shown.
 pub(super) fn reference(resource: &Resource<'_>, reference: Value<'_>) -> Option<String> {
     let (index, owner) = (resource.index, resource.json);
     let identifier = || {

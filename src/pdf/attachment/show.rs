@@ -150,11 +150,17 @@ impl Document {
             }) if may_wrap => {
                 self.blocks(head, &attachment.title);
                 let inner = Attachment {
+                    title: attachment.title.clone(),
                     content_type,
+                    url: attachment.url.clone(),
                     bytes,
-                    ..attachment
                 };
-                self.attached(inner, false)
+                let outcome = self.attached(inner, false);
+                if matches!(outcome, Outcome::Placeholder | Outcome::Unreadable { .. }) {
+                    self.note("The whole document is attached to this file, too.");
+                    self.keep_original(&attachment);
+                }
+                outcome
             }
             Ok(cda::Document::File { .. }) => {
                 self.unreadable(attachment, "it is a document inside of a document inside of a document")

@@ -183,6 +183,13 @@ fn a_persons_searches_are_one_operator() {
             Observation?subject=Patient/p1&_summary=count
               LookupExec: Observation of one person, predicates=[subject=Patient/p1], count
             ?_type=Observation,Patient&_id=p1&_sort=_id&_count=2
+              Sort: __key0 ASC NULLS LAST, Observation.id ASC NULLS LAST, fetch=3
+                Projection: sort__id(Observation.id) AS __key0, Observation.id, Observation.__file, Observation.__row
+                  TableScan: Observation projection=[id, __file, __row], full_filters=[[_id=p1](Observation.id)]
+              SortExec: TopK(fetch=3), expr=[__key0@0 ASC NULLS LAST, id@1 ASC NULLS LAST], preserve_partitioning=[false]
+                ProjectionExec: expr=[sort__id(id@0) as __key0, id@0 as id, __file@1 as __file, __row@2 as __row]
+                  LakeScanExec: columns=[id, __file, __row], items=[_id=p1]
+              LookupExec: Patient of one person, predicates=[_id=p1], order=[_id, id], take=3
         "#]],
     );
 }

@@ -65,6 +65,13 @@ fn told(total: &str, failed: &str, names: &str) -> Told {
     (total.to_owned(), failed.to_owned(), names.to_owned())
 }
 
+/// The file that the command writes.
+fn by_command(world: &World, arguments: &[&str]) -> Vec<u8> {
+    let done = record("pdf", world.server.folder(), arguments);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    done.stdout
+}
+
 /// The texts of an archive's files.
 fn unpacked(bytes: Vec<u8>) -> BTreeMap<String, String> {
     let mut archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap();
@@ -127,7 +134,7 @@ fn payer_and_provider_have_a_part_each_and_can_be_had_alone() {
     assert!(files["oauth-riverbend.pdf"].contains(&squeezed(PROVIDER)));
     // The command reads one Patient, and names the source as the server does.
     let arguments = ["--patient", &provider.patient, "--zip"];
-    let files = unpacked(record("pdf", world.server.folder(), &arguments).stdout);
+    let files = unpacked(by_command(&world, &arguments));
     assert_eq!(files.keys().collect::<Vec<_>>(), ["oauth-riverbend.pdf"]);
     assert!(files["oauth-riverbend.pdf"].contains(&squeezed(PROVIDER)));
 }
@@ -203,6 +210,6 @@ fn types_that_a_source_did_not_give_are_named_in_its_part() {
     assert_eq!(headers, told("1", "0", ""));
     let note = "The source did not give records of these types, or not all of them: Observation.";
     assert_in_order(&file, &["Sources", PROVIDER, PROVIDER, note, "Demographics"]);
-    let by_command = record("pdf", world.server.folder(), &["--patient", &connected.patient]);
-    assert_in_order(&by_command.stdout, &["Sources", PROVIDER, PROVIDER, note]);
+    let file = by_command(&world, &["--patient", &connected.patient]);
+    assert_in_order(&file, &["Sources", PROVIDER, PROVIDER, note]);
 }

@@ -68,6 +68,7 @@ macro_rules! text_gaps {
 macro_rules! texts {
     ($($key:ident $(($($gap:ident),+))? $([$count:ident])?,)+) => {
         /// The texts of one language.
+        #[allow(dead_code, reason = "a script reads its texts by their keys")]
         pub(in crate::http) struct Texts {
             /// Its BCP 47 tag.
             pub(in crate::http) lang: &'static str,
