@@ -235,7 +235,7 @@ impl Analysis<'_> {
     /// A condition that some item of a part compares in this way with one of some values.
     fn has(&self, part: &Expr, values: &[Literal], relation: Operator) -> Prune {
         if let Some(key) = self.key(part).filter(|_| relation == Operator::Equal) {
-            return Prune::all([key.is_one_of(values), self.on_the_way(part)]);
+            return Prune::all([key.one_of(values), self.on_the_way(part)]);
         }
         let Some(leaves) = self.leaves(part) else {
             return Prune::Keep;
@@ -513,7 +513,7 @@ impl Key {
     }
 
     /// The condition that it is one of some values.
-    fn is_one_of(self, values: &[Literal]) -> Prune {
+    fn one_of(self, values: &[Literal]) -> Prune {
         let text = |value: &Literal| -> Option<Arc<str>> {
             match value {
                 Literal::String(text) => Some(text.as_str().into()),

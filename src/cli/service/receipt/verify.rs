@@ -159,9 +159,11 @@ fn said(claims: &Value, receipt: &str) -> String {
 /// The columns of the consent's own record, which has the id that the service gave the Patient.
 const RECORDS: [&str; 2] = ["consent_patient.patient", "patient_authorization.patient"];
 
-/// The columns of the service's store that have an id, with their counts: those of the consent's own record, and
-/// others.
-fn places(claims: &Value) -> (Vec<(&str, u64)>, Vec<(&str, u64)>) {
+/// Columns with their counts of ids.
+type Counts<'c> = Vec<(&'c str, u64)>;
+
+/// The columns of the service's store that have an id: those of the consent's own record, and others.
+fn places(claims: &Value) -> (Counts<'_>, Counts<'_>) {
     let found = claims["search"]["service_store"]["where"].as_object();
     let found = found.into_iter().flatten();
     let counted = found.map(|(place, found)| (place.as_str(), count(found)));
