@@ -232,9 +232,13 @@ const tests = {
     await look(page, 'choose-typed');
     await choose(page, 'Cedarway Mutual');
     await look(page, 'share');
-    // The button is in reach without scrolling.
+    // One screen says what is shared and for how long: details are closed, and the button is in reach.
+    assert.equal(await page.locator('main details[open]').count(), 0);
+    assert.equal(await page.evaluate(() => scrollY), 0);
     const button = await page.getByRole('button', { name: /^Agree and continue/ }).boundingBox();
     assert.ok(button.y + button.height <= page.viewportSize().height, `the button ends at ${button.y + button.height}`);
+    const duration = await page.locator('main h2 + p').last().boundingBox();
+    assert.ok(duration.y + duration.height <= button.y, `the duration ends at ${duration.y + duration.height}, the button begins at ${button.y}`);
     await press(page, /^Agree and continue/);
     // The source reports a wrong login.
     await page.fill('#user', 'nobody1');
@@ -718,6 +722,7 @@ const tests = {
     await signIn(beside, await demo.login(8));
     await closed;
     await frame.getByRole('heading', { name: 'You’re connected' }).waitFor();
+    assert.equal(await frame.locator('[aria-current=step]').textContent(), 'Share');
     await look(page, 'frame-connected');
     await frame.getByRole('button', { name: /^Share with/ }).click();
     await ends(page, '/app/records');

@@ -52,12 +52,14 @@ async function visit(options) {
   await press(page, 'Connect');
   await press(page, /^Lakeshore Health Plan/);
   await press(page, /^Agree and continue/);
+  await page.locator('#user:focus').waitFor();
   await see('login');
   const { user } = await demo.person(NUMBER);
   await page.fill('#user', user);
   await page.fill('#password', 'wrong');
   await press(page, 'Sign in');
   await page.locator('#wrong').waitFor();
+  await page.locator('#password:focus').waitFor();
   await see('login-wrong');
   await page.fill('#password', 'sandbox');
   await press(page, 'Sign in');

@@ -318,6 +318,12 @@ fn in_the_demo_a_person_connects_records_and_the_application_reads_renews_and_en
 
     let mut surfer = at_the_application(&demo);
     surfer.press("/app/connect", "Connect", &[]);
+    for shown in [
+        "It shows you your records in one place.",
+        "Health plan · Chicago, Illinois",
+    ] {
+        assert!(surfer.text.contains(shown), "{shown}: {}", surfer.text);
+    }
     surfer.press("/connect/choose", "Lakeshore Health Plan", &[]);
     surfer.press("/connect/share", "", &[]);
     surfer.press("/lakeshore/login", "Sign in", &[("user", user), ("password", "wrong")]);

@@ -65,6 +65,12 @@ impl Page {
         decoded(rest.unwrap_or_else(|| panic!("no {mark}: {}", self.text)))
     }
 
+    /// The name of the current step.
+    pub(crate) fn current(&self) -> Option<&str> {
+        let rest = self.text.split(r#"aria-current="step"><span>"#).nth(1)?;
+        rest.split('<').next()
+    }
+
     /// The values of all fields with a name.
     pub(crate) fn values(&self, name: &str) -> Vec<String> {
         let mark = format!(r#"name="{name}" value=""#);

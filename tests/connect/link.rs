@@ -235,6 +235,7 @@ fn framed(world: &World) -> (Browser, String) {
     let mut frame = opened(world, &[("display", "iframe"), ("svc_endpoint_id", "lakeshore")]);
     frame.send("share", &[]);
     assert_eq!(frame.page.heading(), "Sign in at Lakeshore Health Plan");
+    assert_eq!(frame.page.current(), Some("Sign in"));
     // Browsers apply a page's form policy to the redirect to the source.
     assert!(frame.page.header("content-security-policy").contains(&world.payer.base));
     let ticket = frame.page.values("ticket")[0].clone();
@@ -261,6 +262,8 @@ fn a_frame_opens_the_source_in_a_window_and_goes_on_when_that_is_done() {
     assert_eq!(world.states(), ["lakeshore OAUTH AUTHORIZED"]);
     assert_ne!(frame.go("/connect/progress").text, mark);
     assert_eq!(frame.go("/connect").heading(), "You’re connected");
+    // All steps were marked as done here, although the patient had yet to share.
+    assert_eq!(frame.page.current(), Some("Share"));
     // The application named one source, so no page mentions others.
     for more in [
         "Connect as many",

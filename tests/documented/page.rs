@@ -1,4 +1,5 @@
-//! The lines of a page that one would type, and what the page shows below each.
+//! The lines of a page that one would type, and what the page shows below each. They stand in blocks without a
+//! language; blocks of anything else name theirs.
 
 /// A line, or several that are one.
 #[derive(Debug)]
@@ -10,38 +11,59 @@ pub(super) struct Step {
     pub(super) shown: Option<Vec<String>>,
 }
 
-/// Commands of the blocks without a prompt.
-const PROGRAMS: [&str; 5] = ["tabularium ", "curl ", "cargo ", "head -c", "(umask"];
+/// A fenced block.
+#[derive(Debug)]
+pub(super) struct Block<'t> {
+    /// The number of its first line.
+    first: usize,
+    /// The word behind the fence.
+    language: &'t str,
+    pub(super) lines: Vec<&'t str>,
+}
 
-/// The fenced blocks, each with the number of its first line.
-pub(super) fn blocks(text: &str) -> Vec<(usize, Vec<&str>)> {
-    let mut blocks: Vec<(usize, Vec<&str>)> = Vec::new();
+impl Block<'_> {
+    fn is_typed(&self) -> bool {
+        ["", "sh", "bash", "console"].contains(&self.language)
+    }
+}
+
+/// The fenced blocks.
+pub(super) fn blocks(text: &str) -> Vec<Block<'_>> {
+    let mut blocks: Vec<Block<'_>> = Vec::new();
     let mut inside = false;
     for (at, line) in text.lines().enumerate() {
-        if line.starts_with("```") {
+        if let Some(language) = line.strip_prefix("```") {
             inside = !inside;
             if inside {
-                blocks.push((at + 2, Vec::new()));
+                blocks.push(Block {
+                    first: at + 2,
+                    language: language.trim(),
+                    lines: Vec::new(),
+                });
             }
-        } else if inside && let Some((_, lines)) = blocks.last_mut() {
-            lines.push(line);
+        } else if inside && let Some(block) = blocks.last_mut() {
+            block.lines.push(line);
         }
     }
     blocks
 }
 
-/// What a page has one type. In a block with lines that begin with `$ ` these are it, and the others are shown.
+/// What a page has one type. In a block with lines that begin with `$ ` these are it, and the others are shown. In
+/// other blocks each line is.
 pub(super) fn steps(text: &str) -> Vec<Step> {
     let mut steps = Vec::new();
-    for (first, lines) in blocks(text) {
+    for Block { first, lines, .. } in blocks(text).into_iter().filter(Block::is_typed) {
         let prompted = lines.iter().any(|line| line.starts_with("$ "));
+        assert!(
+            !prompted || lines[0].starts_with("$ "),
+            "line {first} is shown by no command"
+        );
         let before = steps.len();
         let mut rest = lines.iter().enumerate();
         while let Some((at, line)) = rest.next() {
             let typed = match prompted {
                 true => line.strip_prefix("$ "),
-                false if PROGRAMS.iter().any(|program| line.starts_with(program)) => Some(without_comment(line)),
-                false => None,
+                false => Some(without_comment(line)).filter(|typed| !typed.trim().is_empty()),
             };
             if let Some(typed) = typed {
                 let mut command = typed.to_owned();
@@ -78,14 +100,19 @@ fn without_comment(line: &str) -> &str {
 
 #[test]
 fn lines_with_a_prompt_are_typed_and_others_shown() {
-    let text =
-        "text\n```\n$ tabularium a \\\n    --b\nfirst\n$ curl x\n```\n```\ntabularium c   the thing's use\nelse\n```\n";
+    let text = "text\n```\n$ tabularium a \\\n    --b\nfirst\n$ curl x\n```\n\
+                ```\ntabularium c   the thing's use\n\nany d\n```\n```json\n{}\n```\n";
     let steps = steps(text);
     let found: Vec<(usize, &str)> = steps.iter().map(|step| (step.line, step.command.as_str())).collect();
     assert_eq!(
         found,
-        [(3, "tabularium a \\\n    --b"), (6, "curl x"), (9, "tabularium c")]
+        [
+            (3, "tabularium a \\\n    --b"),
+            (6, "curl x"),
+            (9, "tabularium c"),
+            (11, "any d")
+        ]
     );
     let shown: Vec<_> = steps.iter().map(|step| step.shown.clone()).collect();
-    assert_eq!(shown, [Some(vec!["first".to_owned()]), Some(Vec::new()), None]);
+    assert_eq!(shown, [Some(vec!["first".to_owned()]), Some(Vec::new()), None, None]);
 }

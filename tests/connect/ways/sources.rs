@@ -3,16 +3,9 @@
 
 use serde_json::json;
 
-use super::super::browser::Page;
 use super::super::world::World;
 
 const SEARCH: (&str, &str) = ("svc_search_mode", "true");
-
-/// The name of the current step.
-fn current(page: &Page) -> Option<&str> {
-    let rest = page.text.split(r#"aria-current="step"><span>"#).nth(1)?;
-    rest.split('<').next()
-}
 
 #[test]
 fn a_source_that_is_removed_is_given_back_and_not_shared() {
@@ -25,7 +18,7 @@ fn a_source_that_is_removed_is_given_back_and_not_shared() {
             browser.send("add", &[]);
         }
     }
-    assert_eq!(current(&browser.page), Some("Share"));
+    assert_eq!(browser.page.current(), Some("Share"));
     assert!(
         browser
             .page
@@ -61,7 +54,7 @@ fn the_last_source_that_is_removed_may_be_connected_again() {
         "{}",
         browser.page.text
     );
-    assert_eq!(current(&browser.page), Some("Connect"));
+    assert_eq!(browser.page.current(), Some("Connect"));
     browser.send("add", &[]);
     browser.send("choose", &[("endpoint", "lakeshore")]);
     world.connect(&mut browser);
@@ -112,5 +105,5 @@ fn details_of_the_review_are_behind_disclosures_and_the_button_stays_in_reach() 
     assert!(page.contains("<p class=\"shared\">Who you are"), "{page}");
     assert_eq!(page.matches("<details class=\"more\">").count(), 2, "{page}");
     assert!(page.contains(r#"<form class="reach""#), "{page}");
-    assert_eq!(current(&browser.page), Some("Review"));
+    assert_eq!(browser.page.current(), Some("Review"));
 }

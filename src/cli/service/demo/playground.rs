@@ -6,8 +6,8 @@ use std::net::TcpListener;
 use crate::cli::configuration::address::listen as listen_on;
 use crate::cli::terminal::failure::Failure;
 use crate::consent::{
-    Actor, AuthorizationType, EndpointStatus, IdentityProvider, NewApplication, NewEndpoint, Organization, Store,
-    SyncFrequency,
+    Actor, ApplicationChange, AuthorizationType, EndpointStatus, IdentityProvider, NewApplication, NewEndpoint,
+    Organization, OrganizationChange, Store, SyncFrequency,
 };
 use crate::lake::Mode;
 use crate::sandbox::app::AppSettings;
@@ -15,6 +15,8 @@ use crate::sandbox::payer::{self, CLIENT_ID, CLIENT_SECRET, Kind, ORGANIZATIONS,
 
 /// The sample application's id.
 const SAMPLE: &str = "sample";
+/// What patients read about it. It has no links, because these must be https.
+const PURPOSE: &str = "It shows you your records in one place.";
 /// The code of the sandbox's identity provider.
 const PROVIDER: &str = "TRUENAME";
 /// A year, in seconds: how long Lakeshore lets somebody stay connected.
@@ -135,6 +137,14 @@ fn list(store: &Store, organization: &payer::Organization, sandbox: &str) -> Res
         .organizations()
         .save(&listed, Actor::Operator)
         .map_err(Failure::other)?;
+    let profile = OrganizationChange {
+        place: Some(organization.place),
+        ..OrganizationChange::default()
+    };
+    store
+        .profiles()
+        .set_of_organization(&id, &profile, Actor::Operator)
+        .map_err(Failure::other)?;
     let labels: Vec<String> = organization.labels.iter().map(|label| (*label).to_owned()).collect();
     let types: Vec<String> = organization.types().iter().map(|ty| (*ty).to_owned()).collect();
     let endpoint = NewEndpoint {
@@ -230,6 +240,14 @@ fn sample(store: &Store, service: &str, sandbox: &str) -> Result<AppSettings, Fa
     let keys = keys.and_then(|keys| Some((keys.publishable, keys.secret?)));
     let (publishable_key, secret_key) =
         keys.ok_or_else(|| Failure::other("the application \"sample\" in the folder is not the demo's"))?;
+    let profile = ApplicationChange {
+        purpose: Some(PURPOSE),
+        ..ApplicationChange::default()
+    };
+    store
+        .profiles()
+        .set_of_application(SAMPLE, &profile, Actor::Operator)
+        .map_err(Failure::other)?;
     Ok(AppSettings {
         service: service.to_owned(),
         publishable_key,

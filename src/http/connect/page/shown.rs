@@ -147,7 +147,7 @@ fn shell<'a>(service: &'a Service, visit: &'a Visit, title: impl ToString, at: u
         app_id: &visit.application.id,
         test: visit.flow.consent.mode == Mode::Test,
         csrf: FORMS.token(&visit.cookie),
-        steps: StepMark::all(visit.texts, request.way, request.endpoint.is_some(), at),
+        steps: StepMark::all(visit.texts, request, at),
         to_hub: visit.flow.authorized().next().is_some() && visit.flow.progress.step != Step::Hub,
         ends: Some(Ends::after(service.store.clock().now(), IDLE_SECONDS)),
         languages: Some(Switch {

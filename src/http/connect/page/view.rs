@@ -7,7 +7,7 @@ use super::super::super::service::Service;
 use super::super::brand::Branding;
 use super::super::flow::birth_date::{self, Part};
 use super::super::language::Texts;
-use crate::consent::{ApplicationProfile, Details, Organization, OrganizationProfile, Way};
+use crate::consent::{ApplicationProfile, Details, Display, FlowRequest, Organization, OrganizationProfile, Way};
 
 /// The parts that all pages share.
 pub(in crate::http::connect) struct Shell<'a> {
@@ -115,15 +115,20 @@ pub(in crate::http::connect) struct StepMark {
 }
 
 impl StepMark {
-    /// The steps of the flow. `current` is the number of the current one. A source named in advance needs no step for
-    /// choosing.
-    pub(in crate::http::connect) fn all(t: &'static Texts, way: Way, named: bool, current: usize) -> Vec<StepMark> {
-        let (names, first): (&[&'static str], usize) = match way {
-            Way::Choose if named => (&[t.step_review, t.step_sign_in], 1),
-            Way::Choose => (&[t.step_find, t.step_review, t.step_sign_in], 0),
-            Way::Search => (&[t.step_find, t.step_connect, t.step_share], 0),
-            Way::Identity => (&[t.step_verify, t.step_connect, t.step_share], 0),
+    /// The steps of a flow. `current` is the number of the current one. A source named in advance needs no step for
+    /// choosing. With one source the grant at the source ends the flow, except in a frame: there the patient shares
+    /// after it.
+    pub(in crate::http::connect) fn all(t: &'static Texts, request: &FlowRequest, current: usize) -> Vec<StepMark> {
+        let all: &[&'static str] = match request.way {
+            Way::Choose => &[t.step_find, t.step_review, t.step_sign_in, t.step_share],
+            Way::Search => &[t.step_find, t.step_connect, t.step_share],
+            Way::Identity => &[t.step_verify, t.step_connect, t.step_share],
         };
+        let alone = request.way == Way::Choose;
+        let first = usize::from(alone && request.endpoint.is_some());
+        let shares = !alone || request.display == Display::Frame;
+        let end = if shares { all.len() } else { all.len() - 1 };
+        let names = &all[first..end];
         let marks = names.iter().enumerate();
         marks
             .map(|(at, name)| StepMark {

@@ -29,6 +29,8 @@ pub struct Organization {
     pub name: &'static str,
     /// Its brands.
     pub labels: &'static [&'static str],
+    /// Its place, in patients' words.
+    pub place: &'static str,
     /// Its kind.
     pub kind: Kind,
     /// Whether it grants refresh tokens.
@@ -75,6 +77,7 @@ pub const ORGANIZATIONS: &[Organization] = &[
         id: "lakeshore",
         name: "Lakeshore Health Plan",
         labels: &["Lakeshore Health Plan", "Lakeshore Senior Advantage"],
+        place: "Chicago, Illinois",
         kind: Kind::Payer,
         refreshable: true,
         secret: None,
@@ -85,6 +88,7 @@ pub const ORGANIZATIONS: &[Organization] = &[
         id: "cedarway",
         name: "Cedarway Mutual",
         labels: &["Cedarway Mutual", "Cedarway Family Care"],
+        place: "Des Moines, Iowa",
         kind: Kind::Payer,
         refreshable: true,
         secret: Some(CLIENT_SECRET),
@@ -104,6 +108,7 @@ pub const ORGANIZATIONS: &[Organization] = &[
         id: "hilltop",
         name: "Hilltop Cooperative",
         labels: &["Hilltop Cooperative"],
+        place: "Madison, Wisconsin",
         kind: Kind::Payer,
         refreshable: false,
         secret: None,
@@ -114,6 +119,7 @@ pub const ORGANIZATIONS: &[Organization] = &[
         id: "riverbend",
         name: "Riverbend Medical Center",
         labels: &["Riverbend Medical Center", "MyRiverbend"],
+        place: "Portland, Oregon",
         kind: Kind::Provider,
         refreshable: true,
         secret: None,
@@ -124,15 +130,26 @@ pub const ORGANIZATIONS: &[Organization] = &[
         id: "fernwood",
         name: "Fernwood Family Practice",
         labels: &["Fernwood Family Practice", "Fernwood Patient Portal"],
+        place: "Eugene, Oregon",
         kind: Kind::Portal,
         refreshable: false,
         secret: None,
         holds: CLINICAL,
         besides: &[],
     },
-    facility("northfield", "Northfield Hospital", &["Northfield Hospital"]),
-    facility("eastgate", "Eastgate Clinic", &["Eastgate Clinic"]),
-    facility("oldmill", "Old Mill Family Practice", &["Old Mill Family Practice"]),
+    facility(
+        "northfield",
+        "Northfield Hospital",
+        &["Northfield Hospital"],
+        "Minneapolis, Minnesota",
+    ),
+    facility("eastgate", "Eastgate Clinic", &["Eastgate Clinic"], "Columbus, Ohio"),
+    facility(
+        "oldmill",
+        "Old Mill Family Practice",
+        &["Old Mill Family Practice"],
+        "Burlington, Vermont",
+    ),
 ];
 
 /// The identity provider.
@@ -140,6 +157,7 @@ pub(in crate::sandbox::payer) const IDENTITY: Organization = Organization {
     id: "identity",
     name: "Truename Identity",
     labels: &["Truename Identity"],
+    place: "",
     kind: Kind::Identity,
     refreshable: false,
     secret: None,
@@ -147,11 +165,17 @@ pub(in crate::sandbox::payer) const IDENTITY: Organization = Organization {
     besides: &[],
 };
 
-const fn facility(id: &'static str, name: &'static str, labels: &'static [&'static str]) -> Organization {
+const fn facility(
+    id: &'static str,
+    name: &'static str,
+    labels: &'static [&'static str],
+    place: &'static str,
+) -> Organization {
     Organization {
         id,
         name,
         labels,
+        place,
         kind: Kind::Facility,
         refreshable: false,
         secret: Some(CLIENT_SECRET),
