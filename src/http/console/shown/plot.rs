@@ -377,7 +377,8 @@ mod tests {
         let pairs = [
             [-1e300, 1e300],
             [1e300, 1e300],
-            [1e300, next(1e300)],
+            [-next(1e299), 1e300],
+            [1e299, next(1e299)],
             [1e17, next(1e17)],
             [0.1, next(0.1)],
             [0.0, f64::MIN_POSITIVE],
