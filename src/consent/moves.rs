@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::access::given_out::end_what_was_given_out;
 use super::erasure::job::{ErasureCause, ErasureJob};
 use super::error::Error;
-use super::flow::forget_sessions;
+use super::flow::forget_closed_sessions;
 use super::log::audit::{About, Actor, note};
 use super::record::{Authorization, AuthorizationType, Consent, Job, Origin, Usage};
 use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState, JobEvent, JobState};
@@ -392,8 +392,8 @@ pub(super) fn ask_to_erase(
     Ok(())
 }
 
-/// Invalidates every token, code, refresh token, card and link of a consent, and deletes its sessions. `ending` says
-/// who ends them, and why.
+/// Invalidates every token, code, refresh token, card and link of a consent, and deletes its closed sessions. `ending`
+/// says who ends them, and why.
 pub(super) fn kill_tokens(
     connection: &Connection,
     now: i64,
@@ -408,6 +408,6 @@ pub(super) fn kill_tokens(
     connection.execute("DELETE FROM access_token WHERE consent = ?1", [consent])?;
     let sql = "UPDATE refresh_token SET revoked_at = ?2 WHERE consent = ?1 AND revoked_at IS NULL";
     connection.execute(sql, params![consent, now])?;
-    forget_sessions(connection, consent)?;
+    forget_closed_sessions(connection, consent)?;
     end_what_was_given_out(connection, now, ending, consent)
 }

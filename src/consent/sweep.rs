@@ -13,7 +13,7 @@ use super::access::lifetime::PATIENT_SECONDS;
 use super::access::seal::Sealer;
 use super::erasure::job::{ErasureCause, ErasureJob};
 use super::error::Error;
-use super::flow::{KEPT, end_left};
+use super::flow::{KEPT, end_left, forget_revoked_sessions};
 use super::log::audit::Actor;
 use super::moves::{IDLE_SECONDS, ask_to_erase, end, forget_access, kill_tokens, stop_jobs};
 use super::record::{Authorization, Consent};
@@ -116,6 +116,7 @@ impl Store {
         self.write(|transaction| {
             // They are no longer needed.
             transaction.execute("DELETE FROM flow_session WHERE ended_at < ?1", [now - KEPT])?;
+            forget_revoked_sessions(transaction, now)?;
             cards::forget_unsigned(transaction, now)?;
             es256::renew(transaction, self.sealer(), now)?;
             // An expunge of imported records leaves no token, but the consent still names the Patient.

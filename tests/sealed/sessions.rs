@@ -103,7 +103,7 @@ fn what_a_session_knows_of_a_person_is_in_no_file() {
     assert!(flow.progress.places.is_empty() && flow.progress.details == Details::default());
 }
 
-/// A session stayed when its consent was revoked.
+/// Sessions stayed when their consent was revoked.
 #[test]
 fn whatever_ends_a_consent_deletes_its_sessions() {
     let scene = Scene::with(&people(1));
@@ -118,7 +118,19 @@ fn whatever_ends_a_consent_deletes_its_sessions() {
     // As if the application had exchanged the code.
     let sql = "UPDATE consent SET state = 'EXCHANGED' WHERE id = ?1";
     file.execute(sql, [&consent]).unwrap();
+    file.execute("UPDATE flow_session SET ended_at = ?1", [NOW]).unwrap();
     store.consents().revoke(&consent, Actor::Application).unwrap();
     assert_eq!(sessions(), 0);
     assert!(store.flows().peek(key).unwrap().is_none());
+    drop(store);
+
+    // An open session tells the patient that the consent has ended. Nobody waits for longer than the patient may.
+    let store = Store::open(&scene.data(), Clock::at(NOW)).unwrap();
+    let (_, consent) = begun(&store);
+    store.consents().revoke(&consent, Actor::Application).unwrap();
+    assert_eq!(sessions(), 1);
+    drop(store);
+    let store = Store::open(&scene.data(), Clock::at(NOW + IDLE_SECONDS)).unwrap();
+    store.sweep().unwrap();
+    assert_eq!(sessions(), 0);
 }

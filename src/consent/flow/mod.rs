@@ -19,6 +19,8 @@ pub use end::Ended;
 pub use progress::{Asked, Details, Progress, RecordLocation, Step, Trouble, Verified};
 pub use request::{Display, Door, FlowRequest, Hints, Holder, Way};
 pub use session::{Begun, Flow, FlowError, Flows};
-pub(super) use session::{KEPT, discard_unreadable_sessions, end_left, forget_sessions};
+pub(super) use session::{
+    KEPT, discard_unreadable_sessions, end_left, forget_closed_sessions, forget_revoked_sessions, forget_sessions,
+};
 pub use session_key::SessionKey;
 pub use steps::{Departure, SourceGrant};

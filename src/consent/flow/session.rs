@@ -203,6 +203,22 @@ pub(in crate::consent) fn forget_sessions(connection: &Connection, consent: &str
     Ok(())
 }
 
+/// Deletes the closed sessions of a consent that has ended. An open one stays: it tells the returning patient that the
+/// consent has ended.
+pub(in crate::consent) fn forget_closed_sessions(connection: &Connection, consent: &str) -> Result<(), Error> {
+    let sql = "DELETE FROM flow_session WHERE consent = ?1 AND ended_at IS NOT NULL";
+    connection.prepare_cached(sql)?.execute([consent])?;
+    Ok(())
+}
+
+/// Deletes the open sessions of revoked consents whose patients have not returned.
+pub(in crate::consent) fn forget_revoked_sessions(connection: &Connection, now: i64) -> Result<(), Error> {
+    let sql = "DELETE FROM flow_session WHERE ended_at IS NULL AND consent IN
+               (SELECT id FROM consent WHERE state = 'REVOKED' AND COALESCE(touched_at, created_at) <= ?1)";
+    connection.prepare_cached(sql)?.execute([now - IDLE_SECONDS])?;
+    Ok(())
+}
+
 /// Deletes the sessions that were sealed under another key, which is lost.
 pub(in crate::consent) fn discard_unreadable_sessions(connection: &Connection, sealer: &Sealer) -> Result<(), Error> {
     let mut statement = connection.prepare("SELECT digest, sealed FROM flow_session WHERE sealed IS NOT NULL")?;
