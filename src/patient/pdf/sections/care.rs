@@ -122,8 +122,7 @@ pub(in crate::patient::pdf) const CARE_PLAN: Section = Section {
                 let detail = activity.get("detail");
                 let named = detail.and_then(|detail| words::concept(detail.get("code")?));
                 let text = detail.and_then(|detail| words::text(detail.get("description")));
-                named
-                    .or(text)
+                words::join([named, text].into_iter().flatten(), ": ")
                     .or_else(|| Some(references(resource, activity.get("reference"))).filter(|text| !text.is_empty()))
             });
             let description = plain(resource, "description");
