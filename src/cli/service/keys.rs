@@ -9,7 +9,7 @@ use super::super::lake::lake_key::source;
 use super::super::terminal::failure::Failure;
 use super::data_store::open;
 use crate::consent::{DiscardedKeys, KeyPurpose, Store};
-use crate::lake::seal::{KeyStore, Rotated};
+use crate::lake::seal::{KEYS_FILE, KeyStore, Rotated};
 use crate::lake::store::image::is_sealed;
 use crate::lake::{KekSource, Lake, SealError};
 
@@ -122,7 +122,8 @@ fn rotate_lake_key(arguments: RotateArgs) -> Result<(), Failure> {
     let options = ["--new-key-file", "--new-key-command"];
     let new = source(arguments.new_key_file, arguments.new_key_command, options)?;
     let new = new.ok_or_else(|| Failure::input("give the new key with --new-key-file or --new-key-command"))?;
-    if !is_sealed(&arguments.data).map_err(Failure::from_lake)? {
+    let has_keys = arguments.data.join(KEYS_FILE).exists();
+    if !has_keys && !is_sealed(&arguments.data).map_err(Failure::from_lake)? {
         let lake = arguments.data.display();
         return Err(Failure::input(format!(
             "the lake at {lake} is not sealed, so it has no key; `tabularium seal` gives it one"
