@@ -251,7 +251,7 @@ fn the_page_that_opens_links_speaks_the_readers_language() {
         assert!(spanish.text.contains(part), "{part}: {}", spanish.text);
     }
     assert!(!spanish.text.contains("This page needs JavaScript"), "{}", spanish.text);
-    let switched = server.send("GET", "/health-link?language=es", &[], "");
+    let switched = server.redirect("/health-link?language=es", &[]);
     assert!(
         switched.header("set-cookie").contains("svc_language=es"),
         "{:?}",

@@ -55,7 +55,7 @@ fn browsers_see_a_page_and_programs_are_told() {
         "{}",
         spanish.text
     );
-    let switched = world.server.send("GET", "/elsewhere?language=es", &[BROWSER], "");
+    let switched = world.server.redirect("/elsewhere?language=es", &[BROWSER]);
     assert!(
         switched.header("set-cookie").contains("svc_language=es"),
         "{:?}",

@@ -316,6 +316,16 @@ impl Server {
         }
     }
 
+    /// Sends a GET with these headers, and returns the headers of the answer. Does not follow redirects.
+    pub(crate) fn redirect(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        let response = self.exchange_up_to(0, "GET", path, headers, &[]);
+        Answer {
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            text: String::new(),
+        }
+    }
+
     fn exchange(
         &self,
         method: &str,
@@ -323,9 +333,23 @@ impl Server {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> ureq::http::Response<ureq::Body> {
+        self.exchange_up_to(10, method, path, headers, body)
+    }
+
+    /// Follows this number of redirects.
+    fn exchange_up_to(
+        &self,
+        redirects: u32,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> ureq::http::Response<ureq::Body> {
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
-            .allow_non_standard_methods(true);
+            .allow_non_standard_methods(true)
+            .max_redirects(redirects)
+            .max_redirects_will_error(redirects > 0);
         let agent: ureq::Agent = config.build().into();
         let mut request = ureq::http::Request::builder()
             .method(method)

@@ -10,7 +10,6 @@ use tabularium::lake::Mode;
 use tabularium::sync::{Pace, Settings};
 
 use super::super::world::{Connected, REDIRECT, VERIFIER, World, pace};
-use crate::harness::command::record;
 use crate::pdf::reading::{assert_in_order, pages, squeezed, text};
 
 const PDF: &str = "/fhir/Patient/$PATIENT_ID/$pdf";
@@ -63,13 +62,6 @@ fn get(world: &World, path: &str, token: &str) -> (Told, Vec<u8>) {
 
 fn told(total: &str, failed: &str, names: &str) -> Told {
     (total.to_owned(), failed.to_owned(), names.to_owned())
-}
-
-/// The file that the command writes.
-fn by_command(world: &World, arguments: &[&str]) -> Vec<u8> {
-    let done = record("pdf", world.server.folder(), arguments);
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    done.stdout
 }
 
 /// The texts of an archive's files.
@@ -131,11 +123,6 @@ fn payer_and_provider_have_a_part_each_and_can_be_had_alone() {
     let names: Vec<&str> = files.keys().map(String::as_str).collect();
     assert_eq!(names, ["oauth-lakeshore.pdf", "oauth-riverbend.pdf"]);
     assert!(files["oauth-lakeshore.pdf"].contains(&squeezed(PAYER)));
-    assert!(files["oauth-riverbend.pdf"].contains(&squeezed(PROVIDER)));
-    // The command reads one Patient, and names the source as the server does.
-    let arguments = ["--patient", &provider.patient, "--zip"];
-    let files = unpacked(by_command(&world, &arguments));
-    assert_eq!(files.keys().collect::<Vec<_>>(), ["oauth-riverbend.pdf"]);
     assert!(files["oauth-riverbend.pdf"].contains(&squeezed(PROVIDER)));
 }
 
@@ -210,6 +197,4 @@ fn types_that_a_source_did_not_give_are_named_in_its_part() {
     assert_eq!(headers, told("1", "0", ""));
     let note = "The source did not give records of these types, or not all of them: Observation.";
     assert_in_order(&file, &["Sources", PROVIDER, PROVIDER, note, "Demographics"]);
-    let file = by_command(&world, &["--patient", &connected.patient]);
-    assert_in_order(&file, &["Sources", PROVIDER, PROVIDER, note]);
 }

@@ -116,6 +116,12 @@ pub(in crate::http::console) async fn show(
         match document {
             Document::Everything if !as_json => {
                 let bundle = bundle(answer).await?;
+                // The engine always links the first page.
+                let is_alone = bundle["link"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .all(|link| link["relation"] != "previous" && link["relation"] != "next");
                 let page = Everything {
                     frame: &frame,
                     id: &id,
@@ -126,7 +132,7 @@ pub(in crate::http::console) async fn show(
                         .flatten()
                         .filter_map(row)
                         .collect(),
-                    links: links(&bundle),
+                    links: if is_alone { Vec::new() } else { links(&bundle) },
                 };
                 Ok(html(StatusCode::OK, &page))
             }
