@@ -76,11 +76,14 @@ fn pictures_of_a_section_are_drawn() {
     assert!(has_picture(&file, (31, 17)));
 }
 
+/// A media type, attributes, the text, the reason why it is not shown, and the kept bytes.
+type Case<'c> = (&'c str, &'c str, &'c str, Option<&'c str>, &'c [u8]);
+
 /// A file inside of a document that cannot be shown is a loss, and the rest of the document is shown.
 #[test]
 fn what_cannot_be_drawn_is_kept() {
     let dicom = STANDARD.encode(b"DICM in a document");
-    let cases: [(&str, &str, &str, Option<&str>, &[u8]); 6] = [
+    let cases: [Case; 6] = [
         (
             "image/png",
             "representation=\"B64\"",
