@@ -103,9 +103,21 @@ impl Ends {
 
 /// The languages to choose from.
 pub(in crate::http::connect) struct Switch<'a> {
-    /// The address that shows the same page in another language.
+    /// The address that shows the same page in the current language.
     pub(in crate::http::connect) address: String,
     pub(in crate::http::connect) all: &'a [&'static Texts],
+}
+
+impl Switch<'_> {
+    /// The address of the page in another language.
+    fn to(&self, texts: &Texts) -> String {
+        let before = match self.address.split_once('?') {
+            None => "?",
+            Some((_, "")) => "",
+            Some(_) => "&",
+        };
+        format!("{}{before}language={}", self.address, texts.lang)
+    }
 }
 
 /// A step, as the page shows it at the top.
