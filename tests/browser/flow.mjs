@@ -831,8 +831,25 @@ const tests = {
   },
 
   async 'the link component where the service is not'() {
-    const page = await (await context()).newPage();
+    const open = await context();
+    await open.clock.install();
+    const page = await open.newPage();
     await page.goto(`${demo.sandbox}/app/link`);
+    // A window shows the browser's own page then. It is given up after half a minute, and closed.
+    const opened = page.waitForEvent('popup');
+    await page.evaluate(() => {
+      window.ends = [];
+      const onExit = (error) => window.ends.push(error.error);
+      TabulariumLink.create({ publishableKey: 'k', service: 'http://127.0.0.1:9', onExit }).open();
+    });
+    const popup = await opened;
+    await page.clock.runFor(25_000);
+    assert.deepEqual(await page.evaluate(() => window.ends), []);
+    const closed = popup.waitForEvent('close');
+    await page.clock.runFor(10_000);
+    await closed;
+    assert.deepEqual(await page.evaluate(() => window.ends), ['load_failed']);
+    await page.clock.resume();
     // The page's policy lets the frame show the service only, so this one stays empty.
     const error = await page.evaluate(() => new Promise((onExit) => {
       TabulariumLink.create({ publishableKey: 'k', service: 'http://127.0.0.1:9', display: 'iframe', onExit }).open();
