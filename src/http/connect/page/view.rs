@@ -281,7 +281,9 @@ pub(in crate::http::connect) struct Share<'a> {
     pub(in crate::http::connect) app: &'a str,
     pub(in crate::http::connect) source: &'a str,
     pub(in crate::http::connect) organization: OrganizationView,
-    /// How long records are shared, if the source grants what is requested.
+    /// How long records are shared, if the source grants what is requested, in a few words.
+    pub(in crate::http::connect) lasting: &'static str,
+    /// The same as a sentence.
     pub(in crate::http::connect) duration: String,
     pub(in crate::http::connect) ongoing: bool,
     /// Whether the application requested a longer time than the source grants.
@@ -317,7 +319,9 @@ pub(in crate::http::connect) struct Connected {
     pub(in crate::http::connect) name: String,
     /// The headings of the records that it shares.
     pub(in crate::http::connect) what: String,
-    /// How long the source shares records.
+    /// How long the source shares records, in a few words.
+    pub(in crate::http::connect) lasting: &'static str,
+    /// The same as a sentence.
     pub(in crate::http::connect) duration: String,
 }
 
