@@ -14,7 +14,7 @@ to_correct = There’s something to correct
 # The title of a page with something to correct, which is read out first.
 wrong_title = To correct: { $title }
 # What becomes of the records, beside a lock: before anything is connected, and after.
-promise = Nothing is shared until you agree. Then only { $app } gets your records, and you can stop it at any time.
+promise = If you agree, only { $app } gets your records. You can stop it at any time.
 promise_shared = Only { $app } gets what you share, and you can stop it at any time.
 app_privacy = How { $app } uses your data
 app_terms = Terms of use
@@ -95,8 +95,11 @@ share_what_more = What’s in it
 share_long_more = More about this
 share_where = Not every place keeps all of these. What it doesn’t have isn’t shared.
 share_how_long = For how long
+# In a few words, and in a sentence behind a disclosure.
+share_once_short = For 24 hours. Then we delete our copy.
 share_once = We fetch your records once. { $app } can see them for 24 hours. Then we delete our copy.
 share_once_forced = { $app } asked for longer, but this place gives out records only once.
+share_ongoing_short = Until you or the app stop it, new records included.
 share_ongoing = { $app } can keep getting new records without asking you again. That ends when you or the app stop it, or when the app doesn’t renew its access for 90 days. Then we delete our copy.
 share_declined = If you say no to lasting access at { $source }, or it gives none, we fetch your records once and delete our copy after a day.
 share_longest = { $number ->
@@ -104,6 +107,7 @@ share_longest = { $number ->
    *[other] After { $number } days, it will ask you to sign in again.
  }
 share_end = You can stop this at any time in { $app }. We then delete our copy of your records.
+share_password = Next, you’ll sign in there. We never see your password.
 share_next = Next, you’ll sign in at { $source }. Your password stays there. We don’t see it, and { $app } doesn’t either.
 share_agree = Agree and continue to { $source }
 share_other = Choose another place

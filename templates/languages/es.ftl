@@ -11,7 +11,7 @@ working = Un momento…
 optional = opcional
 to_correct = Hay algo que corregir
 wrong_title = Por corregir: { $title }
-promise = No se comparte nada hasta que acepte. Luego solo { $app } recibe sus registros, y puede detenerlo en cualquier momento.
+promise = Si acepta, solo { $app } recibe sus registros. Puede detenerlo en cualquier momento.
 promise_shared = Solo { $app } recibe lo que comparte, y puede detenerlo en cualquier momento.
 app_privacy = Cómo usa { $app } sus datos
 app_terms = Condiciones de uso
@@ -87,8 +87,10 @@ share_what_more = Qué incluye
 share_long_more = Más sobre esto
 share_where = No todos los lugares guardan todo esto. Lo que no tienen no se comparte.
 share_how_long = Por cuánto tiempo
+share_once_short = Durante 24 horas. Luego borramos nuestra copia.
 share_once = Obtenemos sus registros una vez. { $app } puede verlos durante 24 horas. Luego borramos nuestra copia.
 share_once_forced = { $app } pidió más tiempo, pero este lugar entrega los registros una sola vez.
+share_ongoing_short = Hasta que usted o la aplicación lo detengan, con los registros nuevos.
 share_ongoing = { $app } puede seguir recibiendo registros nuevos sin volver a preguntarle. Eso termina cuando usted o la aplicación lo detienen, o cuando la aplicación no renueva su acceso durante 90 días. Luego borramos nuestra copia.
 share_declined = Si no acepta el acceso duradero en { $source }, o si no lo da, obtenemos sus registros una vez y borramos nuestra copia después de un día.
 share_longest = { $number ->
@@ -96,6 +98,7 @@ share_longest = { $number ->
    *[other] Después de { $number } días le pedirá que inicie sesión otra vez.
  }
 share_end = Puede detenerlo en cualquier momento en { $app }. Entonces borramos nuestra copia de sus registros.
+share_password = Ahora iniciará sesión allí. Nunca vemos su contraseña.
 share_next = Ahora iniciará sesión en { $source }. Su contraseña se queda allí. Ni nosotros ni { $app } la vemos.
 share_agree = Aceptar y continuar a { $source }
 share_other = Elegir otro lugar

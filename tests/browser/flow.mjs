@@ -166,6 +166,13 @@ async function wander(page, hand) {
   await share();
 }
 
+// Checks that a phone shows the review without scrolling.
+async function fits(page) {
+  if (size !== 'phone') return;
+  const height = await page.evaluate(() => document.documentElement.scrollHeight);
+  assert.ok(height <= page.viewportSize().height, `the review is ${height} pixels high`);
+}
+
 const ends = (page, path, at = demo) => page.waitForURL((url) => url.href.startsWith(`${at.sandbox}${path}`));
 
 // Searches on the page of the sample application; gives the status and the answer.
@@ -239,6 +246,7 @@ const tests = {
     assert.ok(button.y + button.height <= page.viewportSize().height, `the button ends at ${button.y + button.height}`);
     const duration = await page.locator('main h2 + p').last().boundingBox();
     assert.ok(duration.y + duration.height <= button.y, `the duration ends at ${duration.y + duration.height}, the button begins at ${button.y}`);
+    await fits(page);
     await press(page, /^Agree and continue/);
     // The source reports a wrong login.
     await page.fill('#user', 'nobody1');
@@ -298,6 +306,7 @@ const tests = {
     await page.getByText('1 place', { exact: true }).waitFor();
     await choose(page, 'Fernwood Family Practice');
     await page.getByText('gives out records only once').waitFor();
+    await fits(page);
     await look(page, 'portal-share');
     await press(page, /^Agree and continue/);
     await signIn(page, await demo.login(2));
@@ -831,8 +840,25 @@ const tests = {
   },
 
   async 'the link component where the service is not'() {
-    const page = await (await context()).newPage();
+    const open = await context();
+    await open.clock.install();
+    const page = await open.newPage();
     await page.goto(`${demo.sandbox}/app/link`);
+    // A window shows the browser's own page then. It is given up after half a minute, and closed.
+    const opened = page.waitForEvent('popup');
+    await page.evaluate(() => {
+      window.ends = [];
+      const onExit = (error) => window.ends.push(error.error);
+      TabulariumLink.create({ publishableKey: 'k', service: 'http://127.0.0.1:9', onExit }).open();
+    });
+    const popup = await opened;
+    await page.clock.runFor(25_000);
+    assert.deepEqual(await page.evaluate(() => window.ends), []);
+    const closed = popup.waitForEvent('close');
+    await page.clock.runFor(10_000);
+    await closed;
+    assert.deepEqual(await page.evaluate(() => window.ends), ['load_failed']);
+    await page.clock.resume();
     // The page's policy lets the frame show the service only, so this one stays empty.
     const error = await page.evaluate(() => new Promise((onExit) => {
       TabulariumLink.create({ publishableKey: 'k', service: 'http://127.0.0.1:9', display: 'iframe', onExit }).open();

@@ -42,6 +42,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
                 .response(404, "There is no such code", HTML, &page()),
         ),
         Route::at("/connect").also_get(shown::page_of_session),
+        Route::at("/connect/untrusted/{why}").also_get(entry::untrusted),
         Route::at("/connect/find").also_get(shown::find_page),
         Route::at("/connect/organizations").also_get(shown::organizations),
         Route::at("/connect/progress").also_get(shown::progress),

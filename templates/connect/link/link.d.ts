@@ -33,7 +33,10 @@ export type ErrorCode =
   | 'invalid_request'
   /** The browser opened no window: `open()` was called outside of a click. */
   | 'popup_blocked'
-  /** The frame showed nothing: no service answers there, or a policy of the page or the browser forbids it. */
+  /**
+   * The frame or the window showed no page of the service: none answers there, or a policy of the page or the browser
+   * forbids it. A frame is given up two seconds after it loaded, a window (which is closed then) after half a minute.
+   */
   | 'load_failed'
   /** The service could not do it. */
   | 'server_error'

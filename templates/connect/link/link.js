@@ -9,6 +9,11 @@
   const texts = {"en":{"close":"Close","title":"Connect your health records"},"es":{"close":"Cerrar","title":"Conecte sus registros médicos"}};
   // The milliseconds within which a loaded frame must send a message.
   const SILENCE = 2000;
+  // A window does not say that it loaded, so it is looked at every so many milliseconds. So many looks without a message
+  // mean that it shows no page of the service. They take half a minute, because a slow page is one, too. While the
+  // browser suspends this page behind the window, nothing is counted.
+  const LOOK = 300;
+  const LOOKS = 100;
   const nothing = () => {};
   let last = null;
 
@@ -170,11 +175,18 @@
         fail('popup_blocked', 'The browser did not open a window; call open() when the user clicks.');
         return;
       }
-      // A message may arrive just after the window closes, so the exit waits for it.
       let closed = 0;
+      let looks = 0;
       state.watch = setInterval(() => {
-        if (state.window.closed && ++closed > 2 && running === state) leave(null);
-      }, 300);
+        if (running !== state) return;
+        if (state.window.closed) {
+          // A message may arrive just after the window closes, so the exit waits for it.
+          if (++closed > 2) leave(null);
+        } else if (!state.loaded && ++looks >= LOOKS) {
+          state.window.close();
+          fail('load_failed', 'The service showed no page in the window. Is it at this address, and does it answer?');
+        }
+      }, LOOK);
     };
 
     const open = () => {

@@ -157,6 +157,38 @@ fn the_language_is_the_browsers_until_somebody_chooses_another() {
 }
 
 #[test]
+fn a_link_that_does_not_work_says_so_in_the_language_that_is_chosen() {
+    let world = World::new();
+    for (change, why, spanish) in [
+        (("client_id", "x"), "client", "No conocemos la aplicación"),
+        (("redirect_uri", ""), "no-redirect", "no dijo adónde enviarlo de vuelta"),
+        (
+            ("redirect_uri", "https://evil.example/"),
+            "redirect",
+            "una dirección que no es suya",
+        ),
+    ] {
+        let mut browser = world.browser();
+        let english = browser.ask("GET", &world.authorize(&[change]), None).clone();
+        let address = format!("/connect/untrusted/{why}?language=es");
+        let link = format!(r#"<a href="{address}" lang="es""#);
+        assert!(english.text.contains(&link), "{link}: {}", english.text);
+        let page = browser.go(&address);
+        assert_eq!(page.status, 400, "{why}");
+        assert!(page.text.contains(spanish), "{why}: {}", page.text);
+    }
+    let mut browser = world.browser();
+    assert_eq!(browser.go("/connect/untrusted/elsewhere").status, 404);
+    // A callback cannot be asked for again.
+    assert!(
+        !browser
+            .go("/connect/callback/x")
+            .text
+            .contains(r#"<details class="languages">"#)
+    );
+}
+
+#[test]
 fn a_folder_with_a_broken_language_is_refused_at_start() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("fr.ftl"), "cancel = Retour à { $somebody }").unwrap();

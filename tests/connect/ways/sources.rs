@@ -105,5 +105,15 @@ fn details_of_the_review_are_behind_disclosures_and_the_button_stays_in_reach() 
     assert!(page.contains("<p class=\"shared\">Who you are"), "{page}");
     assert_eq!(page.matches("<details class=\"more\">").count(), 2, "{page}");
     assert!(page.contains(r#"<form class="reach""#), "{page}");
+    let shown = regex::Regex::new(r"(?s)<details.*?</details>").unwrap();
+    let shown = shown.replace_all(page, "");
+    for text in [
+        "Until you or the app stop it",
+        "you’ll sign in there. We never see your password",
+        "If you agree, only Well",
+    ] {
+        assert!(shown.contains(text), "{text}: {shown}");
+    }
+    assert!(!shown.contains("for 90 days"), "{shown}");
     assert_eq!(browser.page.current(), Some("Review"));
 }

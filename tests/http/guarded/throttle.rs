@@ -172,6 +172,36 @@ fn what_is_kept_without_a_credential_is_limited_more_narrowly() {
 }
 
 #[test]
+fn a_crowded_door_shows_a_page_whose_language_can_be_chosen() {
+    let server = server(Rates {
+        flows: once_in_a_while(1),
+        ..Rates::default()
+    });
+    let new = NewApplication {
+        name: "A",
+        redirect_uris: &["https://a.example/cb".to_owned()],
+        ..NewApplication::default()
+    };
+    let (_, keys) = server.store.applications().create(&new, Actor::Operator).unwrap();
+    let query = format!(
+        "?client_id={}&redirect_uri=https%3A%2F%2Fa.example%2Fcb&response_type=code&code_challenge={}\
+         &code_challenge_method=S256&scope=launch%2Fpatient&svc_external_id=u",
+        keys[0].publishable,
+        "c".repeat(43)
+    );
+    let door = format!("/oauth/authorize{query}");
+    assert_eq!(server.send("GET", &door, &[], "").status, 303);
+    let busy = server.send("GET", &door, &[], "");
+    assert_eq!(busy.status, 429, "{}", busy.text);
+    // The link asks for the same again.
+    let link = format!(r#"<a href="{}&#38;language=es""#, query.replace('&', "&#38;"));
+    assert!(busy.text.contains(&link), "{link}: {}", busy.text);
+    let spanish = server.send("GET", &format!("{door}&language=es"), &[], "");
+    assert_eq!(spanish.status, 429);
+    assert!(spanish.text.contains(r#"<html lang="es""#), "{}", spanish.text);
+}
+
+#[test]
 fn behind_a_proxy_addresses_are_those_that_it_adds() {
     let server = server(Rates {
         address: once_in_a_while(50),

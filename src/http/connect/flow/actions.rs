@@ -47,7 +47,7 @@ macro_rules! action {
             };
             let t = visit.texts;
             $(if let Err(allowance) = $charge(&service) {
-                return notice::busy(&service, t, &allowance, visit.framed_by(), None);
+                return notice::busy(&service, t, &allowance, visit.framed_by(), None, None);
             })?
             match $work(&service, visit, parameters).await {
                 Ok(response) => response,
@@ -179,7 +179,7 @@ pub(in crate::http::connect) async fn window(State(service): State<Arc<Service>>
         return notice::stale_window(&service, t);
     }
     if let Err(allowance) = service.throttle.charge_flow(&parts.extensions) {
-        return notice::busy(&service, t, &allowance, &[], None);
+        return notice::busy(&service, t, &allowance, &[], None, None);
     }
     let form = match fields(&service, &parts.headers, body).await {
         Ok(form) => form,

@@ -1,8 +1,9 @@
-//! The entry points of the flow: `/oauth/authorize`, `/link/auth` and `/link/start`.
+//! The entry points of the flow: `/oauth/authorize`, `/link/auth` and `/link/start`. Also the page about links that do
+//! not work.
 
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::{Extensions, HeaderMap, Method};
 use axum::response::Response;
 
@@ -60,8 +61,9 @@ pub(in crate::http::connect) async fn link_start(
     headers: HeaderMap,
     extensions: Extensions,
 ) -> Response {
-    let parameters = Parameters::parse(query.unwrap_or_default().as_bytes());
-    let asked = language::named(&service, &parameters);
+    let query = query.unwrap_or_default();
+    let parameters = Parameters::parse(query.as_bytes());
+    let asked = asked(&service, &parameters);
     let t = asked.unwrap_or_else(|| language::of(&service, &headers));
     let holder = request::claimed_holder(&parameters);
     let untrusted = |why: Untrusted| notice::link_untrusted(&service, t, why, holder, request::is_framed(&parameters));
@@ -91,7 +93,8 @@ pub(in crate::http::connect) async fn link_start(
         return to_session(&service);
     }
     if let Err(allowance) = service.throttle.charge_flow(&extensions) {
-        return notice::busy(&service, t, &allowance, &application.origins, Some(known_holder));
+        let (origins, here) = (&application.origins, Some(language::here(&query)));
+        return notice::busy(&service, t, &allowance, origins, Some(known_holder), here);
     }
     let framed = wanted.display == Display::Frame;
     match begin(&service, client, wanted).await {
@@ -109,8 +112,9 @@ struct Sent {
 }
 
 async fn by_redirect(service: Arc<Service>, sent: Sent, RawQuery(query): RawQuery, door: Door) -> Response {
-    let parameters = Parameters::parse(query.unwrap_or_default().as_bytes());
-    let asked = language::named(&service, &parameters);
+    let query = query.unwrap_or_default();
+    let parameters = Parameters::parse(query.as_bytes());
+    let asked = asked(&service, &parameters);
     let t = asked.unwrap_or_else(|| language::of(&service, &sent.headers));
     let (id, uri) = match request::client_and_redirect(&parameters) {
         Ok(named) => named,
@@ -147,7 +151,7 @@ async fn by_redirect(service: Arc<Service>, sent: Sent, RawQuery(query): RawQuer
         return response;
     }
     if let Err(allowance) = service.throttle.charge_flow(&sent.extensions) {
-        return notice::busy(&service, t, &allowance, &[], None);
+        return notice::busy(&service, t, &allowance, &[], None, Some(language::here(&query)));
     }
     match begin(&service, client, wanted).await {
         Ok(Ok(response)) => in_language(&service, response, asked, false),
@@ -156,7 +160,30 @@ async fn by_redirect(service: Arc<Service>, sent: Sent, RawQuery(query): RawQuer
     }
 }
 
-/// Keeps the language that the application requests, for the following pages.
+/// `GET /connect/untrusted/{why}`: the page about a link that does not work, in the language that its reader chooses.
+pub(in crate::http::connect) async fn untrusted(
+    State(service): State<Arc<Service>>,
+    Path(why): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let base = service.base_path();
+    let t = language::of(&service, &headers);
+    let Some(why) = Untrusted::named(&why) else {
+        let switched = language::switched(&service, query.as_deref(), &format!("{base}/"), false);
+        return switched.unwrap_or_else(|| notice::nowhere(&service, t));
+    };
+    let address = format!("{base}/connect/untrusted/{}", why.name());
+    let switched = language::switched(&service, query.as_deref(), &address, false);
+    switched.unwrap_or_else(|| notice::untrusted(&service, t, why))
+}
+
+/// The language that the patient chose on a page of the door, otherwise the one that the application requests.
+fn asked(service: &Service, parameters: &Parameters) -> Option<&'static Texts> {
+    language::picked(service, parameters).or_else(|| language::named(service, parameters))
+}
+
+/// Keeps the language that somebody asked for, for the following pages.
 fn in_language(service: &Service, response: Response, asked: Option<&'static Texts>, framed: bool) -> Response {
     match asked {
         Some(texts) => language::with_language(service, response, texts, framed),

@@ -70,6 +70,30 @@ pub(in crate::http::connect) enum Untrusted {
     Origin,
 }
 
+impl Untrusted {
+    const ALL: [Untrusted; 4] = [
+        Untrusted::Client,
+        Untrusted::NoRedirect,
+        Untrusted::Redirect,
+        Untrusted::Origin,
+    ];
+
+    /// Its name in the address of its page.
+    pub(in crate::http::connect) fn name(self) -> &'static str {
+        match self {
+            Untrusted::Client => "client",
+            Untrusted::NoRedirect => "no-redirect",
+            Untrusted::Redirect => "redirect",
+            Untrusted::Origin => "origin",
+        }
+    }
+
+    /// The reason of this name.
+    pub(in crate::http::connect) fn named(name: &str) -> Option<Untrusted> {
+        Untrusted::ALL.into_iter().find(|one| one.name() == name)
+    }
+}
+
 /// The client and the redirect URI that a request names. Both are unchecked.
 pub(in crate::http::connect) fn client_and_redirect(parameters: &Parameters) -> Result<(&str, &str), Untrusted> {
     let client = parameters.sole("client_id").ok_or(Untrusted::Client)?;

@@ -13,6 +13,8 @@ use crate::http::service::Service;
 
 /// The cookie with the language that the patient chose.
 const COOKIE: &str = "svc_language";
+/// The parameter by which the language switch of a page names a language.
+const PARAMETER: &str = "language";
 
 /// The texts for a browser with these headers.
 pub(in crate::http) fn of(service: &Service, headers: &HeaderMap) -> &'static Texts {
@@ -38,9 +40,21 @@ pub(in crate::http) fn switched(
     address: &str,
     framed: bool,
 ) -> Option<Response> {
-    let parameters = Parameters::parse(query?.as_bytes());
-    let texts = service.pages.languages.find(parameters.sole("language")?)?;
+    let texts = picked(service, &Parameters::parse(query?.as_bytes()))?;
     Some(with_language(service, see_other(address), texts, framed))
+}
+
+/// The language that a link of the switch names.
+pub(in crate::http::connect) fn picked(service: &Service, parameters: &Parameters) -> Option<&'static Texts> {
+    service.pages.languages.find(parameters.sole(PARAMETER)?)
+}
+
+/// The address of a page with this query, relative to the page and without the language that a link of the switch
+/// named.
+pub(in crate::http::connect) fn here(query: &str) -> String {
+    let is_ours = |pair: &&str| pair.split('=').next() == Some(PARAMETER);
+    let rest: Vec<&str> = query.split('&').filter(|pair| !is_ours(pair)).collect();
+    format!("?{}", rest.join("&"))
 }
 
 /// The response, with a cookie that keeps this language.
@@ -77,6 +91,13 @@ fn accepted_among(languages: &Languages, accepted: &str) -> &'static Texts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_keeps_its_query_but_not_the_language_that_a_link_named() {
+        assert_eq!(here("a=1&language=es&b=%26&language"), "?a=1&b=%26");
+        assert_eq!(here("language=es"), "?");
+        assert_eq!(here("ui_locales=en&languages=x"), "?ui_locales=en&languages=x");
+    }
 
     #[test]
     fn the_best_liked_language_is_spoken_and_english_else() {

@@ -11,6 +11,6 @@ mod texts;
 pub use file::LanguageError;
 pub use languages::Languages;
 
-pub(super) use chosen::{named, with_language};
+pub(super) use chosen::{here, named, picked, with_language};
 pub(in crate::http) use chosen::{of, switched};
 pub(in crate::http) use texts::Texts;

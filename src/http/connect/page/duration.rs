@@ -1,4 +1,4 @@
-//! States how long records are shared, in the same sentence on every page.
+//! States how long records are shared, in the same words on every page.
 
 use super::super::language::Texts;
 use crate::consent::Usage;
@@ -8,5 +8,13 @@ pub(in crate::http::connect) fn duration(t: &'static Texts, app: &str, usage: Us
     match usage {
         Usage::Multiple => t.fill(t.share_ongoing, app),
         Usage::OneTime => t.fill(t.share_once, app),
+    }
+}
+
+/// The same in a few words.
+pub(in crate::http::connect) fn in_short(t: &'static Texts, usage: Usage) -> &'static str {
+    match usage {
+        Usage::Multiple => t.share_ongoing_short,
+        Usage::OneTime => t.share_once_short,
     }
 }

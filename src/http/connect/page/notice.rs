@@ -89,15 +89,18 @@ pub(in crate::http::connect) fn nowhere(service: &Arc<Service>, t: &'static Text
 }
 
 /// Too many flows come from one address. Pages of these origins may frame this one. `holder` is the origin and the
-/// channel of a link component that begins, which gets a message.
+/// channel of a link component that begins, which gets a message. `here` is the address of the page, if it can be asked
+/// for again.
 pub(in crate::http::connect) fn busy(
     service: &Arc<Service>,
     t: &'static Texts,
     allowance: &Allowance,
     framed_by: &[String],
     holder: Option<(&str, &str)>,
+    here: Option<String>,
 ) -> Response {
     let said = Said {
+        switch: here,
         message: holder.map(|(origin, channel)| Message {
             error: "temporarily_unavailable",
             description: "Too many flows were begun from this network; try again later",
@@ -122,7 +125,8 @@ pub(in crate::http::connect) fn broken(service: &Arc<Service>, t: &'static Texts
     because(notice(service, t, StatusCode::INTERNAL_SERVER_ERROR, said), &error)
 }
 
-/// A request that cannot be answered by redirect.
+/// A request that cannot be answered by redirect. The page does not repeat the request, so its languages are at an
+/// address of its own.
 pub(in crate::http::connect) fn untrusted(service: &Arc<Service>, t: &'static Texts, why: Untrusted) -> Response {
     let (text, detail) = match why {
         Untrusted::Client => (
@@ -139,13 +143,10 @@ pub(in crate::http::connect) fn untrusted(service: &Arc<Service>, t: &'static Te
             "invalid_request: origin is missing, repeated or not registered",
         ),
     };
-    refused(service, t, text, detail)
-}
-
-fn refused(service: &Arc<Service>, t: &'static Texts, text: &'static str, detail: &str) -> Response {
     let texts = vec![text.to_owned(), t.untrusted_what.to_owned()];
     let said = Said {
         detail: Some(detail),
+        switch: Some(format!("{}/connect/untrusted/{}", service.base_path(), why.name())),
         ..Said::bad(t.untrusted_title, texts)
     };
     notice(service, t, StatusCode::BAD_REQUEST, said)

@@ -18,7 +18,7 @@ use super::super::flow::sources::places as located;
 use super::super::flow::sources::travel::{departure, to_session};
 use super::super::language;
 use super::answer::{Policy, page, see_other};
-use super::duration::duration;
+use super::duration::{duration, in_short};
 use super::view::{
     Asking, BirthField, Choice, Choose, Connected, DetailsPage, Ends, Facilities, Failed, Found, Fragment, FramePage,
     Hub, IdentityPage, Lasting, NoneFound, Onward, OrganizationView, PlaceView, Problem, Share, Shell, StepMark,
@@ -294,6 +294,7 @@ async fn share(service: &Arc<Service>, visit: &Visit, endpoint: &Endpoint) -> Re
         app: &visit.application.name,
         source: &source,
         organization: OrganizationView::of(t, &endpoint.organization, profile),
+        lasting: in_short(t, usage),
         duration: duration(t, &visit.application.name, usage),
         ongoing: usage == Usage::Multiple,
         forced: asked != usage,
@@ -361,6 +362,7 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
             endpoint: endpoint.id.clone(),
             name: display_name(endpoint),
             what: names.join(" · "),
+            lasting: in_short(t, one.usage),
             duration: duration(t, &visit.application.name, one.usage),
         })
     });

@@ -103,9 +103,21 @@ impl Ends {
 
 /// The languages to choose from.
 pub(in crate::http::connect) struct Switch<'a> {
-    /// The address that shows the same page in another language.
+    /// The address that shows the same page in the current language.
     pub(in crate::http::connect) address: String,
     pub(in crate::http::connect) all: &'a [&'static Texts],
+}
+
+impl Switch<'_> {
+    /// The address of the page in another language.
+    fn to(&self, texts: &Texts) -> String {
+        let before = match self.address.split_once('?') {
+            None => "?",
+            Some((_, "")) => "",
+            Some(_) => "&",
+        };
+        format!("{}{before}language={}", self.address, texts.lang)
+    }
 }
 
 /// A step, as the page shows it at the top.
@@ -269,7 +281,9 @@ pub(in crate::http::connect) struct Share<'a> {
     pub(in crate::http::connect) app: &'a str,
     pub(in crate::http::connect) source: &'a str,
     pub(in crate::http::connect) organization: OrganizationView,
-    /// How long records are shared, if the source grants what is requested.
+    /// How long records are shared, if the source grants what is requested, in a few words.
+    pub(in crate::http::connect) lasting: &'static str,
+    /// The same as a sentence.
     pub(in crate::http::connect) duration: String,
     pub(in crate::http::connect) ongoing: bool,
     /// Whether the application requested a longer time than the source grants.
@@ -305,7 +319,9 @@ pub(in crate::http::connect) struct Connected {
     pub(in crate::http::connect) name: String,
     /// The headings of the records that it shares.
     pub(in crate::http::connect) what: String,
-    /// How long the source shares records.
+    /// How long the source shares records, in a few words.
+    pub(in crate::http::connect) lasting: &'static str,
+    /// The same as a sentence.
     pub(in crate::http::connect) duration: String,
 }
 
