@@ -30,7 +30,11 @@ pub(super) fn write(travel: &Travel, expression: &Expr) -> Result<Base64, CodecE
         table: None,
     };
     let written = serialize_expr(expression, &codec);
-    let written = written.map_err(|_| travel.failed().unwrap_or(CodecError::Form(EXPRESSION)))?;
+    // DataFusion goes on without a function that could not be written.
+    if let Some(error) = travel.failed() {
+        return Err(error);
+    }
+    let written = written.map_err(|_| CodecError::Form(EXPRESSION))?;
     let bytes = written.encode_to_vec();
     // The reader would refuse deeper nesting.
     LogicalExprNode::decode(bytes.as_slice()).map_err(|_| CodecError::Deep)?;

@@ -16,7 +16,8 @@ use super::syntax::ast::{Expr, ExprKind, Literal, Operator};
 use super::syntax::parse::parse;
 use crate::columns::conditions::{IdSet, ItemMatch, LeafTest, Necessary, Prune};
 use crate::columns::shape::{Shape as Columns, SlotKind};
-use crate::fhir::storage::{ELEMENT, REFERENCE_ID, REFERENCE_TYPE, SYSTEM_COLUMNS, Storage};
+use crate::fhir::decimal::Decimal;
+use crate::fhir::storage::{ELEMENT, NUMBER, REFERENCE_ID, REFERENCE_TYPE, SYSTEM_COLUMNS, Storage};
 use crate::fhir::temporal::Temporal;
 use crate::fhir::{Kind, TypeId, facts};
 
@@ -574,6 +575,16 @@ fn mirrored(operator: Operator) -> Operator {
     }
 }
 
+/// The lowest and the highest number that compares so with one. `None` if bounds cannot express it.
+fn bounds(number: i128, relation: Operator) -> Option<(Option<i128>, Option<i128>)> {
+    Some(match relation {
+        Operator::Equal => (Some(number), Some(number)),
+        Operator::Less | Operator::LessOrEqual => (None, Some(number)),
+        Operator::Greater | Operator::GreaterOrEqual => (Some(number), None),
+        _ => return None,
+    })
+}
+
 fn parent(path: &str) -> &str {
     path.rsplit_once('.').map_or("", |(parent, _)| parent)
 }
@@ -614,13 +625,14 @@ impl Leaf {
                 Some(Prune::Flag { leaf, is: *is })
             }
             (SlotKind::Integer, Literal::Integer(text)) => {
-                let number: i128 = text.parse().ok()?;
-                let (from, to) = match relation {
-                    Operator::Equal => (Some(number), Some(number)),
-                    Operator::Less | Operator::LessOrEqual => (None, Some(number)),
-                    Operator::Greater | Operator::GreaterOrEqual => (Some(number), None),
-                    _ => return None,
-                };
+                let (from, to) = bounds(text.parse().ok()?, relation)?;
+                Some(Prune::Range { leaf, from, to })
+            }
+            // Decimals are compared by value. If the column cannot hold the literal, nothing is known.
+            (SlotKind::Decimal, Literal::Decimal(text) | Literal::Integer(text)) => {
+                let number = Decimal::parse(text).ok()?.scaled()?;
+                let (from, to) = bounds(number, relation)?;
+                let leaf = format!("{leaf}{NUMBER}").into();
                 Some(Prune::Range { leaf, from, to })
             }
             // A definite result of a comparison holds in any zone. So it also holds if a value without a zone counts as

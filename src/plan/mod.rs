@@ -17,7 +17,7 @@ mod top_k;
 pub use child::only_child;
 pub use display::{plan_text, scans_of, scans_text};
 pub use lookup::{Lookup, LookupExec};
-pub use memory::{ReserveWindows, ReservedExec, runtime, spilling};
+pub use memory::{ReserveWindows, ReservedExec, SortPool, runtime, sorts_by_several_keys, spilling};
 pub use ordered_limit::{Limit, OrderedLimit, OrderedLimitExec};
 pub use planner::{Operator, Planned, Planner};
 pub use semi_join::{

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, SchemaProvider};
 use datafusion::common::TableReference;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::context::{SQLOptions, SessionConfig, SessionContext};
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::memory_pool::TrackConsumersPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::{LogicalPlan, ScalarUDF};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
@@ -26,12 +27,14 @@ use crate::fhir::facts;
 use crate::fhir::nearest::did_you_mean;
 use crate::lake::scan::Watch;
 use crate::lake::{Lake, Scope};
-use crate::plan::{ReserveWindows, spilling};
+use crate::plan::{ReserveWindows, SortPool, sorts_by_several_keys, spilling};
 use crate::terminology::Terminology;
 use crate::views::{View, ViewTable};
 
 /// The maximum number of memory consumers in an error of DataFusion.
 const CONSUMERS_NAMED: usize = 3;
+/// What the sorts of all partitions reserve for their merges: at most one part in this many.
+const RESERVED_PARTS: usize = 4;
 /// The maximum bytes that a statement may spill.
 const MAX_SPILLED: u64 = 100 << 30;
 
@@ -50,6 +53,8 @@ pub struct Options {
 pub struct Session {
     context: SessionContext,
     tables: Arc<Tables>,
+    /// Tells the memory pool that sorts must spill early.
+    early: Arc<AtomicBool>,
 }
 
 impl Session {
@@ -85,9 +90,10 @@ impl Session {
         let mut rules = PhysicalOptimizer::new().rules;
         rules.push(Arc::new(ReserveWindows));
         let expressions = Arc::new(Expressions::new(options.terminology.clone()));
+        let early = Arc::new(AtomicBool::new(false));
         let mut state = SessionStateBuilder::new_with_default_features()
-            .with_config(config())
-            .with_runtime_env(runtime(&options)?)
+            .with_config(config(options.memory))
+            .with_runtime_env(runtime(&options, early.clone())?)
             .with_catalog_list(Arc::new(catalogs))
             .with_physical_optimizer_rules(rules)
             .build();
@@ -97,7 +103,7 @@ impl Session {
         for is_list in [false, true] {
             context.register_udf(ScalarUDF::from(Called::new(is_list, expressions.clone())));
         }
-        Ok(Session { context, tables })
+        Ok(Session { context, tables, early })
     }
 
     /// Plans a statement.
@@ -157,9 +163,12 @@ impl Session {
         let (state, plan) = frame.into_parts();
         let logical = state.optimize(&plan).map_err(SqlError::of_plan)?;
         let physical = state.query_planner().create_physical_plan(&logical, &state).await;
+        let physical = physical.map_err(SqlError::of_plan)?;
+        let early = sorts_by_several_keys(&physical).map_err(SqlError::of_plan)?;
+        self.early.fetch_or(early, Ordering::Relaxed);
         Ok(Query {
             logical,
-            physical: physical.map_err(SqlError::of_plan)?,
+            physical,
             context,
             shows,
             _watch: watch,
@@ -176,19 +185,25 @@ impl std::fmt::Debug for Session {
 }
 
 /// Names are case-sensitive, as in FHIR, so they are used as written.
-fn config() -> SessionConfig {
+fn config(memory: usize) -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(CATALOG, SCHEMA)
         .with_create_default_catalog_and_schema(false)
         .with_information_schema(true);
     let options = config.options_mut();
     options.sql_parser.enable_ident_normalization = false;
+    // Each partition's sort reserves this much for its merge from the beginning.
+    let reserved = memory / RESERVED_PARTS / options.execution.target_partitions.max(1);
+    options.execution.sort_spill_reservation_bytes = options.execution.sort_spill_reservation_bytes.min(reserved);
     config
 }
 
-fn runtime(options: &Options) -> Result<Arc<datafusion::execution::runtime_env::RuntimeEnv>, SqlError> {
+fn runtime(
+    options: &Options,
+    early: Arc<AtomicBool>,
+) -> Result<Arc<datafusion::execution::runtime_env::RuntimeEnv>, SqlError> {
     let named = NonZeroUsize::new(CONSUMERS_NAMED).unwrap_or(NonZeroUsize::MIN);
-    let pool = TrackConsumersPool::new(FairSpillPool::new(options.memory), named);
+    let pool = TrackConsumersPool::new(SortPool::new(options.memory, early), named);
     let disk = match &options.spill {
         Some(folder) => spilling(folder, MAX_SPILLED),
         None => DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),

@@ -4,7 +4,7 @@ use serde_json::json;
 use tabularium::columns::json::Tape;
 use tabularium::columns::shred::{Clip, Shredder, SystemValues};
 use tabularium::fhir::{TypeId, facts};
-use tabularium::fhirpath::{CompileOptions, compile};
+use tabularium::fhirpath::{CompileOptions, compile, necessary};
 
 fn ty(name: &str) -> TypeId {
     facts().lookup(name).unwrap()
@@ -143,5 +143,35 @@ fn what_sets_compare_is_read() {
             .unwrap();
         let evaluation = program.evaluate(&shredder.finish().unwrap()).unwrap();
         assert_eq!(super::generated::rows::answer(&evaluation, 0), expected, "{expression}");
+    }
+}
+
+/// A scan decides decimals by the column of their numbers, times 10^18.
+#[test]
+fn comparisons_of_decimals_are_ranges_of_their_numbers() {
+    let refuted = |expression: &str| {
+        let options = CompileOptions::default();
+        let found = necessary(expression, ty("Observation"), &options).unwrap();
+        found.unwrap().prune.to_string()
+    };
+    for (expression, expected) in [
+        (
+            "value.ofType(Quantity).value > 5",
+            "valueQuantity.value__number >= 5000000000000000000",
+        ),
+        (
+            "5.5 >= value.ofType(Quantity).value",
+            "valueQuantity.value__number <= 5500000000000000000",
+        ),
+        (
+            "component.value.ofType(Quantity).where(value = 5.50).exists()",
+            "component.valueQuantity.value__number in 5500000000000000000..=5500000000000000000",
+        ),
+        // The column does not hold so many digits.
+        ("value.ofType(Quantity).value < 5.0000000000000000001", "true"),
+        ("value.ofType(Quantity).value != 5", "true"),
+    ] {
+        let found = refuted(expression);
+        assert!(found.contains(expected), "{expression}: {found}");
     }
 }

@@ -260,6 +260,31 @@ fn a_page_that_says_it_is_shorter_is_an_error_and_no_other_rows() {
     assert!(error.ends_with(&format!("{} is damaged", path.display())), "{error}");
 }
 
+/// A decimal that the column of numbers cannot hold is only a text. Nothing in its row group is dropped by a range.
+#[test]
+fn a_decimal_that_is_only_text_may_be_in_any_range() {
+    let is_huge: [fn(usize) -> bool; 3] = [|_| false, |row| row == 7, |_| true];
+    for (is_huge, expected) in is_huge.into_iter().zip([[10, 0], [300, 300], [300, 300]]) {
+        let (_dir, lake) = lake();
+        let records: Vec<Record> = (0..300)
+            .map(|row| {
+                let value = if is_huge(row) { json!(1e30) } else { json!(row) };
+                let json = json!({"resourceType": "Observation", "id": format!("{row:05}"), "status": "final",
+                    "valueQuantity": {"value": value}});
+                Record::new(json).of(&lake, "p")
+            })
+            .collect();
+        let snapshot = commit(&lake, &records);
+        let least = |from: usize| Prune::Range {
+            leaf: "valueQuantity.value__number".into(),
+            from: Some(number("valueQuantity.value__number", from)),
+            to: None,
+        };
+        let found = [290, 1_000].map(|from| kept(&lake, &snapshot, least(from)).0.len());
+        assert_eq!(found, expected);
+    }
+}
+
 #[test]
 fn what_keeps_most_rows_is_asked_no_further() {
     let (_dir, lake) = lake();

@@ -192,6 +192,30 @@ fn memory_is_bounded() {
     );
 }
 
+/// To merge narrow rows by several keys takes more memory than to keep them.
+#[test]
+fn a_sort_by_several_keys_spills_beyond_its_memory() {
+    const ROWS: usize = 700_000;
+    let lake = Lake::new();
+    for (value, keys) in [
+        ("CAST(value AS INTEGER)", "value % 7, value"),
+        ("value", "value % 7, value % 11, value"),
+    ] {
+        let statement = format!(
+            "SELECT value FROM (SELECT {value} AS value FROM generate_series(0, {}) a(value)) x ORDER BY {keys}",
+            ROWS - 1
+        );
+        let answer = lake.answer_with(&statement, &["--memory", "16", "--format", "csv"]);
+        let found: Vec<usize> = answer.lines().skip(1).map(|line| line.parse().unwrap()).collect();
+        let mut expected: Vec<usize> = (0..ROWS).collect();
+        match keys.contains("11") {
+            true => expected.sort_by_key(|value| (value % 7, value % 11, *value)),
+            false => expected.sort_by_key(|value| (value % 7, *value)),
+        }
+        assert!(found == expected, "{statement}");
+    }
+}
+
 /// A window without an order needs all rows before it gives one, and they count.
 #[test]
 fn the_rows_of_a_window_count_towards_memory() {

@@ -32,7 +32,7 @@ pub enum Prune {
         is: bool,
     },
     /// Some value of a leaf of type int32, int64, timestamp or decimal is in a closed range, in the leaf's own units
-    /// (microseconds; units of 10^-18 for `__number`).
+    /// (microseconds; units of 10^-18 for `__number`). A decimal that `__number` does not hold may be in any range.
     Range {
         /// The leaf.
         leaf: Arc<str>,

@@ -1,11 +1,12 @@
 //! The memory that operators of all plans share, and the disk to which sorts spill.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 
 use datafusion::common::Result;
-use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 
+use super::sort_pool::SortPool;
 use super::spill::spilling;
 
 /// The maximum memory of sorts, joins and groups of all plans together, in bytes.
@@ -23,7 +24,7 @@ pub fn runtime() -> Arc<RuntimeEnv> {
 
 fn bounded(memory: usize, spilled: u64) -> Result<Arc<RuntimeEnv>> {
     RuntimeEnvBuilder::new()
-        .with_memory_pool(Arc::new(FairSpillPool::new(memory)))
+        .with_memory_pool(Arc::new(SortPool::new(memory, Arc::new(AtomicBool::new(true)))))
         .with_disk_manager_builder(spilling(&std::env::temp_dir(), spilled))
         .build_arc()
 }
@@ -34,14 +35,14 @@ mod tests {
     use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
     use datafusion::execution::memory_pool::MemoryLimit;
     use datafusion::physical_plan::collect;
-    use datafusion::prelude::{SessionConfig, SessionContext, ident};
+    use datafusion::prelude::{Expr, SessionConfig, SessionContext, ident, lit};
 
     use super::*;
 
     const ROWS: u64 = 600_000;
 
-    /// The sorted numbers, and how many times the sort spilled.
-    async fn sorted(runtime: Arc<RuntimeEnv>) -> Result<(Vec<u64>, usize)> {
+    /// The numbers sorted by some keys, and how many times the sort spilled.
+    async fn sorted(runtime: Arc<RuntimeEnv>, keys: Vec<Expr>) -> Result<(Vec<u64>, usize)> {
         let schema = Arc::new(Schema::new(vec![Field::new("number", DataType::UInt64, false)]));
         let batches = (0..ROWS).step_by(10_000).map(|from| {
             let numbers = (from..from + 10_000).map(|number| (number * 7_919) % ROWS);
@@ -53,7 +54,7 @@ mod tests {
             .with_sort_spill_reservation_bytes(1 << 16);
         let context = SessionContext::new_with_config_rt(config, runtime);
         let frame = context.read_batches(batches.collect::<Vec<_>>())?;
-        let plan = frame.sort(vec![ident("number").sort(true, false)])?;
+        let plan = frame.sort(keys.into_iter().map(|key| key.sort(true, false)).collect())?;
         let plan = plan.create_physical_plan().await?;
         let found = collect(plan.clone(), context.task_ctx()).await?;
         let numbers = found
@@ -68,7 +69,8 @@ mod tests {
     #[test]
     fn a_sort_beyond_its_memory_goes_on_on_disk_as_far_as_that_is_allowed() {
         let tokio = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let run = |memory, disk| tokio.block_on(sorted(bounded(memory, disk).unwrap()));
+        let key = || vec![ident("number")];
+        let run = |memory, disk| tokio.block_on(sorted(bounded(memory, disk).unwrap(), key()));
         let expected: Vec<u64> = (0..ROWS).collect();
         let (found, spills) = run(1 << 26, 1 << 30).unwrap();
         assert!(found == expected && spills == 0, "{spills} spills");
@@ -76,6 +78,18 @@ mod tests {
         assert!(found == expected && spills > 0, "{spills} spills");
         let error = run(2 << 20, 1 << 12).unwrap_err();
         assert!(error.to_string().contains("exceeded the allowable limit"), "{error}");
+    }
+
+    /// The merge of narrow rows by several keys takes more memory than the rows.
+    #[test]
+    fn a_sort_by_several_keys_spills_before_its_merge_lacks_memory() {
+        let tokio = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let keys = vec![ident("number") % lit(7_u64), ident("number")];
+        let runtime = bounded(4 << 20, 1 << 30).unwrap();
+        let (found, spills) = tokio.block_on(sorted(runtime, keys)).unwrap();
+        let mut expected: Vec<u64> = (0..ROWS).collect();
+        expected.sort_by_key(|number| (number % 7, *number));
+        assert!(found == expected && spills > 0, "{spills} spills");
     }
 
     #[test]

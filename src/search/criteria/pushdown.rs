@@ -9,13 +9,16 @@ use std::sync::Arc;
 use super::super::parameters::contained::COLUMN;
 use super::super::parameters::parameter::Compiled;
 use super::super::parameters::query::Query;
-use super::super::parameters::values::{DateValue, Prefix, ReferenceValue, TokenValue};
+use super::super::parameters::values::{DateValue, NumberValue, Prefix, ReferenceValue, TokenValue};
 use super::criterion::{Condition, Criterion, Test};
 use super::matcher::{MAX_ALTERNATIVES, Many, Matcher};
 use crate::columns::conditions::{Alternative, IdSet, ItemMatch, LeafTest, Necessary, Prune};
-use crate::fhir::storage::{END, REFERENCE_ID, REFERENCE_TYPE, START};
+use crate::fhir::storage::{END, NUMBER, NUMBER_SCALE, REFERENCE_ID, REFERENCE_TYPE, START};
 use crate::fhir::{Kind, Primitive, TypeId, facts};
 use crate::fhirpath::{Origin, Selection};
+
+/// The number 1 in columns of numbers.
+const ONE: i128 = 10i128.pow(NUMBER_SCALE as u32);
 
 /// Necessary conditions on a row that matches the criterion.
 pub(in crate::search) fn necessary(query: &Query, criterion: &Criterion) -> Necessary {
@@ -203,6 +206,9 @@ fn refutable(criterion: &Criterion) -> Prune {
     if matchers.iter().all(Matcher::is_vain) {
         return Prune::Nothing;
     }
+    if let Some(numbers) = numbers(matchers) {
+        return with_numbers(compiled, &numbers).unwrap_or_default();
+    }
     let dates = matchers.iter().map(|matcher| match matcher {
         Matcher::Date(date) => Some(std::slice::from_ref(date)),
         Matcher::OneOfMany(many) => match &**many {
@@ -242,6 +248,71 @@ fn refutable(criterion: &Criterion) -> Prune {
         }
     }
     Prune::Or(any)
+}
+
+/// The numbers that all of these compare, of any unit. `None` if some compare something else.
+fn numbers(matchers: &[Matcher]) -> Option<Vec<&NumberValue>> {
+    let mut found = Vec::new();
+    for matcher in matchers {
+        match matcher {
+            Matcher::Number(number) => found.push(number),
+            Matcher::Quantity(quantity) => found.push(&quantity.number),
+            Matcher::OneOfMany(many) => match &**many {
+                Many::Numbers(set) => found.extend(set.values()),
+                Many::Quantities(set) => found.extend(set.values()),
+                _ => return None,
+            },
+            _ => return None,
+        }
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// More numbers than this become one range.
+const FEW_NUMBERS: usize = 8;
+
+/// The condition that a number at one of a parameter's origins may match one of some values. Units are not compared.
+fn with_numbers(compiled: &Compiled, numbers: &[&NumberValue]) -> Option<Prune> {
+    let mut ranges = numbers
+        .iter()
+        .map(|number| number.bounds())
+        .collect::<Option<Vec<_>>>()?;
+    if ranges.len() > FEW_NUMBERS {
+        let from = ranges.iter().map(|(from, _)| *from).collect::<Option<Vec<_>>>();
+        let to = ranges.iter().map(|(_, to)| *to).collect::<Option<Vec<_>>>();
+        let (from, to) = (
+            from.and_then(|all| all.into_iter().min()),
+            to.and_then(|all| all.into_iter().max()),
+        );
+        ranges = vec![(from, to)];
+    }
+    let within = |leaf: String, unit: i128| {
+        let leaf: Arc<str> = leaf.into();
+        let range = |&(from, to): &(Option<i128>, Option<i128>)| Prune::Range {
+            leaf: leaf.clone(),
+            from: from.map(|from| -(-from).div_euclid(unit)),
+            to: to.map(|to| to.div_euclid(unit)),
+        };
+        ranges.iter().map(range).collect::<Vec<_>>()
+    };
+    let mut any = Vec::new();
+    for origin in compiled.program.origins() {
+        let (path, ty) = (origin.path?, origin.ty.fhir()?);
+        match facts().get(ty).name {
+            "decimal" => any.extend(within(format!("{path}{NUMBER}"), 1)),
+            "integer" | "positiveInt" | "unsignedInt" => any.extend(within(path.to_owned(), ONE)),
+            "Money" => any.extend(within(format!("{path}.value{NUMBER}"), 1)),
+            // With a comparator, a quantity stands for all numbers on one side of its own.
+            "Quantity" | "Age" | "Count" | "Distance" | "Duration" => {
+                any.extend(within(format!("{path}.value{NUMBER}"), 1));
+                any.extend(present(path, &["comparator"]));
+            }
+            "Range" => any.extend(present(path, &["low.value", "high.value"])),
+            "SampledData" => any.extend(present(path, &["data"])),
+            _ => return None,
+        }
+    }
+    Some(Prune::Or(any))
 }
 
 /// A missing bound is open, so the condition only requires that a bound exists.

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::criteria::canonicals::Canonicals;
 use super::super::criteria::criterion::{Condition, Test};
-use super::super::criteria::matcher::{Matcher, Targets};
+use super::super::criteria::matcher;
+use super::super::criteria::matcher::{Many, Matcher, Targets};
 use super::super::engine::Engine;
 use super::super::parameters::parameter::{Compiled, Reading};
 use super::super::parameters::resolver::resource_type;
@@ -15,6 +16,7 @@ use crate::columns::conditions::IdSet;
 use crate::fhir::{TypeId, facts};
 
 const PARAMETER: &str = "a search parameter";
+const OF_ANOTHER: &str = "a condition made of another";
 
 /// A search parameter, compiled for a type.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -55,13 +57,14 @@ pub(super) fn named_type(name: &str) -> Result<TypeId, WrittenError> {
     resource_type(name).ok_or(WrittenError::Form("a resource type"))
 }
 
-/// Ids, or canonicals, with which values are compared.
+/// Ids, canonicals or URIs with which values are compared.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Known {
     OneOf(Vec<String>),
     PointsTo(Vec<String>),
     RefersTo(String, Vec<String>),
     Canonicals(Vec<(String, Vec<Option<String>>)>),
+    Uris(Vec<String>),
 }
 
 impl Known {
@@ -77,13 +80,19 @@ impl Known {
                 });
                 Known::Canonicals(urls.collect())
             }
-            _ => return Err(WrittenError::NoText("a condition made of another")),
+            Matcher::Uri(uri) => Known::Uris(vec![uri.clone()]),
+            Matcher::OneOfMany(many) => match &**many {
+                Many::Uris(set) => Known::Uris(set.texts().ok_or(WrittenError::NoText(OF_ANOTHER))?),
+                _ => return Err(WrittenError::NoText(OF_ANOTHER)),
+            },
+            _ => return Err(WrittenError::NoText(OF_ANOTHER)),
         })
     }
 
-    fn read(&self) -> Result<Matcher, WrittenError> {
+    fn read(&self) -> Result<Vec<Matcher>, WrittenError> {
         let set = |ids: &[String]| Arc::new(ids.iter().collect::<IdSet>());
-        Ok(match self {
+        Ok(vec![match self {
+            Known::Uris(uris) => return Ok(uris.iter().cloned().map(Matcher::Uri).collect()),
             Known::OneOf(ids) => Matcher::OneOf(set(ids)),
             Known::PointsTo(ids) => Matcher::PointsTo(set(ids)),
             Known::RefersTo(ty, ids) => Matcher::RefersTo(Arc::new(Targets {
@@ -99,7 +108,7 @@ impl Known {
                 }
                 Matcher::Canonicals(Arc::new(borne))
             }
-        })
+        }])
     }
 
     /// The ids with which a condition compares values, if it does nothing else.
@@ -109,14 +118,16 @@ impl Known {
             test: Test::AnyOf { matchers, not: false },
         } = condition
         else {
-            return Err(WrittenError::NoText("a condition made of another"));
+            return Err(WrittenError::NoText(OF_ANOTHER));
         };
         Ok((compiled, matchers.iter().map(Known::write).collect::<Result<_, _>>()?))
     }
 
     /// A condition that a value of the parameter is one of these.
     pub(super) fn condition(compiled: &Arc<Compiled>, known: &[Known]) -> Result<Condition, WrittenError> {
-        let matchers = known.iter().map(Known::read).collect::<Result<_, _>>()?;
+        let matchers = known.iter().map(Known::read).collect::<Result<Vec<_>, _>>()?;
+        let mut matchers = matchers.concat();
+        matcher::gather_values(&mut matchers);
         Ok(Condition::Values {
             compiled: compiled.clone(),
             test: Test::AnyOf { matchers, not: false },
@@ -133,6 +144,7 @@ fn texts(ids: &IdSet) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::parameters::values::UriTree;
     use super::*;
 
     #[test]
@@ -141,9 +153,34 @@ mod tests {
         let written = Known::write(&Matcher::OneOf(Arc::new(ids.clone()))).unwrap();
         let json = serde_json::to_value(&written).unwrap();
         let read = serde_json::from_value::<Known>(json).unwrap().read().unwrap();
-        assert!(matches!(read, Matcher::OneOf(found) if *found == ids));
+        assert!(matches!(read.as_slice(), [Matcher::OneOf(found)] if **found == ids));
         assert!(matches!(Known::write(&Matcher::Nothing), Err(WrittenError::NoText(_))));
         let strange = Known::RefersTo("Nothing".to_owned(), Vec::new());
         assert!(matches!(strange.read(), Err(WrittenError::Form(_))));
+    }
+
+    /// Beyond a number of URIs a set replaces them. Both are written as the same list.
+    #[test]
+    fn uris_are_read_as_they_were_written() {
+        for count in [1, 4, 5, 64, 65, 200] {
+            let uris: Vec<String> = (0..count).map(|at| format!("http://example.org/{at:03}")).collect();
+            let mut matchers: Vec<Matcher> = uris.iter().cloned().map(Matcher::Uri).collect();
+            matcher::gather_values(&mut matchers);
+            let written: Vec<Known> = matchers.iter().map(|one| Known::write(one).unwrap()).collect();
+            let json = serde_json::to_value(&written).unwrap();
+            let written: Vec<Known> = serde_json::from_value(json).unwrap();
+            let read = written.iter().flat_map(|known| known.read().unwrap());
+            let read: Vec<String> = read
+                .map(|matcher| match matcher {
+                    Matcher::Uri(uri) => uri,
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            assert_eq!(read, uris, "{count}");
+        }
+        let mut trees = vec![Matcher::UriTree(UriTree::below("http://example.org".to_owned())); 5];
+        matcher::gather_values(&mut trees);
+        let [many] = trees.as_slice() else { panic!("{trees:?}") };
+        assert!(matches!(Known::write(many), Err(WrittenError::NoText(_))));
     }
 }

@@ -67,8 +67,8 @@ fn plans_of_random_searches_give_the_same_rows_in_another_process() {
             continue;
         }
         let mut next = Some(query.text(&format!("_count={}&_elements=id", 1 + draw.below(20))));
-        // Every third search also gets its second page.
-        for page in 0..1 + usize::from(at % 3 == 0) {
+        // Few searches match more than a page, so each that does also gets its second page.
+        for page in 0..2 {
             let Some(text) = next.take() else { break };
             let (name, parameters) = text.split_once('?').unwrap();
             let request = Request {
@@ -87,7 +87,7 @@ fn plans_of_random_searches_give_the_same_rows_in_another_process() {
             for plan in &planned {
                 traveling.add(&text, plan).unwrap();
             }
-            if page == 0 && at % 3 == 0 {
+            if page == 0 {
                 let first = corpus.page_of(engine, &scope, &text).unwrap();
                 let url = link(&first, "next");
                 next = url.map(|url| url.strip_prefix(BASE).unwrap().to_owned());

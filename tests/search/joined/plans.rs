@@ -145,6 +145,7 @@ fn people_are_found_before_the_search_is_planned() {
             Observation?subject:Patient._id=p1&_count=5
               IdsExec: Patient.id, rows=1
                 LookupExec: Patient of one person, predicates=[_id=p1], rows=1
+              LookupExec: Observation of one person, predicates=[subject:Patient._id=p1], skip=0, take=5, rows=5
             Patient?_has:Observation:subject:code=1234-1&_count=5
               OrderedLimitExec: take=6, rows=3
                 SemiJoinExec: on=[_has:Observation:subject:code=1234-1]

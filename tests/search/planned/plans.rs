@@ -95,7 +95,7 @@ fn counts_and_pages_of_a_population() {
                 LakeScanExec: columns=[__file, __row], predicates=[status:not=final], limit=6
             Observation?value-quantity=gt30&date=2012&_count=5
               OrderedLimitExec: take=6
-                LakeScanExec: columns=[__file, __row], prune=[((effectiveDateTime__start >= 1325376000000000 and effectiveDateTime__end <= 1356998400000000) or effectivePeriod.start__start exists or effectivePeriod.end__end exists or effectiveTiming.event__start exists or effectiveTiming.event__end exists or effectiveTiming.repeat.boundsPeriod.start__start exists or effectiveTiming.repeat.boundsPeriod.end__end exists or (effectiveInstant__start >= 1325376000000000 and effectiveInstant__end <= 1356998400000000))], predicates=[value-quantity=gt30; date=2012], limit=6
+                LakeScanExec: columns=[__file, __row], prune=[((valueQuantity.value__number >= 30000000000000000001 or valueQuantity.comparator exists or valueSampledData.data exists) and ((effectiveDateTime__start >= 1325376000000000 and effectiveDateTime__end <= 1356998400000000) or effectivePeriod.start__start exists or effectivePeriod.end__end exists or effectiveTiming.event__start exists or effectiveTiming.event__end exists or effectiveTiming.repeat.boundsPeriod.start__start exists or effectiveTiming.repeat.boundsPeriod.end__end exists or (effectiveInstant__start >= 1325376000000000 and effectiveInstant__end <= 1356998400000000)))], predicates=[value-quantity=gt30; date=2012], limit=6
             Observation?method:missing=false&_count=5
               OrderedLimitExec: take=6
                 LakeScanExec: columns=[__file, __row], predicates=[method:missing=false], limit=6

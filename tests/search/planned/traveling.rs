@@ -73,7 +73,7 @@ fn answers_inside_of_contained_resources_travel() {
     assert_eq!(traveling.arrive(), 2);
 }
 
-/// Searches of several types, `_contained` and includes run plans besides those of a page and a count.
+/// Searches of several types, `_contained`, canonicals and includes run plans besides those of a page and a count.
 #[test]
 fn merged_and_contained_and_included_plans_give_the_same_rows_in_another_process() {
     let records = joined::plans::records();
@@ -90,6 +90,22 @@ fn merged_and_contained_and_included_plans_give_the_same_rows_in_another_process
             .map(|plan| displayable(plan.as_ref()).indent(false).to_string())
             .collect();
         assert!(shown.iter().any(|plan| plan.contains(operator)), "{query}: {shown:?}");
+        plans.iter().for_each(|plan| traveling.add_ran(query, plan));
+    }
+    assert!(traveling.arrive() > 5);
+
+    let records = of_canonicals();
+    let mut traveling = Traveling::new(&records.lake);
+    for query in [
+        "Questionnaire?_revinclude=QuestionnaireResponse:questionnaire",
+        "QuestionnaireResponse?_include=QuestionnaireResponse:questionnaire",
+        "QuestionnaireResponse?questionnaire:Questionnaire.title=first",
+        "Questionnaire?_has:QuestionnaireResponse:questionnaire:status=completed",
+        "Practitioner?_contained=both&gender=female",
+        "Practitioner?_contained=true&_containedType=contained&_has:Patient:general-practitioner:_id=p",
+    ] {
+        let plans = records.ran_plans(query);
+        assert!(!plans.is_empty(), "{query}");
         plans.iter().for_each(|plan| traveling.add_ran(query, plan));
     }
     assert!(traveling.arrive() > 5);

@@ -4,6 +4,7 @@ mod args;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 
@@ -18,6 +19,9 @@ pub(in crate::cli) use args::Args;
 /// The stack of threads that plan and compute a statement: DataFusion goes down chains of operators by recursion, as
 /// far as the bounds of `crate::sql` let it.
 const STACK: usize = 64 << 20;
+
+/// How long an error waits for an interrupt that the program has received and not yet handled.
+const INTERRUPT: Duration = Duration::from_millis(20);
 
 /// Answers the statement, on a thread with a stack of its own.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
@@ -52,15 +56,23 @@ fn run_here(arguments: Args) -> Result<(), Failure> {
         .build()
         .map_err(Failure::other)?;
     let answered = runtime.block_on(async {
-        tokio::select! {
+        let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
+        let stopped = || Failure::stopped("stopped before the end; no file is left of the result");
+        let answered = tokio::select! {
             // Checked before the work begins, and between any two batches.
             biased;
-            _ = tokio::signal::ctrl_c() => Err(Failure::stopped("stopped before the end; no file is left of the result")),
+            _ = &mut interrupted => return Err(stopped()),
             answered = answer(&arguments, &session, &statement, format) => answered,
+        };
+        let Err(failure) = answered else { return Ok(()) };
+        // An interrupt from before the error may arrive only now. It counts more than the error.
+        match tokio::time::timeout(INTERRUPT, interrupted).await {
+            Ok(_) => Err(stopped()),
+            Err(_) => Err(failure),
         }
     });
     // Computing tasks end at their next pause, and their spill files with them.
-    runtime.shutdown_timeout(std::time::Duration::from_secs(5));
+    runtime.shutdown_timeout(Duration::from_secs(5));
     answered
 }
 

@@ -15,6 +15,7 @@ use super::super::report::counts::{Pages, ScanReport};
 use super::owner_set::OwnerSet;
 use super::ranges::Ranges;
 use crate::columns::conditions::Prune;
+use crate::fhir::storage::NUMBER;
 
 /// Rows of a row group that may match.
 pub(in crate::lake::scan) fn prune(file: &OpenFile, group: usize, condition: &Prune) -> Ranges {
@@ -79,6 +80,9 @@ fn prune_leaf(
 ) -> Ranges {
     let metadata: &RowGroupMetaData = file.metadata().row_group(group);
     let rows = file.groups()[group].rows;
+    if matches!(condition, Prune::Range { .. }) && !has_all_numbers(file, group, path) {
+        return Ranges::all(rows);
+    }
     let Some(leaf) = file.leaf(path) else {
         // A struct's path is not a leaf, but the leaves below it may have values.
         let inner = format!("{path}.");
@@ -271,6 +275,21 @@ fn decimals(min: &[u8], max: &[u8]) -> Bounds<'static> {
         (Some(min), Some(max)) => Bounds::Numbers(min, max),
         _ => Bounds::Unknown,
     }
+}
+
+/// Whether all decimals of a row group are in the leaf of their numbers. Others are only text, and may be in any range.
+/// Other leaves have all of their values.
+pub(in crate::lake::scan) fn has_all_numbers(file: &OpenFile, group: usize, path: &str) -> bool {
+    let text = path.strip_suffix(NUMBER).and_then(|text| file.leaf(text));
+    let nulls = |leaf: usize| {
+        let statistics = file.metadata().row_group(group).column(leaf).statistics();
+        statistics.and_then(|statistics| statistics.null_count_opt())
+    };
+    // If both leaves have equally many nulls, no decimal has only a text.
+    text.is_none_or(|text| {
+        file.leaf(path)
+            .is_some_and(|number| nulls(text).is_some() && nulls(text) == nulls(number))
+    })
 }
 
 /// A big-endian two's complement number.

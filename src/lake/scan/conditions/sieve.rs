@@ -14,7 +14,7 @@ use parquet::errors::ParquetError;
 
 use super::super::cache::file::{OpenFile, ReadBytes};
 use super::super::decode::chunk::Chunk;
-use super::pruning::{Extent, decimal, prune};
+use super::pruning::{Extent, decimal, has_all_numbers, prune};
 use super::ranges::Ranges;
 use crate::columns::conditions::Prune;
 use crate::fhir::storage::{END, START};
@@ -152,7 +152,7 @@ impl RowGroup<'_> {
             _ if prune(self.file, self.group, condition).is_empty() => Reduced::None,
             Prune::Text { .. } | Prune::Flag { .. } => Reduced::All,
             Prune::Range { leaf, from, to } => match Extent::of_group(self.file, self.group, leaf) {
-                Some(extent) if extent.numbers().is_some() => {
+                Some(extent) if extent.numbers().is_some() && has_all_numbers(self.file, self.group, leaf) => {
                     let range = (from.unwrap_or(i128::MIN), to.unwrap_or(i128::MAX));
                     self.of_rows(leaf, Some(range), left)
                 }

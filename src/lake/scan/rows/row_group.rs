@@ -10,6 +10,7 @@ use arrow::compute::filter_record_batch;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::super::cache::file::{OpenFile, ReadBytes};
+use super::super::conditions::pruning::has_all_numbers;
 use super::super::conditions::ranges::Ranges;
 use super::super::conditions::sieve::RowPruning;
 use super::super::decode::adapt::{adapt, adapt_array};
@@ -237,15 +238,10 @@ fn needed(batch: &RecordBatch, scan: &Scan, next: usize) -> Result<RecordBatch, 
     Ok(batch.project(&columns)?)
 }
 
-/// Whether a leaf is the text of decimals, and all decimals of the row group also have their number. If both leaves
-/// have equally many nulls, no decimal has only a text.
+/// Whether a leaf is the text of decimals, and all decimals of the row group also have their number.
 fn is_spared(file: &OpenFile, group: usize, leaf: usize) -> bool {
-    let nulls = |leaf: usize| {
-        let statistics = file.metadata().row_group(group).column(leaf).statistics();
-        statistics.and_then(|statistics| statistics.null_count_opt())
-    };
-    let number = file.leaf(&format!("{}{NUMBER}", file.paths()[leaf]));
-    number.is_some_and(|number| nulls(leaf).is_some() && nulls(leaf) == nulls(number))
+    let number = format!("{}{NUMBER}", file.paths()[leaf]);
+    file.leaf(&number).is_some() && has_all_numbers(file, group, &number)
 }
 
 /// The mask with null as false.

@@ -88,6 +88,19 @@ impl NumberValue {
         })
     }
 
+    /// The lowest and the highest number times 10^18 that match as a single number. A missing bound is open. `None` if
+    /// bounds cannot express it.
+    pub(in crate::search) fn bounds(&self) -> Option<(Option<i128>, Option<i128>)> {
+        Some(match self.prefix {
+            Prefix::Eq | Prefix::Ap => (Some(self.range_scaled.0), Some(self.range_scaled.1 - 1)),
+            Prefix::Gt | Prefix::Sa => (Some(self.scaled? + 1), None),
+            Prefix::Ge => (Some(self.scaled?), None),
+            Prefix::Lt | Prefix::Eb => (None, Some(self.scaled? - 1)),
+            Prefix::Le => (None, Some(self.scaled?)),
+            Prefix::Ne => return None,
+        })
+    }
+
     /// Whether a single number matches.
     pub(crate) fn matches(&self, number: Stored<'_>) -> bool {
         match self.prefix {
@@ -238,6 +251,46 @@ mod tests {
         assert!(matches("ap100", "110"));
         assert!(!matches("ap100", "111"));
         assert!(matches("lt1e2", "99.9999"));
+    }
+
+    #[test]
+    fn bounds_hold_what_matches_and_nothing_else() {
+        let numbers = [
+            "-3",
+            "0",
+            "4.5",
+            "4.499999999999999999",
+            "5",
+            "5.000000000000000001",
+            "5.4",
+            "5.5",
+            "100",
+        ];
+        for prefix in ["", "eq", "ne", "gt", "lt", "ge", "le", "sa", "eb", "ap"] {
+            for value in [
+                "0",
+                "5",
+                "5.0",
+                "-3",
+                "1e2",
+                "5.0000000000000000001",
+                "12345678901234567890123",
+            ] {
+                let Some((from, to)) = NumberValue::parse(&format!("{prefix}{value}")).unwrap().bounds() else {
+                    assert!(prefix == "ne" || value.len() > 20, "{prefix}{value}");
+                    continue;
+                };
+                for number in numbers {
+                    let scaled = Decimal::parse(number).unwrap().scaled().unwrap();
+                    let within = from.is_none_or(|from| from <= scaled) && to.is_none_or(|to| scaled <= to);
+                    assert_eq!(
+                        within,
+                        matches(&format!("{prefix}{value}"), number),
+                        "{prefix}{value} {number}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

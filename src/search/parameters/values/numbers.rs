@@ -49,6 +49,11 @@ impl NumberSet {
         }
     }
 
+    /// The numbers.
+    pub(in crate::search) fn values(&self) -> &[NumberValue] {
+        &self.all
+    }
+
     /// Whether all numbers from `low` to `high` match one of the values. A missing bound is open.
     fn match_scaled(&self, low: Option<i128>, high: Option<i128>, strict: bool) -> bool {
         let is_above = |bound: Option<i128>, equal: bool| {
@@ -178,6 +183,12 @@ impl QuantitySet {
                 .map(|(key, (system, code, numbers))| (key, (system, code, NumberSet::of(numbers))))
                 .collect(),
         }
+    }
+
+    /// The numbers of all units.
+    pub(in crate::search) fn values(&self) -> impl Iterator<Item = &NumberValue> {
+        let of_units = self.by_unit.values().map(|(_, _, numbers)| numbers);
+        self.of_any.iter().chain(of_units).flat_map(NumberSet::values)
     }
 
     /// The numbers, if no value has a unit.

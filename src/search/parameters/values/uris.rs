@@ -27,6 +27,14 @@ impl UriSet {
         self.exact.insert(uri);
     }
 
+    /// The URIs in order, if the set has nothing else.
+    pub(crate) fn texts(&self) -> Option<Vec<String>> {
+        let others = self.any_version.len() + self.versions.len() + self.below.len() + self.above.len();
+        let mut texts: Vec<String> = self.exact.iter().cloned().collect();
+        texts.sort_unstable();
+        (others == 0).then_some(texts)
+    }
+
     /// Matches a canonical with this URL, and this version or one that extends it.
     pub(crate) fn insert_versions(&mut self, url: String, version: Option<String>) {
         match version {

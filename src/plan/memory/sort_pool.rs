@@ -1,0 +1,146 @@
+//! Lets sorts spill while there is still memory to merge what they keep.
+//!
+//! A sort keeps its input, and reserves twice the bytes of it. Before it spills, it sorts the batches and merges them.
+//! By several keys, the merge makes a text of bytes from the keys of every kept row: for narrow rows, this takes three
+//! times what the sort has reserved. A sort that has taken all memory by then fails in place of spilling.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use datafusion::common::Result;
+use datafusion::common::tree_node::TreeNode;
+use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::{
+    FairSpillPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation, human_readable_size,
+};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::sorts::sort::SortExec;
+
+/// All sorts together keep at most one part in this many.
+const PARTS: usize = 4;
+/// The beginning of the name of a sort among the consumers of memory. The merge of a sort has another name.
+const SORT: &str = "ExternalSorter[";
+
+/// DataFusion's fair pool, in which sorts can spill early.
+#[derive(Debug)]
+pub struct SortPool {
+    /// Whether they do.
+    early: Arc<AtomicBool>,
+    pool: FairSpillPool,
+    max_bytes: usize,
+    /// The number of sorts that keep rows or will.
+    sorts: AtomicUsize,
+}
+
+impl SortPool {
+    /// A pool of this many bytes. Sorts spill early while `early` is set.
+    pub fn new(max_bytes: usize, early: Arc<AtomicBool>) -> SortPool {
+        SortPool {
+            early,
+            pool: FairSpillPool::new(max_bytes),
+            max_bytes,
+            sorts: AtomicUsize::new(0),
+        }
+    }
+
+    /// The bytes that each sort may keep.
+    fn share(&self) -> usize {
+        self.max_bytes / PARTS / self.sorts.load(Ordering::Relaxed).max(1)
+    }
+}
+
+/// Whether a plan sorts by several keys, and not only for the first rows.
+pub fn sorts_by_several_keys(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    plan.exists(|node| {
+        let sort = node.downcast_ref::<SortExec>();
+        Ok(sort.is_some_and(|sort| sort.expr().len() > 1 && sort.fetch().is_none()))
+    })
+}
+
+fn is_sort(consumer: &MemoryConsumer) -> bool {
+    consumer.name().starts_with(SORT)
+}
+
+impl MemoryPool for SortPool {
+    fn name(&self) -> &str {
+        "sorts spill early"
+    }
+
+    fn register(&self, consumer: &MemoryConsumer) {
+        self.sorts.fetch_add(usize::from(is_sort(consumer)), Ordering::Relaxed);
+        self.pool.register(consumer);
+    }
+
+    fn unregister(&self, consumer: &MemoryConsumer) {
+        self.sorts.fetch_sub(usize::from(is_sort(consumer)), Ordering::Relaxed);
+        self.pool.unregister(consumer);
+    }
+
+    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        self.pool.grow(reservation, additional);
+    }
+
+    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        self.pool.shrink(reservation, shrink);
+    }
+
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
+        let kept = reservation.size();
+        // A sort that keeps nothing has nothing to spill, so its first batch may be larger.
+        let exceeds = || kept > 0 && kept + additional > self.share();
+        if is_sort(reservation.consumer()) && self.early.load(Ordering::Relaxed) && exceeds() {
+            return Err(DataFusionError::ResourcesExhausted(format!(
+                "{} keeps {} and may keep {}",
+                reservation.consumer().name(),
+                human_readable_size(kept),
+                human_readable_size(self.share())
+            )));
+        }
+        self.pool.try_grow(reservation, additional)
+    }
+
+    fn reserved(&self) -> usize {
+        self.pool.reserved()
+    }
+
+    fn memory_limit(&self) -> MemoryLimit {
+        self.pool.memory_limit()
+    }
+}
+
+impl fmt::Display for SortPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({})", self.name(), self.pool)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sorts_leave_most_of_the_memory_to_others() {
+        let early = Arc::new(AtomicBool::new(true));
+        let pool: Arc<dyn MemoryPool> = Arc::new(SortPool::new(12_000, early.clone()));
+        let sort = |at: usize| {
+            let consumer = MemoryConsumer::new(format!("ExternalSorter[{at}]"));
+            consumer.with_can_spill(true).register(&pool)
+        };
+        let one = sort(0);
+        assert!(one.try_grow(3_000).is_ok() && one.try_grow(1).is_err());
+        one.free();
+        let other = sort(1);
+        assert!(one.try_grow(1_500).is_ok() && one.try_grow(1).is_err());
+        // The first batch of a sort is as large as it is.
+        assert!(other.try_grow(4_000).is_ok() && other.try_grow(1).is_err());
+        let merge = MemoryConsumer::new("ExternalSorterMerge[0]").register(&pool);
+        assert!(merge.try_grow(6_500).is_ok() && merge.try_grow(1).is_err());
+        drop((one, other));
+        assert_eq!(pool.reserved(), 6_500);
+        let alone = sort(2);
+        assert!(alone.try_grow(3_000).is_ok() && alone.try_grow(1).is_err());
+        early.store(false, Ordering::Relaxed);
+        assert!(alone.try_grow(2_500).is_ok() && alone.try_grow(1).is_err());
+    }
+}
