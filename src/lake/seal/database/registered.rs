@@ -84,7 +84,7 @@ impl KeyStore {
         made
     }
 
-    /// Destroys all keys but `kept` in every registered copy, and gives the copies the newer keys. If one copy cannot be
+    /// Destroys all keys but `kept` in every registered copy, and adds the newer keys. If one copy cannot be
     /// written, the others are. The caller holds the lake's lock.
     pub(in crate::lake::seal) fn retire_in_copies(&self, kept: &BTreeSet<KeyId>) -> Result<(), SealError> {
         let path = self.path();
