@@ -83,6 +83,12 @@ impl BackupFolder {
         Ok(place)
     }
 
+    /// Whether a path lies in a folder of backups.
+    pub fn has_within(path: &Path) -> bool {
+        let is_one = |folder: &Path| folder.join("snapshots").is_dir() && folder.join("files").is_dir();
+        path.ancestors().skip(1).any(is_one)
+    }
+
     /// The folder itself.
     pub fn root(&self) -> &Path {
         &self.root

@@ -159,6 +159,33 @@ fn a_rotation_takes_the_new_key_and_then_gives_the_old_one_up() {
     assert!(scene.opens(NEW));
 }
 
+/// The earlier key opened an operator's copy of the database after the rotation.
+#[test]
+fn a_rotation_reaches_the_registered_copies() {
+    let scene = Scene::new();
+    let (safe, away) = (scene.path("safe"), scene.path("away"));
+    std::fs::create_dir(&safe).unwrap();
+    let copy = safe.join("keys.copy");
+    let made = scene.run(&["keys", "copy", "--to", copy.to_str().unwrap()], Some(OLD));
+    assert!(made.status.success(), "{}", said(&made));
+    let opens = |digits: &str| KeyStore::open_file(copy.clone(), kek(digits)).is_ok();
+    assert!(opens(OLD) && !opens(NEW));
+    std::fs::rename(&safe, &away).unwrap();
+    let half = scene.rotation(&[]).output().unwrap();
+    assert_eq!(half.status.code(), Some(3), "{}", said(&half));
+    assert!(said(&half).contains(copy.to_str().unwrap()), "{}", said(&half));
+    assert!(scene.opens(NEW) && !scene.opens(OLD));
+    std::fs::rename(&away, &safe).unwrap();
+    assert!(opens(OLD));
+    let again = scene.rotation(&[]).output().unwrap();
+    assert!(again.status.success(), "{}", said(&again));
+    assert!(opens(NEW) && !opens(OLD));
+    let store = KeyStore::open_file(copy, kek(NEW)).unwrap();
+    let ids = store.ids().unwrap();
+    assert_eq!(ids.len(), kept(&scene.path("lake"), NEW));
+    ids.iter().for_each(|id| drop(store.key(id).unwrap()));
+}
+
 /// A rotation killed at any point leaves a lake that one of the two keys opens. Repeating the command completes it.
 #[test]
 fn a_killed_rotation_goes_on() {

@@ -2,6 +2,7 @@
 
 mod attached;
 mod clear;
+mod copies;
 mod damaged;
 mod erased;
 mod full;

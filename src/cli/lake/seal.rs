@@ -10,7 +10,7 @@ use super::super::terminal::failure::Failure;
 use super::super::terminal::manner::quietly;
 use super::info::bytes;
 use super::wait::Wait;
-use crate::lake::seal::Kind;
+use crate::lake::seal::{KeyStore, Kind};
 use crate::lake::{Conversion, Converted, KekSource, Lake, LakeError};
 use crate::maintenance::{ConvertError, convert};
 
@@ -43,8 +43,8 @@ pub(in crate::cli) struct SealArgs {
 /// This reverses `tabularium seal`, and is as safe to interrupt. At the end keys.sqlite is overwritten and removed.
 /// Backups of the sealed lake cannot be read without a copy of that file.
 ///
-/// Exit codes: 0 done; 2 there is no lake, or its keys cannot be opened; 3 some files stay sealed, which it names; 1
-/// another failure, for example a full disk: nothing is lost.
+/// Exit codes: 0 done; 2 there is no lake, its keys cannot be opened, or copies of keys.sqlite are registered; 3 some
+/// files stay sealed, which it names; 1 another failure, for example a full disk: nothing is lost.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct UnsealArgs {
     /// The data folder
@@ -71,8 +71,24 @@ pub(in crate::cli) fn seal(arguments: SealArgs) -> Result<(), Failure> {
 /// Unseals a lake.
 pub(in crate::cli) fn unseal(arguments: UnsealArgs) -> Result<(), Failure> {
     let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
+    if lake.kind() == Kind::Sealed {
+        refuse_copies(&arguments.data)?;
+    }
     let done = converted(&lake, Conversion::to_open(), arguments.wait)?;
     told(&arguments.data, &lake, done, Kind::Open, arguments.json)
+}
+
+/// Refuses to unseal a lake with registered copies of its keys: later erasures would not change them.
+fn refuse_copies(data: &Path) -> Result<(), Failure> {
+    let copies = KeyStore::copies(data).map_err(|error| Failure::input(error.to_string()))?;
+    let paths: Vec<String> = copies.iter().map(|path| path.display().to_string()).collect();
+    if paths.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::input(format!(
+        "nothing was unsealed: copies of keys.sqlite are registered, and no erasure would change them afterwards; take them off the list with `tabularium keys forget`: {}",
+        paths.join(", ")
+    )))
 }
 
 fn converted(lake: &Lake, conversion: Conversion, wait: Wait) -> Result<Converted, Failure> {

@@ -98,6 +98,22 @@ pub struct Audit<'a> {
 }
 
 impl Audit<'_> {
+    /// Records that the operator made or renewed a registered copy of a sealed lake's keys.
+    pub fn keys_copied(&self, copy: &str) -> Result<(), Error> {
+        self.note_of_operator("keys.copy", copy)
+    }
+
+    /// Records that later erasures no longer change this copy of a sealed lake's keys.
+    pub fn keys_copy_forgotten(&self, copy: &str) -> Result<(), Error> {
+        self.note_of_operator("keys.forget_copy", copy)
+    }
+
+    fn note_of_operator(&self, action: &str, detail: &str) -> Result<(), Error> {
+        let now = self.store.clock().now();
+        self.store
+            .write(|transaction| note(transaction, now, Actor::Operator, action, About::default(), detail))
+    }
+
     /// The newest entries, newest first, including archived ones: at most `limit`. With a consent, only its own.
     pub fn newest(&self, consent: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, Error> {
         let found = self.store.read(|connection| {

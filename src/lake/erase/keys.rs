@@ -2,14 +2,16 @@
 //! the replaced files becomes unreadable.
 //!
 //! The transaction that exchanges files also notes that keys must be destroyed. The note is removed afterwards, so the
-//! next writer continues after a kill. All keys are destroyed that belong to no file of any snapshot, even if that file
-//! was not erased: it is unknown whose records a removed file held.
+//! next writer continues after a kill. It also stays while a registered copy of the keys database cannot be written.
+//! All keys are destroyed that belong to no file of any snapshot, even if that file was not erased: it is unknown whose
+//! records a removed file held.
 //!
 //! A key is stored before the catalog names its file. A process killed in between leaves an unused key. The next writer
 //! destroys it when it starts. It holds the lake's lock, so no other writer can have stored that key just now. Keys of
 //! expired files stay until the next erasure, because backups may have these files. The catalog lists them.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use crate::lake::attachment::{self, TABLE};
 use crate::lake::catalog;
@@ -28,7 +30,7 @@ impl LakeWriter {
         match catalog::kind(&self.connection)? {
             // The lake was sealed, and none of its files is sealed any more.
             Kind::Open => remove_database(folder.path())?,
-            _ => drop(folder.destroy_keys_but(&self.named_keys()?)?),
+            _ => folder.retire_keys_but(&self.named_keys()?)?,
         }
         catalog::keys_are_destroyed(&self.connection)
     }
@@ -38,6 +40,12 @@ impl LakeWriter {
     pub(super) fn destroy_all_keys(&self) -> Result<(), LakeError> {
         catalog::have_keys_destroyed(&self.connection)?;
         self.destroy_keys()
+    }
+
+    /// Makes or renews a registered copy of the keys database at this absolute path. No erasure runs meanwhile, because
+    /// this writer has the lake's lock. Returns the number of keys.
+    pub fn copy_keys(&self, to: &Path) -> Result<u64, LakeError> {
+        Ok(self.lake().folder().keys().make_copy(to)?)
     }
 
     /// Destroys the keys that killed writers have left. No file of any snapshot has or had these keys.

@@ -62,6 +62,25 @@ pub enum SealError {
     /// A lake that was opened as an open one has a sealed file.
     #[error("a file is sealed with the key {0}, and the lake was opened without keys")]
     Unopened(KeyId),
+    /// Registered copies of the keys database still have keys that were destroyed.
+    #[error(
+        "registered copies of keys.sqlite still have them: {0}; make these files writable, or give `tabularium keys forget --copy FILE`"
+    )]
+    Copies(String),
+    /// A registered copy belongs to the lake of another folder.
+    #[error("{} was made for the lake in {folder}", .path.display())]
+    CopyOfOther {
+        /// The copy.
+        path: PathBuf,
+        /// The folder of its lake.
+        folder: String,
+    },
+    /// Another file lies at the path of a registered copy.
+    #[error("{} is not the copy that was registered there; give `tabularium keys forget`, and another path", .0.display())]
+    NotTheCopy(PathBuf),
+    /// A registered copy has keys that the database lacks.
+    #[error("{} has keys that keys.sqlite lacks, so it is not replaced; see whether keys.sqlite is an older copy", .0.display())]
+    NewerCopy(PathBuf),
     /// The system returned no random numbers.
     #[error("the system gave no random numbers")]
     Random,
@@ -120,7 +139,7 @@ impl SealError {
     pub fn is_of_input(&self) -> bool {
         !matches!(
             self,
-            SealError::Io { .. } | SealError::Sqlite { .. } | SealError::Random
+            SealError::Io { .. } | SealError::Sqlite { .. } | SealError::Random | SealError::Copies(_)
         )
     }
 

@@ -24,6 +24,12 @@ impl Folder {
         Ok(gone.len())
     }
 
+    /// The same, and in every registered copy of the keys database. An error if a copy cannot be written.
+    pub(in crate::lake) fn retire_keys_but(&self, kept: &BTreeSet<KeyId>) -> Result<(), LakeError> {
+        self.destroy_keys_but(kept)?;
+        Ok(self.keys().retire_in_copies(kept)?)
+    }
+
     /// All keys but these.
     pub(in crate::lake) fn keys_but(&self, named: &BTreeSet<KeyId>) -> Result<Vec<KeyId>, LakeError> {
         let all = self.keys().ids()?;

@@ -1,5 +1,6 @@
 //! The interface to keys for the rest of the lake. An open lake has none, a sealed lake has a keys database.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -142,6 +143,16 @@ impl Keys {
     /// Destroys keys. See [`KeyStore::destroy`].
     pub fn destroy(&self, ids: &[KeyId]) -> Result<(), SealError> {
         self.store().map_or(Ok(()), |store| store.destroy(ids))
+    }
+
+    /// Destroys all keys but these in every registered copy of the database.
+    pub(super) fn retire_in_copies(&self, kept: &BTreeSet<KeyId>) -> Result<(), SealError> {
+        self.store().map_or(Ok(()), |store| store.retire_in_copies(kept))
+    }
+
+    /// Makes or renews a registered copy of the database. Returns the number of keys.
+    pub(in crate::lake) fn make_copy(&self, to: &Path) -> Result<u64, SealError> {
+        self.store().ok_or(SealError::NoKek)?.make_copy(to)
     }
 
     /// The ids of all stored keys.

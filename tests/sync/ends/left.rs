@@ -2,6 +2,7 @@
 
 use tabularium::consent::Actor;
 use tabularium::lake::Mode;
+use tabularium::lake::seal::KeyStore;
 use tabularium::sync::carry_out_erasures;
 
 use super::super::world::{Connected, World};
@@ -75,6 +76,31 @@ fn keys_that_are_left_keep_the_receipt_from_being_signed() {
     keys.execute_batch("DROP TRIGGER stays").unwrap();
     assert_eq!(carry_out(&world), (1, 0));
     assert!(has_receipt(&world, &gone));
+}
+
+/// An operator's copy of the keys opened older copies of the erased files, and the receipt was signed.
+#[test]
+fn a_copy_of_the_keys_that_is_away_keeps_the_receipt_from_being_signed() {
+    let world = World::sealed(1);
+    world.work();
+    let gone = world.synced("lakeshore", 0);
+    world.rest();
+    let safe = tempfile::tempdir().unwrap();
+    let copy = safe.path().canonicalize().unwrap().join("keys.copy");
+    assert!(world.lake().writer().unwrap().copy_keys(&copy).unwrap() > 0);
+    let away = copy.with_extension("away");
+    std::fs::rename(&copy, &away).unwrap();
+    revoke(&world, &gone);
+    assert_eq!(carry_out(&world), (0, 1));
+    assert_eq!(carry_out(&world), (0, 1));
+    assert!(world.rows(&gone).is_empty() && !has_receipt(&world, &gone));
+    std::fs::rename(&away, &copy).unwrap();
+    assert_eq!(carry_out(&world), (1, 0));
+    assert!(has_receipt(&world, &gone));
+    let kek = || crate::harness::kind::kek().load().unwrap();
+    let copied = KeyStore::open_file(copy, kek()).unwrap();
+    let own = KeyStore::open(world.server.folder(), kek()).unwrap();
+    assert_eq!(copied.ids().unwrap(), own.ids().unwrap());
 }
 
 /// The store's log holds what was removed from the store while another program reads it.

@@ -29,7 +29,9 @@ impl KeyStore {
             Some(ids) => copy_some(&connection, &to, ids)?,
             None => {
                 let copied = Connection::open(&to).and_then(|mut copy| {
-                    backup::Backup::new(&connection, &mut copy)?.run_to_completion(i32::MAX, PAUSE, None)
+                    backup::Backup::new(&connection, &mut copy)?.run_to_completion(i32::MAX, PAUSE, None)?;
+                    // The registered copies are those of this lake.
+                    store::drop_copies(&copy)
                 });
                 copied.map_err(SealError::sqlite(&to))?;
             }

@@ -25,6 +25,8 @@ pub const FILE: &str = "keys.sqlite";
 pub(in crate::lake::seal) const NEW_FILE: &str = "keys.sqlite.new";
 /// The version of the tables.
 const LAYOUT: i64 = 1;
+/// The version of a database that has registered copies.
+pub(super) const LAYOUT_WITH_COPIES: i64 = 2;
 /// A transaction takes milliseconds, so a caller that finds the database locked waits instead of failing.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -190,20 +192,7 @@ impl KeyStore {
 
     /// The ids of all keys.
     pub fn ids(&self) -> Result<Vec<KeyId>, SealError> {
-        let connection = self.connection();
-        let read = || {
-            let mut ids = connection.prepare_cached("SELECT DISTINCT id FROM file_key ORDER BY id")?;
-            let ids = ids.query_map([], |row| Ok(KeyId::from_bytes(row.get_ref(0)?.as_blob()?)))?;
-            ids.collect::<rusqlite::Result<Vec<Option<KeyId>>>>()
-        };
-        let damaged = || SealError::Damaged {
-            path: self.path.clone(),
-            what: "the id of a key has another length".to_owned(),
-        };
-        self.asked(read)?
-            .into_iter()
-            .collect::<Option<Vec<KeyId>>>()
-            .ok_or_else(damaged)
+        ids(&self.connection(), &self.path)
     }
 
     /// Drops the cached keys if another process has changed the database, because it may have destroyed keys.
@@ -231,8 +220,23 @@ impl KeyStore {
     }
 }
 
+/// The ids of all keys of a database.
+pub(super) fn ids(connection: &Connection, path: &Path) -> Result<Vec<KeyId>, SealError> {
+    let read = || {
+        let mut ids = connection.prepare_cached("SELECT DISTINCT id FROM file_key ORDER BY id")?;
+        let ids = ids.query_map([], |row| Ok(KeyId::from_bytes(row.get_ref(0)?.as_blob()?)))?;
+        ids.collect::<rusqlite::Result<Vec<Option<KeyId>>>>()
+    };
+    let damaged = || SealError::Damaged {
+        path: path.to_owned(),
+        what: "the id of a key has another length".to_owned(),
+    };
+    let ids = read().map_err(SealError::sqlite(path))?.into_iter();
+    ids.collect::<Option<Vec<KeyId>>>().ok_or_else(damaged)
+}
+
 /// A row of `kek`.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(in crate::lake::seal) struct KekRow {
     pub(in crate::lake::seal) number: i64,
     pub(in crate::lake::seal) proof: Vec<u8>,
@@ -275,6 +279,12 @@ pub(in crate::lake::seal) fn make_tables(connection: &Connection) -> rusqlite::R
     connection.pragma_update(None, "user_version", LAYOUT)
 }
 
+/// Removes the list of registered copies.
+pub(super) fn drop_copies(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("DROP TABLE IF EXISTS registered_copy")?;
+    connection.pragma_update(None, "user_version", LAYOUT)
+}
+
 /// Makes the tables of a new database.
 fn fill(path: &Path, kek: &Kek) -> Result<(), SealError> {
     let proof = Wrapping::new(kek)?.proof()?;
@@ -307,13 +317,13 @@ pub(in crate::lake::seal) fn read_keks(connection: &mut Connection, path: &Path)
         return Err(damaged(format!("it has {length} bytes instead of {expected}")));
     }
     match layout {
-        LAYOUT => {}
+        LAYOUT | LAYOUT_WITH_COPIES => {}
         0 => return Err(damaged("it is no keys database".to_owned())),
         found => {
             return Err(SealError::Version {
                 path: path.to_owned(),
                 found,
-                known: LAYOUT,
+                known: LAYOUT_WITH_COPIES,
             });
         }
     }

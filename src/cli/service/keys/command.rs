@@ -1,19 +1,21 @@
-//! `tabularium keys`: the keys that sign access tokens, health cards and receipts, and the key of a sealed lake.
+//! `keys list` and `keys rotate`, and the subcommands.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::super::lake::lake_key::source;
-use super::super::terminal::failure::Failure;
-use super::data_store::open;
+use super::super::data_store::open;
+use super::copies;
+use crate::cli::lake::lake_key::source;
+use crate::cli::terminal::failure::Failure;
 use crate::consent::{DiscardedKeys, KeyPurpose, Store};
 use crate::lake::seal::{KEYS_FILE, KeyStore, Rotated};
 use crate::lake::store::image::is_sealed;
 use crate::lake::{KekSource, Lake, SealError};
 
-/// List or rotate the keys that sign access tokens, health cards and receipts; rotate the key of a sealed lake
+/// List or rotate the keys that sign access tokens, health cards and receipts; rotate the key of a sealed lake;
+/// copy the keys of its files
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(subcommand)]
@@ -24,6 +26,9 @@ pub(in crate::cli) struct Args {
 enum Command {
     List(ListArgs),
     Rotate(RotateArgs),
+    Copy(copies::CopyArgs),
+    Copies(copies::CopiesArgs),
+    Forget(copies::ForgetArgs),
 }
 
 /// List the keys that verify; the one that signs comes first
@@ -49,7 +54,8 @@ struct ListArgs {
 /// With --lake the keys of a sealed lake's files are wrapped by a new key-encryption key; the files do not change. If
 /// the rotation is interrupted, give the same command again. A server with the earlier key fails at files whose keys it
 /// does not yet know. So, with servers running: rotate with --keep-earlier, restart the servers with the new key, and
-/// rotate again without --keep-earlier.
+/// rotate again without --keep-earlier. Registered copies of keys.sqlite are rotated, too; exit code 3 names those that
+/// could not be written.
 #[derive(Debug, clap::Args)]
 struct RotateArgs {
     /// The data folder
@@ -113,6 +119,9 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
             Ok(())
         }
         Command::Rotate(arguments) if arguments.lake => rotate_lake_key(arguments),
+        Command::Copy(arguments) => copies::copy(arguments),
+        Command::Copies(arguments) => copies::list(arguments),
+        Command::Forget(arguments) => copies::forget(arguments),
         Command::Rotate(arguments) => rotate(&arguments.data, arguments.of, arguments.discard, arguments.json),
     }
 }
@@ -134,6 +143,7 @@ fn rotate_lake_key(arguments: RotateArgs) -> Result<(), Failure> {
         new.load().map_err(of_keys)?,
     );
     let rotated = KeyStore::rotate(&arguments.data, &earlier, &new, arguments.keep_earlier).map_err(of_keys)?;
+    let left = KeyStore::rotate_copies(&arguments.data).map_err(of_keys)?;
     let Rotated { keys, accepts_earlier } = rotated;
     if arguments.json {
         println!("{:#}", json!({"keys": keys, "acceptsEarlier": accepts_earlier}));
@@ -143,11 +153,16 @@ fn rotate_lake_key(arguments: RotateArgs) -> Result<(), Failure> {
     } else {
         println!("The new key alone opens the {keys} keys of the lake's files.");
     }
-    Ok(())
+    let left = left.into_iter().map(|left| {
+        Failure::partial(format!(
+            "the earlier key still opens a registered copy of keys.sqlite: {left}; give this command again, or `tabularium keys copy`"
+        ))
+    });
+    Failure::all(left.collect())
 }
 
 /// A key that is missing or wrong is the input's fault; what breaks is not.
-fn of_keys(error: SealError) -> Failure {
+pub(super) fn of_keys(error: SealError) -> Failure {
     match error.is_of_input() {
         true => Failure::input(error.to_string()),
         false => Failure::other(error),
