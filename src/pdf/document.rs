@@ -3,15 +3,13 @@
 use std::io::Write;
 
 use krilla::configure::{Accessibility, ConfigurationBuilder};
-use krilla::destination::XyzDestination;
 use krilla::embed::{AssociationKind, EmbeddedFile, MimeType};
 use krilla::error::KrillaError;
-use krilla::geom::Point;
 use krilla::image::Image;
-use krilla::outline::{Outline, OutlineNode};
 use krilla::{Document as Writer, SerializeSettings};
 
 use super::font::Face;
+use super::heading::Headings;
 use super::line::{Line, Setter, Style, piece, pieces};
 use super::page::{HEIGHT, LEFT, Pages, WIDTH};
 use super::stitch::{Insertion, stitch};
@@ -38,8 +36,6 @@ const CHARACTER: f32 = 1233.0 / 2048.0;
 const INDENT: f32 = 14.0;
 /// The maximum number of decoded pixels of all pictures in a document. A pixel takes up to four bytes.
 const MAX_PIXELS: u64 = 48_000_000;
-/// The deepest level with its own style. Deeper headings are not in the outline.
-const DEEPEST: u8 = 4;
 
 /// A document while it is written. Blocks appear in the order in which they are added.
 pub struct Document {
@@ -47,21 +43,13 @@ pub struct Document {
     pub(super) pages: Pages,
     pub(super) structure: Structure,
     properties: Properties,
-    headings: Vec<Heading>,
+    pub(super) headings: Headings,
     /// Embedded files, in the order in which they were added.
     files: Vec<EmbeddedFile>,
     insertions: Vec<Insertion>,
     /// The number of pixels left for pictures, which are all in memory at the end.
     pub(super) pixels: u64,
     stop: Stop,
-}
-
-/// A heading as an entry of the outline.
-struct Heading {
-    level: u8,
-    text: String,
-    page: usize,
-    y: f32,
 }
 
 impl Document {
@@ -82,7 +70,7 @@ impl Document {
             pages: Pages::new(writer, properties.running_head.clone()),
             structure: Structure::default(),
             properties,
-            headings: Vec::new(),
+            headings: Headings::default(),
             files: Vec::new(),
             insertions: Vec::new(),
             pixels: MAX_PIXELS,
@@ -99,44 +87,6 @@ impl Document {
     /// Whether the work should stop. Content added from now on is lost.
     pub fn is_stopped(&self) -> bool {
         self.stop.is_asked()
-    }
-
-    /// Writes a heading of a level from 1. It is never the last line of a page.
-    pub fn heading(&mut self, level: u8, text: &str) {
-        let level = level.max(1);
-        let style = Style {
-            size: match level {
-                1 => 18.0,
-                2 => 14.0,
-                3 => 11.5,
-                _ => 10.0,
-            },
-            face: Face::Bold,
-            grey: 0,
-        };
-        let (text, rest) = piece(text);
-        let lines = self.setter.lines(text, style, WIDTH);
-        if lines.is_empty() {
-            return;
-        }
-        let height: f32 = lines.iter().map(|line| line.height).sum();
-        self.pages.space(style.size);
-        if self.pages.left() < height + 4.0 * TEXT.size {
-            self.turn();
-        }
-        self.headings.push(Heading {
-            level,
-            text: text.to_owned(),
-            page: self.pages.current(),
-            y: self.pages.y(),
-        });
-        self.structure.open(Kind::Heading(level, text.to_owned()));
-        self.place(lines, 0.0);
-        self.structure.close();
-        self.pages.advance(3.0);
-        if !rest.is_empty() {
-            self.paragraph(rest);
-        }
     }
 
     /// Writes a paragraph with its line breaks.
@@ -163,6 +113,12 @@ impl Document {
 
     /// Writes a list.
     pub fn list<S: AsRef<str>>(&mut self, items: &[S]) {
+        let mut texts = items.iter().map(|item| piece(item.as_ref()).0);
+        let first = texts.find(|text| !text.trim().is_empty()).unwrap_or_default();
+        if !first.is_empty() {
+            let lines = self.setter.lines(first, TEXT, WIDTH - INDENT);
+            self.settle(beginning(&lines));
+        }
         self.structure.open(Kind::List);
         for item in items {
             let (text, rest) = piece(item.as_ref());
@@ -200,6 +156,7 @@ impl Document {
         let (width, height) = (width.max(1) as f32 * 0.75, height.max(1) as f32 * 0.75);
         let scale = (WIDTH / width).min((HEIGHT - 40.0) / height).min(1.0);
         let extent = (width * scale, height * scale);
+        self.settle(4.0 + extent.1);
         self.pages.space(4.0);
         if self.pages.left() < extent.1 {
             self.turn();
@@ -238,13 +195,15 @@ impl Document {
 
     /// Continues at the top of a page.
     pub fn page_break(&mut self) {
+        self.settle(0.0);
         if !self.pages.is_blank() {
             self.turn();
         }
     }
 
     /// The number of written pages, including the current one if it has content. Pages of attached files do not count.
-    pub fn page_count(&self) -> usize {
+    pub fn page_count(&mut self) -> usize {
+        self.settle(0.0);
         self.pages.current() + usize::from(!self.pages.is_blank())
     }
 
@@ -263,9 +222,10 @@ impl Document {
     /// Finishes the document and writes it to `out`.
     pub fn finish_to(mut self, out: &mut dyn Write) -> Result<(), PdfError> {
         self.stop.check()?;
+        self.settle(0.0);
         let mut writer = self.pages.finish(&mut self.setter, &mut self.structure);
         writer.set_metadata(self.properties.metadata());
-        writer.set_outline(outline(&self.properties.title, self.headings));
+        writer.set_outline(self.headings.outline(&self.properties.title));
         writer.set_tag_tree(self.structure.tree());
         for file in self.files {
             writer.embed_file(file);
@@ -283,8 +243,12 @@ impl Document {
     }
 
     fn block(&mut self, text: &str, style: Style) {
+        let (first, rest) = piece(text);
+        let lines = self.setter.lines(first, style, WIDTH);
+        self.settle(beginning(&lines));
         self.structure.open(Kind::Paragraph);
-        for text in pieces(text) {
+        self.place(lines, 0.0);
+        for text in pieces(rest) {
             if self.is_stopped() {
                 break;
             }
@@ -295,7 +259,7 @@ impl Document {
         self.pages.advance(4.0);
     }
 
-    fn place(&mut self, lines: Vec<Line>, indent: f32) {
+    pub(super) fn place(&mut self, lines: Vec<Line>, indent: f32) {
         for line in lines {
             if self.pages.left() < line.height {
                 self.turn();
@@ -304,6 +268,11 @@ impl Document {
             self.pages.line(LEFT + indent, line, piece);
         }
     }
+}
+
+/// The height of the first two lines, which stay with the heading above them.
+fn beginning(lines: &[Line]) -> f32 {
+    lines.iter().take(2).map(|line| line.height).sum()
 }
 
 /// A text with spaces in place of its tabs.
@@ -341,36 +310,6 @@ fn verbatim_size(text: &str) -> f32 {
     let widest = widths.filter(|width| *width < WIDTH).fold(0.0, f32::max);
     // The last percent keeps rounding from wrapping a line that just fits.
     (0.99 * WIDTH * MIN_VERBATIM / widest.max(1.0)).clamp(MIN_VERBATIM, VERBATIM)
-}
-
-/// The outline: each heading is below the preceding heading of a higher rank.
-fn outline(title: &str, mut headings: Vec<Heading>) -> Outline {
-    let mut outline = Outline::new();
-    let mut open: Vec<(u8, OutlineNode)> = Vec::new();
-    headings.retain(|heading| heading.level <= DEEPEST);
-    if headings.is_empty() {
-        // PDF/UA requires an outline in each document.
-        let destination = XyzDestination::new(0, Point::from_xy(LEFT, 0.0));
-        outline.push_child(OutlineNode::new(title.to_owned(), destination));
-    }
-    for heading in headings {
-        close(&mut outline, &mut open, heading.level);
-        let destination = XyzDestination::new(heading.page, Point::from_xy(LEFT, heading.y));
-        open.push((heading.level, OutlineNode::new(heading.text, destination)));
-    }
-    close(&mut outline, &mut open, 0);
-    outline
-}
-
-/// Ends the entries of a level and deeper.
-fn close(outline: &mut Outline, open: &mut Vec<(u8, OutlineNode)>, level: u8) {
-    while open.last().is_some_and(|(deepest, _)| *deepest >= level) {
-        let Some((_, node)) = open.pop() else { return };
-        match open.last_mut() {
-            Some((_, parent)) => parent.push_child(node),
-            None => outline.push_child(node),
-        }
-    }
 }
 
 /// The reason of a writer's error, without any text of the document.

@@ -7,6 +7,12 @@ use super::page::{HEIGHT, LEFT, Role, WIDTH};
 use super::structure::Kind;
 
 const PADDING: f32 = 4.0;
+/// The number of rows that decide about the widths of columns.
+pub(crate) const SAMPLE: usize = 200;
+/// The widest word that widens a column, in points. Codes and addresses may be longer, and are broken.
+const LONGEST_WORD: f32 = 90.0;
+/// How much wider the bold face is.
+const BOLD: f32 = 1.13;
 
 const HEADER: Style = Style {
     size: 8.5,
@@ -41,21 +47,49 @@ impl Column {
     pub fn fitting<T: AsRef<str>>(titles: &[T], rows: &[Vec<String>]) -> Vec<Self> {
         let share = |place: usize, title: &str| {
             let length = |cell: &str| cell.chars().count().min(80);
-            let cells = rows.iter().take(200);
+            let cells = rows.iter().take(SAMPLE);
             let all: usize = cells.map(|row| row.get(place).map_or(0, |cell| length(cell))).sum();
-            let count = rows.len().min(200) + 1;
+            let count = rows.len().min(SAMPLE) + 1;
             ((all + length(title)) as f32 / count as f32).clamp(6.0, 40.0)
         };
         let titles = titles.iter().map(AsRef::as_ref).enumerate();
-        titles
-            .map(|(place, title)| Self::new(title, share(place, title)))
-            .collect()
+        let columns = titles.map(|(place, title)| Self::new(title, share(place, title)));
+        Self::with_whole_words(columns.collect(), rows)
+    }
+
+    /// The columns with room for their longest words, at the cost of wide columns. If that is not possible, and for
+    /// very long words, words are broken between lines.
+    pub fn with_whole_words(mut columns: Vec<Self>, rows: &[Vec<String>]) -> Vec<Self> {
+        let least = |place: usize, column: &Column| {
+            let cells = rows.iter().take(SAMPLE).filter_map(|row| row.get(place));
+            let words = cells.flat_map(|cell| unbroken(cell)).map(|word| width(word, 1.0));
+            let titles = unbroken(&column.title).map(|word| width(word, BOLD));
+            let fit = words.chain(titles).filter(|width| *width <= LONGEST_WORD);
+            fit.fold(0.0, f32::max) + 2.0 * PADDING
+        };
+        let least: Vec<f32> = columns
+            .iter()
+            .enumerate()
+            .map(|(place, one)| least(place, one))
+            .collect();
+        let widths = widths(&columns);
+        let beyond = |(width, least): (&f32, &f32)| (width - least).max(0.0);
+        let missing: f32 = least.iter().zip(&widths).map(beyond).sum();
+        let spare: f32 = widths.iter().zip(&least).map(beyond).sum();
+        if missing > 0.0 && missing <= spare {
+            for ((column, width), least) in columns.iter_mut().zip(&widths).zip(&least) {
+                column.share = (*least).max(width - beyond((width, least)) * missing / spare);
+            }
+        }
+        columns
     }
 }
 
 /// A table while it is written. Dropping it ends the table.
 pub struct Table<'a> {
     document: &'a mut Document,
+    /// Its description, until it is on a page.
+    summary: Option<String>,
     titles: Vec<String>,
     widths: Vec<f32>,
     /// Whether the first cell of a row names the row.
@@ -83,39 +117,52 @@ impl Document {
 impl<'a> Table<'a> {
     /// Begins a table with a head.
     fn begin(document: &'a mut Document, summary: &str, columns: &[Column]) -> Self {
-        let mut table = Self {
+        Self {
             document,
+            summary: Some(summary.to_owned()),
             titles: columns.iter().map(|column| column.title.clone()).collect(),
             widths: widths(columns),
             named_rows: false,
-        };
-        table.document.structure.open(Kind::Table(summary.to_owned()));
-        table.document.pages.space(4.0);
-        let head = table.head();
-        // A head is not left at the end of a page without a row below it.
-        if table.document.pages.left() < height_of(&head) + 3.0 * CELL.size {
-            table.document.turn();
         }
-        table.document.structure.open(Kind::TableHead);
-        table.place_row(head, Some(Kind::ColumnHeader));
-        table.document.structure.close();
-        table.document.structure.open(Kind::TableBody);
-        table
     }
 
     /// Begins a table of two columns without a head: names and values.
     fn begin_fields(document: &'a mut Document, summary: &str) -> Self {
         let columns = [Column::new("", 3.0), Column::new("", 9.0)];
-        let table = Self {
+        Self {
             document,
+            summary: Some(summary.to_owned()),
             titles: Vec::new(),
             widths: widths(&columns),
             named_rows: true,
+        }
+    }
+
+    /// Places the head before the first row, unless it is placed. The head is on a page with `needed` points of the row
+    /// below it, and with the headings above it.
+    fn open(&mut self, needed: f32) {
+        let Some(summary) = self.summary.take() else { return };
+        let head = self.head();
+        let own = if head.is_empty() { 0.0 } else { height_of(&head) };
+        let document = &mut *self.document;
+        let follows_heading = document.settle(4.0 + own + needed);
+        // Below very long headings the beginning of a row is enough.
+        let below = if follows_heading {
+            needed.min(4.0 * CELL.size)
+        } else {
+            needed
         };
-        table.document.structure.open(Kind::Table(summary.to_owned()));
-        table.document.pages.space(4.0);
-        table.document.structure.open(Kind::TableBody);
-        table
+        if document.pages.left() < (4.0 + own + below).min(HEIGHT) {
+            document.page_break();
+        }
+        document.structure.open(Kind::Table(summary));
+        document.pages.space(4.0);
+        if !head.is_empty() {
+            self.document.structure.open(Kind::TableHead);
+            self.place_row(head, Some(Kind::ColumnHeader));
+            self.document.structure.close();
+        }
+        self.document.structure.open(Kind::TableBody);
     }
 
     /// Whether the work should stop.
@@ -148,6 +195,7 @@ impl<'a> Table<'a> {
                 );
                 *text = rest;
             }
+            self.open(least_of(&lines));
             self.place_row(lines, None);
             if texts.iter().all(|text| text.is_empty()) || self.is_stopped() {
                 return;
@@ -165,9 +213,7 @@ impl<'a> Table<'a> {
 
     /// Draws a row. If it does not fit, the rest goes to the next pages.
     fn place_row(&mut self, lines: Vec<Vec<Line>>, kind: Option<Kind>) {
-        let height = height_of(&lines);
-        let keeps_together = height <= HEIGHT / 3.0;
-        if self.document.pages.left() < height && (keeps_together || self.document.pages.left() < 4.0 * CELL.size) {
+        if self.document.pages.left() < least_of(&lines) {
             self.next_page();
         }
         let is_head = kind.is_some();
@@ -257,6 +303,7 @@ impl<'a> Table<'a> {
 
 impl Drop for Table<'_> {
     fn drop(&mut self) {
+        self.open(0.0);
         // Closes the body, then the table.
         self.document.structure.close();
         self.document.structure.close();
@@ -276,4 +323,79 @@ fn height_of(cells: &[Vec<Line>]) -> f32 {
         .map(|lines| lines.iter().map(|line| line.height).sum())
         .fold(0.0, f32::max);
     tallest + 2.0 * PADDING
+}
+
+/// The height that a page must have left for a row: a row of up to a third of a page stays on one page.
+fn least_of(cells: &[Vec<Line>]) -> f32 {
+    let height = height_of(cells);
+    if height <= HEIGHT / 3.0 {
+        height
+    } else {
+        4.0 * CELL.size
+    }
+}
+
+/// The parts of a text that lines do not break. A number or a date is not broken at its hyphens.
+fn unbroken(text: &str) -> impl Iterator<Item = &str> {
+    text.split_whitespace().flat_map(|word| {
+        let has_digits = word.contains(|letter: char| letter.is_ascii_digit());
+        word.split(move |letter| !has_digits && matches!(letter, '-' | '/'))
+    })
+}
+
+/// The width of a word in a cell, rather too large than too small.
+fn width(word: &str, face: f32) -> f32 {
+    let of_letter = |letter: char| match letter {
+        'i' | 'j' | 'l' | 't' | 'f' | 'r' | 'I' | '.' | ',' | ':' | ';' | '(' | ')' | '/' | '\'' | '-' => 0.42,
+        'm' | 'w' | 'M' | 'W' | '%' | '@' => 1.0,
+        letter if letter.is_uppercase() => 0.76,
+        _ => 0.64,
+    };
+    // A hyphen stays with the word before it.
+    let ems: f32 = word.chars().map(of_letter).sum::<f32>() + 0.2;
+    ems * CELL.size * face
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::line::Setter;
+    use super::*;
+
+    fn columns(titles: &[(&str, f32)]) -> Vec<Column> {
+        titles
+            .iter()
+            .map(|(title, share)| Column::new(*title, *share))
+            .collect()
+    }
+
+    /// "completed" stood as "complete" and "d".
+    #[test]
+    fn narrow_columns_get_room_for_whole_words() {
+        let given = columns(&[("Date", 3.0), ("Procedure", 6.0), ("Reason", 8.0), ("Status", 1.0)]);
+        let rows = [["2020-01-02", "Suture of an open wound", "", "completed"]
+            .map(str::to_owned)
+            .to_vec()];
+        let wide = Column::with_whole_words(given.clone(), &rows);
+        let (before, after) = (widths(&given), widths(&wide));
+        let mut setter = Setter::new().unwrap();
+        for (place, text) in ["2020-01-02", "procedure", "reason", "completed"].iter().enumerate() {
+            let lines = setter.lines(text, CELL, after[place] - 2.0 * PADDING);
+            assert_eq!(lines.len(), 1, "{text}");
+        }
+        let title = setter.lines("Procedure", HEADER, after[1] - 2.0 * PADDING);
+        assert_eq!(title.len(), 1);
+        assert!(after[3] > before[3] && after[2] < before[2], "{before:?} {after:?}");
+        assert!((after.iter().sum::<f32>() - WIDTH).abs() < 0.1, "{after:?}");
+    }
+
+    #[test]
+    fn columns_without_spare_room_and_long_words_change_nothing() {
+        let given = columns(&[("A", 1.0), ("B", 2.0)]);
+        let shares = |columns: &[Column]| columns.iter().map(|column| column.share).collect::<Vec<_>>();
+        for rows in [vec![], vec![vec!["x".repeat(200), String::new()]]] {
+            assert_eq!(shares(&Column::with_whole_words(given.clone(), &rows)), shares(&given));
+        }
+        let many = columns(&[("responsible", 1.0); 12]);
+        assert_eq!(shares(&Column::with_whole_words(many.clone(), &[])), shares(&many));
+    }
 }

@@ -22,7 +22,7 @@ ELEMENTS = {
         "period",
         "note",
     ],
-    "CareTeam": ["name", "participant.member", "participant.role", "period"],
+    "CareTeam": ["name", "participant.member", "participant.role", "reasonCode", "period"],
     "Claim": ["type", "billablePeriod", "provider", "item.productOrService", "diagnosis.diagnosisReference", "total"],
     "CommunicationRequest": ["category", "payload.contentString", "authoredOn"],
     "Composition": ["title", "type", "date", "author", "section.title"],

@@ -168,6 +168,47 @@ fn narratives_answers_and_long_texts_are_shown_whole() {
     }
 }
 
+/// The column of the team was empty if the team had no name, and the reasons for a team stood nowhere.
+#[test]
+fn a_care_team_has_a_name_and_reasons() {
+    let mut records = people();
+    records.extend([
+        json!({"resourceType": "Organization", "id": "o", "name": "Lakeside"}),
+        json!({"resourceType": "Condition", "id": "c", "subject": ann(), "code": {"text": "Gout"}}),
+        json!({"resourceType": "CareTeam", "id": "t", "status": "active", "subject": ann(),
+            "managingOrganization": [{"reference": "Organization/o"}],
+            "participant": [{"member": {"display": "DrRuiz"}, "onBehalfOf": {"display": "Hillclinic"}}],
+            "reasonCode": [{"text": "Asthma"}], "reasonReference": [{"reference": "Condition/c"}],
+            "note": [{"text": "Meets on Fridays"}]}),
+    ]);
+    for (way, shown) in by_all_ways(&records) {
+        // The organization and the condition have entries of their own.
+        for (name, times) in [("Lakeside", 2), ("Asthma", 1), ("Gout", 2), ("Hillclinic", 1)] {
+            assert_eq!(shown.matches(name).count(), times, "{way}: {name}: {shown}");
+        }
+        assert!(shown.contains("MeetsonFridays"), "{way}: {shown}");
+    }
+}
+
+/// Reports without a section showed the beginning of a document in base64.
+#[test]
+fn a_report_names_its_document_and_shows_no_base64() {
+    let note = "Readable words of the nurse";
+    let data = STANDARD.encode(note);
+    let mut records = people();
+    records.push(
+        json!({"resourceType": "DiagnosticReport", "id": "d", "status": "final", "subject": ann(),
+            "code": {"text": "Nursing"}, "category": [{"text": "Cardiology"}],
+            "presentedForm": [{"contentType": "text/plain", "title": "Nursenote", "data": data}]}),
+    );
+    for (way, shown) in by_all_ways(&records) {
+        assert!(shown.contains(&squeezed(note)), "{way}: {shown}");
+        let named = format!("Nursenote(text/plain,{}bytes,under", note.len());
+        assert!(shown.contains(&named), "{way}: {shown}");
+        assert!(!shown.contains(&data[..10]), "{way}: {shown}");
+    }
+}
+
 /// `$pdf` ignored the preference, which `$summary` observes.
 #[test]
 fn a_strict_client_learns_of_unknown_parameters() {

@@ -3,7 +3,7 @@
 use tabularium::pdf::{Attachment, Outcome};
 
 use super::content::assert_content;
-use super::reading::{assert_in_order, document, pages};
+use super::reading::{assert_in_order, document, pages, text};
 use crate::harness::shared;
 
 pub(super) fn attachment(name: &str, content_type: Option<&str>, bytes: &[u8]) -> Attachment {
@@ -171,4 +171,24 @@ fn plain_texts_keep_their_columns() {
             assert!(faces.iter().any(|name| name.ends_with(face)), "{faces:?}");
         }
     }
+}
+
+/// Each entry of a document may name its author, and the head named the author as often. Text in cells outside of a
+/// table was lost.
+#[test]
+fn a_c_cda_names_an_author_once_and_shows_all_cells() {
+    let author =
+        "<author><assignedAuthor><assignedPerson><name>DrRuiz</name></assignedPerson></assignedAuthor></author>";
+    let document_text = format!(
+        "<?xml version=\"1.0\"?><ClinicalDocument xmlns=\"urn:hl7-org:v3\"><title>Visit</title>{author}{author}\
+         <component><structuredBody><component><section><title>Results</title>\
+         <text><tr><td>Sodium</td><td>140</td></tr></text></section></component></structuredBody></component>\
+         </ClinicalDocument>"
+    );
+    let mut document = document();
+    let outcome = document.attachment(attachment("a.xml", Some("text/xml"), document_text.as_bytes()));
+    assert_eq!(outcome, Outcome::Shown);
+    let file = document.finish().unwrap();
+    assert_eq!(text(&file).matches("DrRuiz").count(), 1);
+    assert_in_order(&file, &["Author", "DrRuiz", "Results", "Sodium", "140"]);
 }

@@ -70,6 +70,53 @@ fn a_long_table_repeats_its_head_and_a_tall_cell_goes_on() {
     }
 }
 
+/// If the first row of a table did not fit below its heading, the heading stood alone at the end of a page.
+#[test]
+fn a_heading_stays_with_what_follows_it() {
+    let contents: [fn(&mut Document); 3] = [
+        |document| {
+            let mut table = document.table("Values", &[Column::new("What", 1.0), Column::new("Value", 3.0)]);
+            for _ in 0..3 {
+                table.row(&["first".to_owned(), "a text of several lines ".repeat(12)]);
+            }
+        },
+        |document| document.paragraph(&"first of some words ".repeat(20)),
+        |document| document.list(&["first of some words ".repeat(20)]),
+    ];
+    for content in contents {
+        for filled in 28..44 {
+            let mut document = document();
+            (0..filled).for_each(|_| document.paragraph("filler"));
+            document.heading(2, "Section");
+            document.heading(3, "Subsection");
+            content(&mut document);
+            let pages = pages(&document.finish().unwrap());
+            let page = pages.iter().find(|page| page.contains("Section")).unwrap();
+            assert!(
+                page.contains("Subsection") && page.contains("first"),
+                "{filled}: {page}"
+            );
+        }
+    }
+}
+
+/// Headings wait for content, and none may come.
+#[test]
+fn headings_without_content_are_shown() {
+    let mut document = document();
+    document.paragraph("before");
+    document.heading(1, "Alone");
+    document.page_break();
+    document.heading(2, "Last");
+    document.list::<&str>(&[]);
+    assert_eq!(document.page_count(), 2);
+    let pages = pages(&document.finish().unwrap());
+    assert!(
+        pages[0].contains("beforeAlone") && pages[1].contains("Last"),
+        "{pages:?}"
+    );
+}
+
 #[test]
 fn an_empty_document_has_a_page() {
     let file = document().finish().unwrap();

@@ -82,6 +82,19 @@ fn decoded_length(data: &str) -> u64 {
     (data.len() - blank) as u64 / 4 * 3
 }
 
+/// The number of bytes that a base64 text stands for. `None` if it is no base64.
+pub(super) fn size(data: &str) -> Option<usize> {
+    let is_filler = |byte: &u8| byte.is_ascii_whitespace() || *byte == b'=';
+    let mut digits = 0;
+    for byte in data.bytes().filter(|byte| !is_filler(byte)) {
+        if !byte.is_ascii_alphanumeric() && !matches!(byte, b'+' | b'/') {
+            return None;
+        }
+        digits += 1;
+    }
+    Some(digits * 3 / 4)
+}
+
 /// The addresses of documents that records name but do not contain, without duplicates.
 pub fn addresses(record: &Record) -> Vec<String> {
     let mut found = Vec::new();
@@ -218,6 +231,14 @@ mod tests {
             "contained":[{"resourceType":"Media","content":{"title":"Slice","data":"aGk="}}]}"#;
         assert_eq!(titles("DiagnosticReport", report), ["CT", "Slice"]);
         assert!(titles("Patient", r#"{"extension":[{"url":"http://x","valueString":"y"}]}"#).is_empty());
+    }
+
+    #[test]
+    fn the_size_of_a_text_is_that_of_its_bytes() {
+        for data in ["", "aA==", "aGk=", "aGVs", "aGVsbG8=", "aGVs\r\nbG8=\n", "aGVsbG8"] {
+            assert_eq!(size(data), decoded(data).map(|bytes| bytes.len()), "{data}");
+        }
+        assert_eq!(size("not, base64"), None);
     }
 
     #[test]

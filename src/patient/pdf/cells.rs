@@ -109,13 +109,14 @@ pub(super) fn notes(resource: &Resource<'_>) -> String {
     cell(words::join(items.filter_map(|note| words::text(note.get("text"))), " "))
 }
 
-/// Joins the non-empty parts with a separator.
+/// Joins the non-empty parts with a separator, without duplicates.
 pub(super) fn joined(parts: &[String], between: &str) -> String {
-    let said: Vec<&str> = parts
-        .iter()
-        .map(String::as_str)
-        .filter(|part| !part.is_empty())
-        .collect();
+    let mut said: Vec<&str> = Vec::with_capacity(parts.len());
+    for part in parts {
+        if !part.is_empty() && !said.contains(&part.as_str()) {
+            said.push(part);
+        }
+    }
     said.join(between)
 }
 

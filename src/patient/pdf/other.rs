@@ -1,5 +1,6 @@
 //! Resources without a section of their own: all elements with their names.
 
+use super::attached::size;
 use super::cells::{address, contact, identifier, label, reference, scalar};
 use super::narrative::plain;
 use super::resource::Resource;
@@ -12,8 +13,6 @@ use crate::patient::words;
 const LEFT_OUT: &[&str] = &["resourceType", "meta", "text", "implicitRules", "language"];
 /// The maximum depth of elements shown.
 const MAX_DEPTH: usize = 12;
-/// The maximum number of characters shown of bytes in base64.
-const MAX_BASE64: usize = 200;
 
 /// All elements of a resource as one text: `Status: active; Name: ...`.
 pub(super) fn elements(resource: &Resource<'_>) -> String {
@@ -70,6 +69,9 @@ impl Shown<'_, '_> {
         if !value.is_object() {
             return scalar(value).map(|text| primitive(text, ty));
         }
+        if ty.is_some_and(|ty| facts().get(ty).name == "Attachment") {
+            return Some(attachment(value));
+        }
         let has = |name: &str| value.get(name).is_some();
         if has("coding") {
             return words::concept(value);
@@ -107,20 +109,41 @@ impl Shown<'_, '_> {
     }
 }
 
-/// The text of a primitive. Bytes in base64 are shortened, and a narrative loses its tags.
+/// The text of a primitive. Bytes in base64 are counted, because nobody can read them. A narrative loses its tags.
 fn primitive(text: String, ty: Option<TypeId>) -> String {
     match ty.map(|ty| facts().get(ty).kind) {
-        Some(Kind::Primitive(Primitive::Base64Binary)) => shortened(text),
+        Some(Kind::Primitive(Primitive::Base64Binary)) => counted(&text),
         Some(Kind::Primitive(Primitive::Xhtml)) => plain(&text),
         _ => text,
     }
 }
 
-/// The beginning of long bytes in base64.
-fn shortened(text: String) -> String {
-    match text.char_indices().nth(MAX_BASE64) {
-        Some((end, _)) => format!("{}... ({} characters)", &text[..end], text.chars().count()),
-        None => text,
+/// The size of bytes in base64.
+fn counted(text: &str) -> String {
+    match size(text) {
+        Some(1) => "1 byte".to_owned(),
+        Some(bytes) => format!("{bytes} bytes"),
+        None => format!("{} characters that are not base64", text.chars().count()),
+    }
+}
+
+/// An Attachment by its title, type, size and address. Its contents are among the attached documents of the source.
+fn attachment(value: Value<'_>) -> String {
+    let text = |name: &str| words::text(value.get(name));
+    let data = text("data");
+    let declared = || Some(format!("{} bytes", value.get("size")?.number()?));
+    let bytes = data.as_deref().map(counted).or_else(declared);
+    let is_named = ["data", "url", "contentType"]
+        .iter()
+        .any(|name| value.get(name).is_some());
+    let place = is_named.then(|| "under \u{201c}Attached documents\u{201d}".to_owned());
+    let mut facts = vec![text("contentType"), bytes, text("creation"), text("url"), place];
+    let title = text("title")
+        .or_else(|| facts[0].take())
+        .unwrap_or_else(|| "document".to_owned());
+    match words::join(facts.into_iter().flatten(), ", ") {
+        Some(facts) => format!("{title} ({facts})"),
+        None => title,
     }
 }
 
@@ -149,19 +172,26 @@ mod tests {
         assert_eq!(label("recordedDate"), "Recorded date");
     }
 
-    /// Every text of more than 2,000 bytes was cut to 200 letters, so long conclusions and messages were lost.
+    /// Every text of more than 2,000 bytes was cut to 200 letters, so long conclusions and messages were lost. Then bytes
+    /// in base64 were shown by their first 200 letters.
     #[test]
-    fn only_bytes_in_base64_are_shortened() {
+    fn long_texts_are_shown_and_bytes_in_base64_are_counted() {
         let long = "word ".repeat(1_000);
         let long = long.trim();
         let report = format!(
-            r#"{{"conclusion":"{long}","presentedForm":[{{"data":"{}"}}]}}"#,
+            r#"{{"conclusion":"{long}","presentedForm":[{{"data":"{}"}},
+                {{"contentType":"text/plain","title":"Nurse note","creation":"2020-01-02","data":"aGk="}},
+                {{"contentType":"application/pdf","size":1302,"url":"Binary/1"}},{{"title":"Nothing"}}]}}"#,
             "QUJD".repeat(100)
         );
-        let bytes = format!("{}... (400 characters)", "QUJD".repeat(50));
+        let place = "under \u{201c}Attached documents\u{201d}";
         assert_eq!(
             shown("DiagnosticReport", &report),
-            format!("Conclusion: {long}; Presented form, data: {bytes}")
+            format!(
+                "Conclusion: {long}; Presented form: document (300 bytes, {place}), \
+                 Nurse note (text/plain, 2 bytes, 2020-01-02, {place}), \
+                 application/pdf (1302 bytes, Binary/1, {place}), Nothing"
+            )
         );
         let message = format!(r#"{{"payload":[{{"contentString":"{long}"}}]}}"#);
         assert_eq!(
@@ -170,10 +200,14 @@ mod tests {
         );
         // An element that R4 does not define may be text.
         let unknown = format!(r#"{{"data":"{long}","contained":[{{"resourceType":"Binary","data":"{long}"}}]}}"#);
-        let text = shown("Basic", &unknown);
-        assert!(text.starts_with(&format!(
-            "Data: {long}; Contained, resource type: Binary; Contained, data: word"
-        )));
-        assert!(text.ends_with("... (4999 characters)"), "{text}");
+        assert_eq!(
+            shown("Basic", &unknown),
+            format!("Data: {long}; Contained, resource type: Binary; Contained, data: 3000 bytes")
+        );
+        let signed = r#"{"signature":[{"sigFormat":"application/jose","data":"e30."}]}"#;
+        assert_eq!(
+            shown("Provenance", signed),
+            "Signature, sig format: application/jose; Signature, data: 4 characters that are not base64"
+        );
     }
 }

@@ -6,7 +6,7 @@ use super::cells::label;
 use super::other::elements;
 use super::resource::Resource;
 use super::sections::{OTHER, SECTIONS, Table};
-use crate::pdf::{Column, Document};
+use crate::pdf::{Column, Document, SAMPLE};
 
 /// Writes the non-empty sections in order, then the remaining resources.
 pub(super) fn structured(document: &mut Document, resources: &[Resource<'_>]) {
@@ -37,27 +37,30 @@ pub(super) fn structured(document: &mut Document, resources: &[Resource<'_>]) {
 
 fn rows(document: &mut Document, table: &Table, mut resources: Vec<&Resource<'_>>) {
     resources.sort_by_cached_key(|resource| std::cmp::Reverse(resource.when(table.dates)));
-    let columns: Vec<Column> = table
-        .columns
-        .iter()
-        .map(|(title, share)| Column::new(*title, *share))
-        .collect();
+    let mut rows = resources.into_iter().flat_map(|resource| {
+        let rows = (table.rows)(resource).into_iter();
+        rows.map(move |row| filled(table, resource, row))
+    });
+    let first: Vec<Vec<String>> = rows.by_ref().take(SAMPLE).collect();
+    let columns = table.columns.iter();
+    let columns = columns.map(|(title, share)| Column::new(*title, *share)).collect();
+    let columns = Column::with_whole_words(columns, &first);
     let mut written = document.table(table.title, &columns);
-    for resource in resources {
+    for row in first.into_iter().chain(rows) {
         if written.is_stopped() {
             return;
         }
-        for row in (table.rows)(resource) {
-            if row.iter().any(|cell| !cell.is_empty()) {
-                written.row(&row);
-            } else {
-                // No column has a value, so the widest column gets the resource's whole content.
-                let mut row = vec![String::new(); table.columns.len()];
-                row[table.widest()] = elements(resource);
-                written.row(&row);
-            }
-        }
+        written.row(&row);
     }
+}
+
+/// A row with cells. If no column has a value, the widest column gets the resource's whole content.
+fn filled(table: &Table, resource: &Resource<'_>, mut row: Vec<String>) -> Vec<String> {
+    if row.iter().all(String::is_empty) {
+        row = vec![String::new(); table.columns.len()];
+        row[table.widest()] = elements(resource);
+    }
+    row
 }
 
 /// Writes the resources without a section, by type.
@@ -67,8 +70,9 @@ fn others(document: &mut Document, resources: &[&Resource<'_>]) {
         document.heading(2, OTHER);
     }
     for name in types {
-        document.heading(3, &label(name));
-        let mut table = document.table(name, &[Column::new(name, 1.0)]);
+        let title = label(name);
+        document.heading(3, &title);
+        let mut table = document.table(&title, &[Column::new(title.as_str(), 1.0)]);
         for resource in resources.iter().filter(|resource| resource.type_name == name) {
             if table.is_stopped() {
                 return;

@@ -182,9 +182,10 @@ struct Head {
 
 impl Head {
     fn push(&mut self, name: &str, value: &str) {
-        let value = value.trim();
-        if !value.is_empty() && self.fields.len() < 100 {
-            self.fields.push((name.to_owned(), value.to_owned()));
+        let field = (name.to_owned(), value.trim().to_owned());
+        // Each entry of a document may name the same author again.
+        if !field.1.is_empty() && self.fields.len() < 100 && !self.fields.contains(&field) {
+            self.fields.push(field);
         }
     }
 }

@@ -145,6 +145,9 @@ impl Narrative {
     }
 
     fn cell(&mut self, is_data: bool) {
+        if self.tables.is_empty() {
+            return self.flush();
+        }
         let text = std::mem::take(&mut self.text);
         if let Some(table) = self.tables.last_mut() {
             table.has_data |= is_data;

@@ -1,8 +1,6 @@
 //! The patient and their care team.
 
-use super::super::cells::{
-    address, cell, concepts, contact, day, identifier, joined, plain, references, references_in,
-};
+use super::super::cells::{address, cell, concepts, contact, day, identifier, joined, notes, plain, references};
 use super::super::resource::Resource;
 use super::section::{Section, Table};
 use crate::columns::json::Value;
@@ -28,7 +26,8 @@ pub(in crate::patient::pdf) const CARE_TEAM: Section = Section {
             ("Team", 3.0),
             ("Member", 4.0),
             ("Role", 3.0),
-            ("Period", 3.0),
+            ("Reason", 3.0),
+            ("Period", 2.5),
             ("Status", 2.0),
         ],
         dates: &["period"],
@@ -114,27 +113,36 @@ fn patient(resource: &Resource<'_>) -> Vec<Vec<String>> {
 }
 
 fn care_team(resource: &Resource<'_>) -> Vec<Vec<String>> {
+    let manager = references(resource, resource.get("managingOrganization"));
     let name = joined(&[plain(resource, "name"), concepts(resource, "category")], ", ");
+    // Many sources give teams no name. Then a team is called by the organization that manages it.
+    let name = if name.is_empty() { manager.clone() } else { name };
+    let name = joined(&[name, notes(resource)], ". ");
+    let reasons = [
+        concepts(resource, "reasonCode"),
+        references(resource, resource.get("reasonReference")),
+    ];
+    let reason = joined(&reasons, ", ");
     let status = plain(resource, "status");
     let period = day(resource, &["period"]);
+    let row = |member: String, role: String, period: String| {
+        vec![name.clone(), member, role, reason.clone(), period, status.clone()]
+    };
     let members = resource.get("participant").into_iter().flat_map(|list| list.items());
     let rows: Vec<Vec<String>> = members
         .map(|member| {
             let role = cell(words::concepts(member.get("role")));
             let own = cell(member.get("period").and_then(words::period));
-            let when = if own.is_empty() { period.clone() } else { own };
-            vec![
-                name.clone(),
-                references(resource, member.get("member")),
+            let who = ["member", "onBehalfOf"].map(|part| references(resource, member.get(part)));
+            row(
+                joined(&who, ", "),
                 role,
-                when,
-                status.clone(),
-            ]
+                if own.is_empty() { period.clone() } else { own },
+            )
         })
         .collect();
     if rows.is_empty() {
-        let managed = references_in(resource, "managingOrganization", "managingOrganization");
-        return vec![vec![name, managed, String::new(), period, status]];
+        return vec![row(manager, String::new(), period.clone())];
     }
     rows
 }
