@@ -19,11 +19,6 @@ pub use code::{Codes, NewCode};
 pub(in crate::consent) use code::{issue_code, issue_public_token};
 pub use error::GrantError;
 pub use exchange::Granted;
+pub use family::REFRESH_SECONDS;
 pub use refresh::Resync;
 pub use revoke::Revoked;
-
-/// The lifetime of a refresh token in seconds, and so of the right to refresh.
-pub const REFRESH_SECONDS: i64 = 7_776_000;
-/// If a used secret is sent again within this time, it counts as the client's own retry. The retry is refused and ends
-/// nothing.
-const RETRY_SECONDS: i64 = 10;
