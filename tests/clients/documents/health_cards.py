@@ -3,7 +3,7 @@
 
     mkdir -p target/clients/npm && cp tests/clients/package.json target/clients/npm
     npm install --prefix target/clients/npm
-    python tests/clients/health_cards.py target/debug/tabularium target/clients/npm
+    python tests/clients/documents/health_cards.py target/debug/tabularium target/clients/npm
 
 health-cards-dev-tools is in no package registry, so its checks are made in `health_cards.mjs`. Two made-up people are
 imported and served. Each gets a card, with one key and with the next one. Then one of them is erased while the server
@@ -22,7 +22,8 @@ import sys
 import tempfile
 import urllib.request
 
-from serving import answers, expect, free_port, output, until
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness.serving import answers, expect, free_port, output, until
 
 
 def main():

@@ -2,7 +2,7 @@
 """Reads the files of a sealed lake with pyarrow, by their unwrapped keys, and compares the resources with what was imported.
 
     pip install -r tests/clients/requirements.txt
-    python tests/clients/read_sealed.py target/debug/tabularium
+    python tests/clients/lake/read_sealed.py target/debug/tabularium
 
 Every column of every file is read. Keys are unwrapped by a library of somebody else's. DuckDB 1.5.5 takes such keys too, and reads
 columns of one page only.

@@ -13,9 +13,11 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 
-from serving import expect
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness.serving import expect
 
 HERE = pathlib.Path(__file__).resolve().parent
 US_CORE = "http://hl7.org/fhir/us/core/StructureDefinition"

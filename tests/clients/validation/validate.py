@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks the resources that normalization stores, with helios-fhir-validator (a crate) and @medplum/core (npm).
 
-    cargo build --manifest-path tests/clients/validator/Cargo.toml
+    cargo build --manifest-path tests/clients/validation/validator/Cargo.toml
     mkdir -p target/clients/npm && cp tests/clients/package.json target/clients/npm
     npm install --prefix target/clients/npm
-    python tests/clients/validate.py target/debug/tabularium tests/clients/validator/target/debug/validator target/clients/npm
+    python tests/clients/validation/validate.py target/debug/tabularium tests/clients/validation/validator/target/debug/validator target/clients/npm
 
 Imports every set of records below $TABULARIUM_SHARED/data with `import --normalize`, serves them, and reads all that is
 stored. Further sets are the claims of `claims.json`, CARIN's claims with one element less each, and a generated population.
@@ -24,10 +24,11 @@ import sys
 import tempfile
 import urllib.request
 
-from serving import expect, output
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness.serving import expect, output
 from validators import HERE, US_CORE, unpack, validators
 
-SHARED = pathlib.Path(os.environ.get("TABULARIUM_SHARED") or HERE.parents[2] / "shared").resolve()
+SHARED = pathlib.Path(os.environ.get("TABULARIUM_SHARED") or HERE.parents[3] / "shared").resolve()
 
 # The profiles of generated resources. An InsurancePlan has only R4's: US Core has no profile, and Plan-Net's requires
 # the networks of a plan, which no Coverage has.

@@ -4,7 +4,7 @@
     pip install -r tests/clients/requirements.txt
     mkdir -p target/clients/npm && cp tests/clients/package.json target/clients/npm
     npm install --prefix target/clients/npm
-    python tests/clients/fhir_clients.py target/debug/tabularium target/clients/npm
+    python tests/clients/fhir/fhir_clients.py target/debug/tabularium target/clients/npm
 
 Generates a few people, imports and serves them, and reads, searches, pages and includes with each client as its documentation
 shows it. What must be found is counted in the generated files. Without the second argument, the folder that npm

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks documents by the International Patient Summary with validators of others.
 
-    python tests/clients/ips.py VALIDATOR NPM_FOLDER [FILE...]
+    python tests/clients/validation/ips.py VALIDATOR NPM_FOLDER [FILE...]
 
 VALIDATOR and NPM_FOLDER are as for validate.py. The guide is npm hl7.fhir.uv.ips 2.0.0, whose StructureDefinitions have
 snapshots. The errata release 2.0.1 changed a dependency, displays and value sets, and no profile.
@@ -25,7 +25,8 @@ import subprocess
 import sys
 import tempfile
 
-from serving import expect
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness.serving import expect
 from validators import HERE, IPS, Finding, unpack, validators
 
 GUIDE = "hl7.fhir.uv.ips@2.0.0"
@@ -57,7 +58,7 @@ def main():
         guide = Guide(scratch)
         documents = [pathlib.Path(file) for file in files]
         if not files:
-            shared = pathlib.Path(os.environ.get("TABULARIUM_SHARED") or HERE.parents[2] / "shared")
+            shared = pathlib.Path(os.environ.get("TABULARIUM_SHARED") or HERE.parents[3] / "shared")
             documents = sorted([*guide.package.glob("example/Bundle-*.json"), *shared.glob("data/ips/*.json")])
             expect(len(documents) >= 5, "there are examples")
         for validator in validators(program, packages):

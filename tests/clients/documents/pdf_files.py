@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks documents with programs that read PDF: qpdf, and poppler's pdfinfo, pdftotext, pdftoppm and pdfimages.
 
-    python tests/clients/pdf_files.py target/debug/tabularium [SET...]
+    python tests/clients/documents/pdf_files.py target/debug/tabularium [SET...]
 
 The documents are those of all people of $TABULARIUM_SHARED/data: of `tabularium pdf`, the members of the archive of
 `tabularium pdf --zip`, and the one inside of `tabularium summary`. One more person has the files of data/attachments

@@ -1,4 +1,4 @@
-"""Helpers of the scripts beside this: start a server, and wait for results."""
+"""Helpers of the scripts in the folders beside this: start a server, and wait for results."""
 
 import socket
 import subprocess

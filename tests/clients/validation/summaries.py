@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks patient summaries by the International Patient Summary with validators of others, and reads their narratives.
 
-    python tests/clients/summaries.py PROGRAM VALIDATOR NPM_FOLDER
+    python tests/clients/validation/summaries.py PROGRAM VALIDATOR NPM_FOLDER
 
 VALIDATOR and NPM_FOLDER are as for validate.py, the guide and what is held against it as in ips.py. The summaries are those of
 all people of $TABULARIUM_SHARED/data, normalized, and of a generated population, each by `tabularium summary`, and one of
@@ -26,11 +26,12 @@ import urllib.parse
 import urllib.request
 import xml.etree.ElementTree as xml
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness.serving import expect, output
 from ips import Guide, findings
-from serving import expect, output
 from validators import HERE, validators
 
-SHARED = pathlib.Path(os.environ.get("TABULARIUM_SHARED") or HERE.parents[2] / "shared").resolve()
+SHARED = pathlib.Path(os.environ.get("TABULARIUM_SHARED") or HERE.parents[3] / "shared").resolve()
 ALL = bool(os.environ.get("ALL_SUMMARIES"))
 PEOPLE = 100 if ALL else 10
 

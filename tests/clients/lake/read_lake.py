@@ -3,7 +3,7 @@
 
     pip install -r tests/clients/requirements.txt
     pip install -r tests/clients/requirements-duckdb.txt
-    python tests/clients/read_lake.py target/debug/tabularium [FILE_OR_FOLDER...]
+    python tests/clients/lake/read_lake.py target/debug/tabularium [FILE_OR_FOLDER...]
 
 Imports the input (a generated population unless files are named) into a new lake, imports it again with every third
 resource changed, and compacts. After each step the reader must find every id once, in its newest version, and in every

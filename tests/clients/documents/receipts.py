@@ -1,6 +1,6 @@
 """Checks receipts of erasures with somebody else's library (PyJWT), against the keys that a server publishes.
 
-    python tests/clients/receipts.py target/debug/tabularium
+    python tests/clients/documents/receipts.py target/debug/tabularium
 
 A server over a small lake; one patient's records go by `$expunge`, another's by `tabularium erase`. What their receipts count is
 counted here, from the resources themselves. A changed receipt does not verify.
@@ -18,7 +18,8 @@ import urllib.request
 
 import jwt
 
-from serving import answers, expect, free_port, output, until
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness.serving import answers, expect, free_port, output, until
 
 PEOPLE = ("anna", "bert", "cora")
 RECORDS = 7

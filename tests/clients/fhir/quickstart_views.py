@@ -2,7 +2,7 @@
 """Runs three views of the kind that quickstarts show, in JSON's names of elements, by $run as a client sends it.
 
     pip install -r tests/clients/requirements.txt
-    python tests/clients/quickstart_views.py target/debug/tabularium
+    python tests/clients/fhir/quickstart_views.py target/debug/tabularium
 
 Each column's path is given to a FHIRPath engine of others (PyPI fhirpathpy), resource by resource and without a model of FHIR, so that
 `valueCoding` is for it a property like any other. The rows that the server answers with must be those.
@@ -18,7 +18,8 @@ import urllib.request
 
 import fhirpathpy
 
-from serving import expect, output
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness.serving import expect, output
 
 US_CORE = "http://hl7.org/fhir/us/core/StructureDefinition/us-core-"
 COVERED = "http://example.org/member-kind"

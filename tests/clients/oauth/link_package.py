@@ -3,7 +3,7 @@
 
     mkdir -p target/clients/npm && cp tests/clients/package.json target/clients/npm
     npm install --prefix target/clients/npm
-    python tests/clients/link_package.py target/debug/tabularium target/clients/npm
+    python tests/clients/oauth/link_package.py target/debug/tabularium target/clients/npm
 
 Nothing is fetched: the package has no dependencies. `link_package.ts` is the use of it, `link_package.mjs` what it does without a browser.
 """
@@ -16,10 +16,11 @@ import sys
 import tempfile
 import urllib.request
 
-from serving import answers, expect, free_port, output, until
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness.serving import answers, expect, free_port, output, until
 
 HERE = pathlib.Path(__file__).resolve().parent
-PACKAGE = HERE.parents[1] / "templates" / "connect" / "link"
+PACKAGE = HERE.parents[2] / "templates" / "connect" / "link"
 FILES = ["README.md", "index.js", "link.d.ts", "link.js", "package.json"]
 CHECK = ["--strict", "--noEmit", "--exactOptionalPropertyTypes", "--module", "nodenext", "--target", "es2022", "--lib", "es2022,dom"]
 

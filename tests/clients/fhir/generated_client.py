@@ -3,7 +3,7 @@
 
     mkdir -p target/clients/npm && cp tests/clients/package.json target/clients/npm
     npm install --prefix target/clients/npm
-    python tests/clients/generated_client.py target/debug/tabularium target/clients/npm
+    python tests/clients/fhir/generated_client.py target/debug/tabularium target/clients/npm
 
 Imports one Patient, serves it, and hands the server's address, an application's keys and two tokens to `generated_client.ts`.
 """
@@ -16,7 +16,8 @@ import sys
 import tempfile
 import urllib.request
 
-from serving import answers, expect, free_port, output, until
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness.serving import answers, expect, free_port, output, until
 
 PATIENT = {"resourceType": "Patient", "id": "anna", "birthDate": "1970"}
 COMPILE = ["--strict", "--noUncheckedIndexedAccess", "--module", "nodenext", "--target", "es2022", "--lib", "es2022,dom"]

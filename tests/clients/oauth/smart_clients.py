@@ -5,7 +5,7 @@ fhirclient; and opens health links with npm kill-the-clipboard.
     pip install -r tests/clients/requirements.txt
     mkdir -p target/clients/npm && cp tests/clients/package.json target/clients/npm
     npm install --prefix target/clients/npm
-    python tests/clients/smart_clients.py target/debug/tabularium target/clients/npm
+    python tests/clients/oauth/smart_clients.py target/debug/tabularium target/clients/npm
 
 Starts the demo with its organizations, registers an application, and lets each client discover the service, send a patient
 through the consent flow, exchange the code, wait for the records, read them and refresh, as its documentation shows it. The
@@ -27,8 +27,9 @@ import requests
 from fhirclient.models.coverage import Coverage
 from fhirclient.models.patient import Patient as PatientResource
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness.serving import answers, expect, free_port, output, until
 from patient import Patient
-from serving import answers, expect, free_port, output, until
 
 ORGANIZATION = "Lakeshore Health Plan"
 
