@@ -10,8 +10,6 @@ use crate::consent::log::audit::{Actor, note};
 use crate::consent::record::Consent;
 use crate::consent::with_sources::ConsentWithSources;
 
-/// The lifetime of a refresh token in seconds, and so of the right to refresh.
-pub const REFRESH_SECONDS: i64 = 7_776_000;
 /// If a used secret is sent again within this time, it counts as the client's own retry. The retry is refused and ends
 /// nothing.
 pub(super) const RETRY_SECONDS: i64 = 10;

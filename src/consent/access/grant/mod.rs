@@ -19,6 +19,5 @@ pub use code::{Codes, NewCode};
 pub(in crate::consent) use code::{issue_code, issue_public_token};
 pub use error::GrantError;
 pub use exchange::Granted;
-pub use family::REFRESH_SECONDS;
 pub use refresh::Resync;
 pub use revoke::Revoked;
