@@ -5,13 +5,11 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::HeaderMap;
 
-use super::operator::Operator;
+use super::operator::{Operator, SITE};
 use crate::http::body;
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// The header in which a browser states the site of a form, or of the page with a link.
-pub(super) const SITE: &str = "sec-fetch-site";
 const FORM: &str = "application/x-www-form-urlencoded";
 
 /// The fields of a form.

@@ -10,13 +10,14 @@ use axum::response::{IntoResponse, Response};
 
 use super::super::shown::page::{self, Frame, html, see_other};
 use super::super::shown::tenant::Tenant;
-use super::form::SITE;
 use super::{cookie, next};
 use crate::consent::{ConsoleLook, ConsoleSession};
 use crate::http::csrf::Csrf;
 use crate::http::error::Error;
 use crate::http::service::Service;
 
+/// The header in which a browser states the site of a form, or of the page with a link.
+pub(super) const SITE: &str = "sec-fetch-site";
 /// The forms of the console's pages.
 const FORMS: Csrf = Csrf("console form");
 
