@@ -33,12 +33,13 @@ pub use access::console::{
 };
 pub use access::credential::{Credential, Credentials};
 pub use access::es256::{Es256Keys, KeyPurpose, PublicKey};
-pub use access::grant::{Caller, Codes, GrantError, Granted, NewCode, REFRESH_SECONDS, Resync, Revoked};
+pub use access::grant::{Caller, Codes, GrantError, Granted, NewCode, Resync, Revoked};
 pub use access::health_link::{
     Guess, HealthLink, HealthLinks, LINKS_AT_ONCE, LinkContent, LinkFile, LinkRefusal, LinkTerms, NewHealthLink,
     PASSCODE_ATTEMPTS,
 };
 pub use access::key_rows::DiscardedKeys;
+pub use access::lifetime::REFRESH_SECONDS;
 pub use access::seal::{KEY_FILE, has_key_variable};
 pub use access::signing_keys::SigningKeys;
 pub use access::token::{Claims, Inspected, Issued, Tokens, issuer};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::access::grant::REFRESH_SECONDS;
+use super::access::lifetime::REFRESH_SECONDS;
 use super::error::Error;
 use super::record::{Authorization, AuthorizationType, Consent, Usage};
 use super::states::{AuthorizationState, JobState};

@@ -21,11 +21,8 @@ pub use error::{IngestError, Reason, Refusal};
 pub use input::filing::{patient_of, patient_properties};
 pub use input::pending::{LARGEST_DOCUMENT, Spare};
 pub use input::source::{Fault, Piece, Pieces, Text, find, input_size};
-pub use options::{Limits, Options};
+pub use options::{LOCAL_APPLICATION, Limits, Options};
 pub use rules::{Change, Normalization, Observer};
 pub use session::{Session, import, normalize_again, sync};
 pub use summary::{Counts, REFUSALS_KEPT, Summary};
 pub use sync::synced::{Synced, SyncedAttachment, addresses, source_target};
-
-/// The default application of imported data.
-pub const LOCAL_APPLICATION: &str = "local";

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use super::rules::Normalization;
 use crate::lake::Mode;
 
+/// The default application of imported data.
+pub const LOCAL_APPLICATION: &str = "local";
+
 /// With more threads, the unfinished files would exceed the memory.
 const MAX_THREADS: usize = 8;
 
@@ -82,7 +85,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             mode: Mode::Live,
-            application: super::LOCAL_APPLICATION.to_owned(),
+            application: LOCAL_APPLICATION.to_owned(),
             rewrite_ids: false,
             normalize: None,
             dry_run: false,

@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::session::{forget, seal};
 use super::session_key::SessionKey;
+use super::session_row::{forget, seal};
 use crate::consent::access::seal::Sealer;
 use crate::consent::access::wipe::{is_marked, wipe};
 use crate::consent::error::Error;

@@ -11,6 +11,7 @@ mod progress;
 mod request;
 mod session;
 mod session_key;
+mod session_row;
 mod steps;
 
 pub use attempt::{Attempt, Attempts, Returned};
@@ -19,8 +20,7 @@ pub use end::Ended;
 pub use progress::{Asked, Details, Progress, RecordLocation, Step, Trouble, Verified};
 pub use request::{Display, Door, FlowRequest, Hints, Holder, Way};
 pub use session::{Begun, Flow, FlowError, Flows};
-pub(super) use session::{
-    KEPT, discard_unreadable_sessions, end_left, forget_closed_sessions, forget_revoked_sessions, forget_sessions,
-};
+pub(super) use session::{KEPT, end_left, forget_revoked_sessions};
 pub use session_key::SessionKey;
+pub(super) use session_row::{discard_unreadable_sessions, forget_closed_sessions, forget_sessions};
 pub use steps::{Departure, SourceGrant};

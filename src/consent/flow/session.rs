@@ -1,4 +1,5 @@
-//! A browser's session in the flow, identified by the digest of its cookie, and the only functions that change it.
+//! A browser's session in the flow, identified by the digest of its cookie, and the only functions that change it;
+//! `session_row` seals and deletes its row.
 //!
 //! The request and the progress name the person. So the row holds them sealed, in every kind of lake.
 
@@ -7,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use super::progress::{Details, Progress};
 use super::request::{Door, FlowRequest, Hints};
 use super::session_key::SessionKey;
+use super::session_row::{forget, open, seal};
 use crate::consent::access::seal::Sealer;
 use crate::consent::access::secret;
 use crate::consent::directory::application::Client;
@@ -152,26 +154,6 @@ impl Flow {
     }
 }
 
-/// Seals a session's values. They open for this session only.
-pub(super) fn seal(
-    sealer: &Sealer,
-    key: SessionKey,
-    request: &FlowRequest,
-    progress: &Progress,
-) -> Result<Vec<u8>, Error> {
-    let plain = serde_json::to_vec(&(request, progress)).map_err(|_| Error::Lost("flow session"))?;
-    sealer.seal(&purpose(key), &plain)
-}
-
-fn open(sealer: &Sealer, key: SessionKey, sealed: &[u8]) -> Result<(FlowRequest, Progress), Error> {
-    let plain = sealer.unseal(&purpose(key), sealed)?;
-    serde_json::from_slice(&plain).map_err(|_| Error::Lost("flow session"))
-}
-
-fn purpose(key: SessionKey) -> String {
-    format!("session/{}", key.text())
-}
-
 /// Ends the open sessions of a consent whose patient left. Deletes those that cannot be opened.
 pub(in crate::consent) fn end_left(
     connection: &Connection,
@@ -196,44 +178,11 @@ pub(in crate::consent) fn end_left(
     Ok(())
 }
 
-/// Deletes the sessions of a consent that has ended, whatever they hold.
-pub(in crate::consent) fn forget_sessions(connection: &Connection, consent: &str) -> Result<(), Error> {
-    let sql = "DELETE FROM flow_session WHERE consent = ?1";
-    connection.prepare_cached(sql)?.execute([consent])?;
-    Ok(())
-}
-
-/// Deletes the closed sessions of a consent that has ended. An open one stays: it tells the returning patient that the
-/// consent has ended.
-pub(in crate::consent) fn forget_closed_sessions(connection: &Connection, consent: &str) -> Result<(), Error> {
-    let sql = "DELETE FROM flow_session WHERE consent = ?1 AND ended_at IS NOT NULL";
-    connection.prepare_cached(sql)?.execute([consent])?;
-    Ok(())
-}
-
 /// Deletes the open sessions of revoked consents whose patients have not returned.
 pub(in crate::consent) fn forget_revoked_sessions(connection: &Connection, now: i64) -> Result<(), Error> {
     let sql = "DELETE FROM flow_session WHERE ended_at IS NULL AND consent IN
                (SELECT id FROM consent WHERE state = 'REVOKED' AND COALESCE(touched_at, created_at) <= ?1)";
     connection.prepare_cached(sql)?.execute([now - IDLE_SECONDS])?;
-    Ok(())
-}
-
-/// Deletes the sessions that were sealed under another key, which is lost.
-pub(in crate::consent) fn discard_unreadable_sessions(connection: &Connection, sealer: &Sealer) -> Result<(), Error> {
-    let mut statement = connection.prepare("SELECT digest, sealed FROM flow_session WHERE sealed IS NOT NULL")?;
-    let rows = statement.query_map([], |row| Ok((SessionKey(row.get(0)?), row.get::<_, Vec<u8>>(1)?)))?;
-    for row in rows.collect::<Result<Vec<_>, _>>()? {
-        let (key, sealed) = row;
-        if sealer.unseal(&purpose(key), &sealed).is_err() {
-            forget(connection, key)?;
-        }
-    }
-    Ok(())
-}
-
-pub(super) fn forget(connection: &Connection, key: SessionKey) -> Result<(), Error> {
-    connection.execute("DELETE FROM flow_session WHERE digest = ?1", [&key.0[..]])?;
     Ok(())
 }
 

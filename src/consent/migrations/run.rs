@@ -3,11 +3,11 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::super::error::Error;
-use super::STEPS;
 #[cfg(test)]
 use super::flow::SEALED_SESSIONS;
 #[cfg(test)]
 use super::keys::SEALED_KEYS;
+use super::steps::STEPS;
 
 /// Brings the store to the newest version in one transaction. A second process waits for it.
 pub(in crate::consent) fn migrate(connection: &mut Connection) -> Result<(), Error> {

@@ -1,8 +1,9 @@
 //! Function calls: resolves their input, their arguments and their result types. Also resolves forms with the syntax of
 //! a function.
 
+use super::compiler::{Compiler, Resolved, Scope, root_shape};
+use super::json_names;
 use super::steps::{children, of_type};
-use super::{Compiler, Resolved, Scope, json_names, root_shape};
 use crate::fhir::facts;
 use crate::fhir::nearest::did_you_mean;
 use crate::fhirpath::compile::node::{Argument, Call, Node, Shape, Source};

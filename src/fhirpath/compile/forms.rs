@@ -1,7 +1,7 @@
 //! Functions that need more than their input and arguments: value sets and types given by name, a name of their own, or
 //! several expressions of which one is chosen.
 
-use super::{Compiler, Resolved, Scope, Variable};
+use super::compiler::{Compiler, Resolved, Scope, Variable};
 use crate::fhirpath::compile::node::{Argument, Call, Node, Shape};
 use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::{FhirPathError, Position};

@@ -2,7 +2,7 @@
 //! of a resource. Decides what they mean, what FHIRPath's form is, and which type a criterion on `resourceType`
 //! implies.
 
-use super::Compiler;
+use super::compiler::Compiler;
 use crate::fhir::{Kind, TypeId, facts};
 use crate::fhirpath::compile::node::{Call, Node, Shape, Source};
 use crate::fhirpath::compile::types::{ItemType, System, TypeTest, concrete};

@@ -1,6 +1,6 @@
 //! Names that mean something outside the data: `%constants`, literals, types.
 
-use super::{Compiler, Resolved, root_shape};
+use super::compiler::{Compiler, Resolved, root_shape};
 use crate::fhir::{Kind, facts};
 use crate::fhirpath::compile::node::{Node, Shape, Source};
 use crate::fhirpath::compile::types::{ItemType, System, TypeTest};

@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashSet;
 
-use super::{Compiler, Resolved, Scope, json_names};
+use super::compiler::{Compiler, Resolved, Scope};
+use super::json_names;
 use crate::fhir::storage::Storage;
 use crate::fhir::{Kind, TypeId, facts};
 use crate::fhirpath::compile::leaves::below;

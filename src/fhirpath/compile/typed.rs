@@ -7,9 +7,10 @@ use super::super::error::FhirPathError;
 use super::super::program::Program;
 use super::super::syntax::ast::{Expr, ExprKind, Literal};
 use super::super::syntax::parse::parse;
+use super::expression::shapes;
 use super::options::CompileOptions;
+use super::shapes::Shapes;
 use super::types::ItemType;
-use super::{Shapes, shapes};
 use crate::fhir::TypeId;
 use std::sync::Arc;
 

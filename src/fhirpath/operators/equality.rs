@@ -7,8 +7,7 @@ use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::DataType;
 
 use super::comparison::order;
-use super::hashing;
-use super::sets::SHORT;
+use super::hashing::{self, SHORT};
 use crate::fhirpath::compile::types::System;
 use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::evaluate::work::Work;
@@ -104,6 +103,14 @@ pub(in crate::fhirpath) fn items_equal(left: &Items, at: usize, right: &Items, o
             Some(deep_equal(left, at, right, other))
         }
         (one, other) => scalars_equal(one, other),
+    }
+}
+
+/// Whether two items are identical.
+pub(in crate::fhirpath) fn items_same(left: &Items, at: usize, right: &Items, other: usize) -> bool {
+    match items_equal(left, at, right, other) {
+        Some(equal) => equal,
+        None => !left.has_value(at) && !right.has_value(other) && elements_equal(left, at, right, other),
     }
 }
 

@@ -9,8 +9,7 @@ use arrow::array::{Array, ArrayRef, AsArray, StructArray};
 use arrow::datatypes::{DataType, Int32Type};
 use rustc_hash::FxHashMap;
 
-use super::equality::{folded, id, items_equivalent};
-use super::sets::items_same;
+use super::equality::{folded, id, items_equivalent, items_same};
 use crate::fhir::temporal::Precision;
 use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::evaluate::work::Work;
@@ -18,6 +17,9 @@ use crate::fhirpath::values::collection::Collection;
 use crate::fhirpath::values::columns::Values;
 use crate::fhirpath::values::items::Items;
 use crate::fhirpath::values::scalar::Scalar;
+
+/// Runs up to this length are searched item by item, longer ones by hash.
+pub(super) const SHORT: usize = 16;
 
 /// Items of one row of a collection, without duplicates.
 pub(super) struct Table<'c> {

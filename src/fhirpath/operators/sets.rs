@@ -6,18 +6,14 @@ use std::ops::Range;
 use arrow::array::BooleanBufferBuilder;
 use arrow::buffer::BooleanBuffer;
 
-use super::equality::{elements_equal, items_equal};
-use super::hashing::Table;
+use super::equality::{items_equal, items_same};
+use super::hashing::{SHORT, Table};
 use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::evaluate::combine::side_by_side;
 use crate::fhirpath::evaluate::interpreter::Frame;
 use crate::fhirpath::evaluate::work::Work;
 use crate::fhirpath::values::collection::{Collection, Offsets};
-use crate::fhirpath::values::items::Items;
 use crate::fhirpath::values::truth::Truth;
-
-/// Runs up to this length are searched item by item, longer ones by hash.
-pub(super) const SHORT: usize = 16;
 
 /// `left | right`: the items of both, without duplicates.
 pub(in crate::fhirpath) fn union(
@@ -111,14 +107,6 @@ pub(in crate::fhirpath) fn held(
 fn same(input: &Collection, one: usize, other: usize) -> bool {
     let ((left, at), (right, other)) = (input.item(one), input.item(other));
     items_same(left, at, right, other)
-}
-
-/// Whether two items are identical.
-pub(in crate::fhirpath) fn items_same(left: &Items, at: usize, right: &Items, other: usize) -> bool {
-    match items_equal(left, at, right, other) {
-        Some(equal) => equal,
-        None => !left.has_value(at) && !right.has_value(other) && elements_equal(left, at, right, other),
-    }
 }
 
 /// Whether a row's `wanted` item is among its items in `collection`.

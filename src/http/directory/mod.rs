@@ -2,12 +2,6 @@
 
 mod application;
 mod listing;
+mod routes;
 
-use super::routes::Route;
-
-pub(super) fn routes() -> Vec<Route> {
-    [listing::routes(), application::routes()]
-        .into_iter()
-        .flatten()
-        .collect()
-}
+pub(super) use routes::routes;

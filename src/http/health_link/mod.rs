@@ -15,31 +15,7 @@ mod page;
 mod qr;
 mod request;
 mod resolve;
+mod routes;
 mod shlink;
 
-use super::routes::Route;
-
-/// The routes of patients.
-pub(super) fn patient_routes() -> Vec<Route> {
-    vec![
-        Route::at("/rest/health-links")
-            .get(manage::list, described::list())
-            .post(create::create, described::create()),
-        Route::at("/rest/health-links/{id}").delete(manage::revoke, described::revoke()),
-    ]
-}
-
-/// The routes of recipients.
-pub(super) fn recipient_routes() -> Vec<Route> {
-    vec![
-        Route::at("/health-links/{address}")
-            .get(resolve::direct, described::direct())
-            .post(resolve::manifest, described::manifest())
-            .callable_anywhere(),
-        Route::at("/health-links/{address}/file/{ticket}")
-            .get(file::located, described::located())
-            .callable_anywhere(),
-        Route::at("/health-link").get(page::page, described::page()),
-        Route::at("/health-link/{name}").also_get(page::asset),
-    ]
-}
+pub(super) use routes::{patient_routes, recipient_routes};

@@ -7,10 +7,7 @@ mod consent;
 mod cursor;
 mod described;
 mod list;
+mod routes;
 mod shown;
 
-use super::routes::Route;
-
-pub(super) fn routes() -> Vec<Route> {
-    [consent::routes(), list::routes()].into_iter().flatten().collect()
-}
+pub(super) use routes::routes;

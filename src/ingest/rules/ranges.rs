@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::Normalization;
 use super::gather::{Gathered, RANGES, range_of_owner};
 use super::kept::Shelf;
+use super::normalization::Normalization;
 use super::shared::Reach;
 use super::unit::Common;
 use super::work::{Bounds, Done, Take, Worker};

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashSet;
 
-use super::Normalization;
 use super::asked::is_asked;
 use super::kept::{Filed, Kept, KeptRow, Shelf};
+use super::normalization::Normalization;
 use super::shared::Reach;
 use super::stowed::Stowed;
 use crate::columns::json::{Tape, Value};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Change;
 use super::edited::{BEFORE_INPUT, BEHIND_INPUT, Blocks, Editor, Whose};
 use super::gather::{Gathered, Moved};
+use super::observer::Change;
 use super::placed::{Placed, Records, read_index};
 use super::stowed::Stowed;
 use super::unit::{Common, Unit, place};

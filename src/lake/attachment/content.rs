@@ -7,11 +7,12 @@ use std::path::Path;
 
 use aws_lc_rs::digest::{Context, SHA256};
 
-use super::BLOCK;
 use super::open::{Pieces, trailer_of};
-use super::trailer::{Trailer, hexadecimal};
+use super::trailer::{BLOCK, Trailer, hexadecimal};
 use crate::lake::seal::Keys;
 
+/// The end of a tag's system if the tag's code is the SHA-256 of the file, as hexadecimal digits.
+pub const CONTENT_TAG: &str = "ContentSha256";
 /// The first byte of a part of an attachment, and the byte after its last.
 pub type Range = std::ops::Range<u64>;
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::content::AttachmentContent;
-use super::new_name;
+use super::names::new_name;
 use super::sealed::{MAGIC, seal_file};
 use super::write::{AttachmentWriter, append_trailer};
 use crate::lake::error::LakeError;

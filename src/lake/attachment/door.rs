@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use memchr::memmem;
 
-use super::TABLE;
 use super::content::AttachmentContent;
+use super::names::TABLE;
 use super::recorded::Contents;
 use crate::fhir::facts;
 use crate::lake::catalog::{self, StoredAttachment};

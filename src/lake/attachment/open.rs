@@ -5,9 +5,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::BLOCK;
 use super::sealed::{self, SealedPieces};
-use super::trailer::{LONGEST_TEXT, MAGIC, TAIL, Trailer};
+use super::trailer::{BLOCK, LONGEST_TEXT, MAGIC, TAIL, Trailer};
 use crate::lake::error::LakeError;
 use crate::lake::seal::Keys;
 

@@ -12,7 +12,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Serialize};
 
-use super::{Trailer, hexadecimal, key_of};
+use super::names::key_of;
+use super::trailer::{Trailer, hexadecimal};
 use crate::lake::error::LakeError;
 use crate::lake::owners::owner::OwnerKey;
 use crate::lake::owners::scope::Mode;
@@ -159,7 +160,7 @@ mod tests {
         let names = [(); 2].map(|()| {
             let key = keys.make().unwrap().unwrap();
             keys.keep(std::slice::from_ref(&key)).unwrap();
-            super::super::new_name("0123456789abcdef", Some(key.id()))
+            crate::lake::attachment::new_name("0123456789abcdef", Some(key.id()))
         });
         let whose = (Mode::Live, "app");
         let recorded = Recorded::new(&contents(), &names[0], whose, owner_key, &keys).unwrap();

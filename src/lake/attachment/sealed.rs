@@ -16,8 +16,7 @@ use std::path::Path;
 
 use aws_lc_rs::digest::{Context, SHA256};
 
-use super::BLOCK;
-use super::trailer::{LONGEST_TEXT, Trailer};
+use super::trailer::{BLOCK, LONGEST_TEXT, Trailer, hexadecimal};
 use crate::lake::seal::{self, FileKey, KeyId, Keys, PieceCipher};
 use crate::private;
 
@@ -191,7 +190,7 @@ pub(super) fn seal_file(from: &Path, to: &Path, trailer: &Trailer, key: &FileKey
     if read != trailer.bytes {
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter"));
     }
-    if super::hexadecimal(sha256.finish().as_ref()) != trailer.sha256 {
+    if hexadecimal(sha256.finish().as_ref()) != trailer.sha256 {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
             "the file has other bytes than were written",
@@ -298,7 +297,7 @@ mod tests {
                 authorization: "authorization-of-ann".to_owned(),
                 binary: "b".to_owned(),
                 bytes: sums.bytes,
-                sha256: super::super::hexadecimal(&sums.sha256),
+                sha256: super::hexadecimal(&sums.sha256),
                 sha1: String::new(),
                 origin: "o".to_owned(),
                 time: 3,

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::lake::owners::scope::Scope;
 
+/// Each piece of this many bytes has its own checksum.
+pub(super) const BLOCK: usize = 64 << 10;
 /// The last bytes of the file.
 pub(super) const MAGIC: &[u8; 8] = b"TABATT1\n";
 /// Number of pieces, length of the text, checksum, and the last bytes.

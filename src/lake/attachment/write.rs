@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use aws_lc_rs::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 
-use super::BLOCK;
 use super::sealed::{PieceWriter, SealedPieces, append_sealed_trailer, seal_file};
-use super::trailer::Trailer;
+use super::trailer::{BLOCK, Trailer};
 use crate::lake::error::LakeError;
 use crate::lake::seal::{FileKey, Keys};
 use crate::private;

@@ -5,7 +5,7 @@ use oauth2::basic::BasicClient;
 use oauth2::{AuthUrl, ClientId, CsrfToken, PkceCodeChallenge, RedirectUrl, Scope};
 use serde::{Deserialize, Serialize};
 
-use super::Client;
+use super::calls::Client;
 use super::discovery::Configuration;
 use super::error::Error;
 use super::registration::Registration;

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::calls::Client;
 use super::error::Error;
+use super::guard::Guard;
 use super::http::JSON;
 use super::statement::Statement;
-use super::{Client, Guard};
 
 /// The maximum bytes stored of a source's configuration.
 const LARGEST: usize = 64 << 10;

@@ -5,7 +5,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Client;
+use super::calls::Client;
 use super::discovery::Configuration;
 use super::error::Error;
 use super::http::JSON;

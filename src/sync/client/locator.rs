@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Client;
+use super::calls::Client;
 use super::error::Error;
 use super::http::malformed;
 use super::token::patient_id;

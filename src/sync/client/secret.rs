@@ -2,7 +2,7 @@
 
 use url::{Host, Url};
 
-use super::Client;
+use super::calls::Client;
 use super::discovery::Configuration;
 use super::error::Error;
 use super::registration::Registration;

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize as Derive, Serialize};
 
-use super::Client;
+use super::calls::Client;
 use super::error::Error;
 use super::http::{FHIR_JSON, host, malformed};
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::Client;
 use super::authorize::Verifier;
+use super::calls::Client;
 use super::discovery::Configuration;
 use super::error::Error;
 use super::http::{Answer, host, malformed};

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use url::Url;
 
-use super::Client;
+use super::calls::Client;
 use super::discovery::Configuration;
 use super::error::Error;
 use super::identity::Provider;

@@ -7,11 +7,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 
-use super::RETRY_SECONDS;
 use super::caller::Caller;
 use super::code::{Code, Kind};
 use super::error::GrantError;
-use super::family::{Surface, add_access_token, add_refresh_token, end_family};
+use super::family::{RETRY_SECONDS, Surface, add_access_token, add_refresh_token, end_family};
 use crate::consent::access::secret;
 use crate::consent::access::token::{Claims, Issued, Tokens};
 use crate::consent::directory::application::Client;

@@ -10,6 +10,10 @@ use crate::consent::log::audit::{Actor, note};
 use crate::consent::record::Consent;
 use crate::consent::with_sources::ConsentWithSources;
 
+/// If a used secret is sent again within this time, it counts as the client's own retry. The retry is refused and ends
+/// nothing.
+pub(super) const RETRY_SECONDS: i64 = 10;
+
 /// The API that began a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Surface {

@@ -21,9 +21,3 @@ pub use error::GrantError;
 pub use exchange::Granted;
 pub use refresh::Resync;
 pub use revoke::Revoked;
-
-/// The lifetime of a refresh token in seconds, and so of the right to refresh.
-pub const REFRESH_SECONDS: i64 = 7_776_000;
-/// If a used secret is sent again within this time, it counts as the client's own retry. The retry is refused and ends
-/// nothing.
-const RETRY_SECONDS: i64 = 10;

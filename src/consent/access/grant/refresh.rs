@@ -2,11 +2,10 @@
 
 use rusqlite::{Connection, params};
 
-use super::RETRY_SECONDS;
 use super::caller::Caller;
 use super::error::GrantError;
 use super::exchange::{Drafted, Granted, Outcome};
-use super::family::{RefreshToken, Surface, add_access_token, add_refresh_token, end_family};
+use super::family::{RETRY_SECONDS, RefreshToken, Surface, add_access_token, add_refresh_token, end_family};
 use crate::consent::access::token::Tokens;
 use crate::consent::error::Error;
 use crate::consent::log::audit::Actor;

@@ -3,13 +3,16 @@
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 
+use super::passcode::{self, PASSCODE_ATTEMPTS};
 use super::row::{HealthLink, HealthLinks, LinkContent};
-use super::{LINKS_AT_ONCE, PASSCODE_ATTEMPTS, passcode};
 use crate::consent::access::secret;
 use crate::consent::error::Error;
 use crate::consent::log::audit::{Actor, note};
 use crate::consent::record::{Authorization, Consent, Origin};
 use crate::consent::states::ConsentState;
+
+/// The maximum number of links of a consent.
+pub const LINKS_AT_ONCE: u32 = 20;
 
 /// The maximum lifetime of a new link, and the records for its file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,15 +12,11 @@ mod passcode;
 mod row;
 mod visit;
 
-pub use create::{LinkRefusal, LinkTerms, NewHealthLink};
+pub use create::{LINKS_AT_ONCE, LinkRefusal, LinkTerms, NewHealthLink};
 pub use guess::Guess;
+pub use passcode::PASSCODE_ATTEMPTS;
 pub use row::{HealthLink, HealthLinks, LinkContent};
 pub use visit::LinkFile;
 
 pub(in crate::consent) use end::{LINKS_OVER, end_links, over};
 pub(in crate::consent) use guesses::Guesses;
-
-/// The maximum number of wrong passcodes in a link's life.
-pub const PASSCODE_ATTEMPTS: u32 = 10;
-/// The maximum number of links of a consent.
-pub const LINKS_AT_ONCE: u32 = 20;

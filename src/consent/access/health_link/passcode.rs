@@ -6,6 +6,9 @@ use aws_lc_rs::pbkdf2::{self, PBKDF2_HMAC_SHA256};
 
 use crate::consent::error::Error;
 
+/// The maximum number of wrong passcodes in a link's life.
+pub const PASSCODE_ATTEMPTS: u32 = 10;
+
 /// 600,000, OWASP's recommendation for this function.
 const ROUNDS: NonZeroU32 = NonZeroU32::MIN.saturating_add(599_999);
 const SALT: usize = 16;

@@ -5,9 +5,9 @@
 use arrow::array::{Array, AsArray};
 
 use super::super::signature::{Function, Need, Parameter, Signature};
-use super::resolve;
+use super::resolve::{self, is_reference};
 use crate::fhir::reference::Reference;
-use crate::fhir::storage::{REFERENCE_ID, Storage};
+use crate::fhir::storage::REFERENCE_ID;
 use crate::fhir::{Kind, facts};
 use crate::fhirpath::compile::node::{Argument, Shape, Source};
 use crate::fhirpath::compile::types::{ItemType, System};
@@ -47,11 +47,6 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
         run: reference_key,
     },
 ];
-
-pub(in crate::fhirpath) fn is_reference(ty: ItemType) -> bool {
-    ty.fhir()
-        .is_some_and(|ty| Storage::of(facts().get(ty)) == Storage::Reference)
-}
 
 /// `resolve()` for callers that need only the text of the reference.
 pub(in crate::fhirpath) const RESOLVE_ALONE: Function = Function {

@@ -7,8 +7,9 @@
 use arrow::array::{Array, AsArray};
 use rustc_hash::FxHashMap;
 
-use super::references::is_reference;
+use crate::fhir::facts;
 use crate::fhir::reference::Reference;
+use crate::fhir::storage::Storage;
 use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::evaluate::combine::{flat_map, pick};
@@ -19,6 +20,12 @@ use crate::fhirpath::evaluate::opening::told_apart;
 use crate::fhirpath::values::collection::{Body, Collection, Offsets};
 use crate::fhirpath::values::columns::Values;
 use crate::fhirpath::values::items::Items;
+
+/// Whether items of a type are references.
+pub(in crate::fhirpath) fn is_reference(ty: ItemType) -> bool {
+    ty.fhir()
+        .is_some_and(|ty| Storage::of(facts().get(ty)) == Storage::Reference)
+}
 
 /// The facts that references state about their targets.
 pub(in crate::fhirpath::functions) fn targets(input: &Collection) -> Collection {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::HeaderMap;
 
-use super::SITE;
-use super::operator::Operator;
+use super::operator::{Operator, SITE};
 use crate::http::body;
 use crate::http::error::Error;
 use crate::http::service::Service;

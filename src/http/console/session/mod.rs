@@ -6,10 +6,3 @@ pub(super) mod form;
 pub(super) mod next;
 pub(super) mod operator;
 pub(super) mod sign_in;
-
-use super::super::csrf::Csrf;
-
-/// The header in which a browser states the site of a form, or of the page with a link.
-const SITE: &str = "sec-fetch-site";
-/// The forms of the console's pages.
-const FORMS: Csrf = Csrf("console form");

@@ -10,10 +10,16 @@ use axum::response::{IntoResponse, Response};
 
 use super::super::shown::page::{self, Frame, html, see_other};
 use super::super::shown::tenant::Tenant;
-use super::{FORMS, SITE, cookie, next};
+use super::{cookie, next};
 use crate::consent::{ConsoleLook, ConsoleSession};
+use crate::http::csrf::Csrf;
 use crate::http::error::Error;
 use crate::http::service::Service;
+
+/// The header in which a browser states the site of a form, or of the page with a link.
+pub(super) const SITE: &str = "sec-fetch-site";
+/// The forms of the console's pages.
+const FORMS: Csrf = Csrf("console form");
 
 /// The operator who is signed in.
 pub(in crate::http::console) struct Operator {

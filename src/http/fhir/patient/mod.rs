@@ -6,6 +6,7 @@ pub(in crate::http) mod card;
 pub(in crate::http) mod everything;
 mod expunge;
 pub(in crate::http) mod pdf;
+mod routes;
 mod sent;
 mod sources;
 mod streamed;
@@ -13,24 +14,6 @@ mod subject;
 pub(in crate::http) mod summary;
 mod wanted;
 
+pub(in crate::http) use routes::{OPERATIONS, routes};
 pub(crate) use sources::source_of_patient;
 pub(in crate::http) use summary::summary_of;
-
-use super::super::routes::Route;
-
-/// The operations that the CapabilityStatement names, with the addresses of their definitions.
-pub(in crate::http) const OPERATIONS: [(&str, &str); 2] = [everything::DECLARED, summary::DECLARED];
-
-/// The routes of all operations.
-pub(in crate::http) fn routes() -> Vec<Route> {
-    [
-        everything::routes(),
-        pdf::routes(),
-        summary::routes(),
-        card::routes(),
-        expunge::routes(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}

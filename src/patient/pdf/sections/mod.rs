@@ -4,40 +4,10 @@ mod activity;
 mod care;
 mod claims;
 mod observations;
+mod order;
 mod person;
 mod problems;
 mod section;
 
-pub(super) use section::{Section, Table};
-
-/// All sections except the last, which has the remaining resources.
-pub(super) const SECTIONS: &[Section] = &[
-    person::DEMOGRAPHICS,
-    person::CARE_TEAM,
-    claims::INSURANCE,
-    problems::ALLERGIES,
-    problems::ACTIVE,
-    care::MEDICATIONS,
-    care::CARE_PLAN,
-    care::GOALS,
-    observations::VITAL_SIGNS,
-    observations::LAB_RESULTS,
-    observations::IMAGING,
-    activity::ENCOUNTERS,
-    activity::APPOINTMENTS,
-    claims::CLAIMS,
-    activity::IMMUNIZATIONS,
-    activity::PROCEDURES,
-    activity::DEVICES,
-    problems::FAMILY_HISTORY,
-    problems::FLAGS,
-    care::ORDERS,
-    activity::DOCUMENTS,
-    observations::SOCIAL_HISTORY,
-    problems::PAST_ILLNESS,
-    activity::QUESTIONNAIRES,
-    person::RELATED_PERSONS,
-];
-
-/// The title of the last section.
-pub(super) const OTHER: &str = "Other Records";
+pub(super) use order::{OTHER, SECTIONS};
+pub(super) use section::Table;

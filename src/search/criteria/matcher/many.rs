@@ -5,7 +5,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::items::mark_items;
-use super::{CodesValue, Matcher, Targets, codes, date, number, quantity, reference, string, token, uri};
+use super::kind::{Matcher, Targets};
+use super::{CodesValue, codes, date, number, quantity, reference, string, token, uri};
 use crate::columns::conditions::IdSet;
 use crate::fhir::TypeId;
 use crate::fhirpath::Typed;

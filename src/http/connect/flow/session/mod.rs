@@ -4,7 +4,4 @@ pub(in crate::http::connect) mod cookie;
 pub(in crate::http::connect) mod ticket;
 pub(in crate::http::connect) mod visit;
 
-use super::super::super::csrf::Csrf;
-
-/// The forms of the flow's pages.
-pub(in crate::http::connect) const FORMS: Csrf = Csrf("csrf");
+pub(in crate::http::connect) use visit::FORMS;

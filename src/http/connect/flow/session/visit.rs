@@ -10,12 +10,15 @@ use axum::response::{IntoResponse, Response};
 use super::super::super::language::{self, Texts};
 use super::super::super::page::{ending, left, notice};
 use super::super::parameters::Parameters;
-use super::FORMS;
 use super::cookie;
 use crate::consent::{Application, ApplicationProfile, Display, Flow, SessionKey};
 use crate::http::body;
+use crate::http::csrf::Csrf;
 use crate::http::error::Error;
 use crate::http::service::Service;
+
+/// The forms of the flow's pages.
+pub(in crate::http::connect) const FORMS: Csrf = Csrf("csrf");
 
 const FORM: &str = "application/x-www-form-urlencoded";
 

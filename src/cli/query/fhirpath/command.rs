@@ -1,0 +1,15 @@
+//! Decides where the resources of the expression come from.
+
+use super::args::Args;
+use super::{alone, files, lake};
+use crate::cli::terminal::failure::Failure;
+
+/// Evaluates the expression, or explains it.
+pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
+    let options = arguments.options()?;
+    match &arguments.data {
+        Some(data) => lake::run(&arguments, data, &options),
+        None if arguments.input.is_empty() => alone::run(&arguments, &options),
+        None => files::run(&arguments, &options),
+    }
+}

@@ -1,0 +1,205 @@
+//! Resolves one part of an expression after the other. Literals, operators and type tests are resolved here, names and
+//! calls in the files beside it.
+
+use super::leaves::Leaves;
+use super::node::{Node, Shape, Source};
+use super::options::CompileOptions;
+use super::shapes::Shapes;
+use super::types::{ItemType, System};
+use crate::fhir::TypeId;
+use crate::fhirpath::compiled::JsonName;
+use crate::fhirpath::error::{FhirPathError, Places, Position};
+use crate::fhirpath::functions::{self, Need};
+use crate::fhirpath::operators;
+use crate::fhirpath::syntax::ast::{Expr, ExprKind, Operator};
+
+pub(super) type Resolved = Result<(Node, Shape), FhirPathError>;
+
+/// The maximum number of resolved parts of an expression. `repeat` and `aggregate` resolve their arguments more than
+/// once, so nesting them multiplies the work.
+const MAX_WORK: usize = 20_000;
+/// This many kinds of items in a step count as one more part.
+const SOURCES_PER_WORK: usize = 8;
+
+pub(super) struct Compiler<'a> {
+    pub(super) places: Places,
+    pub(super) root: TypeId,
+    pub(super) options: &'a CompileOptions<'a>,
+    pub(super) leaves: Leaves,
+    /// The shape of `%context`.
+    pub(super) context: Shape,
+    /// How many parts have been resolved.
+    pub(super) work: usize,
+    /// Whether a name that no possible type has is an empty collection instead of an error.
+    pub(super) lenient: bool,
+    /// The JSON names that occurred in place of FHIRPath's.
+    pub(super) json_names: Vec<JsonName>,
+    /// The visible variables.
+    pub(super) variables: Vec<Variable>,
+    /// How many variables have been defined.
+    pub(super) defined: usize,
+    /// Collects the results for each part, if wanted.
+    pub(super) shapes: Option<&'a mut Shapes>,
+}
+
+/// A name from `defineVariable`.
+pub(super) struct Variable {
+    pub(super) name: String,
+    pub(super) place: usize,
+    pub(super) shape: Shape,
+}
+
+impl Compiler<'_> {
+    pub(super) fn resolve(&mut self, expr: &Expr, scope: &Scope) -> Resolved {
+        let (node, shape) = self.part(expr, scope)?;
+        if let Some(shapes) = &mut self.shapes {
+            shapes.add(expr, &shape, &scope.this);
+        }
+        Ok((node, shape))
+    }
+
+    fn part(&mut self, expr: &Expr, scope: &Scope) -> Resolved {
+        let at = self.at(expr.at);
+        self.spend(1, at)?;
+        match &expr.kind {
+            ExprKind::Empty => Ok((Node::Empty, Shape::default())),
+            ExprKind::Literal(literal) => self.constant(literal, at),
+            ExprKind::External(name) => self.external(name, at),
+            ExprKind::This => Ok((Node::This, scope.this.clone())),
+            ExprKind::Index => Ok((Node::Index, Shape::one(ItemType::System(System::Integer)))),
+            ExprKind::Total => Ok((Node::Total, scope.total.clone().unwrap_or_default())),
+            ExprKind::Member { on, name } => self.member(on.as_deref(), name, at, scope),
+            ExprKind::Call { on, name, arguments } => self.call(on.as_deref(), name, arguments, at, scope),
+            ExprKind::Indexer { on, index } => {
+                self.call(Some(on), functions::INDEXER, std::slice::from_ref(index), at, scope)
+            }
+            ExprKind::Sign { negative, operand } => {
+                let (on, shape) = self.apart(operand, &scope.strict())?;
+                self.leaves.need(&shape, Need::Value);
+                let shape = operators::arithmetic::sign_shape(&shape, at)?;
+                Ok((
+                    Node::Sign {
+                        negative: *negative,
+                        on: Box::new(on),
+                        at,
+                    },
+                    shape,
+                ))
+            }
+            ExprKind::Binary {
+                operator: Operator::Union,
+                left,
+                right,
+            } => self.union(left, right, at, scope),
+            ExprKind::Binary { operator, left, right } => {
+                let (left, left_shape) = self.apart(left, &scope.strict())?;
+                let (right, right_shape) = self.apart(right, &scope.strict())?;
+                self.leaves.need(&left_shape, Need::Value);
+                self.leaves.need(&right_shape, Need::Value);
+                let shape = operators::shape(*operator, &left_shape, &right_shape, at)?;
+                let (left, right) = (Box::new(left), Box::new(right));
+                Ok((
+                    Node::Binary {
+                        operator: *operator,
+                        left,
+                        right,
+                        at,
+                    },
+                    shape,
+                ))
+            }
+            ExprKind::TypeTest { cast, operand, ty } => {
+                let test = self.type_named(ty)?;
+                let (on, shape) = self.resolve(operand, scope)?;
+                match cast {
+                    true => Ok(self.cast(on, shape, test, at)),
+                    false => self.is(on, &shape, test, at),
+                }
+            }
+        }
+    }
+
+    fn union(&mut self, left: &Expr, right: &Expr, at: Position, scope: &Scope) -> Resolved {
+        let (left, left_shape) = self.apart(left, scope)?;
+        let (right, right_shape) = self.apart(right, scope)?;
+        let mut shape = left_shape.clone().join(&right_shape);
+        shape.many |= !left_shape.sources.is_empty() && !right_shape.sources.is_empty();
+        if scope.bag {
+            return Ok(match (left_shape.sources.is_empty(), right_shape.sources.is_empty()) {
+                (true, _) => (right, right_shape),
+                (_, true) => (left, left_shape),
+                _ => {
+                    let fixed = left.is_fixed() && right.is_fixed();
+                    let both = Node::Concatenation(Box::new(left.unfixed()), Box::new(right.unfixed()));
+                    (if fixed { Node::Fixed(Box::new(both)) } else { both }, shape)
+                }
+            });
+        }
+        self.leaves.need(&shape, Need::Content);
+        let fixed = left.is_fixed() && right.is_fixed();
+        let (left, right) = (Box::new(left.unfixed()), Box::new(right.unfixed()));
+        let union = Node::Binary {
+            operator: Operator::Union,
+            left,
+            right,
+            at,
+        };
+        Ok((if fixed { Node::Fixed(Box::new(union)) } else { union }, shape))
+    }
+
+    pub(super) fn spend(&mut self, work: usize, at: Position) -> Result<(), FhirPathError> {
+        self.work += work;
+        match self.work > MAX_WORK {
+            true => Err(FhirPathError::TooComplex { at }),
+            false => Ok(()),
+        }
+    }
+
+    /// Counts the work of a step from items of many kinds. Below resources of any type there are hundreds.
+    pub(super) fn weigh(&mut self, shape: &Shape, at: Position) -> Result<(), FhirPathError> {
+        self.spend(shape.sources.len() / SOURCES_PER_WORK, at)
+    }
+
+    pub(super) fn at(&self, offset: usize) -> Position {
+        self.places.of(offset)
+    }
+}
+
+/// The position of a part in the expression.
+#[derive(Clone)]
+pub(super) struct Scope {
+    /// The shape of `$this` and bare names.
+    pub(super) this: Shape,
+    /// The shape of `$total`.
+    pub(super) total: Option<Shape>,
+    /// Whether duplicates of items make no difference here.
+    pub(super) bag: bool,
+}
+
+impl Scope {
+    pub(super) fn strict(&self) -> Scope {
+        Scope {
+            bag: false,
+            ..self.clone()
+        }
+    }
+
+    pub(super) fn of_items(&self, this: &Shape) -> Scope {
+        Scope {
+            this: this.clone().single(),
+            total: self.total.clone(),
+            bag: false,
+        }
+    }
+}
+
+pub(super) fn root_shape(root: TypeId) -> Shape {
+    Shape {
+        sources: vec![Source {
+            ty: ItemType::Fhir(root),
+            path: Some("".into()),
+            inside: false,
+        }],
+        many: false,
+    }
+}

@@ -1,0 +1,46 @@
+//! The types of the results of an expression's parts, as the compiler records them.
+
+use std::collections::HashMap;
+
+use super::node::Shape;
+use crate::fhirpath::syntax::ast::{Expr, ExprKind};
+
+/// The results for each part of a tree, by the part's address. A part that is resolved more than once has all of its
+/// results.
+#[derive(Debug, Default)]
+pub(in crate::fhirpath) struct Shapes {
+    of: HashMap<usize, Shape>,
+    /// The shape of `$this` at functions that are called on nothing.
+    this: HashMap<usize, Shape>,
+}
+
+impl Shapes {
+    /// The result for a part of the tree. `None` for parts that are no expressions, such as a type's name.
+    pub(in crate::fhirpath) fn of(&self, part: &Expr) -> Option<&Shape> {
+        self.of.get(&address(part))
+    }
+
+    /// The input of a function's call: the part before the dot, or `$this`.
+    pub(in crate::fhirpath) fn input(&self, call: &Expr) -> Option<&Shape> {
+        match &call.kind {
+            ExprKind::Call { on: Some(on), .. } => self.of(on),
+            _ => self.this.get(&address(call)),
+        }
+    }
+
+    pub(super) fn add(&mut self, part: &Expr, shape: &Shape, this: &Shape) {
+        add(&mut self.of, part, shape);
+        if let ExprKind::Call { on: None, .. } = &part.kind {
+            add(&mut self.this, part, this);
+        }
+    }
+}
+
+fn address(part: &Expr) -> usize {
+    std::ptr::from_ref(part).addr()
+}
+
+fn add(shapes: &mut HashMap<usize, Shape>, part: &Expr, shape: &Shape) {
+    let known = shapes.entry(address(part)).or_default();
+    *known = std::mem::take(known).join(shape);
+}

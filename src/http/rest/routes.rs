@@ -1,0 +1,8 @@
+//! The routes of the consent REST API.
+
+use super::{consent, list};
+use crate::http::routes::Route;
+
+pub(in crate::http) fn routes() -> Vec<Route> {
+    [consent::routes(), list::routes()].into_iter().flatten().collect()
+}

@@ -1,0 +1,55 @@
+//! The files of a table: data files, and the delete files that take rows from them.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A Parquet file of rows, sorted by (owner, id).
+#[derive(Clone, Debug, PartialEq)]
+pub struct DataFile {
+    /// `data_file_id` in the catalog; never used for another file.
+    pub id: u64,
+    /// Its path.
+    pub path: PathBuf,
+    /// The number of rows in the file, including deleted ones.
+    pub rows: u64,
+    /// Size of the file.
+    pub bytes: u64,
+    /// Size of the Parquet footer, without its length and magic number.
+    pub footer_size: u64,
+    /// The row id of the first row. Later rows have the following ids.
+    pub row_id_start: u64,
+    /// The snapshot that added it.
+    pub begin_snapshot: u64,
+    /// The lowest and highest `owner`.
+    pub owners: RangeInclusive<i64>,
+    /// The lowest and highest `version`.
+    pub versions: RangeInclusive<i64>,
+    /// The lowest and highest `last_updated`, in microseconds since 1970.
+    pub last_updated: RangeInclusive<i64>,
+    /// The deleted rows of the file.
+    pub deletes: Option<Arc<DeleteFile>>,
+}
+
+impl DataFile {
+    /// The number of rows that are not deleted.
+    pub fn live_rows(&self) -> u64 {
+        self.rows
+            .saturating_sub(self.deletes.as_ref().map_or(0, |deletes| deletes.count))
+    }
+}
+
+/// A Parquet file with the positions of the deleted rows of one data file. `lake::deletes` reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeleteFile {
+    /// `delete_file_id` in the catalog.
+    pub id: u64,
+    /// Its path.
+    pub path: PathBuf,
+    /// How many rows are deleted.
+    pub count: u64,
+    /// Size of the file.
+    pub bytes: u64,
+    /// The snapshot that added it.
+    pub begin_snapshot: u64,
+}
