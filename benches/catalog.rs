@@ -131,8 +131,8 @@ fn sync(transaction: &mut Transaction<'_>, people: &Population, number: u64) {
     let modes = [Mode::Live, Mode::Test]
         .into_iter()
         .flat_map(|mode| by_type.iter().map(move |of_type| (mode, of_type)));
-    for (mode, (ty, texts)) in modes.take(SYNC_FILES) {
-        let mut shredder = Shredder::new(*ty);
+    for (mode, (type_id, texts)) in modes.take(SYNC_FILES) {
+        let mut shredder = Shredder::new(*type_id);
         let mut tape = Tape::new();
         for (at, text) in texts.iter().take(5).enumerate() {
             let id = format!("{number}-{at}");
@@ -152,10 +152,10 @@ fn sync(transaction: &mut Transaction<'_>, people: &Population, number: u64) {
             shredder.push(&system, tape.parse(text.as_bytes()).unwrap()).unwrap();
         }
         let batch = shredder.finish().unwrap();
-        let schema = transaction.adopt(mode, *ty, batch.schema_ref()).unwrap();
-        let path = transaction.new_file_path(mode, *ty).unwrap();
-        let file = write_file(&path, *ty, &schema, [&batch], &Keys::none()).unwrap();
-        transaction.add_file(mode, *ty, file);
+        let schema = transaction.adopt(mode, *type_id, batch.schema_ref()).unwrap();
+        let path = transaction.new_file_path(mode, *type_id).unwrap();
+        let file = write_file(&path, *type_id, &schema, [&batch], &Keys::none()).unwrap();
+        transaction.add_file(mode, *type_id, file);
     }
 }
 
@@ -172,7 +172,7 @@ fn many_files(writer: &mut LakeWriter) {
             .values()
             .nth(number as usize % snapshot.tables.len())
             .unwrap();
-        let path = transaction.new_file_path(table.mode, table.ty).unwrap();
+        let path = transaction.new_file_path(table.mode, table.type_id).unwrap();
         std::fs::File::create(&path).unwrap().set_len(FILE_BYTES).unwrap();
         let owner = (number as i64).wrapping_mul(0x1234_5678_9abc) & i64::MAX;
         let file = WrittenFile {
@@ -186,7 +186,7 @@ fn many_files(writer: &mut LakeWriter) {
             columns: (1..=25).map(|id| WrittenColumn { id, nulls: id as u64 }).collect(),
             key: None,
         };
-        transaction.add_file(table.mode, table.ty, file);
+        transaction.add_file(table.mode, table.type_id, file);
     }
     transaction.commit("bench", "").unwrap();
 }

@@ -84,7 +84,7 @@ impl Directory {
             id: id(number),
             name: self.names[number].clone(),
             note: String::new(),
-            ty: "PROVIDER".to_owned(),
+            organization_type: "PROVIDER".to_owned(),
         };
         self.store.organizations().save(&organization, Actor::Operator).unwrap();
     }

@@ -134,8 +134,8 @@ impl Sample {
     }
 
     /// Runs a search of a type. Returns the Bundle's length.
-    pub(crate) async fn search_of(&self, engine: &Engine, ty: &str, query: &str) -> usize {
-        self.page_of(engine, ty, query).await.len()
+    pub(crate) async fn search_of(&self, engine: &Engine, resource_type: &str, query: &str) -> usize {
+        self.page_of(engine, resource_type, query).await.len()
     }
 
     /// Runs a search of Observations. Returns the Bundle.
@@ -143,10 +143,10 @@ impl Sample {
         self.page_of(engine, "Observation", query).await
     }
 
-    pub(crate) async fn page_of(&self, engine: &Engine, ty: &str, query: &str) -> Bytes {
+    pub(crate) async fn page_of(&self, engine: &Engine, resource_type: &str, query: &str) -> Bytes {
         let request = Request {
             scope: &self.scope,
-            ty: facts().lookup(ty).unwrap(),
+            type_id: facts().lookup(resource_type).unwrap(),
             parameters: &raw::parse(query),
             compartment: None,
             handling: Handling::Strict,

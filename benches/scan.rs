@@ -79,7 +79,7 @@ fn lake() -> Lake {
     let mut writer = lake.writer().unwrap();
     let mut transaction = writer.begin();
     let time = transaction.time();
-    let ty = observation_type();
+    let type_id = observation_type();
     for file in 0..FILES {
         // An import in bounded memory leaves such files: each is sorted and has rows of all people.
         let mut order: Vec<(i64, String, usize)> = (0..rows)
@@ -87,8 +87,8 @@ fn lake() -> Lake {
             .map(|n| (lake.owner_of("local", &format!("p{}", n % PEOPLE)), id(n), n))
             .collect();
         order.sort();
-        let path = transaction.new_file_path(Mode::Live, ty).unwrap();
-        let (mut shredder, mut tape, mut out) = (Shredder::new(ty), Tape::default(), None);
+        let path = transaction.new_file_path(Mode::Live, type_id).unwrap();
+        let (mut shredder, mut tape, mut out) = (Shredder::new(type_id), Tape::default(), None);
         let last = order.len() - 1;
         for (at, (owner, id, n)) in order.iter().enumerate() {
             let (text, patient) = (observation(*n), format!("p{}", n % PEOPLE));
@@ -108,15 +108,15 @@ fn lake() -> Lake {
             shredder.push(&values, tape.parse(text.as_bytes()).unwrap()).unwrap();
             if shredder.len() == 32_768 || at == last {
                 let batch = shredder.finish().unwrap();
-                let schema = transaction.adopt(Mode::Live, ty, &batch.schema()).unwrap();
+                let schema = transaction.adopt(Mode::Live, type_id, &batch.schema()).unwrap();
                 let out = out.get_or_insert_with(|| {
-                    FileWriter::create(&path, ty, &schema, order.len(), transaction.keys()).unwrap()
+                    FileWriter::create(&path, type_id, &schema, order.len(), transaction.keys()).unwrap()
                 });
                 out.write(&batch).unwrap();
             }
         }
         let out: Option<FileWriter> = out;
-        transaction.add_file(Mode::Live, ty, out.unwrap().finish().unwrap());
+        transaction.add_file(Mode::Live, type_id, out.unwrap().finish().unwrap());
     }
     transaction.commit("bench", "").unwrap();
     drop(writer);

@@ -96,9 +96,9 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
             format!("_has:Encounter:patient:_has:Observation:encounter:code={PULSE}&_summary=count"),
         ),
     ];
-    for (name, ty, query) in queries {
+    for (name, resource_type, query) in queries {
         group.bench_function(name, |bencher| {
-            bencher.iter(|| black_box(runtime.block_on(sample.search_of(&engine, ty, &query))));
+            bencher.iter(|| black_box(runtime.block_on(sample.search_of(&engine, resource_type, &query))));
         });
     }
     group.finish();

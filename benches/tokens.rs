@@ -124,9 +124,9 @@ fn introspection(tokens: &Value) -> String {
 
 fn post(path: &str, headers: &str, body: &str) -> String {
     let length = body.len();
-    let ty = "application/x-www-form-urlencoded";
+    let content_type = "application/x-www-form-urlencoded";
     format!(
-        "POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: {ty}\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
+        "POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
     )
 }
 
@@ -183,7 +183,7 @@ impl Served {
         let new = NewAuthorization {
             consent: &consent,
             endpoint: "payer",
-            ty: AuthorizationType::Oauth,
+            authorization_type: AuthorizationType::Oauth,
             usage: Usage::Multiple,
             identity_provider: None,
         };
@@ -272,7 +272,7 @@ fn endpoint(store: &Store) {
         id: "payer".to_owned(),
         name: "Payer".to_owned(),
         note: String::new(),
-        ty: "PAYER".to_owned(),
+        organization_type: "PAYER".to_owned(),
     };
     store.organizations().save(&organization, Actor::Operator).unwrap();
     let new = NewEndpoint {
@@ -281,7 +281,7 @@ fn endpoint(store: &Store) {
         name: "payer",
         mode: Mode::Live,
         label: &[],
-        ty: AuthorizationType::Oauth,
+        authorization_type: AuthorizationType::Oauth,
         refreshable: true,
         refresh_valid_for: None,
         max_auth_period: None,

@@ -39,10 +39,14 @@ fn real_records_are_made_of_known_elements() {
 
 #[test]
 fn an_unknown_name_is_never_found() {
-    for ty in facts().types() {
+    for type_id in facts().types() {
         for name in ["", "_", "_status", "x", "\u{0}", "value[x]", "äöü"] {
-            assert!(facts().child(ty, name).is_none(), "{} {name}", facts().get(ty).name);
-            assert!(SearchParameters::builtin().get(ty, name).is_none());
+            assert!(
+                facts().child(type_id, name).is_none(),
+                "{} {name}",
+                facts().get(type_id).name
+            );
+            assert!(SearchParameters::builtin().get(type_id, name).is_none());
         }
     }
 }
@@ -60,14 +64,14 @@ impl Check {
         let name = json["resourceType"].as_str().unwrap_or_default();
         match facts()
             .lookup(name)
-            .filter(|ty| facts().resources().any(|each| each == *ty))
+            .filter(|type_id| facts().resources().any(|each| each == *type_id))
         {
-            Some(ty) => self.object(ty, json, name),
+            Some(type_id) => self.object(type_id, json, name),
             None => self.fault(name, "is no resource type"),
         }
     }
 
-    fn object(&mut self, ty: TypeId, json: &Value, path: &str) {
+    fn object(&mut self, type_id: TypeId, json: &Value, path: &str) {
         let Some(object) = json.as_object() else {
             return self.fault(path, "is no object");
         };
@@ -77,10 +81,10 @@ impl Check {
                 Some(name) => (name, true),
                 None => (property.as_str(), false),
             };
-            if property == "resourceType" && facts().get(ty).kind == Kind::Resource {
+            if property == "resourceType" && facts().get(type_id).kind == Kind::Resource {
                 continue;
             }
-            let Some(child) = facts().child(ty, name) else {
+            let Some(child) = facts().child(type_id, name) else {
                 self.fault(&path, "is not in R4");
                 continue;
             };
@@ -89,9 +93,9 @@ impl Check {
             }
             for item in value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice) {
                 self.values += 1;
-                match facts().get(child.ty).kind {
+                match facts().get(child.type_id).kind {
                     Kind::Primitive(_) if item.is_null() && child.element.many => {}
-                    Kind::Primitive(_) if companion => self.object(child.ty, item, &path),
+                    Kind::Primitive(_) if companion => self.object(child.type_id, item, &path),
                     Kind::Primitive(primitive) => {
                         if !reads(primitive, item) {
                             self.fault(&path, &format!("is no {primitive:?}: {item}"));
@@ -99,16 +103,16 @@ impl Check {
                     }
                     Kind::Resource => self.resource(item),
                     Kind::Complex | Kind::Backbone => {
-                        self.object(child.ty, item, &path);
-                        self.reference(child.ty, item, &path);
+                        self.object(child.type_id, item, &path);
+                        self.reference(child.type_id, item, &path);
                     }
                 }
             }
         }
     }
 
-    fn reference(&mut self, ty: TypeId, json: &Value, path: &str) {
-        if facts().get(ty).name == "Reference"
+    fn reference(&mut self, type_id: TypeId, json: &Value, path: &str) {
+        if facts().get(type_id).name == "Reference"
             && let Some(text) = json["reference"].as_str()
             && let Reference::Other(_) = Reference::parse(text)
         {

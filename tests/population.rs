@@ -168,7 +168,7 @@ fn people_have_about_five_hundred_resources_and_some_two_hundred_of_one_code() {
     assert!((450..=550).contains(&(total / 200)), "{}", total / 200);
     assert!((40..=65).contains(&(types["Observation"] * 100 / total)), "{types:?}");
     assert!(often >= 20, "{often}");
-    for ty in [
+    for resource_type in [
         "Patient",
         "Coverage",
         "ExplanationOfBenefit",
@@ -187,7 +187,7 @@ fn people_have_about_five_hundred_resources_and_some_two_hundred_of_one_code() {
         "CareTeam",
         "Provenance",
     ] {
-        assert!(types.contains_key(ty), "{ty}");
+        assert!(types.contains_key(resource_type), "{resource_type}");
     }
 }
 
@@ -198,12 +198,12 @@ fn a_folder_holds_one_file_per_type_and_is_not_written_over() {
     let mut people = 0;
     let written = write_ndjson(&population, folder.path(), || people += 1).unwrap();
     assert_eq!(people, 2);
-    for (ty, count) in &written {
-        let text = std::fs::read_to_string(folder.path().join(format!("{ty}.ndjson"))).unwrap();
+    for (resource_type, count) in &written {
+        let text = std::fs::read_to_string(folder.path().join(format!("{resource_type}.ndjson"))).unwrap();
         assert_eq!(text.lines().count() as u64, *count);
         assert!(
             text.lines()
-                .all(|line| line.starts_with(&format!("{{\"resourceType\":\"{ty}\"")))
+                .all(|line| line.starts_with(&format!("{{\"resourceType\":\"{resource_type}\"")))
         );
     }
     assert_eq!(written.values().sum::<u64>() as usize, every(&population).len());

@@ -131,8 +131,8 @@ impl World {
             .collect();
         let mut writer = self.writer.writer().unwrap();
         let snapshot = writer.lake().snapshot();
-        let ty = records::ty("Observation");
-        let table = writer.lake().table(&snapshot, ty, &records::application("local"));
+        let type_id = records::type_named("Observation");
+        let table = writer.lake().table(&snapshot, type_id, &records::application("local"));
         let places: Vec<_> = gone
             .iter()
             .map(|at| table.locate(&format!("o{at:04}")).unwrap().unwrap())
@@ -140,7 +140,7 @@ impl World {
         let mut transaction = writer.begin();
         for place in places {
             transaction
-                .delete_rows(Mode::Live, ty, place.file, [u64::from(place.row)])
+                .delete_rows(Mode::Live, type_id, place.file, [u64::from(place.row)])
                 .unwrap();
         }
         transaction.commit("test", "").unwrap();

@@ -61,11 +61,11 @@ pub(crate) fn normalize(texts: &[String]) -> usize {
 }
 
 fn each(json: Json<'_>, then: impl FnOnce(&Record<'_>)) {
-    let (Some(ty), Some(id)) = (json.get_str("resourceType"), json.get_str("id")) else {
+    let (Some(resource_type), Some(id)) = (json.get_str("resourceType"), json.get_str("id")) else {
         return;
     };
     then(&Record {
-        resource_type: facts().lookup(&ty).unwrap(),
+        resource_type: facts().lookup(&resource_type).unwrap(),
         id: &id,
         source: SourceId(0),
         json,

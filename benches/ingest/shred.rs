@@ -18,7 +18,7 @@ const ROWS: usize = 8_192;
 
 pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
     for name in ["Observation", "ExplanationOfBenefit"] {
-        let ty = facts().lookup(name).unwrap();
+        let type_id = facts().lookup(name).unwrap();
         let text = std::fs::read_to_string(sample.ndjson().join(format!("{name}.ndjson"))).unwrap();
         let lines: Vec<&str> = text.lines().take(ROWS).collect();
         let bytes: usize = lines.iter().map(|line| line.len()).sum();
@@ -33,7 +33,7 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
                 }
             });
         });
-        let mut shredder = Shredder::new(ty);
+        let mut shredder = Shredder::new(type_id);
         group.bench_function("columns", |bencher| {
             bencher.iter(|| shred(&mut shredder, &mut tape, &lines))
         });
@@ -46,13 +46,13 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
             });
         }
         let batch = shred(&mut shredder, &mut tape, &lines);
-        let schema = Layout::new(ty).adopt(batch.schema_ref()).unwrap().schema;
+        let schema = Layout::new(type_id).adopt(batch.schema_ref()).unwrap().schema;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file.parquet");
         group.bench_function("file", |bencher| {
             bencher.iter_batched(
                 || drop(std::fs::remove_file(&path)),
-                |()| write_file(&path, ty, &schema, [&batch], &Keys::none()).unwrap(),
+                |()| write_file(&path, type_id, &schema, [&batch], &Keys::none()).unwrap(),
                 BatchSize::PerIteration,
             );
         });
@@ -61,8 +61,8 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
 }
 
 /// The leaves of a type that a typical view reads.
-fn clip(ty: &str) -> Clip {
-    let leaves: &[&str] = match ty {
+fn clip(resource_type: &str) -> Clip {
+    let leaves: &[&str] = match resource_type {
         "Observation" => &[
             "subject.reference__id",
             "effectiveDateTime",
@@ -77,7 +77,7 @@ fn clip(ty: &str) -> Clip {
         _ => &[],
     };
     let leaves = leaves.iter().map(|leaf| (*leaf).to_owned()).collect();
-    Clip::new(facts().lookup(ty).unwrap(), &leaves)
+    Clip::new(facts().lookup(resource_type).unwrap(), &leaves)
 }
 
 fn shred_named(shredder: &mut Shredder, tape: &mut Tape, choice: &mut Choice, lines: &[&str]) -> RecordBatch {

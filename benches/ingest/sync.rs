@@ -203,7 +203,7 @@ fn list(store: &Store, fhir_base: &str) {
         id: SOURCE.to_owned(),
         name: SOURCE.to_owned(),
         note: String::new(),
-        ty: "PAYER".to_owned(),
+        organization_type: "PAYER".to_owned(),
     };
     store.organizations().save(&organization, Actor::Operator).unwrap();
     let held = tabularium::sandbox::payer::Organization::named(SOURCE).unwrap();
@@ -214,7 +214,7 @@ fn list(store: &Store, fhir_base: &str) {
         name: SOURCE,
         mode: Mode::Live,
         label: &[],
-        ty: AuthorizationType::Oauth,
+        authorization_type: AuthorizationType::Oauth,
         refreshable: true,
         refresh_valid_for: None,
         max_auth_period: None,
@@ -246,7 +246,7 @@ fn authorize(store: &Store, lake: &Lake, granted: &Value) -> (String, String) {
     let new = NewAuthorization {
         consent: &consent.id,
         endpoint: SOURCE,
-        ty: AuthorizationType::Oauth,
+        authorization_type: AuthorizationType::Oauth,
         usage: Usage::Multiple,
         identity_provider: None,
     };

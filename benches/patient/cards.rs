@@ -73,7 +73,7 @@ fn card(record: &Record) -> Vec<u8> {
     let mut resources = Vec::with_capacity(record.len());
     for gathered in &record.types {
         resources.extend(gathered.rows.iter().map(|row| Resource {
-            resource_type: gathered.ty,
+            resource_type: gathered.type_id,
             id: &row.id,
             text: &row.resource,
         }));

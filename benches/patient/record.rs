@@ -103,7 +103,7 @@ fn pages(criterion: &mut Criterion) {
 /// A record of a Patient and many resources of one type.
 fn record(name: &str, count: usize, text: impl Fn(usize) -> String) -> Record {
     let gathered = |name: &str, texts: Vec<String>| Gathered {
-        ty: facts().lookup(name).unwrap(),
+        type_id: facts().lookup(name).unwrap(),
         is_referred: false,
         rows: texts
             .into_iter()

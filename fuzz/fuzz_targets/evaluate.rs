@@ -27,8 +27,8 @@ static BATCH: LazyLock<arrow::array::RecordBatch> = LazyLock::new(|| {
 
 fuzz_target!(|text: &str| {
     let options = CompileOptions { lenient: true, ..CompileOptions::default() };
-    let ty = facts().lookup("Patient").expect("a type of R4");
-    if let Ok(program) = compile(text, ty, &options) {
+    let type_id = facts().lookup("Patient").expect("a type of R4");
+    if let Ok(program) = compile(text, type_id, &options) {
         let _ = program.evaluate(&BATCH);
     }
 });

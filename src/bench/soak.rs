@@ -140,10 +140,10 @@ fn records(lake: &Lake, scope: &Arc<Scope>, seed: u64) -> Result<Vec<Value>, Ben
     let mut records = Vec::with_capacity(rows.len());
     for row in rows {
         let named = row.get(Field::Type).and_then(|name| facts().lookup(name));
-        let Some((ty, id)) = named.zip(row.get(Field::Id)) else {
+        let Some((type_id, id)) = named.zip(row.get(Field::Id)) else {
             continue;
         };
-        let read = lake.table(&snapshot, ty, scope).read(id);
+        let read = lake.table(&snapshot, type_id, scope).read(id);
         let read = read.map_err(|error| std::io::Error::other(error.to_string()))?;
         records.extend(read.and_then(|row| serde_json::from_slice::<Value>(&row.resource).ok()));
     }

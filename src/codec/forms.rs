@@ -168,7 +168,7 @@ impl TableForm {
     pub(super) fn of(table: &ScopedTable) -> TableForm {
         let scope = table.scope();
         TableForm {
-            resource: facts().get(table.ty()).name.to_owned(),
+            resource: facts().get(table.type_id()).name.to_owned(),
             snapshot: table.snapshot(),
             is_live: scope.mode == Mode::Live,
             application: scope.application.to_string(),
@@ -183,7 +183,7 @@ impl TableForm {
 
     /// The table. If its files were held, at least those of these owners are held again.
     pub(super) fn open(&self, lake: &Lake, owners: Option<&[i64]>) -> Result<ScopedTable, CodecError> {
-        let ty = facts().lookup(&self.resource).ok_or(CodecError::Form("a table"))?;
+        let type_id = facts().lookup(&self.resource).ok_or(CodecError::Form("a table"))?;
         let scope = Scope {
             mode: if self.is_live { Mode::Live } else { Mode::Test },
             application: self.application.as_str().into(),
@@ -196,7 +196,7 @@ impl TableForm {
             }),
         };
         let snapshot = lake.snapshot_at(self.snapshot)?;
-        let table = lake.table(&snapshot, ty, &Arc::new(scope));
+        let table = lake.table(&snapshot, type_id, &Arc::new(scope));
         match self.is_held {
             true => Ok(table.held(owners)?),
             false => Ok(table),

@@ -33,7 +33,7 @@ pub struct ColumnRow {
     /// `column_name`.
     pub name: String,
     /// `column_type`.
-    pub ty: ColumnType,
+    pub column_type: ColumnType,
     /// `column_order`: its place among its siblings.
     pub order: i64,
     /// `nulls_allowed`.
@@ -83,7 +83,7 @@ pub struct Adopted {
 /// The columns of one resource type's table.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    ty: TypeId,
+    type_id: TypeId,
     columns: Vec<Column>,
     next_id: i32,
     count: usize,
@@ -94,7 +94,7 @@ pub struct Layout {
 struct Column {
     id: i32,
     name: Arc<str>,
-    ty: ColumnType,
+    column_type: ColumnType,
     order: i64,
     nullable: bool,
     children: Vec<Column>,
@@ -102,9 +102,9 @@ struct Column {
 
 impl Layout {
     /// A table without columns. The first [`adopt`](Layout::adopt) adds the system columns.
-    pub fn new(ty: TypeId) -> Layout {
+    pub fn new(type_id: TypeId) -> Layout {
         Layout {
-            ty,
+            type_id,
             columns: Vec::new(),
             next_id: 1,
             count: 0,
@@ -113,10 +113,10 @@ impl Layout {
     }
 
     /// The table whose columns were persisted as `rows`, in any order.
-    pub fn from_rows(ty: TypeId, rows: impl IntoIterator<Item = ColumnRow>) -> Result<Layout, LayoutError> {
+    pub fn from_rows(type_id: TypeId, rows: impl IntoIterator<Item = ColumnRow>) -> Result<Layout, LayoutError> {
         let mut rows: Vec<ColumnRow> = rows.into_iter().collect();
         rows.sort_by_key(|row| (row.parent, row.order));
-        let resource = facts().get(ty).name;
+        let resource = facts().get(type_id).name;
         let mut by_parent: HashMap<Option<i32>, Vec<ColumnRow>> = HashMap::new();
         let count = rows.len();
         let next_id = rows.iter().map(|row| row.id).max().unwrap_or(0) + 1;
@@ -133,7 +133,7 @@ impl Layout {
         }
         let schema = Arc::new(Schema::new(fields(&columns)));
         Ok(Layout {
-            ty,
+            type_id,
             columns,
             next_id,
             count,
@@ -142,8 +142,8 @@ impl Layout {
     }
 
     /// The resource type.
-    pub fn ty(&self) -> TypeId {
-        self.ty
+    pub fn type_id(&self) -> TypeId {
+        self.type_id
     }
 
     /// The number of columns, including nested ones.
@@ -175,7 +175,7 @@ impl Layout {
     /// Nothing is added if a column is refused.
     pub fn adopt(&mut self, schema: &Schema) -> Result<Adopted, LayoutError> {
         let mut adoption = Adoption {
-            resource: facts().get(self.ty).name,
+            resource: facts().get(self.type_id).name,
             next_id: self.next_id,
             new: Vec::new(),
             path: Vec::new(),
@@ -183,7 +183,7 @@ impl Layout {
         let mut columns = self.columns.clone();
         let mut with_ids = Vec::with_capacity(schema.fields().len());
         for field in schema.fields() {
-            with_ids.push(adoption.root(&mut columns, self.ty, field)?);
+            with_ids.push(adoption.root(&mut columns, self.type_id, field)?);
         }
         let Adoption { next_id, new, .. } = adoption;
         if !new.is_empty() {
@@ -205,8 +205,11 @@ pub fn field_id(field: &Field) -> Option<i32> {
 }
 
 /// All columns of several schemas of one table, in the table's order. [`Layout::adopt`] assigns the field ids.
-pub fn union_schema<'s>(ty: TypeId, schemas: impl IntoIterator<Item = &'s Schema>) -> Result<SchemaRef, LayoutError> {
-    let mut union = Layout::new(ty);
+pub fn union_schema<'s>(
+    type_id: TypeId,
+    schemas: impl IntoIterator<Item = &'s Schema>,
+) -> Result<SchemaRef, LayoutError> {
+    let mut union = Layout::new(type_id);
     for schema in schemas {
         union.adopt(schema)?;
     }
@@ -228,7 +231,7 @@ pub fn system_fields() -> &'static [FieldRef] {
         });
         types
             .into_iter()
-            .map(|(name, ty, nullable)| Arc::new(Field::new(name, ty, nullable)))
+            .map(|(name, data_type, nullable)| Arc::new(Field::new(name, data_type, nullable)))
             .collect()
     })
 }
@@ -242,10 +245,10 @@ struct Adoption {
 }
 
 impl Adoption {
-    fn root(&mut self, columns: &mut Vec<Column>, ty: TypeId, field: &Field) -> Result<FieldRef, LayoutError> {
+    fn root(&mut self, columns: &mut Vec<Column>, type_id: TypeId, field: &Field) -> Result<FieldRef, LayoutError> {
         let system = system_fields();
         let Some(place) = system.iter().position(|known| known.name() == field.name()) else {
-            return self.element(columns, Shape::of(ty), None, field);
+            return self.element(columns, Shape::of(type_id), None, field);
         };
         let known = &system[place];
         self.path.push(field.name().clone());
@@ -261,14 +264,14 @@ impl Adoption {
         if let DataType::List(item) = known.data_type() {
             let id = column.id;
             let item = self.column(&mut column.children, Some(id), item, 0)?;
-            names.push(item.field(item.ty.arrow().unwrap_or(DataType::Null)));
+            names.push(item.field(item.column_type.arrow().unwrap_or(DataType::Null)));
         }
-        let ty = match names.pop() {
+        let data_type = match names.pop() {
             Some(item) => DataType::List(item),
             None => known.data_type().clone(),
         };
         self.path.pop();
-        Ok(column.field(ty))
+        Ok(column.field(data_type))
     }
 
     /// A column inside a struct of `shape`, or inside the root, which has no parent.
@@ -288,33 +291,33 @@ impl Adoption {
         };
         let item = match field.data_type() {
             DataType::List(item) if known.slot.many => Some(item),
-            other if !known.slot.many && ColumnType::of(other) == Some(known.ty) => None,
+            other if !known.slot.many && ColumnType::of(other) == Some(known.column_type) => None,
             _ => return Err(self.mistyped(field)),
         };
-        if item.is_some_and(|item| ColumnType::of(item.data_type()) != Some(known.ty)) {
+        if item.is_some_and(|item| ColumnType::of(item.data_type()) != Some(known.column_type)) {
             return Err(self.mistyped(field));
         }
         let column = self.column(columns, parent, field, known.order)?;
-        let inner = known.slot.ty;
-        let ty = match item {
+        let inner = known.slot.type_id;
+        let data_type = match item {
             Some(item) => {
                 let item_field = Field::new(LIST_ITEM, item.data_type().clone(), true);
                 let id = column.id;
                 let column = self.column(&mut column.children, Some(id), &item_field, 0)?;
-                let ty = self.inside(column, inner, item.data_type())?;
-                DataType::List(column.field(ty))
+                let data_type = self.inside(column, inner, item.data_type())?;
+                DataType::List(column.field(data_type))
             }
             None => self.inside(column, inner, field.data_type())?,
         };
         self.path.pop();
-        Ok(column.field(ty))
+        Ok(column.field(data_type))
     }
 
-    fn inside(&mut self, column: &mut Column, ty: TypeId, data_type: &DataType) -> Result<DataType, LayoutError> {
+    fn inside(&mut self, column: &mut Column, type_id: TypeId, data_type: &DataType) -> Result<DataType, LayoutError> {
         let DataType::Struct(children) = data_type else {
             return Ok(data_type.clone());
         };
-        let shape = Shape::of(ty);
+        let shape = Shape::of(type_id);
         let id = column.id;
         let fields: Result<Vec<_>, _> = children
             .iter()
@@ -331,11 +334,11 @@ impl Adoption {
         field: &Field,
         order: i64,
     ) -> Result<&'c mut Column, LayoutError> {
-        let Some(ty) = ColumnType::of(field.data_type()) else {
+        let Some(column_type) = ColumnType::of(field.data_type()) else {
             return Err(self.mistyped(field));
         };
         let at = match siblings.binary_search_by_key(&order, |column| column.order) {
-            Ok(at) if siblings[at].ty == ty && *siblings[at].name == **field.name() => at,
+            Ok(at) if siblings[at].column_type == column_type && *siblings[at].name == **field.name() => at,
             Ok(_) => return Err(self.mistyped(field)),
             Err(at) => {
                 let id = self.next_id;
@@ -345,7 +348,7 @@ impl Adoption {
                     id,
                     parent,
                     name: name.clone(),
-                    ty,
+                    column_type,
                     order,
                     nullable,
                 });
@@ -354,7 +357,7 @@ impl Adoption {
                     Column {
                         id,
                         name: name.into(),
-                        ty,
+                        column_type,
                         order,
                         nullable,
                         children: Vec::new(),
@@ -377,13 +380,13 @@ impl Adoption {
 }
 
 impl Column {
-    fn field(&self, ty: DataType) -> FieldRef {
+    fn field(&self, data_type: DataType) -> FieldRef {
         let id = HashMap::from([(FIELD_ID.to_owned(), self.id.to_string())]);
-        Arc::new(Field::new(&*self.name, ty, self.nullable).with_metadata(id))
+        Arc::new(Field::new(&*self.name, data_type, self.nullable).with_metadata(id))
     }
 
     fn full(&self) -> FieldRef {
-        let ty = match self.ty {
+        let data_type = match self.column_type {
             ColumnType::Struct => DataType::Struct(fields(&self.children).into()),
             ColumnType::List => match self.children.first() {
                 Some(item) => DataType::List(item.full()),
@@ -391,7 +394,7 @@ impl Column {
             },
             leaf => leaf.arrow().unwrap_or(DataType::Null),
         };
-        self.field(ty)
+        self.field(data_type)
     }
 }
 
@@ -408,7 +411,7 @@ fn tree(
     let mut columns: Vec<Column> = Vec::with_capacity(rows.len());
     for row in rows {
         let children = tree(by_parent, Some(row.id), resource)?;
-        let whole = match row.ty {
+        let whole = match row.column_type {
             ColumnType::List => children.len() == 1,
             ColumnType::Struct => !children.is_empty(),
             _ => children.is_empty(),
@@ -419,7 +422,7 @@ fn tree(
         let ColumnRow {
             id,
             name,
-            ty,
+            column_type,
             order,
             nullable,
             ..
@@ -427,7 +430,7 @@ fn tree(
         columns.push(Column {
             id,
             name: name.into(),
-            ty,
+            column_type,
             order,
             nullable,
             children,
@@ -450,7 +453,7 @@ mod tests {
         DataType::Struct(
             fields
                 .iter()
-                .map(|(name, ty)| Field::new(*name, ty.clone(), true))
+                .map(|(name, data_type)| Field::new(*name, data_type.clone(), true))
                 .collect(),
         )
     }
@@ -458,7 +461,7 @@ mod tests {
     fn schema(fields: &[(&str, DataType)]) -> Schema {
         let elements = fields
             .iter()
-            .map(|(name, ty)| Arc::new(Field::new(*name, ty.clone(), true)));
+            .map(|(name, data_type)| Arc::new(Field::new(*name, data_type.clone(), true)));
         Schema::new(system_fields().iter().cloned().chain(elements).collect::<Vec<_>>())
     }
 
@@ -558,7 +561,7 @@ mod tests {
             id: 999,
             parent: Some(998),
             name: "x".into(),
-            ty: ColumnType::Varchar,
+            column_type: ColumnType::Varchar,
             order: 1,
             nullable: true,
         };
@@ -574,14 +577,14 @@ mod tests {
         let mut layout = Layout::new(patient());
         layout.adopt(&schema(&[("gender", DataType::Utf8)])).unwrap();
         let before = layout.schema().clone();
-        for (name, ty) in [
+        for (name, data_type) in [
             ("gender", DataType::Int32),
             ("name", DataType::Utf8),
             ("name", list(DataType::Utf8)),
             ("gender", list(DataType::Utf8)),
             ("birthDate__start", DataType::Int64),
         ] {
-            let refused = layout.adopt(&schema(&[("active", DataType::Boolean), (name, ty)]));
+            let refused = layout.adopt(&schema(&[("active", DataType::Boolean), (name, data_type)]));
             assert!(matches!(refused, Err(LayoutError::Type { .. })), "{refused:?}");
         }
         for name in [

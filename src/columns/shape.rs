@@ -32,7 +32,7 @@ pub struct Slot {
     /// How it is stored.
     pub part: SlotKind,
     /// Its type. For `_x` the type of `x`.
-    pub ty: TypeId,
+    pub type_id: TypeId,
     /// Whether it repeats.
     pub many: bool,
     /// Place among its siblings (DuckLake's `column_order`).
@@ -100,12 +100,12 @@ impl ColumnType {
         use ColumnType::*;
         [Varchar, Boolean, Int32, Int64, Decimal, TimestampTz, Blob, Struct, List]
             .into_iter()
-            .find(|ty| ty.name() == name)
+            .find(|column_type| column_type.name() == name)
     }
 
     /// The column type that holds Arrow values of this type.
-    pub fn of(ty: &DataType) -> Option<ColumnType> {
-        Some(match ty {
+    pub fn of(data_type: &DataType) -> Option<ColumnType> {
+        Some(match data_type {
             DataType::Utf8 => ColumnType::Varchar,
             DataType::Boolean => ColumnType::Boolean,
             DataType::Int32 => ColumnType::Int32,
@@ -148,7 +148,7 @@ pub struct SlotColumn<'a> {
     /// The slot.
     pub slot: &'a Slot,
     /// The type of the values. For a repeating slot, of the items.
-    pub ty: ColumnType,
+    pub column_type: ColumnType,
     /// Place among siblings.
     pub order: i64,
     /// Whether it accompanies the slot's own column.
@@ -190,16 +190,16 @@ impl SlotKind {
 }
 
 impl Shape {
-    /// The shape of `ty`. It is made at the first use and kept. There are as many as R4 has types.
-    pub fn of(ty: TypeId) -> &'static Shape {
+    /// The shape of `type_id`. It is made at the first use and kept. There are as many as R4 has types.
+    pub fn of(type_id: TypeId) -> &'static Shape {
         static SHAPES: OnceLock<Box<[OnceLock<Shape>]>> = OnceLock::new();
         let shapes = SHAPES.get_or_init(|| (0..facts().len()).map(|_| OnceLock::new()).collect());
-        shapes[ty.index()].get_or_init(|| Shape::new(ty))
+        shapes[type_id.index()].get_or_init(|| Shape::new(type_id))
     }
 
-    fn new(ty: TypeId) -> Shape {
+    fn new(type_id: TypeId) -> Shape {
         let facts = facts();
-        let def = facts.get(ty);
+        let def = facts.get(type_id);
         let mut slots = Vec::new();
         for element in &def.elements {
             for (choice, element_type) in element.types.iter().enumerate() {
@@ -221,7 +221,7 @@ impl Shape {
                 slots.push(Slot {
                     name,
                     part,
-                    ty: *element_type,
+                    type_id: *element_type,
                     many: element.many,
                     order,
                     partner,
@@ -230,7 +230,7 @@ impl Shape {
                     slots.push(Slot {
                         name: Box::leak(format!("_{name}").into_boxed_str()),
                         part: SlotKind::Struct,
-                        ty: *element_type,
+                        type_id: *element_type,
                         many: element.many,
                         order: order + PRIMITIVE_ELEMENT_PLACE,
                         partner: Some(at),
@@ -280,7 +280,7 @@ impl Shape {
             .position(|(companion, _)| *companion == suffix)?;
         Some(SlotColumn {
             slot,
-            ty: slot.part.columns()[place].1,
+            column_type: slot.part.columns()[place].1,
             order: slot.order + place as i64,
             companion: place > 0,
         })
@@ -292,10 +292,10 @@ fn suffix_free<'n>(name: &'n str, suffix: &str) -> &'n str {
 }
 
 /// `value` and `dateTime` make `valueDateTime`.
-fn choice_name(element: &str, ty: &str) -> &'static str {
-    let mut name = String::with_capacity(element.len() + ty.len());
+fn choice_name(element: &str, type_name: &str) -> &'static str {
+    let mut name = String::with_capacity(element.len() + type_name.len());
     name.push_str(element);
-    let mut letters = ty.chars();
+    let mut letters = type_name.chars();
     name.extend(letters.next().map(|first| first.to_ascii_uppercase()));
     name.push_str(letters.as_str());
     Box::leak(name.into_boxed_str())

@@ -48,7 +48,7 @@ pub struct NewAuthorization<'a> {
     /// The endpoint.
     pub endpoint: &'a str,
     /// How the patient authenticates.
-    pub ty: AuthorizationType,
+    pub authorization_type: AuthorizationType,
     /// The expected usage. The source's grant decides.
     pub usage: Usage,
     /// The identity provider, for IAL2.
@@ -167,7 +167,15 @@ impl Authorization {
         let provider = new.identity_provider;
         connection.execute(
             sql,
-            params![id, new.consent, new.ty, new.usage, new.endpoint, provider, now],
+            params![
+                id,
+                new.consent,
+                new.authorization_type,
+                new.usage,
+                new.endpoint,
+                provider,
+                now
+            ],
         )?;
         let made = Authorization::get(connection, &id)?.ok_or(Error::Lost("patient authorization"))?;
         note(
@@ -220,7 +228,7 @@ impl Authorization {
     /// service's own assertion at any time.
     pub(super) fn grant(&mut self, connection: &Connection, now: i64, grant: &Grant<'_>) -> Result<(), Error> {
         self.step(connection, now, Actor::Patient, AuthorizationEvent::Granted)?;
-        let again = grant.refreshable || self.ty == AuthorizationType::Ial1;
+        let again = grant.refreshable || self.authorization_type == AuthorizationType::Ial1;
         let usage = if again { self.usage } else { Usage::OneTime };
         let sql = "UPDATE patient_authorization SET patient = ?1, source_patient = ?2, scope_requested = ?3, scope_granted = ?4,
                    refreshable = ?5, max_auth_until = ?6, usage = ?7 WHERE id = ?8";

@@ -96,7 +96,7 @@ pub struct Authorization {
     /// The authorization's place in the order of the consent.
     pub ordinal: i64,
     /// How the patient authenticates.
-    pub ty: AuthorizationType,
+    pub authorization_type: AuthorizationType,
     /// The authorization's state.
     pub state: AuthorizationState,
     /// The usage: expected when the source was chosen, final after it granted access.
@@ -237,7 +237,7 @@ impl Authorization {
             id: row.get(0)?,
             consent: row.get(1)?,
             ordinal: row.get(2)?,
-            ty: row.get(3)?,
+            authorization_type: row.get(3)?,
             state: row.get(4)?,
             usage: row.get(5)?,
             endpoint: row.get(6)?,

@@ -172,8 +172,9 @@ impl Source {
 
     /// The time until the patient must authorize again.
     pub fn max_auth(&self, now: i64) -> MaxAuth {
-        let ty = self.authorization.ty;
-        let can = matches!(ty, AuthorizationType::Oauth | AuthorizationType::Ial1) && self.endpoint.refreshable;
+        let authorization_type = self.authorization.authorization_type;
+        let can = matches!(authorization_type, AuthorizationType::Oauth | AuthorizationType::Ial1)
+            && self.endpoint.refreshable;
         let granted = self.authorization.authorized_at;
         match (can, self.endpoint.max_auth_period) {
             (false, _) => MaxAuth::Unsupported,

@@ -69,9 +69,9 @@ pub enum Storage {
 }
 
 impl Storage {
-    /// The storage of values of `ty`.
-    pub fn of(ty: &TypeDef) -> Storage {
-        match ty.kind {
+    /// The storage of values of `type_def`.
+    pub fn of(type_def: &TypeDef) -> Storage {
+        match type_def.kind {
             Kind::Primitive(primitive) => match primitive {
                 Primitive::Boolean => Storage::Boolean,
                 Primitive::Integer | Primitive::PositiveInt | Primitive::UnsignedInt => Storage::Integer,
@@ -81,7 +81,7 @@ impl Storage {
                 _ => Storage::Text,
             },
             Kind::Resource => Storage::Json,
-            Kind::Complex | Kind::Backbone if ty.name == "Reference" => Storage::Reference,
+            Kind::Complex | Kind::Backbone if type_def.name == "Reference" => Storage::Reference,
             Kind::Complex | Kind::Backbone => Storage::Struct,
         }
     }

@@ -99,14 +99,14 @@ pub enum FhirPathError {
         at: Position,
     },
     /// A step names an element that its context does not have.
-    #[error("{ty} has no element '{name}' ({at})")]
+    #[error("{type_name} has no element '{name}' ({at})")]
     UnknownElement {
         /// Where.
         at: Position,
         /// The element.
         name: String,
         /// The type or types in which it was searched.
-        ty: String,
+        type_name: String,
     },
     /// The expression has the JSON name of an element, and only FHIRPath's name is allowed.
     #[error("'{name}' is JSON's name; FHIRPath has {standard} ({at})")]
@@ -119,14 +119,14 @@ pub enum FhirPathError {
         standard: String,
     },
     /// A path begins with a type that is not the context's.
-    #[error("a path that begins with {name} has no meaning in the context of {ty} ({at})")]
+    #[error("a path that begins with {name} has no meaning in the context of {type_name} ({at})")]
     WrongContext {
         /// Where.
         at: Position,
         /// The type with which it begins.
         name: String,
         /// The type or types of the context.
-        ty: String,
+        type_name: String,
     },
     /// A function selects items by position after a function that leaves their order undefined.
     #[error("{function} takes items by their order, which {after} leaves open ({at})")]
@@ -273,9 +273,9 @@ impl FhirPathError {
     /// A suggestion for an unknown name, as the end of a sentence. Empty if no name is similar.
     pub fn meant(&self) -> String {
         match self {
-            FhirPathError::UnknownElement { name, ty, .. } => {
-                let ty = facts().lookup(ty).map(|ty| facts().get(ty));
-                let elements = ty.into_iter().flat_map(|ty| &ty.elements);
+            FhirPathError::UnknownElement { name, type_name, .. } => {
+                let type_def = facts().lookup(type_name).map(|type_id| facts().get(type_id));
+                let elements = type_def.into_iter().flat_map(|type_def| &type_def.elements);
                 did_you_mean(name, elements.map(|element| element.name))
             }
             FhirPathError::UnknownFunction { meant, .. } => meant.clone(),

@@ -95,7 +95,7 @@ struct Key {
     /// The column of the id.
     id: Arc<str>,
     /// The column of the target's type, and the required type.
-    ty: Option<(Arc<str>, Option<&'static str>)>,
+    of_type: Option<(Arc<str>, Option<&'static str>)>,
 }
 
 impl Analysis<'_> {
@@ -153,14 +153,14 @@ impl Analysis<'_> {
     }
 
     fn is_text(&self, part: &Expr) -> bool {
-        let text = |source: &Source| source.ty.system() == Some(System::String);
+        let text = |source: &Source| source.item_type.system() == Some(System::String);
         self.shapes
             .of(part)
             .is_some_and(|shape| !shape.many && shape.sources.iter().all(text))
     }
 
     fn is_truth(&self, part: &Expr) -> bool {
-        let boolean = |source: &Source| source.ty.system() == Some(System::Boolean);
+        let boolean = |source: &Source| source.item_type.system() == Some(System::Boolean);
         self.shapes
             .of(part)
             .is_some_and(|shape| !shape.many && shape.sources.iter().all(boolean))
@@ -174,7 +174,7 @@ impl Analysis<'_> {
     fn is_ordered(&self, left: &Expr, right: &Expr) -> bool {
         let kind = |part: &Expr| {
             let shape = self.shapes.of(part).filter(|shape| !shape.many)?;
-            let mut kinds = shape.sources.iter().map(|source| match source.ty.system()? {
+            let mut kinds = shape.sources.iter().map(|source| match source.item_type.system()? {
                 System::Date | System::DateTime => Some(System::DateTime),
                 System::Integer | System::Decimal => Some(System::Decimal),
                 System::String => Some(System::String),
@@ -431,11 +431,13 @@ impl Analysis<'_> {
             let is_row = source.path.as_deref() == Some("");
             return is_row.then(|| Key {
                 id: ID.into(),
-                ty: None,
+                of_type: None,
             });
         }
-        let ItemType::Fhir(ty) = source.ty else { return None };
-        if Storage::of(facts().get(ty)) != Storage::Reference {
+        let ItemType::Fhir(type_id) = source.item_type else {
+            return None;
+        };
+        if Storage::of(facts().get(type_id)) != Storage::Reference {
             return None;
         }
         let path = self.leaf(source)?.path;
@@ -445,7 +447,7 @@ impl Analysis<'_> {
         };
         Some(Key {
             id: format!("{path}.{REFERENCE_ID}").into(),
-            ty: Some((format!("{path}.{REFERENCE_TYPE}").into(), wanted)),
+            of_type: Some((format!("{path}.{REFERENCE_TYPE}").into(), wanted)),
         })
     }
 
@@ -476,7 +478,9 @@ impl Analysis<'_> {
 
     fn leaf(&self, source: &Source) -> Option<Leaf> {
         let path = source.path.as_ref().filter(|path| !path.is_empty() && !source.inside)?;
-        let ItemType::Fhir(_) = source.ty else { return None };
+        let ItemType::Fhir(_) = source.item_type else {
+            return None;
+        };
         let (mut columns, mut last) = (Columns::of(self.root), None);
         let mut names = path.split('.').peekable();
         let mut root = true;
@@ -486,12 +490,12 @@ impl Analysis<'_> {
                 return None;
             }
             // The columns below `_x` are the parts of an element, whatever `x` is.
-            let ty = if name.starts_with('_') {
+            let type_id = if name.starts_with('_') {
                 facts().lookup("Element")?
             } else {
-                column.slot.ty
+                column.slot.type_id
             };
-            (columns, root, last) = (Columns::of(ty), false, Some(column.slot));
+            (columns, root, last) = (Columns::of(type_id), false, Some(column.slot));
         }
         let slot = last?;
         Some(Leaf {
@@ -505,11 +509,11 @@ impl Analysis<'_> {
 impl Key {
     /// The columns, and the tests for one of some ids.
     fn tests(self, ids: &[String]) -> (Vec<Arc<str>>, Vec<Vec<LeafTest>>) {
-        let Some((leaf, wanted)) = self.ty else {
+        let Some((leaf, wanted)) = self.of_type else {
             return (vec![self.id], vec![vec![id_test(ids)]]);
         };
-        let ty = wanted.map_or(LeafTest::Any, |name| LeafTest::Is(name.into()));
-        let id = |id: &String| vec![ty.clone(), LeafTest::Is(id.as_str().into())];
+        let type_test = wanted.map_or(LeafTest::Any, |name| LeafTest::Is(name.into()));
+        let id = |id: &String| vec![type_test.clone(), LeafTest::Is(id.as_str().into())];
         (vec![leaf, self.id], ids.iter().map(id).collect())
     }
 
@@ -524,11 +528,11 @@ impl Key {
         let texts: Option<Vec<Arc<str>>> = values.iter().map(text).collect();
         let Some(any_of) = texts else { return Prune::Keep };
         let id = Prune::Text { leaf: self.id, any_of };
-        let ty = self.ty.and_then(|(leaf, wanted)| {
+        let by_type = self.of_type.and_then(|(leaf, wanted)| {
             let any_of = vec![wanted?.into()];
             Some(Prune::Text { leaf, any_of })
         });
-        Prune::all([id, ty.unwrap_or_default()])
+        Prune::all([id, by_type.unwrap_or_default()])
     }
 }
 
@@ -548,9 +552,9 @@ fn target_type(argument: &Expr) -> Option<Option<&'static str>> {
         },
         _ => return None,
     };
-    let ty = facts().get(TypeTest::named(namespace, name)?.fhir?);
-    match (ty.kind, ty.is_abstract) {
-        (Kind::Resource, false) => Some(Some(ty.name)),
+    let type_def = facts().get(TypeTest::named(namespace, name)?.fhir?);
+    match (type_def.kind, type_def.is_abstract) {
+        (Kind::Resource, false) => Some(Some(type_def.name)),
         (Kind::Resource, true) => Some(None),
         _ => None,
     }

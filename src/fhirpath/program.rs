@@ -40,7 +40,7 @@ impl Program {
 
     /// The types that its result may have, without duplicates. Empty if the result is always empty.
     pub fn output_types(&self) -> Vec<ItemType> {
-        let mut types: Vec<ItemType> = self.inner.shape.sources.iter().map(|source| source.ty).collect();
+        let mut types: Vec<ItemType> = self.inner.shape.sources.iter().map(|source| source.item_type).collect();
         types.sort_unstable();
         types.dedup();
         types

@@ -35,7 +35,7 @@ pub(super) fn parameters() -> Value {
 
 /// A ViewDefinition that any lake can run.
 pub(super) fn view() -> Value {
-    let column = |name: &str, path: &str, ty: &str| json!({"name": name, "path": path, "type": ty});
+    let column = |name: &str, path: &str, fhir_type: &str| json!({"name": name, "path": path, "type": fhir_type});
     let columns = [
         column("id", "getResourceKey()", "string"),
         column("born", "birthDate", "date"),

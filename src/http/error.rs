@@ -42,10 +42,10 @@ pub(super) enum Error {
     #[error("{0}")]
     Forbidden(&'static str),
     /// The caller's scope shows no such resource.
-    #[error("there is no {ty} with the id {id:?}")]
+    #[error("there is no {resource_type} with the id {id:?}")]
     NotFound {
         /// The resource type.
-        ty: String,
+        resource_type: String,
         /// The id in the request.
         id: String,
     },
@@ -308,7 +308,7 @@ impl From<PatientError> for Error {
         let problem = error.to_string();
         match error {
             PatientError::NoPatient(id) => Error::NotFound {
-                ty: "Patient".to_owned(),
+                resource_type: "Patient".to_owned(),
                 id,
             },
             PatientError::Unknown(name) => Error::unknown_parameters(&[name]),

@@ -63,9 +63,9 @@ impl Contexts {
 
     /// Notes the resources of a block to which Binaries may belong. The last version of a resource decides.
     pub(super) fn note(&mut self, block: &Block) {
-        if NOTED.contains(&facts().get(block.ty).name) {
+        if NOTED.contains(&facts().get(block.type_id).name) {
             for entry in &block.entries {
-                self.add(block.ty, block.id(entry), Filed::of(block, entry));
+                self.add(block.type_id, block.id(entry), Filed::of(block, entry));
             }
         }
     }
@@ -73,12 +73,12 @@ impl Contexts {
     /// Notes the wanted resources of a block.
     pub(super) fn note_wanted(&mut self, block: &Block, wanted: &FxHashSet<String>) {
         for entry in block.entries.iter().filter(|entry| wanted.contains(block.id(entry))) {
-            self.add(block.ty, block.id(entry), Filed::of(block, entry));
+            self.add(block.type_id, block.id(entry), Filed::of(block, entry));
         }
     }
 
-    pub(super) fn add(&mut self, ty: TypeId, id: &str, filed: Filed) {
-        self.filed.insert(self.keys.identity(ty, id), filed);
+    pub(super) fn add(&mut self, type_id: TypeId, id: &str, filed: Filed) {
+        self.filed.insert(self.keys.identity(type_id, id), filed);
     }
 
     /// Adds the entries of `others`, which are newer.
@@ -88,8 +88,8 @@ impl Contexts {
     }
 
     /// The filing of a resource. If it is unknown, only the application sees its Binary.
-    pub(super) fn of(&self, ty: TypeId, id: &str) -> Filed {
-        let found = self.filed.get(&self.keys.identity(ty, id)).cloned();
+    pub(super) fn of(&self, type_id: TypeId, id: &str) -> Filed {
+        let found = self.filed.get(&self.keys.identity(type_id, id)).cloned();
         found.unwrap_or(Filed {
             owner: APPLICATION_ONLY,
             patient: None,

@@ -54,7 +54,7 @@ pub struct Refusal {
     /// Its place among the entries of a Bundle, from 0.
     pub entry: Option<usize>,
     /// Its type, if known.
-    pub ty: Option<TypeId>,
+    pub type_id: Option<TypeId>,
     /// The fault.
     pub reason: Reason,
 }
@@ -65,7 +65,7 @@ impl Refusal {
             file,
             line,
             entry: None,
-            ty: None,
+            type_id: None,
             reason,
         }
     }

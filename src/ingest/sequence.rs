@@ -122,8 +122,8 @@ impl Sequence {
     }
 
     fn count_refusal(&mut self, refusal: Refusal) {
-        if let Some(ty) = refusal.ty {
-            self.summary.of(ty).read += 1;
+        if let Some(type_id) = refusal.type_id {
+            self.summary.of(type_id).read += 1;
         }
         self.summary.refuse(refusal);
     }
@@ -143,7 +143,7 @@ impl Sequence {
         refusals.into_iter().for_each(|refusal| self.count_refusal(refusal));
         for block in blocks.values() {
             self.note_late(block);
-            self.summary.of(block.ty).read += block.entries.len() as u64;
+            self.summary.of(block.type_id).read += block.entries.len() as u64;
             self.identifiers.add_block(block);
         }
         let held = self.admit(held, &file)?;
@@ -157,8 +157,8 @@ impl Sequence {
             if let Some(links) = self.settle(&resource, &place)? {
                 let id = resource.id.as_str();
                 let block = ready
-                    .entry(resource.ty)
-                    .or_insert_with(|| Block::new(resource.ty, Arc::clone(&file), 0));
+                    .entry(resource.type_id)
+                    .or_insert_with(|| Block::new(resource.type_id, Arc::clone(&file), 0));
                 let mut wanted = Wanted::new();
                 self.file(
                     &resource.text,
@@ -179,47 +179,48 @@ impl Sequence {
             return;
         }
         for entry in &block.entries {
-            let name = self.name(block.ty, block.id(entry));
+            let name = self.name(block.type_id, block.id(entry));
             self.late.seen(name, entry.ordinal);
         }
     }
 
     /// Identifies a resource during the import.
-    fn name(&self, ty: TypeId, id: &str) -> u64 {
-        self.normalizer.keys().name(ty, id)
+    fn name(&self, type_id: TypeId, id: &str) -> u64 {
+        self.normalizer.keys().name(type_id, id)
     }
 
     /// Decides which conditional entries are stored, and with which id, and notes the identifiers of stored resources.
     fn admit(&mut self, held: Vec<Held>, file: &Arc<Path>) -> Result<Vec<Held>, IngestError> {
         let mut admitted = Vec::with_capacity(held.len());
         for mut resource in held {
-            self.summary.of(resource.ty).read += 1;
+            self.summary.of(resource.type_id).read += 1;
             let answer = match &resource.on_match {
                 Some(OnMatch::Leave(condition) | OnMatch::Update(condition)) => self.answer(condition)?,
                 None => Match::None,
             };
             match (answer, &resource.on_match) {
                 (Match::One(id), Some(OnMatch::Leave(_))) if id != resource.id => {
-                    self.summary.of(resource.ty).unchanged += 1;
+                    self.summary.of(resource.type_id).unchanged += 1;
                     continue;
                 }
                 (Match::One(id), Some(OnMatch::Update(_))) => resource.id = id,
                 (Match::Several, _) => {
                     let entry = resource.origin.entry.map(|entry| entry as usize);
-                    let (file, line, ty) = (Arc::clone(file), resource.origin.line, Some(resource.ty));
+                    let (file, line, type_id) = (Arc::clone(file), resource.origin.line, Some(resource.type_id));
                     self.summary.refuse(Refusal {
                         file,
                         line,
                         entry,
-                        ty,
+                        type_id,
                         reason: Reason::SeveralMatch,
                     });
                     continue;
                 }
                 _ => {}
             }
-            self.identifiers.add(resource.ty, &resource.id, &resource.identifiers);
-            let name = self.name(resource.ty, &resource.id);
+            self.identifiers
+                .add(resource.type_id, &resource.id, &resource.identifiers);
+            let name = self.name(resource.type_id, &resource.id);
             self.late.seen(name, resource.ordinal);
             admitted.push(resource);
         }
@@ -245,13 +246,13 @@ impl Sequence {
         // The target of an entry's address is known only now, and does not change.
         let text = self.rewritten(resource, &links);
         let late = LateResource {
-            ty: resource.ty,
+            type_id: resource.type_id,
             ordinal: place.ordinal,
             file: Arc::clone(&place.file),
             origin: place.origin,
             text,
         };
-        let name = self.name(resource.ty, &resource.id);
+        let name = self.name(resource.type_id, &resource.id);
         self.late.push(name, &late)?;
         Ok(None)
     }
@@ -279,11 +280,11 @@ impl Sequence {
         round: &mut Round<'_>,
     ) {
         let mut tape = Tape::new();
-        let refusal = |ty, reason| Refusal {
+        let refusal = |type_id, reason| Refusal {
             file: Arc::clone(&place.file),
             line: place.origin.line,
             entry: place.origin.entry.map(|entry| entry as usize),
-            ty,
+            type_id,
             reason,
         };
         let root = match tape.parse(text) {
@@ -293,20 +294,20 @@ impl Sequence {
                     reason: error.reason,
                     column: error.offset as u64 + 1,
                 };
-                self.summary.refuse(refusal(Some(block.ty), reason));
+                self.summary.refuse(refusal(Some(block.type_id), reason));
                 return;
             }
         };
         match self.normalizer.normalize(root, id, links) {
             Ok(normalized) => {
                 let filed = match (&normalized.filing, round) {
-                    (Filing::As(ty, id), Round::First(wanted)) => {
-                        let id = self.normalizer.stored_id(*ty, id);
-                        wanted.entry(*ty).or_default().insert(id);
+                    (Filing::As(type_id, id), Round::First(wanted)) => {
+                        let id = self.normalizer.stored_id(*type_id, id);
+                        wanted.entry(*type_id).or_default().insert(id);
                         return;
                     }
-                    (Filing::As(ty, id), Round::Second(contexts)) => {
-                        Some(contexts.of(*ty, &self.normalizer.stored_id(*ty, id)))
+                    (Filing::As(type_id, id), Round::Second(contexts)) => {
+                        Some(contexts.of(*type_id, &self.normalizer.stored_id(*type_id, id)))
                     }
                     (_, Round::First(_)) => None,
                     (_, Round::Second(_)) => return,
@@ -323,8 +324,8 @@ impl Sequence {
             }
             // The first round has reported it.
             Err(_) if matches!(round, Round::Second(_)) => {}
-            Err(Rejected { ty, reason }) => {
-                self.summary.refuse(refusal(ty, reason));
+            Err(Rejected { type_id, reason }) => {
+                self.summary.refuse(refusal(type_id, reason));
             }
         }
     }
@@ -346,14 +347,14 @@ impl Sequence {
 
     /// The resource that meets a condition, among those in the lake and those read so far.
     fn answer(&mut self, condition: &Condition) -> Result<Match, IngestError> {
-        let ty = condition.ty;
-        if !self.identifiers.is_loaded(ty) {
-            self.identifiers.set_loaded(ty);
+        let type_id = condition.type_id;
+        if !self.identifiers.is_loaded(type_id) {
+            self.identifiers.set_loaded(type_id);
             let (identifiers, keys) = (&mut self.identifiers, self.normalizer.keys());
             self.library
-                .stored_identifiers(ty, keys, &mut |id, found| identifiers.add(ty, id, found))?;
+                .stored_identifiers(type_id, keys, &mut |id, found| identifiers.add(type_id, id, found))?;
         }
-        if self.identifiers.is_complete(ty) {
+        if self.identifiers.is_complete(type_id) {
             return Ok(self.identifiers.matches(condition));
         }
         self.answer_by_reading(condition, self.normalizer.keys())
@@ -361,18 +362,18 @@ impl Sequence {
 
     /// The same for a type with too many identifiers for the index. Reads those of all its rows.
     fn answer_by_reading(&mut self, condition: &Condition, keys: Keys) -> Result<Match, IngestError> {
-        let ty = condition.ty;
+        let type_id = condition.type_id;
         let mut among = Identifiers::new(usize::MAX);
         let mut add = |id: &str, found: &[u128]| {
             let wanted = |key: &&u128| condition.groups.iter().any(|group| group.contains(key));
             let found: Vec<u128> = found.iter().filter(wanted).copied().collect();
-            among.add(ty, id, &found);
+            among.add(type_id, id, &found);
         };
-        self.library.stored_identifiers(ty, keys, &mut add)?;
-        self.library.pending_identifiers(ty, keys, &mut add)?;
-        self.identifiers.overflowed(ty, &mut add)?;
+        self.library.stored_identifiers(type_id, keys, &mut add)?;
+        self.library.pending_identifiers(type_id, keys, &mut add)?;
+        self.identifiers.overflowed(type_id, &mut add)?;
         if let Sink::Buffer(buffer) = &self.sink {
-            for block in buffer.of(ty) {
+            for block in buffer.of(type_id) {
                 for (place, key) in &block.identifiers {
                     add(block.id(&block.entries[*place as usize]), &[*key]);
                 }

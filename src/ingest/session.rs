@@ -328,8 +328,8 @@ impl<'w> Session<'w> {
             return Ok(());
         };
         let types = buffer.drain(rest);
-        for (ty, paths) in self.store.flush(&types, &mut self.sequence.summary)? {
-            self.sequence.library.pending.entry(ty).or_default().extend(paths);
+        for (type_id, paths) in self.store.flush(&types, &mut self.sequence.summary)? {
+            self.sequence.library.pending.entry(type_id).or_default().extend(paths);
         }
         Ok(())
     }

@@ -75,14 +75,14 @@ impl Summary {
         }
     }
 
-    pub(super) fn of(&mut self, ty: TypeId) -> &mut Counts {
-        self.types.entry(facts().get(ty).name).or_default()
+    pub(super) fn of(&mut self, type_id: TypeId) -> &mut Counts {
+        self.types.entry(facts().get(type_id).name).or_default()
     }
 
     /// Notes a refusal of a resource that was read.
     pub(super) fn refuse(&mut self, refusal: Refusal) {
-        match refusal.ty {
-            Some(ty) => self.of(ty).refused += 1,
+        match refusal.type_id {
+            Some(type_id) => self.of(type_id).refused += 1,
             None => self.untyped_refused += 1,
         }
         self.refused += 1;

@@ -74,8 +74,8 @@ impl PersonErasure {
         let scope = self.scope(Some(Arc::new(self.intent.patient.clone())));
         let mut counts = Vec::new();
         for table in snapshot.tables.values().filter(|table| table.mode == self.intent.mode) {
-            let rows = self.lake.table(&snapshot, table.ty, &scope).own_rows()?;
-            counts.extend((rows > 0).then(|| (facts().get(table.ty).name, rows)));
+            let rows = self.lake.table(&snapshot, table.type_id, &scope).own_rows()?;
+            counts.extend((rows > 0).then(|| (facts().get(table.type_id).name, rows)));
         }
         Ok(counts)
     }
@@ -122,8 +122,8 @@ impl PersonErasure {
         let scope = self.scope(None);
         let mut staying = Staying::default();
         for table in snapshot.tables.values().filter(|table| table.mode == self.intent.mode) {
-            let rows = self.lake.table(&snapshot, table.ty, &scope);
-            let name = facts().get(table.ty).name;
+            let rows = self.lake.table(&snapshot, table.type_id, &scope);
+            let name = facts().get(table.type_id).name;
             let filed = rows.filed_under(&self.intent.patient.owners, &self.patient);
             match filed.and_then(|filed| Ok((filed, rows.mentions(&self.patient)?))) {
                 Ok((filed, count)) => {
@@ -211,8 +211,8 @@ pub enum PersonErasureError {
 }
 
 fn together(mut one: Erased, other: Erased) -> Erased {
-    for (ty, count) in other.resources {
-        *one.resources.entry(ty).or_default() += count;
+    for (type_id, count) in other.resources {
+        *one.resources.entry(type_id).or_default() += count;
     }
     one.rows += other.rows;
     one.attachments += other.attachments;

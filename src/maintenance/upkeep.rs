@@ -128,12 +128,12 @@ fn tidy(lake: &Lake, compaction: &mut Compaction, stop: &AtomicBool) -> Result<(
             true => None,
             false => compaction.step(&mut writer)?,
         };
-        let Some((mode, ty, done)) = merged else {
+        let Some((mode, type_id, done)) = merged else {
             writer.expire()?;
             return Ok(());
         };
         drop(writer);
-        let table = crate::fhir::facts().get(ty).name;
+        let table = crate::fhir::facts().get(type_id).name;
         let (before, after) = (done.files_before, done.files_after);
         tracing::info!(mode = mode.schema(), table, before, after, "files merged");
         std::thread::park_timeout(YIELD);

@@ -33,26 +33,26 @@ pub(super) trait Visit<'t> {
 }
 
 /// Walks over a resource.
-pub(super) fn resource<'t>(root: Value<'t>, ty: TypeId, visit: &mut impl Visit<'t>) {
-    Walk { visit }.object(root, ty);
+pub(super) fn resource<'t>(root: Value<'t>, type_id: TypeId, visit: &mut impl Visit<'t>) {
+    Walk { visit }.object(root, type_id);
 }
 
 /// Walks over a value of some type.
-pub(super) fn value<'t>(value: Value<'t>, ty: TypeId, visit: &mut impl Visit<'t>) {
-    let step = Shapes::get().step_to(ty);
+pub(super) fn value<'t>(value: Value<'t>, type_id: TypeId, visit: &mut impl Visit<'t>) {
+    let step = Shapes::get().step_to(type_id);
     Walk { visit }.step(value, step, &[]);
 }
 
 /// The required elements of a type, in the order of the bits of [`Visit::lacks`].
-pub(super) fn required(ty: TypeId) -> &'static [&'static Element] {
-    &Shapes::get().shapes[ty.index()].required
+pub(super) fn required(type_id: TypeId) -> &'static [&'static Element] {
+    &Shapes::get().shapes[type_id.index()].required
 }
 
 /// The type that a resource states.
 pub(super) fn resource_type(resource: Value<'_>) -> Option<TypeId> {
-    let ty = facts().lookup(&resource.get_str("resourceType")?)?;
-    let def = facts().get(ty);
-    (def.kind == Kind::Resource && !def.is_abstract).then_some(ty)
+    let type_id = facts().lookup(&resource.get_str("resourceType")?)?;
+    let def = facts().get(type_id);
+    (def.kind == Kind::Resource && !def.is_abstract).then_some(type_id)
 }
 
 /// Whether a property has content. `null`, `""`, `[]` and `{}` have none.
@@ -107,8 +107,8 @@ impl Shapes {
         SHAPES.get_or_init(Shapes::compile)
     }
 
-    fn step_to(&self, ty: TypeId) -> Step {
-        self.steps[ty.index()]
+    fn step_to(&self, type_id: TypeId) -> Step {
+        self.steps[type_id.index()]
     }
 
     fn compile() -> Shapes {
@@ -118,9 +118,9 @@ impl Shapes {
         // contain themselves.
         loop {
             let mut changed = false;
-            for ty in facts.types().filter(|ty| !is_primitive(*ty)) {
-                if steps[ty.index()] == Step::Skip && leads_somewhere(ty, &steps) {
-                    steps[ty.index()] = Step::Within(ty);
+            for type_id in facts.types().filter(|type_id| !is_primitive(*type_id)) {
+                if steps[type_id.index()] == Step::Skip && leads_somewhere(type_id, &steps) {
+                    steps[type_id.index()] = Step::Within(type_id);
                     changed = true;
                 }
             }
@@ -128,19 +128,19 @@ impl Shapes {
                 break;
             }
         }
-        let shapes = facts.types().map(|ty| Shape::compile(ty, &steps)).collect();
+        let shapes = facts.types().map(|type_id| Shape::compile(type_id, &steps)).collect();
         Shapes { shapes, steps }
     }
 }
 
-fn is_primitive(ty: TypeId) -> bool {
-    matches!(facts().get(ty).kind, Kind::Primitive(_))
+fn is_primitive(type_id: TypeId) -> bool {
+    matches!(facts().get(type_id).kind, Kind::Primitive(_))
 }
 
 /// The step of a type, regardless of its elements.
-fn own_step(ty: TypeId) -> Step {
+fn own_step(type_id: TypeId) -> Step {
     let facts = facts();
-    let is_a = |name: &str| facts.lookup(name).is_some_and(|ancestor| facts.is_a(ty, ancestor));
+    let is_a = |name: &str| facts.lookup(name).is_some_and(|ancestor| facts.is_a(type_id, ancestor));
     if is_a("CodeableConcept") {
         Step::Concept
     } else if is_a("Coding") {
@@ -151,28 +151,28 @@ fn own_step(ty: TypeId) -> Step {
         Step::Reference
     } else if is_a("Extension") {
         Step::Extension
-    } else if facts.get(ty).kind == Kind::Resource {
+    } else if facts.get(type_id).kind == Kind::Resource {
         Step::Resource
     } else {
         Step::Skip
     }
 }
 
-fn leads_somewhere(ty: TypeId, steps: &[Step]) -> bool {
-    let mut elements = facts().get(ty).elements.iter();
+fn leads_somewhere(type_id: TypeId, steps: &[Step]) -> bool {
+    let mut elements = facts().get(type_id).elements.iter();
     elements.any(|element| {
         element.min > 0
             || element
                 .types
                 .iter()
-                .any(|ty| !matches!(steps[ty.index()], Step::Skip | Step::Extension))
+                .any(|type_id| !matches!(steps[type_id.index()], Step::Skip | Step::Extension))
     })
 }
 
 impl Shape {
-    fn compile(ty: TypeId, steps: &[Step]) -> Shape {
+    fn compile(type_id: TypeId, steps: &[Step]) -> Shape {
         let facts = facts();
-        let def = facts.get(ty);
+        let def = facts.get(type_id);
         let mut shape = Shape::default();
         let mut properties: Vec<(&'static str, Property)> = Vec::new();
         // The URL of an extension has no placeholder. Without it an extension has no meaning.
@@ -185,10 +185,10 @@ impl Shape {
                 0
             };
             shape.all |= bit;
-            for ty in &element.types {
+            for type_id in &element.types {
                 // Tags are labels, including ours.
                 let is_tag = def.name == "Meta" && element.name == "tag";
-                let step = if is_tag { Step::Skip } else { steps[ty.index()] };
+                let step = if is_tag { Step::Skip } else { steps[type_id.index()] };
                 if step == Step::Skip && bit == 0 {
                     continue;
                 }
@@ -198,12 +198,12 @@ impl Shape {
                     bit,
                 };
                 let name = if element.choice {
-                    choice_name(element.name, facts.get(*ty).name).leak()
+                    choice_name(element.name, facts.get(*type_id).name).leak()
                 } else {
                     element.name
                 };
                 properties.push((name, property));
-                if bit != 0 && is_primitive(*ty) {
+                if bit != 0 && is_primitive(*type_id) {
                     let property = Property {
                         step: Step::Skip,
                         ..property
@@ -218,8 +218,8 @@ impl Shape {
 }
 
 /// The JSON name of a choice element with a type.
-pub(super) fn choice_name(element: &str, ty: &str) -> String {
-    let (head, tail) = ty.split_at(1);
+pub(super) fn choice_name(element: &str, type_name: &str) -> String {
+    let (head, tail) = type_name.split_at(1);
     format!("{element}{}{tail}", head.to_ascii_uppercase())
 }
 
@@ -228,8 +228,8 @@ struct Walk<'v, V> {
 }
 
 impl<'t, V: Visit<'t>> Walk<'_, V> {
-    fn object(&mut self, object: Value<'t>, ty: TypeId) {
-        let shape = &Shapes::get().shapes[ty.index()];
+    fn object(&mut self, object: Value<'t>, type_id: TypeId) {
+        let shape = &Shapes::get().shapes[type_id.index()];
         let mut seen = 0;
         for (key, value) in object.entries() {
             let property = if key.is_escaped() {
@@ -255,7 +255,7 @@ impl<'t, V: Visit<'t>> Walk<'_, V> {
             }
         }
         if seen != shape.all {
-            self.visit.lacks(object, ty, seen);
+            self.visit.lacks(object, type_id, seen);
         }
     }
 
@@ -279,10 +279,10 @@ impl<'t, V: Visit<'t>> Walk<'_, V> {
                     self.object(value, types().extension);
                 }
             }
-            Step::Within(ty) => self.object(value, ty),
+            Step::Within(type_id) => self.object(value, type_id),
             Step::Resource => {
-                if let Some(ty) = resource_type(value) {
-                    self.object(value, ty);
+                if let Some(type_id) = resource_type(value) {
+                    self.object(value, type_id);
                 }
             }
         }
@@ -298,10 +298,10 @@ struct Types {
 fn types() -> &'static Types {
     static TYPES: OnceLock<Types> = OnceLock::new();
     TYPES.get_or_init(|| {
-        let ty = |name: &str| facts().lookup(name).expect("R4 has this type");
+        let type_named = |name: &str| facts().lookup(name).expect("R4 has this type");
         Types {
-            identifier: ty("Identifier"),
-            extension: ty("Extension"),
+            identifier: type_named("Identifier"),
+            extension: type_named("Extension"),
         }
     })
 }

@@ -23,7 +23,7 @@ pub(super) async fn devices(
     now: i64,
 ) -> Result<Option<Gathered>, PatientError> {
     let patients: Vec<String> = patients.iter().map(|id| format!("Patient/{id}")).collect();
-    let Some(ty) = facts().lookup("Device") else {
+    let Some(type_id) = facts().lookup("Device") else {
         return Ok(None);
     };
     let mut rows = Vec::new();
@@ -36,7 +36,7 @@ pub(super) async fn devices(
         ];
         let request = Request {
             scope,
-            ty,
+            type_id,
             compartment: None,
             parameters: &parameters,
             handling: Handling::Strict,
@@ -53,7 +53,7 @@ pub(super) async fn devices(
         rows.extend(entries.filter_map(|entry| row(entry.get("resource")?)));
         if rows.len() == before || rows.len() % PAGE > 0 {
             return Ok(Some(Gathered {
-                ty,
+                type_id,
                 is_referred: false,
                 rows,
             }));

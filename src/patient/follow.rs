@@ -14,8 +14,8 @@ pub(super) trait Targets<'t> {
 /// The type and id in a reference to a resource of this service. `base` has no trailing slash.
 pub(super) fn key<'r>(reference: &'r str, base: &str) -> Option<(TypeId, &'r str)> {
     match Reference::parse(reference) {
-        Reference::Relative(target) => Some((target.ty, target.id)),
-        Reference::Absolute { base: own, target } if own == base => Some((target.ty, target.id)),
+        Reference::Relative(target) => Some((target.type_id, target.id)),
+        Reference::Absolute { base: own, target } if own == base => Some((target.type_id, target.id)),
         _ => None,
     }
 }
@@ -62,9 +62,10 @@ mod tests {
 
     impl<'t> Targets<'t> for Listed<'t> {
         fn find(&self, reference: &str) -> Option<Value<'t>> {
-            let (ty, id) = reference.split_once('/')?;
+            let (resource_type, id) = reference.split_once('/')?;
             let is_it = |each: &Value<'_>| {
-                each.get_str("resourceType").as_deref() == Some(ty) && each.get_str("id").as_deref() == Some(id)
+                each.get_str("resourceType").as_deref() == Some(resource_type)
+                    && each.get_str("id").as_deref() == Some(id)
             };
             self.0.items().find(is_it)
         }

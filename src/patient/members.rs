@@ -10,10 +10,10 @@ pub const REFERRED: [&str; 4] = ["Location", "Medication", "Organization", "Prac
 /// The types of a Patient's compartment (R4 CompartmentDefinition/patient): Patient first, then the others by name.
 pub(super) fn types() -> &'static [TypeId] {
     static TYPES: LazyLock<Vec<TypeId>> = LazyLock::new(|| {
-        let name = |ty: &TypeId| facts().get(*ty).name;
+        let name = |type_id: &TypeId| facts().get(*type_id).name;
         let mut types: Vec<TypeId> = facts().resources().collect();
-        types.retain(|ty| name(ty) == "Patient" || !compartment::patient_params(*ty).is_empty());
-        types.sort_by_key(|ty| (name(ty) != "Patient", name(ty)));
+        types.retain(|type_id| name(type_id) == "Patient" || !compartment::patient_params(*type_id).is_empty());
+        types.sort_by_key(|type_id| (name(type_id) != "Patient", name(type_id)));
         types
     });
     &TYPES
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn a_patient_comes_first_and_nothing_referred_to_is_a_member() {
-        let names: Vec<&str> = types().iter().map(|ty| facts().get(*ty).name).collect();
+        let names: Vec<&str> = types().iter().map(|type_id| facts().get(*type_id).name).collect();
         assert_eq!(names.len(), 66);
         assert_eq!(names[..3], ["Patient", "Account", "AdverseEvent"]);
         assert!(names[1..].is_sorted());

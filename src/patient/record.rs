@@ -27,8 +27,8 @@ pub async fn record(
     also: &[&str],
     now: i64,
 ) -> Result<Record, PatientError> {
-    let member = |ty: &TypeId| Member {
-        ty: *ty,
+    let member = |type_id: &TypeId| Member {
+        type_id: *type_id,
         parameters: Vec::new(),
     };
     let members: Vec<Member> = types().iter().map(member).collect();
@@ -55,7 +55,7 @@ pub async fn record(
 impl Record {
     /// The resources of a type, in the table's order.
     pub fn of(&self, name: &str) -> &[Row] {
-        let of = |gathered: &&Gathered| facts().get(gathered.ty).name == name;
+        let of = |gathered: &&Gathered| facts().get(gathered.type_id).name == name;
         self.types.iter().find(of).map_or(&[], |gathered| &gathered.rows)
     }
 

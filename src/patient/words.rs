@@ -34,21 +34,22 @@ const PERIODS: &[(&str, &str, &str)] = &[
 /// The type and the value of a choice element, such as `valueQuantity` for `value`.
 pub(super) fn choice<'t>(object: Value<'t>, name: &str) -> Option<(&'t str, Value<'t>)> {
     object.entries().find_map(|(key, value)| {
-        let ty = key.raw().strip_prefix(name)?;
-        ty.starts_with(|first: char| first.is_ascii_uppercase())
-            .then_some((ty, value))
+        let type_name = key.raw().strip_prefix(name)?;
+        type_name
+            .starts_with(|first: char| first.is_ascii_uppercase())
+            .then_some((type_name, value))
     })
 }
 
 /// A choice element as text.
 pub(super) fn chosen(object: Value<'_>, name: &str) -> Option<String> {
-    let (ty, value) = choice(object, name)?;
-    typed(ty, value)
+    let (type_name, value) = choice(object, name)?;
+    typed(type_name, value)
 }
 
 /// A value of a FHIR type, as text.
-fn typed(ty: &str, value: Value<'_>) -> Option<String> {
-    match ty {
+fn typed(type_name: &str, value: Value<'_>) -> Option<String> {
+    match type_name {
         "CodeableConcept" => concept(value),
         "Coding" => coding(value),
         "Quantity" | "Age" | "Duration" | "Count" | "Distance" | "Money" => quantity(value),

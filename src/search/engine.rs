@@ -59,9 +59,9 @@ impl Engine {
         }
     }
 
-    /// The search parameters that searches of `ty` accept.
-    pub fn supported(&self, ty: TypeId) -> impl Iterator<Item = &Arc<SearchParameter>> {
-        self.programs.supported(ty)
+    /// The search parameters that searches of `type_id` accept.
+    pub fn supported(&self, type_id: TypeId) -> impl Iterator<Item = &Arc<SearchParameter>> {
+        self.programs.supported(type_id)
     }
 
     pub(super) fn resolver<'a>(&'a self, now: i64, base: &'a str) -> Resolver<'a> {
@@ -76,8 +76,8 @@ impl Engine {
     }
 
     /// The parameter `_id` of a type.
-    pub(super) fn ids_of(&self, ty: TypeId) -> Result<Option<Arc<Compiled>>, SearchError> {
-        self.programs.get(ty, "_id", Reading::Values)
+    pub(super) fn ids_of(&self, type_id: TypeId) -> Result<Option<Arc<Compiled>>, SearchError> {
+        self.programs.get(type_id, "_id", Reading::Values)
     }
 
     pub(super) fn programs(&self) -> &Programs {

@@ -22,8 +22,8 @@ pub enum SearchError {
     },
     /// A modifier that R4 does not define for the parameter's type, or that is not supported (400).
     #[error(
-        "{parameter}: the modifier ':{modifier}' is not supported for a parameter of type {ty}{}",
-        meant_modifier(parameter, modifier, ty)
+        "{parameter}: the modifier ':{modifier}' is not supported for a parameter of type {parameter_type}{}",
+        meant_modifier(parameter, modifier, parameter_type)
     )]
     Modifier {
         /// The parameter's name.
@@ -31,7 +31,7 @@ pub enum SearchError {
         /// The modifier without its colon.
         modifier: String,
         /// The parameter's search type.
-        ty: &'static str,
+        parameter_type: &'static str,
     },
     /// A parameter that the type does not have, under `Prefer: handling=strict` (400).
     #[error(
@@ -58,22 +58,22 @@ pub enum SearchError {
         canonical: String,
     },
     /// A chain through a parameter that is no reference (400).
-    #[error("'{parameter}' is a parameter of type {ty}; only a reference can be followed by a chain")]
+    #[error("'{parameter}' is a parameter of type {parameter_type}; only a reference can be followed by a chain")]
     Chain {
         /// The parameter.
         parameter: String,
         /// Its search type.
-        ty: &'static str,
+        parameter_type: &'static str,
     },
     /// An operator of `_filter` that has no meaning for the parameter's type (400).
-    #[error("_filter: the operator '{operator}' does not go with '{parameter}', a parameter of type {ty}")]
+    #[error("_filter: the operator '{operator}' does not go with '{parameter}', a parameter of type {parameter_type}")]
     Operator {
         /// The parameter.
         parameter: String,
         /// The operator.
         operator: String,
         /// The parameter's search type.
-        ty: &'static str,
+        parameter_type: &'static str,
     },
     /// Conditions that read too many tables (400).
     #[error("{parameter}: the search would have to look into more than {max} tables; name the types of its chains")]
@@ -163,14 +163,17 @@ const RESULT: [&str; 11] = [
 fn meant(parameter: &str, resource: &str) -> String {
     let name = parameter.split([':', '.']).next().unwrap_or_default();
     let parameters = SearchParameters::builtin();
-    let own = facts().lookup(resource).into_iter().flat_map(|ty| parameters.of(ty));
+    let own = facts()
+        .lookup(resource)
+        .into_iter()
+        .flat_map(|type_id| parameters.of(type_id));
     did_you_mean(name, own.map(|parameter| parameter.code.as_ref()).chain(RESULT))
 }
 
 /// A suggestion for a modifier that parameters of the type do not take.
-fn meant_modifier(parameter: &str, modifier: &str, ty: &str) -> String {
-    let types = facts().resources().map(|ty| facts().get(ty).name);
-    match ty {
+fn meant_modifier(parameter: &str, modifier: &str, parameter_type: &str) -> String {
+    let types = facts().resources().map(|type_id| facts().get(type_id).name);
+    match parameter_type {
         "string" => did_you_mean(modifier, ["missing", "exact", "contains"].into_iter()),
         "token" => {
             let modifiers = ["missing", "text", "not", "in", "not-in", "below", "above", "of-type"];
@@ -261,25 +264,28 @@ mod tests {
 
     #[test]
     fn a_misspelt_modifier_has_a_suggestion() {
-        let said = |parameter: &str, modifier: &str, ty| {
+        let said = |parameter: &str, modifier: &str, parameter_type| {
             let error = SearchError::Modifier {
                 parameter: parameter.to_owned(),
                 modifier: modifier.to_owned(),
-                ty,
+                parameter_type,
             };
             error.to_string()
         };
-        for (parameter, modifier, ty, meant) in [
+        for (parameter, modifier, parameter_type, meant) in [
             ("family", "exakt", "string", "exact"),
             ("code", "of-tpye", "token", "of-type"),
             ("subject", "Patint", "reference", "Patient"),
             ("_include", "itrate", "special", "iterate"),
         ] {
-            let end = format!("for a parameter of type {ty}; did you mean '{meant}'?");
-            assert!(said(parameter, modifier, ty).ends_with(&end));
+            let end = format!("for a parameter of type {parameter_type}; did you mean '{meant}'?");
+            assert!(said(parameter, modifier, parameter_type).ends_with(&end));
         }
-        for (parameter, modifier, ty) in [("date", "exact", "date"), ("family", "phonetic", "string")] {
-            assert!(said(parameter, modifier, ty).ends_with(&format!("for a parameter of type {ty}")));
+        for (parameter, modifier, parameter_type) in [("date", "exact", "date"), ("family", "phonetic", "string")] {
+            assert!(
+                said(parameter, modifier, parameter_type)
+                    .ends_with(&format!("for a parameter of type {parameter_type}"))
+            );
         }
     }
 

@@ -47,31 +47,31 @@ impl Expressions {
 
     /// The expression over rows of a type, as a view with one column. Decimals are numbers, because statements compute
     /// with them.
-    pub(super) fn view(&self, ty: TypeId, text: &str, is_list: bool) -> Result<Arc<View>> {
+    pub(super) fn view(&self, type_id: TypeId, text: &str, is_list: bool) -> Result<Arc<View>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (ty, text.to_owned(), is_list);
+        let key = (type_id, text.to_owned(), is_list);
         if let Some(view) = known.get(&key) {
             return Ok(view.clone());
         }
-        let mut view = self.compile(ty, text, is_list, None)?;
+        let mut view = self.compile(type_id, text, is_list, None)?;
         if view
             .columns()
             .iter()
             .any(|column| column.kind == crate::views::Kind::Decimal)
         {
-            view = self.compile(ty, text, is_list, Some("DOUBLE PRECISION"))?;
+            view = self.compile(type_id, text, is_list, Some("DOUBLE PRECISION"))?;
         }
         let view = Arc::new(view);
         known.insert(key, view.clone());
         Ok(view)
     }
 
-    fn compile(&self, ty: TypeId, text: &str, is_list: bool, sql: Option<&str>) -> Result<View> {
+    fn compile(&self, type_id: TypeId, text: &str, is_list: bool, sql: Option<&str>) -> Result<View> {
         let mut column = json!({"name": COLUMN, "path": text, "collection": is_list});
         if let Some(sql) = sql {
             column["tag"] = json!([{"name": "ansi/type", "value": sql}]);
         }
-        let view = json!({"resourceType": "ViewDefinition", "status": "active", "resource": facts().get(ty).name,
+        let view = json!({"resourceType": "ViewDefinition", "status": "active", "resource": facts().get(type_id).name,
             "select": [{"column": [column]}]});
         let checked = View::check_with(view.to_string().as_bytes(), self.terminology.clone());
         checked.into_view().map_err(|findings| {
@@ -105,13 +105,13 @@ impl Called {
 
     /// The expression over rows of a field's type.
     pub(super) fn view(&self, row: &Field, text: &str) -> Result<(TypeId, Arc<View>)> {
-        let Some((ty, _)) = tables::origin(row).filter(|(_, column)| *column == TEXT) else {
+        let Some((type_id, _)) = tables::origin(row).filter(|(_, column)| *column == TEXT) else {
             return plan_err!(
                 "{0}() is about a row of a table: {0}(Patient, 'name.family')",
                 name_of(self.is_list)
             );
         };
-        Ok((ty, self.expressions.view(ty, text, self.is_list)?))
+        Ok((type_id, self.expressions.view(type_id, text, self.is_list)?))
     }
 }
 
@@ -155,8 +155,8 @@ impl ScalarUDFImpl for Called {
             return plan_err!("{}() needs its expression as a text between quotes", self.name());
         };
         let (_, view) = self.view(row, text)?;
-        let ty = view.typed_schema().field(0).data_type().clone();
-        Ok(Arc::new(Field::new(self.name(), ty, true)))
+        let data_type = view.typed_schema().field(0).data_type().clone();
+        Ok(Arc::new(Field::new(self.name(), data_type, true)))
     }
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -185,7 +185,7 @@ fn column_name(name: &str, args: &[Expr]) -> String {
 pub(super) struct OverColumns {
     view: Arc<View>,
     schema: SchemaRef,
-    ty: TypeId,
+    type_id: TypeId,
     text: String,
     is_list: bool,
     /// The name that the call has in the statement.
@@ -200,7 +200,7 @@ pub(super) struct OverColumns {
 impl OverColumns {
     pub(super) fn new(
         called: &Called,
-        (ty, view): (TypeId, Arc<View>),
+        (type_id, view): (TypeId, Arc<View>),
         call: &[Expr],
         text: &str,
         columns: Vec<String>,
@@ -209,7 +209,7 @@ impl OverColumns {
         OverColumns {
             schema: view.typed_schema(),
             view,
-            ty,
+            type_id,
             text: text.to_owned(),
             is_list: called.is_list,
             named: column_name(name_of(called.is_list), call),
@@ -235,7 +235,7 @@ impl OverColumns {
     pub(super) fn read(written: WrittenCall, view: Arc<View>) -> OverColumns {
         OverColumns {
             schema: view.typed_schema(),
-            ty: view.resource(),
+            type_id: view.resource(),
             view,
             text: written.text,
             is_list: written.is_list,
@@ -252,8 +252,8 @@ impl OverColumns {
     }
 
     /// The type of the rows.
-    pub(super) fn ty(&self) -> TypeId {
-        self.ty
+    pub(super) fn type_id(&self) -> TypeId {
+        self.type_id
     }
 
     /// An error of the expression, at its place in the statement.
@@ -303,7 +303,7 @@ fn of_columns() -> Signature {
 
 impl PartialEq for OverColumns {
     fn eq(&self, other: &OverColumns) -> bool {
-        let key = |this: &OverColumns| (this.ty, this.is_list, this.guarded);
+        let key = |this: &OverColumns| (this.type_id, this.is_list, this.guarded);
         key(self) == key(other) && self.text == other.text && self.named == other.named && self.columns == other.columns
     }
 }
@@ -342,8 +342,8 @@ impl ScalarUDFImpl for OverColumns {
         // The planner evaluates the function on null columns, which have no elements inside.
         let is_null = |array: &ArrayRef| array.data_type() == &DataType::Null;
         if self.guarded && arrays.first().is_some_and(is_null) {
-            let ty = self.schema.field(0).data_type();
-            return Ok(ColumnarValue::Array(new_null_array(ty, rows)));
+            let data_type = self.schema.field(0).data_type();
+            return Ok(ColumnarValue::Array(new_null_array(data_type, rows)));
         }
         let there = arrays.iter().zip(&self.columns).filter(|(array, _)| !is_null(array));
         let (columns, fields): (Vec<ArrayRef>, Vec<Field>) = there

@@ -102,12 +102,12 @@ fn over_columns(
     };
     let text = text.try_as_str().flatten().unwrap_or_default();
     let field = schema.field_from_column(row)?;
-    let (ty, view) = called.view(field, text)?;
+    let (type_id, view) = called.view(field, text)?;
     let mut names: Vec<String> = Vec::new();
     if guarded {
         names.push(ID.to_owned());
     }
-    for field in tables.stored(ty, view.leaves()).fields() {
+    for field in tables.stored(type_id, view.leaves()).fields() {
         if !names.contains(field.name()) {
             names.push(field.name().clone());
         }
@@ -120,7 +120,7 @@ fn over_columns(
         }
     };
     let given: Vec<Expr> = names.iter().map(argument).collect::<Result<_>>()?;
-    let function = OverColumns::new(called, (ty, view), arguments, text, names, guarded);
+    let function = OverColumns::new(called, (type_id, view), arguments, text, names, guarded);
     Ok(ScalarUDF::from(function).call(given))
 }
 
@@ -164,7 +164,7 @@ fn leaves_of(node: &LogicalPlan, asked: &mut Asked) -> Result<()> {
 
 fn walk(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
     if let Some((function, arguments)) = given(expression) {
-        let of_table = asked.entry(function.ty()).or_default();
+        let of_table = asked.entry(function.type_id()).or_default();
         of_table.is_costly = true;
         of_table.leaves.extend(function.view().leaves().iter().cloned());
         if !arguments.is_empty() {
@@ -183,14 +183,14 @@ fn walk(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
     let mut path = Vec::new();
     if let Some(column) = chain(expression, &mut path)
         && let Ok(field) = schema.field_from_column(column)
-        && let Some((ty, root)) = origin(field)
+        && let Some((type_id, root)) = origin(field)
     {
         path.push(root.to_owned());
         path.reverse();
         if is_nested(field.data_type()) {
             path.push(EVERYTHING.to_owned());
         }
-        asked.entry(ty).or_default().leaves.insert(path.join("."));
+        asked.entry(type_id).or_default().leaves.insert(path.join("."));
         // An index selects one element of the list.
         return indices(expression, schema, asked);
     }
@@ -238,12 +238,12 @@ fn indices(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()
 
 /// Notes that a column is read completely.
 fn whole(field: &Field, asked: &mut Asked) {
-    if let Some((ty, root)) = origin(field) {
+    if let Some((type_id, root)) = origin(field) {
         let leaf = match is_nested(field.data_type()) {
             true => format!("{root}.{EVERYTHING}"),
             false => root.to_owned(),
         };
-        asked.entry(ty).or_default().leaves.insert(leaf);
+        asked.entry(type_id).or_default().leaves.insert(leaf);
     }
 }
 
@@ -260,7 +260,7 @@ fn narrow(node: LogicalPlan, asked: &Asked, watch: Option<&Arc<Watch>>) -> Resul
     let Some(rows) = provider.downcast_ref::<RowTable>() else {
         return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
     };
-    let wanted = asked.get(&rows.table.ty()).cloned().unwrap_or_default();
+    let wanted = asked.get(&rows.table.type_id()).cloned().unwrap_or_default();
     let table = match watch {
         Some(watch) => rows.table.clone().watched(watch),
         None => rows.table.clone(),

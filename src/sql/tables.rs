@@ -53,7 +53,7 @@ impl RowTable {
             let name = field.name().as_str();
             !SYSTEM_COLUMNS.contains(&name) && ![FILE, ROW].contains(&name)
         });
-        let name = facts().get(table.ty()).name;
+        let name = facts().get(table.type_id()).name;
         let origin = |field: &Field| {
             let origin = format!("{name}.{}", field.name());
             field
@@ -70,8 +70,8 @@ impl RowTable {
 
 /// The type and root column of a plan's field, if it comes unchanged from a table.
 pub(super) fn origin(field: &Field) -> Option<(TypeId, &str)> {
-    let (ty, column) = field.metadata().get(ORIGIN)?.split_once('.')?;
-    Some((facts().lookup(ty)?, column))
+    let (resource_type, column) = field.metadata().get(ORIGIN)?.split_once('.')?;
+    Some((facts().lookup(resource_type)?, column))
 }
 
 #[async_trait::async_trait]
@@ -114,8 +114,8 @@ impl Tables {
     }
 
     /// The columns of a type's table that programs may read.
-    pub(super) fn stored(&self, ty: TypeId, leaves: &LeafSet) -> SchemaRef {
-        self.any.other(ty).schema(leaves)
+    pub(super) fn stored(&self, type_id: TypeId, leaves: &LeafSet) -> SchemaRef {
+        self.any.other(type_id).schema(leaves)
     }
 
     /// The table's name as written, otherwise ignoring case.
@@ -125,13 +125,16 @@ impl Tables {
         }
         let same = |known: &&str| known.eq_ignore_ascii_case(name);
         let mut views = self.views.keys().map(String::as_str);
-        let mut types = facts().resources().filter(is_stored).map(|ty| facts().get(ty).name);
+        let mut types = facts()
+            .resources()
+            .filter(is_stored)
+            .map(|type_id| facts().get(type_id).name);
         views.find(same).or_else(|| types.find(same)).map(str::to_owned)
     }
 }
 
-fn is_stored(ty: &TypeId) -> bool {
-    let def = facts().get(*ty);
+fn is_stored(type_id: &TypeId) -> bool {
+    let def = facts().get(*type_id);
     def.kind == Kind::Resource && !def.is_abstract
 }
 
@@ -139,8 +142,8 @@ fn is_stored(ty: &TypeId) -> bool {
 impl SchemaProvider for Tables {
     fn table_names(&self) -> Vec<String> {
         let types = facts().resources().filter(is_stored);
-        let stored = types.filter(|ty| self.any.other(*ty).has_files());
-        let types = stored.map(|ty| facts().get(ty).name.to_owned());
+        let stored = types.filter(|type_id| self.any.other(*type_id).has_files());
+        let types = stored.map(|type_id| facts().get(type_id).name.to_owned());
         types.chain(self.views.keys().cloned()).collect()
     }
 
@@ -149,7 +152,7 @@ impl SchemaProvider for Tables {
         if let Some(view) = self.views.get(&name) {
             return Ok(Some(view.clone()));
         }
-        let table = Tables::resource_type(&name).map(|ty| RowTable::new(self.any.other(ty)));
+        let table = Tables::resource_type(&name).map(|type_id| RowTable::new(self.any.other(type_id)));
         Ok(table.map(|table| Arc::new(table) as Arc<dyn TableProvider>))
     }
 
@@ -173,8 +176,8 @@ impl CatalogProvider for Catalog {
 }
 
 /// Whether a column has other columns inside.
-pub(super) fn is_nested(ty: &DataType) -> bool {
-    match ty {
+pub(super) fn is_nested(data_type: &DataType) -> bool {
+    match data_type {
         DataType::Struct(_) => true,
         DataType::List(item) => is_nested(item.data_type()),
         _ => false,

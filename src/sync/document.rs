@@ -114,7 +114,11 @@ impl Shelf {
         };
         let asked = async {
             let came = self.ask(&url, "*/*", (token, realm), max_bytes).await?;
-            match came.content_type.as_deref().is_some_and(|ty| ty.contains("fhir+xml")) {
+            match came
+                .content_type
+                .as_deref()
+                .is_some_and(|content_type| content_type.contains("fhir+xml"))
+            {
                 // The source sent FHIR as XML, so JSON is requested instead.
                 true => self.ask(&url, "application/fhir+json", (token, realm), max_bytes).await,
                 false => Ok(came),
@@ -133,7 +137,10 @@ impl Shelf {
             401 if !access.0.is_empty() => return Err(NotGiven::NoAccess),
             status => return Err(NotGiven::Status(status)),
         }
-        let is_json = head.content_type.as_deref().is_some_and(|ty| ty.contains("json"));
+        let is_json = head
+            .content_type
+            .as_deref()
+            .is_some_and(|content_type| content_type.contains("json"));
         // JSON holds the bytes in base64, with some text around them.
         let taken = if is_json { max_bytes / 3 * 4 + AROUND } else { max_bytes };
         let too_large = || NotGiven::TooLarge(max_bytes);

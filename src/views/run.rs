@@ -318,7 +318,7 @@ impl Asked {
         });
         let schema = provider.schema();
         let predicate = self.predicate.map(|predicate| expression(predicate, &schema));
-        let name = TableReference::bare(facts().get(table.ty()).name);
+        let name = TableReference::bare(facts().get(table.type_id()).name);
         let mut plan = LogicalPlanBuilder::scan(name, provider_as_source(provider.clone()), None)?;
         if let Some(filter) = conjunction(self.filters.into_iter().chain(predicate)) {
             plan = plan.filter(filter)?;

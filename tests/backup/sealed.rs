@@ -92,11 +92,11 @@ impl Scene {
         let lake = self.text(name);
         let types = ["Patient", "Observation", "Organization"];
         let mut all = Vec::new();
-        for ty in types {
-            let said = self.done(&["search", "--data", &lake, ty]);
+        for resource_type in types {
+            let said = self.done(&["search", "--data", &lake, resource_type]);
             let bundle: serde_json::Value = serde_json::from_str(&said).unwrap();
             for entry in bundle["entry"].as_array().into_iter().flatten() {
-                all.push(format!("{ty}/{}", entry["resource"]["id"].as_str().unwrap()));
+                all.push(format!("{resource_type}/{}", entry["resource"]["id"].as_str().unwrap()));
             }
         }
         all.sort();

@@ -12,8 +12,8 @@ use tabularium::fhir::{TypeId, facts};
 use super::{generate, json_files, push, resources};
 
 /// The item type of a list; any other type unchanged.
-fn item(ty: &DataType) -> &DataType {
-    match ty {
+fn item(data_type: &DataType) -> &DataType {
+    match data_type {
         DataType::List(item) => item.data_type(),
         other => other,
     }
@@ -72,7 +72,7 @@ fn agrees(at: &str, whole: &dyn Array, clipped: &dyn Array) {
 }
 
 fn clipped(clip: &Clip, texts: &[String]) -> RecordBatch {
-    let name = facts().get(clip.ty()).name;
+    let name = facts().get(clip.type_id()).name;
     let mut choice = Choice::new(
         "resourceType",
         [("Other", Default::default()), (name, clip.selection().clone())],
@@ -89,8 +89,8 @@ fn clipped(clip: &Clip, texts: &[String]) -> RecordBatch {
 }
 
 /// Checks a selection of the texts' columns.
-fn check(ty: TypeId, texts: &[String], mut pick: impl FnMut() -> bool) {
-    let (mut shredder, mut tape) = (Shredder::new(ty), Tape::new());
+fn check(type_id: TypeId, texts: &[String], mut pick: impl FnMut() -> bool) {
+    let (mut shredder, mut tape) = (Shredder::new(type_id), Tape::new());
     for text in texts {
         push(&mut shredder, &mut tape, text).unwrap();
     }
@@ -102,7 +102,7 @@ fn check(ty: TypeId, texts: &[String], mut pick: impl FnMut() -> bool) {
     let mut all = Vec::new();
     paths("", &elements, &[], &mut all);
     let leaves: LeafSet = all.into_iter().filter(|_| pick()).flatten().collect();
-    let batch = clipped(&Clip::new(ty, &leaves), texts);
+    let batch = clipped(&Clip::new(type_id, &leaves), texts);
     for (field, column) in batch
         .schema()
         .fields()
@@ -117,7 +117,7 @@ fn check(ty: TypeId, texts: &[String], mut pick: impl FnMut() -> bool) {
         assert!(has(batch.schema().fields(), leaf), "{leaf} is missing");
     }
     // The same columns, from texts that were read only for them.
-    let (mut shredder, mut tape) = (Shredder::clipped(&Clip::new(ty, &leaves)), Tape::new());
+    let (mut shredder, mut tape) = (Shredder::clipped(&Clip::new(type_id, &leaves)), Tape::new());
     for text in texts {
         let root = tape.parse(text.as_bytes()).unwrap();
         let id = root.get_str("id").unwrap_or_else(|| "given".into()).into_owned();
@@ -137,9 +137,9 @@ fn clipped_columns_of_real_records_equal_the_whole() {
     }
     let mut generator = generate::Generator::new(7);
     for (name, texts) in &by_type {
-        let Some(ty) = facts().lookup(name) else { continue };
+        let Some(type_id) = facts().lookup(name) else { continue };
         for chances in [1, 3, 20] {
-            check(ty, texts, || generator.below(chances) == 0);
+            check(type_id, texts, || generator.below(chances) == 0);
         }
     }
 }
@@ -151,8 +151,8 @@ proptest! {
     fn clipped_columns_equal_the_whole(seed in any::<u64>(), chances in 1usize..12) {
         let mut generator = generate::Generator::new(seed);
         let types: Vec<TypeId> = facts().resources().collect();
-        let ty = types[generator.below(types.len())];
-        let texts: Vec<String> = (0..1 + generator.below(8)).map(|_| generator.resource(ty)).collect();
-        check(ty, &texts, || generator.below(chances) == 0);
+        let type_id = types[generator.below(types.len())];
+        let texts: Vec<String> = (0..1 + generator.below(8)).map(|_| generator.resource(type_id)).collect();
+        check(type_id, &texts, || generator.below(chances) == 0);
     }
 }

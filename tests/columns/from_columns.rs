@@ -105,8 +105,8 @@ fn check_fields(fields: &[FieldRef], columns: &[ArrayRef]) {
         {
             check_bounds(text, &start, &end);
         }
-        if let Some((ty, id)) = reference {
-            check_references(text, ty.as_string(), id.as_string());
+        if let Some((resource_type, id)) = reference {
+            check_references(text, resource_type.as_string(), id.as_string());
         }
     }
 }
@@ -174,17 +174,17 @@ fn check_bounds(text: &StringArray, start: &ArrayRef, end: &ArrayRef) {
     }
 }
 
-fn check_references(text: &StringArray, ty: &StringArray, id: &StringArray) {
-    for (text, (ty, id)) in text.iter().zip(ty.iter().zip(id)) {
-        assert_eq!(ty.is_some(), id.is_some());
-        if let (Some(ty), Some(id)) = (ty, id) {
+fn check_references(text: &StringArray, resource_type: &StringArray, id: &StringArray) {
+    for (text, (resource_type, id)) in text.iter().zip(resource_type.iter().zip(id)) {
+        assert_eq!(resource_type.is_some(), id.is_some());
+        if let (Some(resource_type), Some(id)) = (resource_type, id) {
             let parts: Vec<&str> = text.unwrap_or_default().split('/').collect();
-            assert_eq!(parts[..2], [ty, id], "{text:?}");
+            assert_eq!(parts[..2], [resource_type, id], "{text:?}");
         } else if let Some(text) = text {
-            let relative = text.split_once('/').is_some_and(|(ty, id)| {
+            let relative = text.split_once('/').is_some_and(|(resource_type, id)| {
                 tabularium::fhir::facts()
                     .resources()
-                    .any(|known| tabularium::fhir::facts().get(known).name == ty)
+                    .any(|known| tabularium::fhir::facts().get(known).name == resource_type)
                     && (1..=64).contains(&id.len())
                     && id
                         .bytes()

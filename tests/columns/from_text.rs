@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use tabularium::fhir::{Kind, Primitive, TypeId, facts};
 
-pub(crate) fn resource(ty: TypeId, text: &str) -> Value {
+pub(crate) fn resource(type_id: TypeId, text: &str) -> Value {
     let mut properties = properties(text);
     let id = properties
         .remove("id")
         .map(|id| serde_json::from_str::<Value>(id.get()).unwrap());
-    let mut object = match object(ty, &properties) {
+    let mut object = match object(type_id, &properties) {
         Some(Value::Object(object)) => object,
         _ => Map::new(),
     };
@@ -26,27 +26,29 @@ fn properties(text: &str) -> BTreeMap<String, &RawValue> {
     serde_json::from_str(text).unwrap()
 }
 
-fn object(ty: TypeId, properties: &BTreeMap<String, &RawValue>) -> Option<Value> {
+fn object(type_id: TypeId, properties: &BTreeMap<String, &RawValue>) -> Option<Value> {
     let facts = facts();
     let mut object = Map::new();
     for (name, raw) in properties {
         let plain = name.strip_prefix('_').unwrap_or(name);
-        let Some(child) = facts.child(ty, plain) else { continue };
-        let primitive = matches!(facts.get(child.ty).kind, Kind::Primitive(_));
+        let Some(child) = facts.child(type_id, plain) else {
+            continue;
+        };
+        let primitive = matches!(facts.get(child.type_id).kind, Kind::Primitive(_));
         if plain != name && !primitive {
             continue;
         }
         let one = |raw: &RawValue| {
             let text = raw.get();
-            match facts.get(child.ty).kind {
+            match facts.get(child.type_id).kind {
                 _ if plain != name => text
                     .starts_with('{')
-                    .then(|| self::object(child.ty, &self::properties(text)))?,
+                    .then(|| self::object(child.type_id, &self::properties(text)))?,
                 Kind::Primitive(primitive) => self::primitive(primitive, text),
                 Kind::Resource => text.starts_with('{').then(|| text.into()),
                 Kind::Complex | Kind::Backbone => text
                     .starts_with('{')
-                    .then(|| self::object(child.ty, &self::properties(text)))?,
+                    .then(|| self::object(child.type_id, &self::properties(text)))?,
             }
         };
         let value = if child.element.many {

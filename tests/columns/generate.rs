@@ -21,12 +21,12 @@ impl Generator {
         self.below(chances) == 0
     }
 
-    pub(crate) fn resource(&mut self, ty: TypeId) -> String {
+    pub(crate) fn resource(&mut self, type_id: TypeId) -> String {
         let mut properties = vec![
-            format!(r#""resourceType":"{}""#, facts().get(ty).name),
+            format!(r#""resourceType":"{}""#, facts().get(type_id).name),
             r#""id":"a-1""#.to_owned(),
         ];
-        properties.extend(self.properties(ty, 3, true));
+        properties.extend(self.properties(type_id, 3, true));
         self.assemble(properties)
     }
 
@@ -39,34 +39,34 @@ impl Generator {
         format!("{{{space}{}{space}}}", properties.join(&format!(",{space}")))
     }
 
-    fn properties(&mut self, ty: TypeId, depth: usize, root: bool) -> Vec<String> {
-        let elements = &facts().get(ty).elements;
+    fn properties(&mut self, type_id: TypeId, depth: usize, root: bool) -> Vec<String> {
+        let elements = &facts().get(type_id).elements;
         let mut properties = Vec::new();
         for element in elements {
             if (root && element.name == "id") || !self.one_in(if root { 3 } else { 2 + elements.len() / 4 }) {
                 continue;
             }
-            let mut element_ty = element.types[self.below(element.types.len())];
+            let mut element_type = element.types[self.below(element.types.len())];
             let mut name = element.name.to_owned();
             if element.choice {
-                let suffix = facts().get(element_ty).name;
+                let suffix = facts().get(element_type).name;
                 name = format!("{name}{}{}", suffix[..1].to_uppercase(), &suffix[1..]);
             } else {
-                element_ty = element.types[0];
+                element_type = element.types[0];
             }
             if self.one_in(40) {
                 name = format!("\\u{:04x}{}", name.as_bytes()[0], &name[1..]);
             }
-            let primitive = matches!(facts().get(element_ty).kind, Kind::Primitive(_));
+            let primitive = matches!(facts().get(element_type).kind, Kind::Primitive(_));
             if primitive && self.one_in(4) {
                 let extension = self.values(element, depth, |generator, depth| {
-                    let properties = generator.properties(element_ty, depth, false);
+                    let properties = generator.properties(element_type, depth, false);
                     generator.assemble(properties)
                 });
                 properties.extend(extension.map(|extension| format!(r#""_{name}":{extension}"#)));
             }
             if !primitive || !self.one_in(8) {
-                let value = self.values(element, depth, |generator, depth| generator.value(element_ty, depth));
+                let value = self.values(element, depth, |generator, depth| generator.value(element_type, depth));
                 properties.extend(value.map(|value| format!(r#""{name}":{value}"#)));
             }
         }
@@ -119,14 +119,14 @@ impl Generator {
         strange[self.below(strange.len())].to_owned()
     }
 
-    fn value(&mut self, ty: TypeId, depth: usize) -> String {
-        let def = facts().get(ty);
+    fn value(&mut self, type_id: TypeId, depth: usize) -> String {
+        let def = facts().get(type_id);
         match def.kind {
             Kind::Primitive(primitive) => self.primitive(primitive),
             Kind::Resource => r#"{ "resourceType" : "Basic", "id":"b\u0031" }"#.to_owned(),
             Kind::Complex | Kind::Backbone if depth == 0 => r#"{"id":"leaf"}"#.to_owned(),
             Kind::Complex | Kind::Backbone => {
-                let properties = self.properties(ty, depth, false);
+                let properties = self.properties(type_id, depth, false);
                 self.assemble(properties)
             }
         }

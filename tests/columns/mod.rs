@@ -44,21 +44,24 @@ fn push(shredder: &mut Shredder, tape: &mut Tape, text: &str) -> Result<(), Shre
 }
 
 /// Compares all rows of a batch with their texts.
-fn check(ty: TypeId, batch: &RecordBatch, texts: &[impl AsRef<str>]) {
+fn check(type_id: TypeId, batch: &RecordBatch, texts: &[impl AsRef<str>]) {
     assert_eq!(batch.num_rows(), texts.len());
     for (row, text) in texts.iter().enumerate() {
-        let (ours, theirs) = (from_columns::row(batch, row), from_text::resource(ty, text.as_ref()));
+        let (ours, theirs) = (
+            from_columns::row(batch, row),
+            from_text::resource(type_id, text.as_ref()),
+        );
         assert_eq!(ours, theirs, "{}", text.as_ref());
     }
     from_columns::check_companions(batch);
 }
 
 /// Writes batches as one file, reads it back, and compares.
-fn through_parquet(ty: TypeId, layout: &mut Layout, batches: &[RecordBatch], dir: &Path) -> RecordBatch {
-    let union = union_schema(ty, batches.iter().map(|batch| batch.schema_ref().as_ref())).unwrap();
+fn through_parquet(type_id: TypeId, layout: &mut Layout, batches: &[RecordBatch], dir: &Path) -> RecordBatch {
+    let union = union_schema(type_id, batches.iter().map(|batch| batch.schema_ref().as_ref())).unwrap();
     let schema = layout.adopt(&union).unwrap().schema;
-    let path = dir.join(format!("{}.parquet", facts().get(ty).name));
-    let written = write_file(&path, ty, &schema, batches, &Keys::none()).unwrap();
+    let path = dir.join(format!("{}.parquet", facts().get(type_id).name));
+    let written = write_file(&path, type_id, &schema, batches, &Keys::none()).unwrap();
     let reader = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(&path).unwrap()).unwrap();
     let read: Vec<RecordBatch> = reader
         .with_batch_size(10_000)
@@ -98,13 +101,13 @@ fn resources(text: &str, out: &mut BTreeMap<String, Vec<String>>) {
     let Ok(object) = serde_json::from_str::<BTreeMap<String, &RawValue>>(text) else {
         return;
     };
-    let Some(ty) = object
+    let Some(resource_type) = object
         .get("resourceType")
-        .and_then(|ty| serde_json::from_str::<String>(ty.get()).ok())
+        .and_then(|resource_type| serde_json::from_str::<String>(resource_type.get()).ok())
     else {
         return;
     };
-    if ty == "Bundle"
+    if resource_type == "Bundle"
         && let Some(entries) = object.get("entry")
     {
         for entry in serde_json::from_str::<Vec<BTreeMap<String, &RawValue>>>(entries.get()).unwrap() {
@@ -113,7 +116,7 @@ fn resources(text: &str, out: &mut BTreeMap<String, Vec<String>>) {
             }
         }
     }
-    out.entry(ty).or_default().push(text.to_owned());
+    out.entry(resource_type).or_default().push(text.to_owned());
 }
 
 #[test]
@@ -129,19 +132,19 @@ fn real_records_read_back_from_their_columns() {
     let dir = tempfile::tempdir().unwrap();
     let mut tape = Tape::new();
     for (name, texts) in &by_type {
-        let Some(ty) = facts().lookup(name) else { continue };
-        let (mut layout, mut batches) = (Layout::new(ty), Vec::new());
-        let mut shredder = Shredder::new(ty);
+        let Some(type_id) = facts().lookup(name) else { continue };
+        let (mut layout, mut batches) = (Layout::new(type_id), Vec::new());
+        let mut shredder = Shredder::new(type_id);
         for part in texts.chunks(texts.len().div_ceil(3)) {
             for text in part {
                 push(&mut shredder, &mut tape, text).unwrap();
             }
             let batch = shredder.finish().unwrap();
-            check(ty, &batch, part);
+            check(type_id, &batch, part);
             batches.push(batch);
         }
-        let read = through_parquet(ty, &mut layout, &batches, dir.path());
-        check(ty, &read, texts);
+        let read = through_parquet(type_id, &mut layout, &batches, dir.path());
+        check(type_id, &read, texts);
     }
 }
 
@@ -152,23 +155,23 @@ proptest! {
     fn generated_resources_read_back_from_their_columns(seed in any::<u64>()) {
         let mut generator = generate::Generator::new(seed);
         let resources: Vec<TypeId> = facts().resources().collect();
-        let ty = resources[generator.below(resources.len())];
-        let (mut shredder, mut tape, mut layout) = (Shredder::new(ty), Tape::new(), Layout::new(ty));
+        let type_id = resources[generator.below(resources.len())];
+        let (mut shredder, mut tape, mut layout) = (Shredder::new(type_id), Tape::new(), Layout::new(type_id));
         let (mut texts, mut batches) = (Vec::new(), Vec::new());
         for _ in 0..1 + generator.below(3) {
             let mut part = Vec::new();
             for _ in 0..1 + generator.below(6) {
-                let text = generator.resource(ty);
+                let text = generator.resource(type_id);
                 push(&mut shredder, &mut tape, &text).unwrap();
                 part.push(text);
             }
             let batch = shredder.finish().unwrap();
-            check(ty, &batch, &part);
+            check(type_id, &batch, &part);
             batches.push(batch);
             texts.extend(part);
         }
         let dir = tempfile::tempdir().unwrap();
-        let read = through_parquet(ty, &mut layout, &batches, dir.path());
-        check(ty, &read, &texts);
+        let read = through_parquet(type_id, &mut layout, &batches, dir.path());
+        check(type_id, &read, &texts);
     }
 }

@@ -22,14 +22,14 @@ fn the_worked_example_is_true() {
     };
     let (examples, columns) = (blocks("json"), blocks("columns"));
     assert_eq!((examples.len(), columns.len()), (2, 2));
-    for ((ty, example), expected) in ["Patient", "Observation"].into_iter().zip(examples).zip(columns) {
-        let ty = facts().lookup(ty).unwrap();
-        let (mut shredder, mut tape) = (Shredder::new(ty), Tape::new());
+    for ((resource_type, example), expected) in ["Patient", "Observation"].into_iter().zip(examples).zip(columns) {
+        let type_id = facts().lookup(resource_type).unwrap();
+        let (mut shredder, mut tape) = (Shredder::new(type_id), Tape::new());
         for line in example.lines() {
             super::push(&mut shredder, &mut tape, line).unwrap();
         }
         let batch = shredder.finish().unwrap();
-        let rows = Layout::new(ty).adopt(batch.schema_ref()).unwrap().new;
+        let rows = Layout::new(type_id).adopt(batch.schema_ref()).unwrap().new;
         let shown = show(&batch, &rows);
         assert_eq!(shown, expected, "the page should say\n{shown}");
     }
@@ -65,7 +65,7 @@ fn line<'r>(
         row.order,
         "  ".repeat(depth),
         row.name,
-        row.ty.name()
+        row.column_type.name()
     );
     out.push_str(format!("{label:<58}{values}").trim_end());
     out.push('\n');

@@ -121,7 +121,7 @@ fn who_has_no_records_is_access_denied_in_the_words_of_the_document() {
         name: "empty",
         mode: Mode::Test,
         label: &["Empty Plan".to_owned()],
-        ty: AuthorizationType::Oauth,
+        authorization_type: AuthorizationType::Oauth,
         refreshable: false,
         refresh_valid_for: None,
         max_auth_period: None,

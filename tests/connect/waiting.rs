@@ -49,7 +49,7 @@ impl Slow {
             name: "slow",
             mode: Mode::Test,
             label: &["Slow Plan".to_owned()],
-            ty: AuthorizationType::Oauth,
+            authorization_type: AuthorizationType::Oauth,
             refreshable: false,
             refresh_valid_for: None,
             max_auth_period: None,

@@ -158,7 +158,7 @@ impl World {
     /// Endpoint, type and state of the newest consent's authorizations, in order.
     pub(crate) fn states(&self) -> Vec<String> {
         let all = self.authorizations().into_iter();
-        all.map(|one| format!("{} {} {}", one.endpoint, one.ty, one.state))
+        all.map(|one| format!("{} {} {}", one.endpoint, one.authorization_type, one.state))
             .collect()
     }
 
@@ -197,7 +197,7 @@ fn directory(store: &Store, payer: &Payer) {
             id: known.id.to_owned(),
             name: known.name.to_owned(),
             note: String::new(),
-            ty: "PAYER".to_owned(),
+            organization_type: "PAYER".to_owned(),
         };
         store.organizations().save(&organization, Actor::Operator).unwrap();
         let label: Vec<String> = known.labels.iter().map(|label| (*label).to_owned()).collect();
@@ -209,7 +209,7 @@ fn directory(store: &Store, payer: &Payer) {
             name: known.id,
             mode: Mode::Test,
             label: &label,
-            ty: match known.kind {
+            authorization_type: match known.kind {
                 Kind::Facility => AuthorizationType::Ial2,
                 Kind::Portal => AuthorizationType::Credentials,
                 _ => AuthorizationType::Oauth,

@@ -8,7 +8,7 @@ use crate::harness::records;
 
 fn patients(lake: &Lake) -> u64 {
     let snapshot = lake.snapshot();
-    let table = snapshot.table(Mode::Live, records::ty("Patient")).unwrap();
+    let table = snapshot.table(Mode::Live, records::type_named("Patient")).unwrap();
     table.rows
 }
 

@@ -246,20 +246,20 @@ fn an_authorization_is_erased_without_the_others() {
     };
     let done = lake.writer().unwrap().erase(Mode::Live, "local", &scope).unwrap();
     assert_eq!(done.resources.values().sum::<u64>(), 2);
-    let ty = records::ty("Observation");
+    let type_id = records::type_named("Observation");
     for snapshot in [
         snapshot.clone(),
         lake.snapshot(),
         lake.snapshot_at(snapshot.id).unwrap(),
     ] {
-        let table = lake.table(&snapshot, ty, &records::application("local"));
+        let table = lake.table(&snapshot, type_id, &records::application("local"));
         let found = ["a1", "a2", "b1", "imported"].map(|id| table.locate(id).ok().flatten().is_some());
         assert!(!found[0] && !found[1], "{found:?}");
         if snapshot.erasures() == lake.snapshot().erasures() {
             assert_eq!(found, [false, false, true, true]);
         }
     }
-    let another = lake.table(&lake.snapshot(), ty, &records::application("another"));
+    let another = lake.table(&lake.snapshot(), type_id, &records::application("another"));
     assert!(another.locate("other").unwrap().is_some());
     assert_eq!(files_with(dir.path(), "text of a1"), [""; 0]);
 }

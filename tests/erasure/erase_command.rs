@@ -203,8 +203,10 @@ fn a_file_that_cannot_be_read_is_named_with_a_code_of_its_own() {
     let folder = scratch.path().join("lake");
     import(&folder, PEOPLE);
     let lake = Lake::open(&folder).unwrap();
-    let ty = tabularium::fhir::facts().lookup("Observation").unwrap();
-    let file = lake.snapshot().table(Mode::Live, ty).unwrap().files[0].path.clone();
+    let type_id = tabularium::fhir::facts().lookup("Observation").unwrap();
+    let file = lake.snapshot().table(Mode::Live, type_id).unwrap().files[0]
+        .path
+        .clone();
     let whole = std::fs::read(&file).unwrap();
     std::fs::write(&file, b"no file").unwrap();
     let done = command(&folder, &["erase", "--yes", "--patient", "ann"]);

@@ -129,7 +129,7 @@ fn many_resources_give_a_line_each() {
 fn a_table_of_a_lake_gives_the_same_lines() {
     let place = Workspace::new();
     let (lake, many) = (place.lake(), place.path("many"));
-    for (expression, ty) in [
+    for (expression, resource_type) in [
         ("name", "Patient"),
         ("value", "Observation"),
         ("subject.reference", "Observation"),
@@ -138,8 +138,8 @@ fn a_table_of_a_lake_gives_the_same_lines() {
             lines.sort_by_key(|line| line["resource"].to_string());
             lines
         };
-        let of_lake = sorted(place.lines(&[expression, "--data", &lake, "--type", ty]));
-        let of_files = sorted(place.lines(&[expression, "--input", &many, "--type", ty]));
+        let of_lake = sorted(place.lines(&[expression, "--data", &lake, "--type", resource_type]));
+        let of_files = sorted(place.lines(&[expression, "--input", &many, "--type", resource_type]));
         assert!(!of_lake.is_empty());
         assert_eq!(of_lake, of_files);
     }

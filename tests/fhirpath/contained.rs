@@ -487,15 +487,15 @@ const EXPRESSIONS: [&str; 16] = [
 proptest! {
     #[test]
     fn a_row_alone_gives_what_it_gives_in_the_batch(rows in proptest::collection::vec(arbitrary(), 1..6), from in 0..6usize) {
-        let ty = facts().lookup("MedicationRequest").unwrap();
-        let batch = super::batch(ty, &rows);
+        let type_id = facts().lookup("MedicationRequest").unwrap();
+        let batch = super::batch(type_id, &rows);
         let from = from.min(rows.len() - 1);
         let sliced = batch.slice(from, rows.len() - from);
         for expression in EXPRESSIONS {
-            let program = compile(expression, ty, &CompileOptions::default()).unwrap();
+            let program = compile(expression, type_id, &CompileOptions::default()).unwrap();
             let (whole, part) = (program.evaluate(&batch).unwrap(), program.evaluate(&sliced).unwrap());
             for (row, text) in rows.iter().enumerate() {
-                let alone = program.evaluate(&super::batch(ty, std::slice::from_ref(text))).unwrap();
+                let alone = program.evaluate(&super::batch(type_id, std::slice::from_ref(text))).unwrap();
                 let expected = (shown(&alone.collection, 0), alone.faults.first().map(|fault| fault.error.clone()));
                 let error = |faults: &[tabularium::fhirpath::Fault], row: usize| {
                     faults.iter().find(|fault| fault.row as usize == row).map(|fault| fault.error.clone())

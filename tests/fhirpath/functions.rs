@@ -25,13 +25,13 @@ pub(super) fn yields(expression: &str) -> String {
 }
 
 fn yields_of(patient: &str, expression: &str) -> String {
-    let ty = facts().lookup("Patient").unwrap();
-    let program = match compile(expression, ty, &CompileOptions::default()) {
+    let type_id = facts().lookup("Patient").unwrap();
+    let program = match compile(expression, type_id, &CompileOptions::default()) {
         Ok(program) => program,
         Err(error) => return format!("!{error}"),
     };
     match program
-        .evaluate(&super::batch(ty, &[patient.to_string()]))
+        .evaluate(&super::batch(type_id, &[patient.to_string()]))
         .and_then(|evaluation| evaluation.strict())
     {
         Err(error) => format!("!{error}"),
@@ -360,15 +360,15 @@ fn choosing_and_folding() {
 
 #[test]
 fn constants() {
-    let ty = facts().lookup("Patient").unwrap();
+    let type_id = facts().lookup("Patient").unwrap();
     let mut options = CompileOptions::default();
     options.constants.insert(
         "use".to_string(),
         tabularium::fhirpath::Constant::String("usual".to_string()),
     );
-    let program = compile("name.where(use = %use).given", ty, &options).unwrap();
+    let program = compile("name.where(use = %use).given", type_id, &options).unwrap();
     let found = program
-        .evaluate(&super::batch(ty, &[PATIENT.to_string()]))
+        .evaluate(&super::batch(type_id, &[PATIENT.to_string()]))
         .unwrap()
         .strict()
         .unwrap();
@@ -417,12 +417,12 @@ fn texts_of_json_are_escaped_whole() {
 /// Two calls read the clock twice, so `now() = now()` was sometimes false.
 #[test]
 fn the_present_is_one_moment_for_a_whole_evaluation() {
-    let ty = facts().lookup("Patient").unwrap();
+    let type_id = facts().lookup("Patient").unwrap();
     let expression = "now().toString() & ' ' & today().toString() & ' ' & iif(true, timeOfDay().toString())";
-    let program = compile(expression, ty, &CompileOptions::default()).unwrap();
-    let batch = super::batch(ty, &[PATIENT.to_string(), PATIENT.to_string()]);
+    let program = compile(expression, type_id, &CompileOptions::default()).unwrap();
+    let batch = super::batch(type_id, &[PATIENT.to_string(), PATIENT.to_string()]);
     let now = "2024-02-29T23:59:58.25Z".parse().unwrap();
-    let evaluation = program.evaluate_on(&Focus::root(&batch, ty).at(now)).unwrap();
+    let evaluation = program.evaluate_on(&Focus::root(&batch, type_id).at(now)).unwrap();
     let collection = evaluation.strict().unwrap();
     for row in 0..2 {
         let (items, item) = collection.item(collection.range(row).start);

@@ -4,19 +4,19 @@ use serde_json::{Value, json};
 use tabularium::fhir::facts;
 use tabularium::fhirpath::{CompileOptions, FhirPathError, Program, compile};
 
-fn program(expression: &str, ty: &str) -> Result<Program, FhirPathError> {
+fn program(expression: &str, resource_type: &str) -> Result<Program, FhirPathError> {
     let options = CompileOptions {
         json_names: true,
         ..CompileOptions::default()
     };
-    compile(expression, facts().lookup(ty).unwrap(), &options)
+    compile(expression, facts().lookup(resource_type).unwrap(), &options)
 }
 
 fn found(expression: &str, resource: &Value) -> String {
     let program = program(expression, resource["resourceType"].as_str().unwrap()).unwrap();
-    let ty = facts().lookup(resource["resourceType"].as_str().unwrap()).unwrap();
+    let type_id = facts().lookup(resource["resourceType"].as_str().unwrap()).unwrap();
     let collection = program
-        .evaluate(&super::batch(ty, &[resource.to_string()]))
+        .evaluate(&super::batch(type_id, &[resource.to_string()]))
         .and_then(|evaluation| evaluation.strict())
         .unwrap();
     let json = |item| {
@@ -113,7 +113,11 @@ fn the_resource_type_is_the_name_of_the_type() {
         assert_eq!(found(expression, &observation()), expected, "{expression}");
     }
     let narrowed = program("contained.where(resourceType = 'Organization').name", "Observation").unwrap();
-    let names: Vec<&str> = narrowed.output_types().iter().map(|ty| ty.name()).collect();
+    let names: Vec<&str> = narrowed
+        .output_types()
+        .iter()
+        .map(|item_type| item_type.name())
+        .collect();
     assert_eq!(names, ["string"]);
     // R4 has an element with this name, and the name means that element.
     let scenario = json!({"resourceType": "ExampleScenario", "status": "draft",
@@ -147,12 +151,12 @@ fn what_fhirpath_has_is_said_with_its_place() {
 
 #[test]
 fn without_being_asked_for_they_are_errors() {
-    let ty = facts().lookup("Observation").unwrap();
+    let type_id = facts().lookup("Observation").unwrap();
     for (expression, standard) in [
         ("valueQuantity", "value.ofType(Quantity)"),
         ("resourceType", "type().name"),
     ] {
-        let error = compile(expression, ty, &CompileOptions::default()).unwrap_err();
+        let error = compile(expression, type_id, &CompileOptions::default()).unwrap_err();
         assert!(error.to_string().contains(standard), "{error}");
     }
 }

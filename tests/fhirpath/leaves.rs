@@ -6,7 +6,7 @@ use tabularium::columns::shred::{Clip, Shredder, SystemValues};
 use tabularium::fhir::{TypeId, facts};
 use tabularium::fhirpath::{CompileOptions, compile, necessary};
 
-fn ty(name: &str) -> TypeId {
+fn type_named(name: &str) -> TypeId {
     facts().lookup(name).unwrap()
 }
 
@@ -17,7 +17,7 @@ fn check(root: &str, expression: &str, leaves: &[&str]) {
         references_alone: true,
         ..CompileOptions::default()
     };
-    let program = compile(expression, ty(root), &options).unwrap();
+    let program = compile(expression, type_named(root), &options).unwrap();
     let found: Vec<&str> = program.leaves().iter().map(String::as_str).collect();
     assert_eq!(found, leaves, "{expression}");
 }
@@ -70,7 +70,7 @@ fn a_program_names_the_columns_it_reads() {
 
 #[test]
 fn a_caller_says_what_it_reads_below_the_result() {
-    let extra = |ty: TypeId| match facts().get(ty).name {
+    let extra = |type_id: TypeId| match facts().get(type_id).name {
         "CodeableConcept" => Some(vec!["coding.system", "coding.code"]),
         "dateTime" => Some(vec!["__start", "__end"]),
         _ => None,
@@ -82,7 +82,7 @@ fn a_caller_says_what_it_reads_below_the_result() {
         ..CompileOptions::default()
     };
     let leaves = |expression: &str, root: &str| -> Vec<String> {
-        compile(expression, ty(root), &options)
+        compile(expression, type_named(root), &options)
             .unwrap()
             .leaves()
             .iter()
@@ -101,12 +101,12 @@ fn a_caller_says_what_it_reads_below_the_result() {
 
 #[test]
 fn leaves_of_a_nested_program_are_the_tables() {
-    let names = compile("contact.name", ty("Patient"), &CompileOptions::default()).unwrap();
+    let names = compile("contact.name", type_named("Patient"), &CompileOptions::default()).unwrap();
     let options = CompileOptions {
         context: Some(&names),
         ..CompileOptions::default()
     };
-    let nested = compile("given.first()", ty("Patient"), &options).unwrap();
+    let nested = compile("given.first()", type_named("Patient"), &options).unwrap();
     let leaves: Vec<_> = nested.leaves().iter().map(String::as_str).collect();
     assert_eq!(leaves, ["contact.name._given", "contact.name.given"]);
     assert!(!nested.is_multi_valued());
@@ -134,8 +134,8 @@ fn what_sets_compare_is_read() {
         ("extension.value.distinct().count()", "Integer 2"),
         ("name.repeat(given).count()", "Integer 3"),
     ] {
-        let program = compile(expression, ty("Patient"), &CompileOptions::default()).unwrap();
-        let clip = Clip::new(ty("Patient"), program.leaves());
+        let program = compile(expression, type_named("Patient"), &CompileOptions::default()).unwrap();
+        let clip = Clip::new(type_named("Patient"), program.leaves());
         let (mut shredder, mut tape) = (Shredder::clipped(&clip), Tape::new());
         let text = patient.to_string();
         shredder
@@ -151,7 +151,7 @@ fn what_sets_compare_is_read() {
 fn comparisons_of_decimals_are_ranges_of_their_numbers() {
     let refuted = |expression: &str| {
         let options = CompileOptions::default();
-        let found = necessary(expression, ty("Observation"), &options).unwrap();
+        let found = necessary(expression, type_named("Observation"), &options).unwrap();
         found.unwrap().prune.to_string()
     };
     for (expression, expected) in [

@@ -20,8 +20,8 @@ use tabularium::columns::shred::{Shredder, SystemValues};
 use tabularium::fhir::TypeId;
 
 /// Resources of one type as a batch.
-fn batch(ty: TypeId, resources: &[String]) -> RecordBatch {
-    let mut shredder = Shredder::new(ty);
+fn batch(type_id: TypeId, resources: &[String]) -> RecordBatch {
+    let mut shredder = Shredder::new(type_id);
     for resource in resources {
         let mut tape = Tape::new();
         let root = tape.parse(resource.as_bytes()).unwrap();

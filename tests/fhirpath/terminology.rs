@@ -229,10 +229,10 @@ fn expressions_over_rows() {
         terminology: Some(Arc::new(terminology(&sets))),
         ..CompileOptions::default()
     };
-    let ty = facts().lookup("Condition").unwrap();
-    let batch = super::batch(ty, &ROWS.map(String::from));
+    let type_id = facts().lookup("Condition").unwrap();
+    let batch = super::batch(type_id, &ROWS.map(String::from));
     let shown = |expression: &str| -> String {
-        let program = compile(expression, ty, &options).unwrap();
+        let program = compile(expression, type_id, &options).unwrap();
         let evaluation = program.evaluate(&batch).unwrap();
         let answer = |row: usize| {
             if evaluation.faults.iter().any(|fault| fault.row as usize == row) {
@@ -271,7 +271,7 @@ fn expressions_over_rows() {
         assert_eq!(shown(expression), expected, "{expression}");
     }
     let leaves = |expression: &str| -> Vec<String> {
-        compile(expression, ty, &options)
+        compile(expression, type_id, &options)
             .unwrap()
             .leaves()
             .iter()

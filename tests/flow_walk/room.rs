@@ -60,7 +60,7 @@ impl Room {
     pub(super) fn departure(&self, at: usize) -> Departure<'_> {
         Departure {
             endpoint: &self.endpoints[at],
-            ty: PLACES[at].ty,
+            authorization_type: PLACES[at].authorization_type,
             refreshable: PLACES[at].refreshable,
         }
     }

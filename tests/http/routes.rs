@@ -222,7 +222,7 @@ fn every_route_of_the_openapi_document_is_answered() {
             address += "?identifier=a1";
         }
         for (method, described) in methods.as_object().unwrap() {
-            let (ty, body) = match path.as_str() {
+            let (content_type, body) = match path.as_str() {
                 path if path.ends_with("_search") => ("application/x-www-form-urlencoded", String::new()),
                 path if path.ends_with("$validate") => ("application/fhir+json", view.to_string()),
                 path if path.ends_with("$health-cards-issue") => ("application/fhir+json", card.to_string()),
@@ -239,7 +239,7 @@ fn every_route_of_the_openapi_document_is_answered() {
             } else {
                 &bearer
             };
-            let headers = [("authorization", bearer.as_str()), ("content-type", ty)];
+            let headers = [("authorization", bearer.as_str()), ("content-type", content_type)];
             if path.ends_with("$pdf") {
                 // The response is not text.
                 let answer = server.status_and_type(&method.to_uppercase(), &address, &headers, "");
@@ -268,12 +268,12 @@ fn every_route_of_the_openapi_document_is_answered() {
                 }
                 false => response,
             };
-            let ty = answer.header("content-type").split(';').next().unwrap();
+            let content_type = answer.header("content-type").split(';').next().unwrap();
             let media = response["content"].as_object();
             assert!(
-                media.map_or(ty.is_empty(), |media| media.contains_key(ty)
+                media.map_or(content_type.is_empty(), |media| media.contains_key(content_type)
                     || media.contains_key("*/*")),
-                "{method} {path}: {ty}"
+                "{method} {path}: {content_type}"
             );
         }
     }

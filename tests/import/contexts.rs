@@ -16,8 +16,8 @@ fn binary(id: &str, context: &str) -> String {
     )
 }
 
-fn owner(fixture: &Fixture, ty: &str, id: &str) -> (i64, Option<String>) {
-    let row = fixture.row(ty, id);
+fn owner(fixture: &Fixture, resource_type: &str, id: &str) -> (i64, Option<String>) {
+    let row = fixture.row(resource_type, id);
     (row.owner, row.patient)
 }
 

@@ -23,7 +23,7 @@ fn gzip(text: &str) -> Vec<u8> {
 fn ids(fixture: &Fixture) -> Vec<String> {
     stored(&fixture.lake)
         .into_keys()
-        .map(|(_, _, ty, id)| format!("{ty}/{id}"))
+        .map(|(_, _, resource_type, id)| format!("{resource_type}/{id}"))
         .collect()
 }
 

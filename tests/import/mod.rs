@@ -55,10 +55,12 @@ impl Fixture {
     }
 
     /// The live row of a resource of the built-in application.
-    fn row(&self, ty: &str, id: &str) -> crate::harness::stored::Stored {
+    fn row(&self, resource_type: &str, id: &str) -> crate::harness::stored::Stored {
         let rows = crate::harness::stored::stored(&self.lake);
-        let found = rows.into_iter().find(|((_, _, name, row), _)| *name == ty && row == id);
-        found.unwrap_or_else(|| panic!("no {ty}/{id}")).1
+        let found = rows
+            .into_iter()
+            .find(|((_, _, name, row), _)| *name == resource_type && row == id);
+        found.unwrap_or_else(|| panic!("no {resource_type}/{id}")).1
     }
 }
 

@@ -11,13 +11,17 @@ use crate::harness::stored::stored;
 /// Type, id, content, person. There are few of each, so that they collide.
 type Content = (u8, u8, u8, u8);
 
-fn resource((ty, id, content, person): Content) -> String {
-    let ty = ["Observation", "Condition", "Device"][usize::from(ty)];
-    let about = if ty == "Device" { "patient" } else { "subject" };
+fn resource((type_index, id, content, person): Content) -> String {
+    let resource_type = ["Observation", "Condition", "Device"][usize::from(type_index)];
+    let about = if resource_type == "Device" {
+        "patient"
+    } else {
+        "subject"
+    };
     // Long enough to overflow a buffer of some kilobytes sometimes.
     let text = "x".repeat(200 + usize::from(content));
     format!(
-        r#"{{"resourceType":"{ty}","id":"r{id}","{about}":{{"reference":"Patient/p{person}"}},"note":[{{"text":"{text}"}}]}}"#
+        r#"{{"resourceType":"{resource_type}","id":"r{id}","{about}":{{"reference":"Patient/p{person}"}},"note":[{{"text":"{text}"}}]}}"#
     )
 }
 
@@ -73,9 +77,9 @@ proptest! {
             prop_assert_eq!(total.read, total.stored + total.unchanged + total.replaced + total.refused);
             let rows = stored(&fixture.lake);
             prop_assert_eq!(rows.len(), model.rows.len());
-            for ((_, _, ty, id), row) in rows {
-                let ty = ["Observation", "Condition", "Device"].iter().position(|name| *name == ty).unwrap() as u8;
-                let (content, version) = model.rows[&(ty, id[1..].parse().unwrap())];
+            for ((_, _, resource_type, id), row) in rows {
+                let type_index = ["Observation", "Condition", "Device"].iter().position(|name| *name == resource_type).unwrap() as u8;
+                let (content, version) = model.rows[&(type_index, id[1..].parse().unwrap())];
                 let person = format!("p{}", content.3);
                 prop_assert_eq!(row.patient.as_deref(), Some(person.as_str()));
                 prop_assert_eq!(row.owner, fixture.lake.owner_of("local", &person));
@@ -84,13 +88,13 @@ proptest! {
                 prop_assert!(held);
                 if buffer > 1 << 20 {
                     prop_assert_eq!(row.version, version);
-                } else if let Some((earlier, before)) = earlier.get(&(ty, id[1..].parse().unwrap())) {
+                } else if let Some((earlier, before)) = earlier.get(&(type_index, id[1..].parse().unwrap())) {
                     // The number of counted changes within one input depends on when rows were written.
                     let changed = *earlier != content;
                     prop_assert_eq!(row.version > *before, changed);
                     prop_assert!(row.version >= *before);
                 }
-                versions.push(((ty, id[1..].parse().unwrap()), row.version));
+                versions.push(((type_index, id[1..].parse().unwrap()), row.version));
             }
             for (identity, version) in versions {
                 model.rows.entry(identity).and_modify(|row| row.1 = version);

@@ -56,20 +56,20 @@ impl Expected {
     }
 
     fn resource(&mut self, resource: Json) {
-        let (ty, id) = (
+        let (resource_type, id) = (
             resource.text("resourceType").unwrap().to_owned(),
             resource.text("id").unwrap().to_owned(),
         );
         for identifier in resource.get("identifier").map_or(&[][..], Json::items) {
             let system = identifier.text("system").unwrap_or_default();
             let value = identifier.text("value").unwrap_or_default();
-            let query = format!("{ty}?identifier={system}|{value}");
+            let query = format!("{resource_type}?identifier={system}|{value}");
             self.by_identifier
                 .entry(query)
                 .or_default()
-                .insert(format!("{ty}/{id}"));
+                .insert(format!("{resource_type}/{id}"));
         }
-        self.resources.push((ty, id, resource));
+        self.resources.push((resource_type, id, resource));
     }
 }
 
@@ -86,13 +86,13 @@ fn every_resource_is_stored_once_and_as_it_was() {
     let read = expected.resources.len() as u64;
     let mut latest: BTreeMap<(String, String), Json> = BTreeMap::new();
     let mut conditional = 0;
-    for (ty, id, mut resource) in expected.resources {
+    for (resource_type, id, mut resource) in expected.resources {
         resource.change_references(&|reference| {
             let found = expected.by_identifier.get(reference).filter(|found| found.len() == 1)?;
             found.first().cloned()
         });
         resource.take_commit_meta();
-        latest.insert((ty, id), resource);
+        latest.insert((resource_type, id), resource);
     }
 
     let fixture = Fixture::new();
@@ -103,21 +103,26 @@ fn every_resource_is_stored_once_and_as_it_was() {
 
     let rows = stored(&fixture.lake);
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    latest.keys().for_each(|(ty, _)| counts.entry(ty).or_default().0 += 1);
+    latest
+        .keys()
+        .for_each(|(resource_type, _)| counts.entry(resource_type).or_default().0 += 1);
     rows.keys()
-        .for_each(|(_, _, ty, _)| counts.entry(ty).or_default().1 += 1);
-    for (ty, (expected, found)) in counts {
-        assert_eq!(found, expected, "number of {ty}");
-        assert_eq!(summary.types[ty].stored, expected as u64, "reported number of {ty}");
+        .for_each(|(_, _, resource_type, _)| counts.entry(resource_type).or_default().1 += 1);
+    for (resource_type, (expected, found)) in counts {
+        assert_eq!(found, expected, "number of {resource_type}");
+        assert_eq!(
+            summary.types[resource_type].stored, expected as u64,
+            "reported number of {resource_type}"
+        );
     }
-    for ((_, _, ty, id), row) in &rows {
+    for ((_, _, resource_type, id), row) in &rows {
         let mut resource = Json::parse(&row.resource);
         let (version, updated) = resource.take_commit_meta();
-        let source = &latest[&((*ty).to_owned(), id.clone())];
-        assert_eq!(resource, *source, "{ty}/{id}");
-        assert_eq!(version.unwrap(), row.version.to_string(), "{ty}/{id}");
+        let source = &latest[&((*resource_type).to_owned(), id.clone())];
+        assert_eq!(resource, *source, "{resource_type}/{id}");
+        assert_eq!(version.unwrap(), row.version.to_string(), "{resource_type}/{id}");
         let updated = chrono::DateTime::parse_from_rfc3339(&updated.unwrap()).unwrap();
-        assert_eq!(updated.timestamp_micros(), row.last_updated, "{ty}/{id}");
+        assert_eq!(updated.timestamp_micros(), row.last_updated, "{resource_type}/{id}");
         conditional += usize::from(row.resource.contains("?identifier="));
     }
     assert_eq!(conditional, 0, "conditional references that were not resolved");

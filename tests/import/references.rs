@@ -19,8 +19,8 @@ fn entry(full_url: &str, resource: &str, request: &str) -> String {
 
 const POST: &str = r#"{"method":"POST","url":"x"}"#;
 
-fn reference(fixture: &Fixture, ty: &str, id: &str, property: &str) -> String {
-    let resource = Json::parse(&fixture.row(ty, id).resource);
+fn reference(fixture: &Fixture, resource_type: &str, id: &str, property: &str) -> String {
+    let resource = Json::parse(&fixture.row(resource_type, id).resource);
     let property = resource.get(property).unwrap();
     property.items()[0].text("reference").unwrap().to_owned()
 }
@@ -302,9 +302,9 @@ fn ids_are_rewritten_together_with_what_refers_to_them() {
     assert_eq!(totals(&fixture.import_with(rewriting(), &[&path])), [5, 5, 0, 0, 0]);
     assert_eq!(totals(&fixture.import_with(rewriting(), &[&path])), [5, 0, 5, 0, 0]);
     let rows = stored(&fixture.lake);
-    let of = |ty: &str| {
+    let of = |resource_type: &str| {
         rows.iter()
-            .filter(|((_, _, name, _), _)| *name == ty)
+            .filter(|((_, _, name, _), _)| *name == resource_type)
             .map(|((.., id), row)| (id.clone(), row))
             .collect::<Vec<_>>()
     };

@@ -18,7 +18,7 @@ use tabularium::search::{Engine, Handling, Request};
 use tabularium::views::{Format, Resources, Run, View};
 
 use crate::harness::lake::files_below;
-use crate::harness::records::{application, ty};
+use crate::harness::records::{application, type_named};
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/lake-v1");
 
@@ -76,7 +76,7 @@ fn answers(folder: &Path) -> Vec<Result<String, String>> {
         let (name, parameters) = search.split_once('?').unwrap();
         let request = Request {
             scope: &scope,
-            ty: facts().lookup(name).unwrap(),
+            type_id: facts().lookup(name).unwrap(),
             parameters: &raw::parse(parameters),
             compartment: None,
             handling: Handling::Strict,
@@ -99,7 +99,7 @@ fn answers(folder: &Path) -> Vec<Result<String, String>> {
             {"name": "value", "path": "value.ofType(Quantity).value"}]},
         {"forEachOrNull": "component", "column": [{"name": "part", "path": "code.coding.code.first()"}]}]});
     let view = std::sync::Arc::new(View::parse(definition.to_string().as_bytes()).unwrap());
-    let table = lake.table(&lake.snapshot(), ty("Observation"), &scope);
+    let table = lake.table(&lake.snapshot(), type_named("Observation"), &scope);
     let run = futures::executor::block_on(Run::new(&table, view, &Resources::default(), None));
     answers.push(run.map_err(|error| chain(&error)).and_then(|run| {
         let mut text = Vec::new();
@@ -246,7 +246,7 @@ fn a_flipped_bit_is_found_by_checking_the_file() {
     assert_eq!(rows, 3 + 40 + 20, "deleted rows are compared, too");
 
     let observations = Lake::open(&root).unwrap().snapshot();
-    let file = &observations.table(Mode::Live, ty("Observation")).unwrap().files[0];
+    let file = &observations.table(Mode::Live, type_named("Observation")).unwrap().files[0];
     let whole = std::fs::read(&file.path).unwrap();
     let mut damaged = whole.clone();
     damaged[parts(&whole).0 - 100] ^= 4;
@@ -270,7 +270,7 @@ fn a_resource_of_a_file_without_checksums_is_compared_with_its_digest() {
     let scope = application("local");
     let read = || {
         let lake = Lake::open(folder.path()).unwrap();
-        let table = lake.table(&lake.snapshot(), ty("Observation"), &scope);
+        let table = lake.table(&lake.snapshot(), type_named("Observation"), &scope);
         ["obs-1", "obs-2"].map(|id| {
             let read = table.read(id).map_err(|error| chain(&error))?;
             // The digest covers the content without the version and the date in `meta`.
@@ -284,7 +284,7 @@ fn a_resource_of_a_file_without_checksums_is_compared_with_its_digest() {
     let before = read().map(Result::unwrap);
     assert!(before[0].is_some());
     let snapshot = Lake::open(folder.path()).unwrap().snapshot();
-    for file in &snapshot.table(Mode::Live, ty("Observation")).unwrap().files {
+    for file in &snapshot.table(Mode::Live, type_named("Observation")).unwrap().files {
         assert_eq!(verify(&file.path, &Keys::none()).unwrap().pages, 0);
         let metadata = parquet::file::metadata::ParquetMetaDataReader::new()
             .parse_and_finish(&std::fs::File::open(&file.path).unwrap())

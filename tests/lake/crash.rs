@@ -273,8 +273,8 @@ fn a_killed_compaction_loses_nothing() {
 /// Reads a resource with an application's scope.
 fn is_shown(lake: &Lake, text: &str) -> bool {
     let json: serde_json::Value = serde_json::from_str(text).unwrap();
-    let ty = records::ty(json["resourceType"].as_str().unwrap());
-    let table = lake.table(&lake.snapshot(), ty, &records::application("local"));
+    let type_id = records::type_named(json["resourceType"].as_str().unwrap());
+    let table = lake.table(&lake.snapshot(), type_id, &records::application("local"));
     table.read(json["id"].as_str().unwrap()).unwrap().is_some()
 }
 

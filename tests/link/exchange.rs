@@ -246,7 +246,7 @@ fn a_body_that_could_be_read_in_two_ways_is_an_invalid_request_and_leaves_the_to
     let finished = Flow::link(&app).finish(&server);
     let (token, secret) = (&finished.code, &app.test.secret);
     let (json, form) = ("application/json", "application/x-www-form-urlencoded");
-    for (ty, body, status) in [
+    for (content_type, body, status) in [
         (
             json,
             format!(r#"{{"public_token": ["{token}"], "secret_key": "{secret}"}}"#),
@@ -292,11 +292,11 @@ fn a_body_that_could_be_read_in_two_ways_is_an_invalid_request_and_leaves_the_to
             415,
         ),
     ] {
-        let answer = server.send("POST", "/link/exchange", &[("content-type", ty)], &body);
+        let answer = server.send("POST", "/link/exchange", &[("content-type", content_type)], &body);
         assert_eq!(
             answer.oauth_error(),
             (status, "invalid_request".to_owned()),
-            "{ty}: {}",
+            "{content_type}: {}",
             answer.text
         );
         assert!(!answer.text.contains(secret.as_str()) && !answer.text.contains(token.as_str()));

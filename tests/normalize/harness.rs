@@ -70,7 +70,7 @@ impl Consent {
             codes,
             plans: &NoPlans,
             today: Day(20_000),
-            ids: &|source, ty, seed| format!("{}-{ty}-{seed}", source.authorization),
+            ids: &|source, resource_type, seed| format!("{}-{resource_type}-{seed}", source.authorization),
         };
         let mut survey = Survey::default();
         survey.recall(self.synced, self.dangling.clone());
@@ -154,12 +154,12 @@ pub(crate) fn resources(file: &std::path::Path) -> Vec<Value> {
     }
     let mut by_url = BTreeMap::new();
     for entry in json["entry"].as_array().unwrap() {
-        if let (Some(url), Some(ty), Some(id)) = (
+        if let (Some(url), Some(resource_type), Some(id)) = (
             entry["fullUrl"].as_str(),
             entry["resource"]["resourceType"].as_str(),
             entry["resource"]["id"].as_str(),
         ) {
-            by_url.insert(url.to_owned(), format!("{ty}/{id}"));
+            by_url.insert(url.to_owned(), format!("{resource_type}/{id}"));
         }
     }
     let entries = json["entry"].as_array_mut().unwrap().iter_mut();

@@ -70,11 +70,11 @@ fn whatever_required_element_is_left_out_a_placeholder_makes_the_record_valid() 
         consent.records.retain(|(_, text)| faults(text).is_empty());
         for (_, text) in &mut consent.records {
             let mut record: Value = serde_json::from_str(text).unwrap();
-            let ty = facts().lookup(record["resourceType"].as_str().unwrap()).unwrap();
-            for element in facts().get(ty).elements.iter().filter(|element| element.min > 0) {
+            let type_id = facts().lookup(record["resourceType"].as_str().unwrap()).unwrap();
+            for element in facts().get(type_id).elements.iter().filter(|element| element.min > 0) {
                 let of_element = |name: &str| {
                     facts()
-                        .child(ty, name)
+                        .child(type_id, name)
                         .is_some_and(|child| child.element.name == element.name)
                 };
                 let object = record.as_object_mut().unwrap();

@@ -15,7 +15,7 @@ fn server() -> (Server, App) {
 fn a_field_that_comes_twice_is_an_invalid_request() {
     let (server, app) = server();
     let client = &app.test.publishable;
-    for (ty, body) in [
+    for (content_type, body) in [
         (
             "application/x-www-form-urlencoded",
             format!("grant_type=refresh_token&grant_type=refresh_token&client_id={client}"),
@@ -25,7 +25,7 @@ fn a_field_that_comes_twice_is_an_invalid_request() {
             format!(r#"{{"client_id":"{client}","grant_type":"refresh_token","grant_type":"x"}}"#),
         ),
     ] {
-        let answer = server.send("POST", "/oauth/token", &[("content-type", ty)], &body);
+        let answer = server.send("POST", "/oauth/token", &[("content-type", content_type)], &body);
         assert_eq!(answer.oauth_error(), (400, "invalid_request".to_owned()));
         assert!(answer.text.contains("grant_type came twice"));
     }
@@ -35,7 +35,7 @@ fn a_field_that_comes_twice_is_an_invalid_request() {
 fn a_body_that_cannot_be_read_is_an_invalid_request() {
     let (server, _app) = server();
     let long = format!("grant_type={}", "x".repeat(70_000));
-    for (ty, body, status) in [
+    for (content_type, body, status) in [
         ("application/json", "{", 400),
         ("application/json", "[]", 400),
         ("application/json", "", 400),
@@ -44,11 +44,11 @@ fn a_body_that_cannot_be_read_is_an_invalid_request() {
         ("text/plain", "grant_type=client_credentials", 415),
         ("application/x-www-form-urlencoded", &long, 413),
     ] {
-        let answer = server.send("POST", "/oauth/token", &[("content-type", ty)], body);
+        let answer = server.send("POST", "/oauth/token", &[("content-type", content_type)], body);
         assert_eq!(
             answer.oauth_error(),
             (status, "invalid_request".to_owned()),
-            "{ty} {body:.40}"
+            "{content_type} {body:.40}"
         );
     }
 }

@@ -409,7 +409,7 @@ fn a_source_that_was_not_authorized_is_not_exchanged() {
     let new = tabularium::consent::NewAuthorization {
         consent: &begun.consent,
         endpoint: &left,
-        ty: PAYER.ty,
+        authorization_type: PAYER.authorization_type,
         usage: Usage::Multiple,
         identity_provider: None,
     };

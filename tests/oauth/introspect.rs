@@ -63,13 +63,13 @@ fn all_listed_types_appear_with_zero_and_others_where_present() {
     assert_eq!(counts.as_object().unwrap().len(), 23);
     assert!(counts.as_object().unwrap().values().all(|count| *count == 0));
 
-    let own = |ty: &str, id: &str| Record {
+    let own = |resource_type: &str, id: &str| Record {
         mode: Mode::Test,
         application: "app".to_owned(),
         owner: finished.owner,
         patient: Some(finished.patients[0].clone()),
         authorization: Some(finished.authorizations[0].clone()),
-        ..Record::new(json!({"resourceType": ty, "id": id}))
+        ..Record::new(json!({"resourceType": resource_type, "id": id}))
     };
     let others = Record {
         owner: finished.owner + 1,
@@ -107,11 +107,11 @@ fn all_listed_types_appear_with_zero_and_others_where_present() {
 #[test]
 fn time_until_max_auth_has_four_forms() {
     let (server, app) = server();
-    let place = |name, period, refreshable, ty| TestEndpoint {
+    let place = |name, period, refreshable, authorization_type| TestEndpoint {
         name,
         max_auth_period: period,
         refreshable,
-        ty,
+        authorization_type,
         ..PAYER
     };
     let oauth = AuthorizationType::Oauth;

@@ -269,11 +269,11 @@ fn the_request_has_exactly_the_one_parameter() {
         assert!(answer.text.contains(said), "{body}: {}", answer.text);
     }
     let bearer = format!("Bearer {token}");
-    let typed = |ty| {
+    let typed = |content_type| {
         server.send(
             "POST",
             ISSUE,
-            &[("authorization", &bearer), ("content-type", ty)],
+            &[("authorization", &bearer), ("content-type", content_type)],
             &asked(),
         )
     };
@@ -499,9 +499,9 @@ fn slim(value: &Value, places: &dyn Fn(&str) -> Option<usize>) -> Value {
             None => {
                 slimmed.remove("reference");
                 let is_uri = reference.contains(':');
-                let ty = reference.split(['/', '?']).next().filter(|_| !is_uri);
-                if let Some(ty) = ty.filter(|ty| !ty.starts_with('#')) {
-                    slimmed.entry("type").or_insert(json!(ty));
+                let resource_type = reference.split(['/', '?']).next().filter(|_| !is_uri);
+                if let Some(resource_type) = resource_type.filter(|resource_type| !resource_type.starts_with('#')) {
+                    slimmed.entry("type").or_insert(json!(resource_type));
                 }
                 let uri = json!({"system": "urn:ietf:rfc:3986", "value": reference});
                 let identifier = if is_uri { uri } else { json!({"value": reference}) };
@@ -553,7 +553,9 @@ fn cards_of_real_people_hold_what_the_lake_has_of_them() {
     let lake = Lake::open_or_create(folder.path()).unwrap();
     let sets = ["synthea", "carin", "uscore"].map(|set| shared.join("data").join(set));
     import(&mut lake.writer().unwrap(), Options::default(), &sets).unwrap();
-    let patients = stored(&lake).into_keys().filter(|(_, _, ty, _)| *ty == "Patient");
+    let patients = stored(&lake)
+        .into_keys()
+        .filter(|(_, _, resource_type, _)| *resource_type == "Patient");
     let people: Vec<String> = patients.map(|(_, _, _, id)| id).collect();
     let server = Server::over(folder, lake, Limits::default());
     let (mut compared, mut contained) = (0, 0);

@@ -82,8 +82,8 @@ fn bearer(token: &str) -> String {
     format!("Bearer {token}")
 }
 
-fn post(server: &Server, token: &str, path: &str, ty: &str, body: &str) -> Answer {
-    let headers = [("authorization", &*bearer(token)), ("content-type", ty)];
+fn post(server: &Server, token: &str, path: &str, content_type: &str, body: &str) -> Answer {
+    let headers = [("authorization", &*bearer(token)), ("content-type", content_type)];
     server.send("POST", path, &headers, body)
 }
 
@@ -324,13 +324,13 @@ fn parameters_are_taken_from_a_body_as_well() {
     let some = json!({"resourceType":"Parameters","parameter":[
         {"name":"_type","valueString":"Observation,Coverage"},{"name":"_count","valuePositiveInt":1}]});
     let within = format!("{EVERYTHING}?start=2020-05-02&_total=accurate");
-    for (path, ty, body) in [
+    for (path, content_type, body) in [
         (EVERYTHING, "application/fhir+json", parameters.to_string()),
         (EVERYTHING, "application/json; charset=utf-8", parameters.to_string()),
         (&within, "application/fhir+json", some.to_string()),
         (EVERYTHING, "application/x-www-form-urlencoded", query.to_owned()),
     ] {
-        let page = ok(&post(&server, &ann, path, ty, &body));
+        let page = ok(&post(&server, &ann, path, content_type, &body));
         assert_eq!(entries(&server, &page), entries(&server, &expected), "{path} {body}");
         // Links are GET requests with all parameters.
         let next = super::link(&server, &page, "next").unwrap();
@@ -348,7 +348,7 @@ fn parameters_are_taken_from_a_body_as_well() {
     }
     let empty = ok(&post(&server, &ann, EVERYTHING, "application/fhir+json", ""));
     assert_eq!(entries(&server, &empty).len(), MATCHES.len() + REFERRED.len());
-    for (ty, body, status) in [
+    for (content_type, body, status) in [
         ("application/fhir+json", "{", 400),
         ("application/fhir+json", r#"{"resourceType":"Patient"}"#, 400),
         (
@@ -358,7 +358,11 @@ fn parameters_are_taken_from_a_body_as_well() {
         ),
         ("text/plain", "start=2020", 415),
     ] {
-        assert_eq!(post(&server, &ann, EVERYTHING, ty, body).status, status, "{body}");
+        assert_eq!(
+            post(&server, &ann, EVERYTHING, content_type, body).status,
+            status,
+            "{body}"
+        );
     }
 }
 

@@ -10,7 +10,7 @@ use tabularium::ingest::{Options, import};
 use tabularium::lake::clock::ManualClock;
 use tabularium::lake::{Lake, LakeOptions};
 
-use super::plain_model::{Asked, Found, Plain, Read, ty};
+use super::plain_model::{Asked, Found, Plain, Read, type_of};
 use super::{all, entries, names, ok, walk};
 use crate::harness;
 use crate::harness::server::Server;
@@ -126,13 +126,13 @@ fn world(data: &std::path::Path, parts: &[&[&str]]) -> (Plain, Server) {
         import(&mut lake.writer().unwrap(), Options::default(), &paths).unwrap();
         clock.advance(Duration::from_secs(3_600));
     }
-    let read = stored(&lake).into_iter().map(|((_, _, ty, id), row)| {
+    let read = stored(&lake).into_iter().map(|((_, _, resource_type, id), row)| {
         let read = Read {
             resource: serde_json::from_str(&row.resource).unwrap(),
             last_updated: row.last_updated,
             patient: row.patient,
         };
-        (format!("{ty}/{id}"), read)
+        (format!("{resource_type}/{id}"), read)
     });
     let plain = Plain {
         records: read.collect(),
@@ -172,7 +172,7 @@ fn check(server: &Server, token: &str, (patient, asked, count): (&str, &Asked, u
     }
     let order: Vec<(bool, bool, &str)> = found
         .iter()
-        .map(|(mode, name)| (mode == "include", ty(name) != "Patient", ty(name)))
+        .map(|(mode, name)| (mode == "include", type_of(name) != "Patient", type_of(name)))
         .collect();
     assert!(
         order.is_sorted(),

@@ -164,7 +164,7 @@ impl Asked {
     }
 }
 
-pub(super) fn ty(name: &str) -> &str {
+pub(super) fn type_of(name: &str) -> &str {
     name.split('/').next().unwrap()
 }
 
@@ -241,8 +241,8 @@ impl Plain {
         if name(resource) == wanted {
             return true;
         }
-        let ty = resource["resourceType"].as_str().unwrap();
-        let Some((_, paths)) = COMPARTMENT.iter().find(|(name, _)| *name == ty) else {
+        let resource_type = resource["resourceType"].as_str().unwrap();
+        let Some((_, paths)) = COMPARTMENT.iter().find(|(name, _)| *name == resource_type) else {
             return false;
         };
         let mut found = paths.iter().flat_map(|path| at(resource, path));
@@ -285,7 +285,7 @@ impl Plain {
         let mut referred = self.referred(&members, hidden);
         referred.retain(|name| is_new(name));
         referred.extend(self.referred(&new, hidden));
-        let is_shown = |name: &String| asked.types.is_empty() || asked.types.contains(&ty(name));
+        let is_shown = |name: &String| asked.types.is_empty() || asked.types.contains(&type_of(name));
         (
             new.into_iter().filter(is_shown).collect(),
             referred.into_iter().filter(is_shown).collect(),
@@ -301,7 +301,7 @@ impl Plain {
             references(&self.records[&name].resource, &mut found);
             for name in found {
                 let is_shown = self.records.contains_key(&name) && !hidden.contains(&name);
-                if REFERRED.contains(&ty(&name)) && is_shown && referred.insert(name.clone()) {
+                if REFERRED.contains(&type_of(&name)) && is_shown && referred.insert(name.clone()) {
                     next.push(name);
                 }
             }

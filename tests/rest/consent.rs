@@ -204,10 +204,10 @@ fn a_consent_that_was_revoked_is_shown_as_that() {
 #[test]
 fn the_time_until_the_maximum_authorization_has_four_forms() {
     let (server, app) = server();
-    let place = |name, ty, refreshable, max_auth_period| TestEndpoint {
+    let place = |name, authorization_type, refreshable, max_auth_period| TestEndpoint {
         name,
         mode: Mode::Test,
-        ty,
+        authorization_type,
         refreshable,
         refresh_valid_for: None,
         max_auth_period,
@@ -291,7 +291,7 @@ fn every_state_of_a_patient_authorization_has_the_times_that_go_with_it() {
     let new = tabularium::consent::NewAuthorization {
         consent: &consent,
         endpoint: &endpoint,
-        ty: AuthorizationType::Oauth,
+        authorization_type: AuthorizationType::Oauth,
         usage: Usage::Multiple,
         identity_provider: None,
     };
@@ -334,14 +334,14 @@ fn an_identity_provider_is_told_by_its_code() {
     let consent = flow.begin(&server.store, &server.lake).consent;
     let place = TestEndpoint {
         name: "exchange",
-        ty: AuthorizationType::Ial2,
+        authorization_type: AuthorizationType::Ial2,
         ..PAYER
     };
     let endpoint = place.save(&server.store);
     let new = tabularium::consent::NewAuthorization {
         consent: &consent,
         endpoint: &endpoint,
-        ty: AuthorizationType::Ial2,
+        authorization_type: AuthorizationType::Ial2,
         usage: Usage::OneTime,
         identity_provider: Some("truename"),
     };

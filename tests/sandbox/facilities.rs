@@ -193,8 +193,8 @@ fn a_facility_opens_to_nobody_without_proof() {
 #[test]
 fn the_locator_refuses_what_it_cannot_read() {
     let payer = Payer::start(1);
-    let ask = |ty: &str, body: &str, token: Option<&str>| {
-        let mut headers = vec![("content-type", ty.to_owned())];
+    let ask = |content_type: &str, body: &str, token: Option<&str>| {
+        let mut headers = vec![("content-type", content_type.to_owned())];
         headers.extend(token.map(|token| ("authorization", format!("Bearer {token}"))));
         payer.send("POST", "/locator/search", &headers, body).status
     };

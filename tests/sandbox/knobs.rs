@@ -93,8 +93,10 @@ fn consent_is_refused_whatever_the_person_says() {
 fn there_are_no_records() {
     let (payer, token) = payer();
     payer.turn("lakeshore", &json!({"no_records": true}));
-    for ty in ["Patient", "Coverage", "Organization"] {
-        let bundle = payer.get(&format!("/lakeshore/fhir/{ty}"), Some(&token)).value();
+    for resource_type in ["Patient", "Coverage", "Organization"] {
+        let bundle = payer
+            .get(&format!("/lakeshore/fhir/{resource_type}"), Some(&token))
+            .value();
         assert_eq!((&bundle["total"], &bundle["entry"]), (&json!(0), &Value::Null));
     }
     let path = format!("/lakeshore/fhir/Patient/{}", payer.person(0).patient);

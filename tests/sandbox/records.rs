@@ -133,19 +133,19 @@ fn another_patients_records_are_out_of_reach() {
     ];
     let mut tried = 0;
     for resource in &theirs {
-        let (ty, id) = (text(&resource["resourceType"]), text(&resource["id"]));
+        let (resource_type, id) = (text(&resource["resourceType"]), text(&resource["id"]));
         if mine.contains(id) {
-            assert!(shared.contains(&ty), "{ty}/{id} is held for both");
+            assert!(shared.contains(&resource_type), "{resource_type}/{id} is held for both");
             continue;
         }
         assert_eq!(
-            code(&payer.get(&format!("/riverbend/fhir/{ty}/{id}"), Some(token))),
+            code(&payer.get(&format!("/riverbend/fhir/{resource_type}/{id}"), Some(token))),
             (404, "not-found".into())
         );
         let found = payer
-            .get(&format!("/riverbend/fhir/{ty}?_id={id}"), Some(token))
+            .get(&format!("/riverbend/fhir/{resource_type}?_id={id}"), Some(token))
             .value();
-        assert_eq!(found["total"], 0, "{ty}/{id}");
+        assert_eq!(found["total"], 0, "{resource_type}/{id}");
         tried += 1;
     }
     assert!(tried > 50);

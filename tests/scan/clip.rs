@@ -12,7 +12,7 @@ use tabularium::fhir::storage::LeafSet;
 use tabularium::lake::{Lake, Locator, Person, ScanRequest, Snapshot};
 
 use super::{collect, leaves};
-use crate::harness::records::{Record, application, commit, lake, ty};
+use crate::harness::records::{Record, application, commit, lake, type_named};
 
 /// The requested leaves as a tree.
 #[derive(Default)]
@@ -73,12 +73,12 @@ impl Asked {
 /// All paths of a schema, of structs and leaves.
 fn paths(schema: &Schema) -> Vec<String> {
     fn walk(prefix: &str, field: &Field, paths: &mut Vec<String>) {
-        let mut ty = field.data_type();
-        while let DataType::List(item) = ty {
-            ty = item.data_type();
+        let mut data_type = field.data_type();
+        while let DataType::List(item) = data_type {
+            data_type = item.data_type();
         }
         let path = format!("{prefix}{}", field.name());
-        if let DataType::Struct(fields) = ty {
+        if let DataType::Struct(fields) = data_type {
             for field in fields {
                 walk(&format!("{path}."), field, paths);
             }
@@ -155,7 +155,7 @@ fn fixture() -> (tempfile::TempDir, Lake, Arc<Snapshot>) {
 }
 
 fn read(lake: &Lake, snapshot: &Arc<Snapshot>, leaves: &LeafSet) -> (RecordBatch, RecordBatch) {
-    let table = lake.table(snapshot, ty("Observation"), &application("local"));
+    let table = lake.table(snapshot, type_named("Observation"), &application("local"));
     let request = ScanRequest {
         leaves: leaves.clone(),
         ..ScanRequest::default()
@@ -179,8 +179,8 @@ proptest! {
     ) {
         thread_local!(static FIXTURE: (tempfile::TempDir, Lake, Arc<Snapshot>) = fixture());
         FIXTURE.with(|(_, lake, snapshot)| {
-            let table = lake.table(snapshot, ty("Observation"), &application("local"));
-            let layout = snapshot.table(tabularium::lake::Mode::Live, ty("Observation")).unwrap().layout.schema().clone();
+            let table = lake.table(snapshot, type_named("Observation"), &application("local"));
+            let layout = snapshot.table(tabularium::lake::Mode::Live, type_named("Observation")).unwrap().layout.schema().clone();
             let known = paths(&layout);
             let all: LeafSet = known.iter().cloned().collect();
             let mut wanted: LeafSet = picks.iter().map(|pick| pick.get(&known).clone()).collect();
@@ -202,7 +202,7 @@ proptest! {
 #[test]
 fn the_clipped_schema_has_what_was_asked_for_and_exists() {
     let (_dir, lake, snapshot) = fixture();
-    let table = lake.table(&snapshot, ty("Observation"), &application("local"));
+    let table = lake.table(&snapshot, type_named("Observation"), &application("local"));
     let clipped = |asked: &[&str]| -> BTreeSet<String> { paths(&table.schema(&leaves(asked))).into_iter().collect() };
     let set = |paths: &[&str]| -> BTreeSet<String> { paths.iter().map(|path| (*path).to_owned()).collect() };
     assert_eq!(
@@ -217,7 +217,7 @@ fn the_clipped_schema_has_what_was_asked_for_and_exists() {
     assert!(deepest.contains("component.code.coding"));
     assert_eq!(clipped(&["component"]).len(), 2);
     let layout = snapshot
-        .table(tabularium::lake::Mode::Live, ty("Observation"))
+        .table(tabularium::lake::Mode::Live, type_named("Observation"))
         .unwrap()
         .layout
         .schema()

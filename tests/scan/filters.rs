@@ -16,7 +16,7 @@ use tabularium::lake::scan::expression;
 
 use super::asked::{Asked, filtered};
 use super::{collect, leaves, texts};
-use crate::harness::records::{Record, application, commit, lake, ty};
+use crate::harness::records::{Record, application, commit, lake, type_named};
 
 /// 60 Observations of three people, in three commits.
 fn fixture() -> (tempfile::TempDir, tabularium::lake::Lake, Vec<i64>) {
@@ -47,7 +47,7 @@ fn is_final() -> Asked {
 #[test]
 fn filters_leave_the_rows_that_evaluation_leaves() {
     let (_dir, lake, times) = fixture();
-    let table = lake.table(&lake.snapshot(), ty("Observation"), &application("local"));
+    let table = lake.table(&lake.snapshot(), type_named("Observation"), &application("local"));
     let request = ScanRequest {
         leaves: leaves(&["id", "patient", "last_updated", "status"]),
         ..ScanRequest::default()
@@ -107,7 +107,7 @@ fn filters_leave_the_rows_that_evaluation_leaves() {
 #[test]
 fn a_predicate_above_a_limit_is_evaluated_there() {
     let (_dir, lake, _) = fixture();
-    let table = lake.table(&lake.snapshot(), ty("Observation"), &application("local"));
+    let table = lake.table(&lake.snapshot(), type_named("Observation"), &application("local"));
     let request = ScanRequest {
         leaves: leaves(&["id"]),
         ..ScanRequest::default()
@@ -133,7 +133,7 @@ fn a_predicate_above_a_limit_is_evaluated_there() {
 #[test]
 fn the_plan_says_what_the_scan_takes_over() {
     let (_dir, lake, _) = fixture();
-    let table = lake.table(&lake.snapshot(), ty("Observation"), &application("local"));
+    let table = lake.table(&lake.snapshot(), type_named("Observation"), &application("local"));
     let request = ScanRequest {
         leaves: leaves(&["id", "patient", "last_updated"]),
         ..ScanRequest::default()

@@ -14,7 +14,7 @@ use tabularium::lake::scan::Row;
 use tabularium::lake::{Lake, Person, Scope};
 
 use super::{ids, person_ids};
-use crate::harness::records::{Record, application, commit, lake, patient, ty};
+use crate::harness::records::{Record, application, commit, lake, patient, type_named};
 
 /// A way to write a file.
 type Kind = fn(WriterPropertiesBuilder) -> WriterPropertiesBuilder;
@@ -69,7 +69,7 @@ fn shown(lake: &Lake) -> Vec<Vec<Row>> {
     let mut shown = Vec::new();
     for scope in scopes(lake) {
         for name in ["Observation", "Practitioner"] {
-            let table = lake.table(&lake.snapshot(), ty(name), &scope);
+            let table = lake.table(&lake.snapshot(), type_named(name), &scope);
             let all = ids(&table);
             if scope.patient.is_some() {
                 let mut own = person_ids(&table, Person::OfScope);

@@ -10,7 +10,7 @@ use tabularium::lake::{Lake, ScanRequest, Snapshot};
 
 use super::asked::{Asked, scanned};
 use super::{leaves, texts};
-use crate::harness::records::{Record, application, commit, lake, ty};
+use crate::harness::records::{Record, application, commit, lake, type_named};
 
 const TEXTS: [&str; 4] = ["a", "b", "http://loinc.org", "none has this"];
 
@@ -161,7 +161,7 @@ proptest! {
     fn codes_columns_and_json_agree(condition in condition(), person in 0usize..6) {
         thread_local!(static FIXTURE: (tempfile::TempDir, Lake, Arc<Snapshot>, Vec<Value>) = fixture());
         FIXTURE.with(|(_, lake, snapshot, rows)| {
-            let table = lake.table(snapshot, ty("Observation"), &application("local"));
+            let table = lake.table(snapshot, type_named("Observation"), &application("local"));
             let ids = |owners: Option<Vec<i64>>| -> BTreeSet<String> {
                 let request = ScanRequest { leaves: leaves(&["id"]), owners, ..ScanRequest::default() };
                 let (found, _) = scanned(&table, request, &[Asked::of_items(&condition)]);
@@ -181,7 +181,7 @@ proptest! {
 #[test]
 fn a_count_by_code_reads_the_codes_alone() {
     let (_dir, lake, snapshot, rows) = fixture();
-    let table = lake.table(&snapshot, ty("Observation"), &application("local"));
+    let table = lake.table(&snapshot, type_named("Observation"), &application("local"));
     let condition = ItemMatch {
         leaves: vec!["code.coding.system".into(), "code.coding.code".into()],
         any_of: vec![vec![LeafTest::Is("http://loinc.org".into()), LeafTest::Is("a".into())]],

@@ -4,7 +4,7 @@ use serde_json::json;
 use tabularium::lake::ScopedTable;
 use tabularium::lake::scan::Sought;
 
-use crate::harness::records::{Record, application, commit, commit_deleting, lake, patient, ty};
+use crate::harness::records::{Record, application, commit, commit_deleting, lake, patient, type_named};
 
 fn observation(id: &str, patient: &str, text: &str) -> Record {
     Record::new(json!({
@@ -42,16 +42,16 @@ fn what_one_scope_has_read_another_one_is_not_shown() {
             other.of(&lake, "ann"),
         ],
     );
-    let all = lake.table(&snapshot, ty("Observation"), &application("local"));
+    let all = lake.table(&snapshot, type_named("Observation"), &application("local"));
     for id in ["ann-1", "bob-1", "same", "same"] {
         assert!(by_each_door(&all, id).iter().all(Option::is_some), "{id}");
     }
     let hers = all.locate("ann-1").unwrap().unwrap();
-    let bob = lake.table(&snapshot, ty("Observation"), &patient(&lake, "local", "bob"));
+    let bob = lake.table(&snapshot, type_named("Observation"), &patient(&lake, "local", "bob"));
     assert!(by_each_door(&bob, "bob-1").iter().all(Option::is_some));
     assert_eq!(by_each_door(&bob, "ann-1"), [None, None, None]);
     assert!(bob.resources(&[hers]).is_err());
-    let elsewhere = lake.table(&snapshot, ty("Observation"), &application("other"));
+    let elsewhere = lake.table(&snapshot, type_named("Observation"), &application("other"));
     assert_eq!(by_each_door(&elsewhere, "ann-1"), [None, None, None]);
     for seen in by_each_door(&elsewhere, "same") {
         assert!(seen.unwrap().contains("of another application"));
@@ -66,7 +66,7 @@ fn each_snapshot_has_its_own_version_of_what_was_read() {
     let (_dir, lake) = lake();
     let scope = application("local");
     let before = commit(&lake, &[observation("a", "ann", "first").of(&lake, "ann")]);
-    let old = lake.table(&before, ty("Observation"), &scope);
+    let old = lake.table(&before, type_named("Observation"), &scope);
     let place = old.locate("a").unwrap().unwrap();
     assert!(
         by_each_door(&old, "a")
@@ -78,9 +78,9 @@ fn each_snapshot_has_its_own_version_of_what_was_read() {
         version: 2,
         ..observation("a", "ann", "second").of(&lake, "ann")
     };
-    let gone = (ty("Observation"), place.file, u64::from(place.row));
+    let gone = (type_named("Observation"), place.file, u64::from(place.row));
     let after = commit_deleting(&lake, &[next], &[gone]);
-    let new = lake.table(&after, ty("Observation"), &scope);
+    let new = lake.table(&after, type_named("Observation"), &scope);
     for _ in 0..2 {
         assert!(
             by_each_door(&new, "a")
@@ -105,7 +105,7 @@ fn bounds_in_bytes_count_what_is_kept() {
         .map(|at| observation(&format!("o{at}"), "ann", &"x".repeat(100 * at)).of(&lake, "ann"))
         .collect();
     let snapshot = commit(&lake, &rows);
-    let table = lake.table(&snapshot, ty("Observation"), &application("local"));
+    let table = lake.table(&snapshot, type_named("Observation"), &application("local"));
     let places: Vec<_> = (0..8)
         .map(|at| table.locate(&format!("o{at}")).unwrap().unwrap())
         .collect();

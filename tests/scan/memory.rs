@@ -9,7 +9,7 @@ use tabularium::lake::scan::{MemoryLimits, MemoryUse};
 use tabularium::lake::{Lake, LakeOptions, Mode, Person, Snapshot};
 
 use super::leaves;
-use crate::harness::records::{Record, application, commit, commit_deleting, lake, patient, ty};
+use crate::harness::records::{Record, application, commit, commit_deleting, lake, patient, type_named};
 
 const PEOPLE: [&str; 3] = ["ann", "bob", "cem"];
 
@@ -24,7 +24,7 @@ fn observation(id: &str, patient: &str) -> Record {
 
 /// Reads the data in each way that fills a cache.
 fn look(lake: &Lake, snapshot: &Arc<Snapshot>, id: &str) {
-    let all = lake.table(snapshot, ty("Observation"), &application("local"));
+    let all = lake.table(snapshot, type_named("Observation"), &application("local"));
     assert!(all.read(id).unwrap().is_some());
     assert!(all.read("absent").unwrap().is_none());
     for person in PEOPLE {
@@ -33,9 +33,9 @@ fn look(lake: &Lake, snapshot: &Arc<Snapshot>, id: &str) {
             all.person_batch(owner, &leaves(&[column])).unwrap();
         }
         let scope = patient(lake, "local", person);
-        let own = lake.table(snapshot, ty("Observation"), &scope);
+        let own = lake.table(snapshot, type_named("Observation"), &scope);
         own.person_batch(Person::OfScope, &leaves(&["status"])).unwrap();
-        let doctors = lake.table(snapshot, ty("Practitioner"), &scope);
+        let doctors = lake.table(snapshot, type_named("Practitioner"), &scope);
         doctors.person_batch(Person::OfScope, &leaves(&["id"])).unwrap();
     }
 }
@@ -131,9 +131,14 @@ fn deleted_positions_and_peoples_rows_go_with_the_deletions_that_newer_ones_repl
         .map(|n| observation(&format!("o-{n}"), "ann").of(&lake, "ann"))
         .collect();
     commit(&lake, &rows);
-    let file = lake.snapshot().table(Mode::Live, ty("Observation")).unwrap().files[0].id;
+    let file = lake
+        .snapshot()
+        .table(Mode::Live, type_named("Observation"))
+        .unwrap()
+        .files[0]
+        .id;
     for row in 0..4 {
-        let snapshot = commit_deleting(&lake, &[], &[(ty("Observation"), file, row)]);
+        let snapshot = commit_deleting(&lake, &[], &[(type_named("Observation"), file, row)]);
         look(&lake, &snapshot, "o-7");
     }
     assert_eq!(lake.memory().deletes, 4);
@@ -143,7 +148,7 @@ fn deleted_positions_and_peoples_rows_go_with_the_deletions_that_newer_ones_repl
     lake.release();
     let kept = lake.memory();
     assert_eq!((kept.deletes, kept.files), (1, 1), "{kept:?}");
-    let table = lake.table(&lake.snapshot(), ty("Observation"), &application("local"));
+    let table = lake.table(&lake.snapshot(), type_named("Observation"), &application("local"));
     assert_eq!(super::ids(&table), ["o-4", "o-5", "o-6", "o-7"]);
 }
 

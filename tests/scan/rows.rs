@@ -17,7 +17,7 @@ use tabularium::lake::{Lake, Person, Row, ScanRequest, Snapshot};
 
 use super::asked::{Asked, Keep, filtered, scanned};
 use super::{collect, leaves, texts};
-use crate::harness::records::{Record, application, commit, lake, ty};
+use crate::harness::records::{Record, application, commit, lake, type_named};
 use crate::harness::shared;
 
 /// An Observation with as many leaves as a laboratory's.
@@ -88,9 +88,9 @@ fn a_query_reads_the_bytes_of_its_leaves_of_real_records() {
 /// Checks that `code` and `valueQuantity` of all Observations take at most a quarter of the file's bytes outside of
 /// `resource`.
 fn hold_to_a_quarter(lake: &Lake, snapshot: &Arc<Snapshot>) {
-    let table = lake.table(snapshot, ty("Observation"), &application("local"));
+    let table = lake.table(snapshot, type_named("Observation"), &application("local"));
     let file = &snapshot
-        .table(tabularium::lake::Mode::Live, ty("Observation"))
+        .table(tabularium::lake::Mode::Live, type_named("Observation"))
         .unwrap()
         .files[0];
     let request = ScanRequest {
@@ -131,7 +131,7 @@ fn hold_to_a_quarter(lake: &Lake, snapshot: &Arc<Snapshot>) {
 #[test]
 fn a_persons_rows_are_found_without_reading_the_others() {
     let (_dir, lake, snapshot) = population(100, 50);
-    let table = lake.table(&snapshot, ty("Observation"), &application("local"));
+    let table = lake.table(&snapshot, type_named("Observation"), &application("local"));
     let owner = lake.owner_of("local", "p42");
     let request = ScanRequest {
         leaves: leaves(&["code.coding.code"]),
@@ -199,7 +199,7 @@ fn code_is(codes: &[&'static str]) -> Asked {
 #[test]
 fn a_predicate_decides_before_the_rest_is_read() {
     let (_dir, lake, snapshot) = population(100, 50);
-    let table = lake.table(&snapshot, ty("Observation"), &application("local"));
+    let table = lake.table(&snapshot, type_named("Observation"), &application("local"));
     let request = || ScanRequest {
         leaves: leaves(&["id", "code.coding.display", "resource"]),
         ..ScanRequest::default()
@@ -228,7 +228,7 @@ fn a_predicate_decides_before_the_rest_is_read() {
 #[test]
 fn filters_and_limits_of_a_plan_reach_the_scan() {
     let (_dir, lake, snapshot) = population(100, 50);
-    let table = lake.table(&snapshot, ty("Observation"), &application("local"));
+    let table = lake.table(&snapshot, type_named("Observation"), &application("local"));
     let provider = table.provider(ScanRequest {
         leaves: leaves(&["id", "status", "resource"]),
         ..ScanRequest::default()
@@ -322,7 +322,7 @@ proptest! {
     fn pruning_loses_no_row_that_matches((prune, matches, n) in conditions(), or in conditions(), all in any::<bool>()) {
         thread_local!(static FIXTURE: Clustered = clustered());
         FIXTURE.with(|(_, lake, snapshot, rows)| {
-            let table = lake.table(snapshot, ty("Observation"), &application("local"));
+            let table = lake.table(snapshot, type_named("Observation"), &application("local"));
             let both = if all { Prune::And(vec![prune, or.0.clone()]) } else { Prune::Or(vec![prune, or.0.clone()]) };
             let request = ScanRequest { leaves: leaves(&["id"]), ..ScanRequest::default() };
             let (kept, _) = scanned(&table, request, &[Asked::refuted_by(both)]);
@@ -362,7 +362,7 @@ fn clustered() -> Clustered {
 #[test]
 fn statistics_spare_pages() {
     let (_dir, lake, snapshot, _) = clustered();
-    let table = lake.table(&snapshot, ty("Observation"), &application("local"));
+    let table = lake.table(&snapshot, type_named("Observation"), &application("local"));
     let scan = |prune: Prune| {
         let request = ScanRequest {
             leaves: leaves(&["id"]),
@@ -397,7 +397,7 @@ fn statistics_spare_pages() {
 #[test]
 fn resources_come_in_the_order_asked_for() {
     let (_dir, lake, snapshot) = population(20, 100);
-    let table = lake.table(&snapshot, ty("Observation"), &application("local"));
+    let table = lake.table(&snapshot, type_named("Observation"), &application("local"));
     let wanted = ["obs-01999", "obs-00000", "obs-00777", "obs-00000", "obs-00778"];
     let places: Vec<_> = wanted.iter().map(|id| table.locate(id).unwrap().unwrap()).collect();
     let rows = table.resources(&places).unwrap();
@@ -429,7 +429,7 @@ fn a_scan_pauses_while_its_conditions_take_long() {
         }
         Ok(BooleanArray::from(vec![false; batch.num_rows()]))
     });
-    let table = lake.table(&snapshot, ty("Basic"), &application("local"));
+    let table = lake.table(&snapshot, type_named("Basic"), &application("local"));
     let slow = Asked::of("slow", leaves(&["id"]), keep);
     let (provider, filters) = filtered(&table, ScanRequest::default(), &[slow]);
     let context = SessionContext::new();

@@ -5,7 +5,7 @@ use tabularium::lake::scan::MemoryLimits;
 use tabularium::lake::{Lake, LakeOptions, Locator, Mode, Person};
 
 use super::{ids, leaves, person_ids};
-use crate::harness::records::{Record, application, commit, commit_deleting, lake, patient, ty};
+use crate::harness::records::{Record, application, commit, commit_deleting, lake, patient, type_named};
 
 fn observation(id: &str, patient: &str) -> Record {
     Record::new(json!({
@@ -28,14 +28,14 @@ fn another_applications_rows_look_as_if_they_did_not_exist() {
         &lake,
         &[here("a"), here("b"), there("b"), there("c"), test("d").of(&lake, "p")],
     );
-    let local = lake.table(&snapshot, ty("Observation"), &application("local"));
-    let other = lake.table(&snapshot, ty("Observation"), &application("other"));
+    let local = lake.table(&snapshot, type_named("Observation"), &application("local"));
+    let other = lake.table(&snapshot, type_named("Observation"), &application("other"));
     assert_eq!(ids(&local), ["a", "b"]);
     assert_eq!(ids(&other), ["b", "c"]);
-    assert!(ids(&lake.table(&snapshot, ty("Observation"), &application("third"))).is_empty());
+    assert!(ids(&lake.table(&snapshot, type_named("Observation"), &application("third"))).is_empty());
     assert_eq!(local.read("c").unwrap(), None);
     assert_eq!(local.read("d").unwrap(), None);
-    assert!(ids(&lake.table(&snapshot, ty("Patient"), &application("local"))).is_empty());
+    assert!(ids(&lake.table(&snapshot, type_named("Patient"), &application("local"))).is_empty());
     let foreign = other.locate("c").unwrap().unwrap();
     assert!(local.resources(&[foreign]).is_err());
     let owner = lake.owner_of("local", "p");
@@ -49,7 +49,9 @@ fn another_applications_rows_look_as_if_they_did_not_exist() {
 fn family(lake: &Lake) -> Vec<Record> {
     let person = |id: &str| Record::new(json!({"resourceType": "Patient", "id": id})).of(lake, id);
     let of = |id: &str, patient: &str, refs: &[&str]| observation(id, patient).of(lake, patient).refs(refs);
-    let shared = |ty: &str, id: &str, refs: &[&str]| Record::new(json!({"resourceType": ty, "id": id})).refs(refs);
+    let shared = |resource_type: &str, id: &str, refs: &[&str]| {
+        Record::new(json!({"resourceType": resource_type, "id": id})).refs(refs)
+    };
     vec![
         person("ann"),
         person("bob"),
@@ -82,7 +84,7 @@ fn a_patient_sees_its_own_rows_and_what_they_refer_to() {
     let (_dir, lake) = lake();
     let snapshot = commit(&lake, &family(&lake));
     let see = |scope: &_, name: &str| {
-        let table = lake.table(&snapshot, ty(name), scope);
+        let table = lake.table(&snapshot, type_named(name), scope);
         let seen = ids(&table);
         assert_eq!(person_ids(&table, Person::OfScope), seen, "{name}");
         assert_eq!(person_ids(&table, Person::OfScope), seen, "{name} from the cache");
@@ -102,17 +104,17 @@ fn a_patient_sees_its_own_rows_and_what_they_refer_to() {
     assert_eq!(see(&ann, "Coverage"), ["family"]);
     assert!(see(&bob, "Coverage").is_empty());
     let all = application("local");
-    assert_eq!(ids(&lake.table(&snapshot, ty("Group"), &all)), ["study"]);
-    assert_eq!(ids(&lake.table(&snapshot, ty("Organization"), &all)).len(), 4);
-    let practitioners = lake.table(&snapshot, ty("Practitioner"), &all);
+    assert_eq!(ids(&lake.table(&snapshot, type_named("Group"), &all)), ["study"]);
+    assert_eq!(ids(&lake.table(&snapshot, type_named("Organization"), &all)).len(), 4);
+    let practitioners = lake.table(&snapshot, type_named("Practitioner"), &all);
     let wilson = practitioners.locate("wilson").unwrap().unwrap();
-    let seen_by_ann = lake.table(&snapshot, ty("Practitioner"), &ann);
+    let seen_by_ann = lake.table(&snapshot, type_named("Practitioner"), &ann);
     assert!(seen_by_ann.resources(&[wilson]).is_err());
     assert_eq!(seen_by_ann.read("wilson").unwrap(), None);
     assert_eq!(person_ids(&seen_by_ann, Person::Owner(0)), ["house"]);
     assert!(
         person_ids(
-            &lake.table(&snapshot, ty("Observation"), &ann),
+            &lake.table(&snapshot, type_named("Observation"), &ann),
             Person::Owner(lake.owner_of("local", "bob"))
         )
         .is_empty()
@@ -124,9 +126,9 @@ fn what_a_patient_sees_follows_the_snapshot() {
     let (_dir, lake) = lake();
     let before = commit(&lake, &family(&lake));
     let ann = patient(&lake, "local", "ann");
-    let table = |snapshot: &_, name: &str| lake.table(snapshot, ty(name), &ann);
+    let table = |snapshot: &_, name: &str| lake.table(snapshot, type_named(name), &ann);
     let old = lake
-        .table(&before, ty("Observation"), &application("local"))
+        .table(&before, type_named("Observation"), &application("local"))
         .locate("ann-1")
         .unwrap()
         .unwrap();
@@ -134,7 +136,11 @@ fn what_a_patient_sees_follows_the_snapshot() {
         .of(&lake, "ann")
         .refs(&["Practitioner/wilson"]);
     let next = Record { version: 2, ..next };
-    let after = commit_deleting(&lake, &[next], &[(ty("Observation"), old.file, u64::from(old.row))]);
+    let after = commit_deleting(
+        &lake,
+        &[next],
+        &[(type_named("Observation"), old.file, u64::from(old.row))],
+    );
     assert_eq!(ids(&table(&before, "Practitioner")), ["house"]);
     assert_eq!(ids(&table(&after, "Practitioner")), ["wilson"]);
     assert_eq!(person_ids(&table(&after, "Practitioner"), Person::OfScope), ["wilson"]);
@@ -168,7 +174,7 @@ fn an_authorization_decides_over_its_own_rows() {
     let mut person = scope.patient.unwrap().as_ref().clone();
     person.authorizations = vec!["second".to_owned()];
     scope.patient = Some(person.into());
-    let table = lake.table(&snapshot, ty("Observation"), &scope.into());
+    let table = lake.table(&snapshot, type_named("Observation"), &scope.into());
     assert_eq!(ids(&table), ["b", "c"]);
     assert_eq!(person_ids(&table, Person::OfScope), ["b", "c"]);
 }
@@ -181,14 +187,14 @@ fn deleted_rows_are_gone_in_every_way_of_reading() {
         .collect();
     let snapshot = commit(&lake, &rows);
     let all = application("local");
-    let table = lake.table(&snapshot, ty("Observation"), &all);
+    let table = lake.table(&snapshot, type_named("Observation"), &all);
     let place = |id: &str| table.locate(id).unwrap().unwrap();
     let gone = ["o0000", "o0001", "o1024", "o2500", "o4999"];
     let deleted: Vec<_> = gone
-        .map(|id| (ty("Observation"), place(id).file, u64::from(place(id).row)))
+        .map(|id| (type_named("Observation"), place(id).file, u64::from(place(id).row)))
         .to_vec();
     let snapshot = commit_deleting(&lake, &[], &deleted);
-    let table = lake.table(&snapshot, ty("Observation"), &all);
+    let table = lake.table(&snapshot, type_named("Observation"), &all);
     let left: Vec<String> = (0..5000)
         .map(|n| format!("o{n:04}"))
         .filter(|id| !gone.contains(&id.as_str()))
@@ -233,8 +239,8 @@ fn a_reader_that_keeps_nothing_sees_the_same() {
         "Coverage",
     ] {
         let (kept, fresh) = (
-            lake.table(&snapshot, ty(name), &ann),
-            forgetful.table(&forgetful.snapshot(), ty(name), &ann),
+            lake.table(&snapshot, type_named(name), &ann),
+            forgetful.table(&forgetful.snapshot(), type_named(name), &ann),
         );
         assert_eq!(ids(&fresh), ids(&kept), "{name}");
         assert_eq!(
@@ -257,7 +263,7 @@ fn what_is_read_ahead_is_bounded_and_changes_no_answer() {
     commit(&lake, &rows[..60]);
     let snapshot = commit(&lake, &rows[60..]);
     let asked = |lake: &Lake| {
-        let of = |id| lake.table(&snapshot, ty("Observation"), &patient(lake, "local", id));
+        let of = |id| lake.table(&snapshot, type_named("Observation"), &patient(lake, "local", id));
         (ids(&of("p00")), ids(&of("p39")))
     };
     let expected = (vec!["p00-0", "p00-1", "p00-2"], vec!["p39-0", "p39-1", "p39-2"]);

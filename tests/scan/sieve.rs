@@ -18,7 +18,7 @@ use tabularium::lake::{Lake, ScanRequest, Snapshot};
 
 use super::asked::{Asked, scanned, try_scanned};
 use super::{leaves, texts};
-use crate::harness::records::{Record, application, commit, lake, ty};
+use crate::harness::records::{Record, application, commit, lake, type_named};
 
 const ROWS: usize = 3000;
 
@@ -109,7 +109,7 @@ fn everything() -> Asked {
 
 /// The rows kept by a condition on statistics with a predicate that keeps all rows.
 fn kept(lake: &Lake, snapshot: &Arc<Snapshot>, prune: Prune) -> (BTreeSet<String>, ScanReport) {
-    let table = lake.table(snapshot, ty("Observation"), &application("local"));
+    let table = lake.table(snapshot, type_named("Observation"), &application("local"));
     let request = ScanRequest {
         leaves: leaves(&["id"]),
         ..ScanRequest::default()
@@ -240,7 +240,7 @@ fn a_page_that_says_it_is_shorter_is_an_error_and_no_other_rows() {
     let key = memchr::memmem::rfind(&file, CHECKSUMS_KEY.as_bytes()).unwrap();
     file[key] = b'-';
     std::fs::write(&path, file).unwrap();
-    let table = lake.table(&snapshot, ty("Observation"), &application("local"));
+    let table = lake.table(&snapshot, type_named("Observation"), &application("local"));
     let status = ItemMatch {
         leaves: vec!["status".into()],
         any_of: vec![vec![LeafTest::Is("final".into())]],

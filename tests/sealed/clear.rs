@@ -41,7 +41,7 @@ pub(crate) fn telling_texts(records: &[Value]) -> Vec<String> {
     let mut found = BTreeSet::new();
     records.iter().for_each(|record| telling(record, "", &mut found));
     // The catalog contains column names, which may equal ids within a record (`#referral`).
-    let elements = facts().types().flat_map(|ty| &facts().get(ty).elements);
+    let elements = facts().types().flat_map(|type_id| &facts().get(type_id).elements);
     for element in elements {
         found.remove(element.name);
     }

@@ -143,7 +143,11 @@ fn an_expunge_on_a_full_disk_waits_and_is_done_later() {
     assert_eq!(receipt(), None);
     drop(served);
     let lake = scene.lake();
-    let table = lake.table(&lake.snapshot(), records::ty("Patient"), &records::application("local"));
+    let table = lake.table(
+        &lake.snapshot(),
+        records::type_named("Patient"),
+        &records::application("local"),
+    );
     assert!(table.read(patient).unwrap().is_none());
     assert!(table.read("person-0008").unwrap().is_some());
     drop((table, lake));

@@ -78,12 +78,12 @@ fn a_file_in_clear_is_not_opened_after_the_lake_has_become_sealed() {
         std::fs::write(path, bytes).unwrap();
     }
     lake.refresh().unwrap();
-    let ty = facts().lookup("Observation").unwrap();
-    let table: ScopedTable = lake.table(&clear, ty, &scope());
+    let type_id = facts().lookup("Observation").unwrap();
+    let table: ScopedTable = lake.table(&clear, type_id, &scope());
     let held = table.held(None).map(|_| ()).unwrap_err().to_string();
     assert!(held.contains("cannot read"), "{held}");
     assert!(table.read("finding-0003").is_err());
-    let fresh = lake.table(&lake.snapshot(), ty, &scope());
+    let fresh = lake.table(&lake.snapshot(), type_id, &scope());
     assert_eq!(fresh.read("finding-0003").unwrap().unwrap().id, "finding-0003");
 }
 

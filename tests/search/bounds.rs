@@ -77,17 +77,17 @@ fn values_words_and_tests() {
     );
     // Many tokens are looked up, and find the same as a few do.
     let none: Vec<String> = (0..3_000).map(|code| format!("http://loinc.org|x{code}")).collect();
-    for (few, ty) in [
+    for (few, resource_type) in [
         ("8302-2,http://loinc.org|8867-4", "Observation?code"),
         ("female", "Patient?gender"),
     ] {
         let found = |values: &str| {
             let page = corpus
-                .page(&corpus.application(), &format!("{ty}={values}&_count=1000"))
+                .page(&corpus.application(), &format!("{resource_type}={values}&_count=1000"))
                 .unwrap();
             page["entry"].clone()
         };
-        assert!(found(few)[0].is_object(), "{ty}={few}");
+        assert!(found(few)[0].is_object(), "{resource_type}={few}");
         assert_eq!(found(&format!("{few},{}", none.join(","))), found(few));
     }
     refused(

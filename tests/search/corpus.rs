@@ -93,7 +93,7 @@ impl Corpus {
         }
         let request = Request {
             scope,
-            ty: facts().lookup(name).unwrap(),
+            type_id: facts().lookup(name).unwrap(),
             parameters: &raw::parse(parameters),
             compartment: None,
             handling: Handling::Strict,
@@ -120,12 +120,12 @@ impl Corpus {
         if name.is_empty() {
             return Some(self.system(scope, text, handling));
         }
-        let ty = facts()
+        let type_id = facts()
             .lookup(name)
-            .filter(|ty| facts().resources().any(|of| of == *ty))?;
+            .filter(|type_id| facts().resources().any(|of| of == *type_id))?;
         let request = Request {
             scope,
-            ty,
+            type_id,
             parameters: &raw::parse(parameters),
             compartment: None,
             handling,
@@ -176,8 +176,8 @@ impl Corpus {
     }
 
     /// All resources of a type.
-    pub(super) fn everything(&self, ty: &str) -> Vec<Value> {
-        self.all(&self.application(), &format!("{ty}?_count=1000"))
+    pub(super) fn everything(&self, resource_type: &str) -> Vec<Value> {
+        self.all(&self.application(), &format!("{resource_type}?_count=1000"))
     }
 }
 

@@ -76,10 +76,10 @@ impl Small {
         let (name, parameters) = query.split_once('?').unwrap_or((query, ""));
         let parameters = raw::parse(&parameters.replace('+', "%2B"));
         let bundle = match facts().lookup(name) {
-            Some(ty) => {
+            Some(type_id) => {
                 let request = Request {
                     scope,
-                    ty,
+                    type_id,
                     parameters: &parameters,
                     compartment: None,
                     handling,
@@ -113,7 +113,7 @@ impl Small {
         let (name, parameters) = query.split_once('?').unwrap_or((query, ""));
         let request = Request {
             scope,
-            ty: facts().lookup(name).unwrap(),
+            type_id: facts().lookup(name).unwrap(),
             parameters: &raw::parse(parameters),
             compartment: None,
             handling: Handling::Strict,
@@ -130,9 +130,9 @@ impl Small {
         let (scope, parameters) = (&records::application("local"), &raw::parse(parameters));
         let (handling, now, base) = (Handling::Strict, NOW, BASE);
         let ran = match facts().lookup(name) {
-            Some(ty) => self.runtime.block_on(self.engine.ran_plans(&Request {
+            Some(type_id) => self.runtime.block_on(self.engine.ran_plans(&Request {
                 scope,
-                ty,
+                type_id,
                 compartment: None,
                 parameters,
                 handling,
@@ -160,10 +160,10 @@ impl Small {
         let member = name.strip_prefix("Patient/").and_then(|rest| rest.split_once('/'));
         let (compartment, name) = member.map_or((None, name), |(patient, name)| (Some(patient), name));
         let explained = match facts().lookup(name) {
-            Some(ty) => {
+            Some(type_id) => {
                 let request = Request {
                     scope,
-                    ty,
+                    type_id,
                     parameters: &parameters,
                     compartment,
                     handling: Handling::Strict,

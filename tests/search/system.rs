@@ -73,7 +73,7 @@ fn sorted_types_are_merged() {
         }
         assert_eq!(in_order, ids, "{sort}");
         let all: usize = ["Patient", "Goal", "CarePlan"]
-            .map(|ty| corpus.everything(ty).len())
+            .map(|resource_type| corpus.everything(resource_type).len())
             .iter()
             .sum();
         assert_eq!(found.len(), all);
@@ -117,7 +117,8 @@ fn parameters_must_be_known_to_all_types() {
     let found = walk(corpus, &scope, &format!("?_type=Condition,Goal&patient={id}"));
     let own = |resource: &Value| resource["subject"]["reference"] == format!("Patient/{id}");
     assert!(found.iter().all(own));
-    let expected = ["Condition", "Goal"].map(|ty| corpus.everything(ty).iter().filter(|row| own(row)).count());
+    let expected = ["Condition", "Goal"]
+        .map(|resource_type| corpus.everything(resource_type).iter().filter(|row| own(row)).count());
     assert_eq!(found.len(), expected.iter().sum::<usize>());
     let strict = corpus.system(&scope, "?_type=Patient,Condition&gender=male", Handling::Strict);
     assert!(strict.unwrap_err().to_string().contains("gender"));
@@ -195,9 +196,11 @@ fn elements_are_asked_of_the_types_that_have_them() {
         let query = format!("?_type=Patient,Observation&_count=1000&_elements={elements}");
         corpus.system(&scope, &query, Handling::Strict)
     };
-    let of_type = |page: &Value, ty: &str| -> Vec<Value> {
+    let of_type = |page: &Value, resource_type: &str| -> Vec<Value> {
         let matches = resources(page, "match").into_iter();
-        matches.filter(|resource| resource["resourceType"] == ty).collect()
+        matches
+            .filter(|resource| resource["resourceType"] == resource_type)
+            .collect()
     };
     let page = of_types("gender,effective").unwrap();
     let (patients, observations) = (of_type(&page, "Patient"), of_type(&page, "Observation"));

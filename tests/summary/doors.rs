@@ -37,8 +37,8 @@ fn bearer(token: &str) -> String {
     format!("Bearer {token}")
 }
 
-fn post(server: &Server, token: &str, path: &str, ty: &str, body: &str) -> Answer {
-    let headers = [("authorization", &*bearer(token)), ("content-type", ty)];
+fn post(server: &Server, token: &str, path: &str, content_type: &str, body: &str) -> Answer {
+    let headers = [("authorization", &*bearer(token)), ("content-type", content_type)];
     server.send("POST", path, &headers, body)
 }
 
@@ -228,11 +228,11 @@ fn only_the_profile_of_ips_is_made() {
 fn the_form_of_an_answer_is_chosen_as_for_reads() {
     let server = Server::imported(&records());
     let token = server.patient_token("ann");
-    let accepting = |ty: &str| {
+    let accepting = |content_type: &str| {
         server.send(
             "GET",
             SUMMARY,
-            &[("authorization", &bearer(&token)), ("accept", ty)],
+            &[("authorization", &bearer(&token)), ("accept", content_type)],
             "",
         )
     };

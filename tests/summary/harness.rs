@@ -81,16 +81,16 @@ impl Person {
             .iter()
             .map(|(text, _)| {
                 let json: Value = serde_json::from_str(text).unwrap();
-                let ty = json["resourceType"].as_str().unwrap();
-                let name = facts().get(facts().lookup(ty).unwrap()).name;
+                let resource_type = json["resourceType"].as_str().unwrap();
+                let name = facts().get(facts().lookup(resource_type).unwrap()).name;
                 (name, json["id"].as_str().unwrap().to_owned())
             })
             .collect();
         let records: Vec<Record<'_>> = heads
             .iter()
             .zip(&self.records)
-            .map(|((ty, id), (text, is_own))| Record {
-                resource_type: facts().lookup(ty).unwrap(),
+            .map(|((resource_type, id), (text, is_own))| Record {
+                resource_type: facts().lookup(resource_type).unwrap(),
                 id,
                 text,
                 is_own: *is_own,
@@ -137,12 +137,12 @@ pub(super) fn loinc(code: &str, text: &str) -> Value {
 }
 
 /// A record about the patient with these elements.
-pub(super) fn record(ty: &str, id: &str, more: Value) -> Value {
-    let subject = match ty {
+pub(super) fn record(resource_type: &str, id: &str, more: Value) -> Value {
+    let subject = match resource_type {
         "AllergyIntolerance" | "Immunization" | "Consent" | "Device" => "patient",
         _ => "subject",
     };
-    let mut record = json!({"resourceType": ty, "id": id, subject: {"reference": "Patient/p"}});
+    let mut record = json!({"resourceType": resource_type, "id": id, subject: {"reference": "Patient/p"}});
     for (name, value) in more.as_object().unwrap() {
         record[name] = value.clone();
     }
@@ -217,11 +217,11 @@ impl Document {
     }
 
     /// All resources of a type.
-    pub(super) fn of(&self, ty: &str) -> Vec<&Value> {
+    pub(super) fn of(&self, resource_type: &str) -> Vec<&Value> {
         let entries = self.0["entry"].as_array().unwrap().iter();
         entries
             .map(|entry| &entry["resource"])
-            .filter(|resource| resource["resourceType"] == ty)
+            .filter(|resource| resource["resourceType"] == resource_type)
             .collect()
     }
 

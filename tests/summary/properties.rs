@@ -82,7 +82,7 @@ fn record(at: usize, mut seed: u64, records: usize) -> (Value, bool) {
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((mixed ^ (mixed >> 31)) % below as u64) as usize
     };
-    let ty = TYPES[draw(TYPES.len())];
+    let resource_type = TYPES[draw(TYPES.len())];
     let target = |draw: &mut dyn FnMut(usize) -> usize| {
         let text = match draw(5) {
             0 => "#c".to_owned(),
@@ -92,7 +92,7 @@ fn record(at: usize, mut seed: u64, records: usize) -> (Value, bool) {
         };
         json!({"reference": text})
     };
-    let mut json = json!({"resourceType": ty, "id": format!("r{at}")});
+    let mut json = json!({"resourceType": resource_type, "id": format!("r{at}")});
     let status = STATUSES[draw(STATUSES.len())];
     json["status"] = json!(status);
     json["lifecycleStatus"] = json!(status);
@@ -134,7 +134,7 @@ fn record(at: usize, mut seed: u64, records: usize) -> (Value, bool) {
         0 => json["valueString"] = json!(TEXTS[draw(TEXTS.len())]),
         1 => json["valueQuantity"] = json!({"value": 1.5, "unit": TEXTS[draw(TEXTS.len())]}),
         2 => json["component"] = json!([{"code": concept, "valueInteger": 3}, 7]),
-        3 => json["meta"] = json!({"profile": [], "tag": [{"system": "https://x/GeneratedBy", "code": ty}]}),
+        3 => json["meta"] = json!({"profile": [], "tag": [{"system": "https://x/GeneratedBy", "code": resource_type}]}),
         _ => json["performer"] = json!([]),
     }
     if draw(4) == 0 {

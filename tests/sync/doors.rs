@@ -14,10 +14,13 @@ fn another_patients_records_are_behind_no_door() {
     let own = world.rows(&ours);
     assert!(!foreign.is_empty() && !own.is_empty());
     for (identity, _) in &foreign {
-        let (ty, id) = (identity.2, &identity.3);
-        assert_eq!(world.get(&format!("/fhir/{ty}/{id}"), &ours.token).status, 404);
-        let found = world.get(&format!("/fhir/{ty}?_id={id}&_total=accurate"), &ours.token);
-        assert_eq!(found.json()["total"], json!(0), "{ty}/{id}");
+        let (resource_type, id) = (identity.2, &identity.3);
+        assert_eq!(
+            world.get(&format!("/fhir/{resource_type}/{id}"), &ours.token).status,
+            404
+        );
+        let found = world.get(&format!("/fhir/{resource_type}?_id={id}&_total=accurate"), &ours.token);
+        assert_eq!(found.json()["total"], json!(0), "{resource_type}/{id}");
     }
     for path in [
         format!("/fhir/Coverage?beneficiary=Patient/{}", theirs.patient),
@@ -134,11 +137,11 @@ fn a_synced_record_comes_whole() {
                 .next()
                 .map(|link| text(link, "url")[world.base_url().len()..].to_owned());
         }
-        for ((_, _, ty, id), row) in &rows {
-            let mode = found.remove(&((*ty).to_owned(), id.clone()));
-            let expected = match *ty {
+        for ((_, _, resource_type, id), row) in &rows {
+            let mode = found.remove(&((*resource_type).to_owned(), id.clone()));
+            let expected = match *resource_type {
                 "Organization" | "Practitioner" | "Medication" | "Location" => {
-                    let reference = format!("\"{ty}/{id}\"");
+                    let reference = format!("\"{resource_type}/{id}\"");
                     let refers = rows.iter().any(|(identity, other)| {
                         !matches!(
                             identity.2,
@@ -152,7 +155,7 @@ fn a_synced_record_comes_whole() {
                 "Provenance" => mode.clone(),
                 _ => Some(json!("match")),
             };
-            assert_eq!(mode, expected, "{ty}/{id}: {}", row.resource);
+            assert_eq!(mode, expected, "{resource_type}/{id}: {}", row.resource);
         }
         assert!(found.is_empty(), "{found:?} is nobody's of the one who asks");
     }

@@ -181,9 +181,9 @@ fn exchange(service: &str, code: &str, client: &str) -> Option<(u16, Value)> {
 }
 
 /// The number of a type's resources that a token finds.
-pub(super) fn total(service: &str, ty: &str, granted: &Value) -> u64 {
+pub(super) fn total(service: &str, resource_type: &str, granted: &Value) -> u64 {
     let bearer = format!("Bearer {}", text(granted, "access_token"));
-    let path = format!("/fhir/{ty}?_summary=count");
+    let path = format!("/fhir/{resource_type}?_summary=count");
     let answer = ask(service, &path, |agent, url| {
         agent.get(url).header("authorization", &bearer).call()
     });

@@ -54,7 +54,7 @@ pub(super) fn connect(world: &World, rogue: &Rogue, scope: &str) -> Connected {
         id: "rogue".to_owned(),
         name: "Rogue".to_owned(),
         note: String::new(),
-        ty: "PAYER".to_owned(),
+        organization_type: "PAYER".to_owned(),
     };
     store.organizations().save(&organization, Actor::Operator).unwrap();
     let endpoint = NewEndpoint {
@@ -63,7 +63,7 @@ pub(super) fn connect(world: &World, rogue: &Rogue, scope: &str) -> Connected {
         name: "rogue",
         mode: Mode::Live,
         label: &[],
-        ty: AuthorizationType::Oauth,
+        authorization_type: AuthorizationType::Oauth,
         refreshable: false,
         refresh_valid_for: None,
         max_auth_period: None,
@@ -104,7 +104,7 @@ pub(super) fn connect(world: &World, rogue: &Rogue, scope: &str) -> Connected {
         .create(&NewAuthorization {
             consent: &consent.id,
             endpoint: "rogue",
-            ty: AuthorizationType::Oauth,
+            authorization_type: AuthorizationType::Oauth,
             usage: Usage::OneTime,
             identity_provider: None,
         })
@@ -166,8 +166,11 @@ fn synced(rogue: &Rogue, scope: &str) -> (World, Connected) {
 }
 
 /// The resources of a type that a token finds.
-pub(super) fn found(world: &World, ty: &str, connected: &Connected) -> Vec<Value> {
-    let answer = world.get(&format!("/fhir/{ty}?_sort=_id&_count=1000"), &connected.token);
+pub(super) fn found(world: &World, resource_type: &str, connected: &Connected) -> Vec<Value> {
+    let answer = world.get(
+        &format!("/fhir/{resource_type}?_sort=_id&_count=1000"),
+        &connected.token,
+    );
     assert_eq!(answer.status, 200, "{}", answer.text);
     let entries = answer.json()["entry"].as_array().cloned().unwrap_or_default();
     entries.into_iter().map(|entry| entry["resource"].clone()).collect()
@@ -248,7 +251,10 @@ fn types_that_were_not_asked_for_are_left_out() {
     });
     let (world, connected) = synced(&rogue, "patient/Condition.rs patient/Patient.rs");
     let rows = world.rows(&connected);
-    let mut types: Vec<&str> = rows.iter().map(|((_, _, ty, _), _)| *ty).collect();
+    let mut types: Vec<&str> = rows
+        .iter()
+        .map(|((_, _, resource_type, _), _)| *resource_type)
+        .collect();
     types.sort_unstable();
     assert_eq!(types, ["Condition", "Patient"]);
     let told = world.audit(&connected).join("\n");

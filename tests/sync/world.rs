@@ -179,7 +179,7 @@ impl World {
             id: id.to_owned(),
             name: organization.name.to_owned(),
             note: String::new(),
-            ty: "PAYER".to_owned(),
+            organization_type: "PAYER".to_owned(),
         };
         self.store().organizations().save(&listed, Actor::Operator).unwrap();
         let resources: Vec<String> = organization.types().into_iter().map(str::to_owned).collect();
@@ -189,7 +189,7 @@ impl World {
             name: id,
             mode: self.mode,
             label: &[organization.name.to_owned()],
-            ty: AuthorizationType::Oauth,
+            authorization_type: AuthorizationType::Oauth,
             refreshable: organization.refreshable,
             refresh_valid_for: None,
             max_auth_period: None,
@@ -251,7 +251,7 @@ impl World {
             .create(&NewAuthorization {
                 consent: &consent.id,
                 endpoint: organization,
-                ty: AuthorizationType::Oauth,
+                authorization_type: AuthorizationType::Oauth,
                 usage,
                 identity_provider: None,
             })
@@ -431,8 +431,8 @@ impl World {
     }
 
     /// The number of a type's resources that a token finds.
-    pub(super) fn total(&self, ty: &str, token: &str) -> u64 {
-        let answer = self.get(&format!("/fhir/{ty}?_summary=count"), token);
+    pub(super) fn total(&self, resource_type: &str, token: &str) -> u64 {
+        let answer = self.get(&format!("/fhir/{resource_type}?_summary=count"), token);
         assert_eq!(answer.status, 200, "{}", answer.text);
         answer.json()["total"].as_u64().unwrap()
     }
@@ -441,7 +441,11 @@ impl World {
     pub(super) fn names_at(&self, organization: &str, patient: &str, token: &str) -> BTreeSet<String> {
         let all = self.records_at(organization, patient, token);
         let all: BTreeMap<String, Value> = all.into_iter().map(|record| (named(&record), record)).collect();
-        let is_nobodys = |name: &str| NOBODYS.iter().any(|ty| name.split('/').next() == Some(ty));
+        let is_nobodys = |name: &str| {
+            NOBODYS
+                .iter()
+                .any(|resource_type| name.split('/').next() == Some(resource_type))
+        };
         let own = all.keys().filter(|name| !is_nobodys(name));
         let mut names: BTreeSet<String> = own.cloned().collect();
         let mut open: Vec<String> = names.iter().cloned().collect();
@@ -513,14 +517,17 @@ impl World {
 
     /// The expected stored form of a source's record, without version and date.
     pub(super) fn expected(&self, organization: &str, connected: &Connected, record: &Value) -> Value {
-        let (ty, id) = (text(record, "resourceType"), text(record, "id"));
+        let (resource_type, id) = (text(record, "resourceType"), text(record, "id"));
         let mut expected = record.clone();
         let named = |name: &str| {
-            let (ty, id) = name.split_once('/').unwrap();
-            format!("{ty}/{}", self.lake().synced_id(connected.owner, organization, ty, id))
+            let (resource_type, id) = name.split_once('/').unwrap();
+            format!(
+                "{resource_type}/{}",
+                self.lake().synced_id(connected.owner, organization, resource_type, id)
+            )
         };
         refer(&mut expected, &named);
-        expected["id"] = json!(self.lake().synced_id(connected.owner, organization, ty, id));
+        expected["id"] = json!(self.lake().synced_id(connected.owner, organization, resource_type, id));
         let meta = &mut expected["meta"];
         if meta.is_null() {
             *meta = json!({});
@@ -530,7 +537,7 @@ impl World {
         meta.remove("lastUpdated");
         meta.insert(
             "source".to_owned(),
-            json!(format!("{}/{ty}/{id}", self.payer.fhir_base(organization))),
+            json!(format!("{}/{resource_type}/{id}", self.payer.fhir_base(organization))),
         );
         let tag = |name: &str, code: &str| json!({"system": format!("{}/tags/{name}", self.base_url()), "code": code});
         let mode = if self.mode == Mode::Live { "LIVE" } else { "TEST" };
@@ -542,7 +549,7 @@ impl World {
         ];
         let tags = meta.entry("tag").or_insert(json!([]));
         tags.as_array_mut().unwrap().extend(ours);
-        if has_identifier(ty) {
+        if has_identifier(resource_type) {
             let identifiers = expected
                 .as_object_mut()
                 .unwrap()
@@ -601,9 +608,9 @@ fn named(record: &Value) -> String {
     format!("{}/{}", text(record, "resourceType"), text(record, "id"))
 }
 
-fn has_identifier(ty: &str) -> bool {
-    let ty = tabularium::fhir::facts().lookup(ty).unwrap();
-    tabularium::fhir::facts().element(ty, "identifier").is_some()
+fn has_identifier(resource_type: &str) -> bool {
+    let type_id = tabularium::fhir::facts().lookup(resource_type).unwrap();
+    tabularium::fhir::facts().element(type_id, "identifier").is_some()
 }
 
 /// The relative references of a record.

@@ -52,8 +52,8 @@ fn observation(lake: &Lake, id: &str, patient: &str) -> Record {
     .refs(&["Organization/seen"])
 }
 
-fn ids_of(ty: &str) -> Value {
-    json!({"resource": ty, "select": [{"column": [{"name": "id", "path": "id"}]}]})
+fn ids_of(resource_type: &str) -> Value {
+    json!({"resource": resource_type, "select": [{"column": [{"name": "id", "path": "id"}]}]})
 }
 
 /// A planned view reads its data as planned: data files, deletions, and shared rows. If the process hears of the
@@ -74,18 +74,19 @@ fn a_view_that_was_planned_reads_files_that_are_gone() {
                 organization("unseen"),
             ],
         );
-        let ty = records::ty("Observation");
-        let table = snapshot.table(Mode::Live, ty).unwrap();
+        let type_id = records::type_named("Observation");
+        let table = snapshot.table(Mode::Live, type_id).unwrap();
         // The first row of the file, which is Ann's or Ben's.
-        records::commit_deleting(&lake, &[], &[(ty, table.files[0].id, 0)]);
+        records::commit_deleting(&lake, &[], &[(type_id, table.files[0].id, 0)]);
         let scopes = [
             ("Observation", records::application("local")),
             ("Observation", records::patient(&lake, "local", "ann")),
             ("Organization", records::patient(&lake, "local", "ann")),
         ];
         let text = |run: Run| written(run.rows(), Format::Csv { header: false }).unwrap();
-        let plan =
-            |(ty, scope): &(&str, Arc<Scope>)| run(&lake, scope, &view(&ids_of(ty)), &Resources::default(), None);
+        let plan = |(resource_type, scope): &(&str, Arc<Scope>)| {
+            run(&lake, scope, &view(&ids_of(resource_type)), &Resources::default(), None)
+        };
         let expected: Vec<String> = scopes.iter().map(|scope| text(plan(scope))).collect();
         assert_eq!((expected[0].lines().count(), &*expected[2]), (3, "seen\n"));
         let plans: Vec<Run> = scopes.iter().map(plan).collect();

@@ -49,7 +49,8 @@ fn lines() -> Value {
 
 /// One row per claim, with its references and contained resources.
 fn claims() -> Value {
-    let of = |ty: &str, path: &str| format!("contained.where(resourceType = '{ty}').{path}.first()");
+    let of =
+        |resource_type: &str, path: &str| format!("contained.where(resourceType = '{resource_type}').{path}.first()");
     let list = |name: &str, path: &str| json!({"name": name, "path": path, "collection": true});
     view(
         "ExplanationOfBenefit",
@@ -78,7 +79,7 @@ fn contained() -> Value {
 }
 
 /// The resources of a type in files, including entries of Bundles.
-fn resources(files: &[PathBuf], ty: &str) -> Vec<Value> {
+fn resources(files: &[PathBuf], resource_type: &str) -> Vec<Value> {
     let mut found = Vec::new();
     for file in files {
         let document: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
@@ -87,7 +88,7 @@ fn resources(files: &[PathBuf], ty: &str) -> Vec<Value> {
             .into_iter()
             .map(|entry| entry["resource"].clone())
             .chain([document]);
-        found.extend(all.filter(|resource| resource["resourceType"] == ty));
+        found.extend(all.filter(|resource| resource["resourceType"] == resource_type));
     }
     found
 }
@@ -204,7 +205,7 @@ fn the_views_of_a_quickstart_run_over_real_records() {
     assert!(rows.iter().any(|row| row.contains("\"day\":\"")) && rows.iter().any(|row| row.contains("\"start\":\"")));
 
     let expected = claims_found.iter().map(|claim| {
-        let of = |ty: &str| first(&claim["contained"], "resourceType", ty);
+        let of = |resource_type: &str| first(&claim["contained"], "resourceType", resource_type);
         let quantities = claim["supportingInfo"].as_array().into_iter().flatten();
         let quantities = quantities.map(|info| info["valueQuantity"]["value"].clone());
         json!({"claim": claim["id"], "type": "ExplanationOfBenefit",

@@ -64,7 +64,7 @@ impl Path {
             End::Count => format!("{steps}.count()"),
             End::Exists => format!("{steps}.exists()"),
             End::OfConstant => format!("{steps}.where(linkId = %wanted)"),
-            End::OfType(ty) => format!("{steps}.ofType({ty})"),
+            End::OfType(type_name) => format!("{steps}.ofType({type_name})"),
             End::RowIndex => "%rowIndex".to_string(),
             End::Constant => "%wanted".to_string(),
         }

@@ -314,9 +314,9 @@ fn queries_of(raw: RawQuery, folder: Option<&Path>, known: &[Family]) -> Result<
             checked(query).map(|query| vec![query])
         }
         (None, None, Some(view), None) => {
-            let (body, ty) = view_body(&view, folder)?;
+            let (body, type_id) = view_body(&view, folder)?;
             let text = format!("ViewDefinition/$run?_format=csv of {view}");
-            Ok(vec![made(text, Request::View(body.into()), Subject::Type(ty))])
+            Ok(vec![made(text, Request::View(body.into()), Subject::Type(type_id))])
         }
         (None, None, None, Some(used)) => {
             let families = named(&used, known)?;
@@ -382,10 +382,10 @@ fn view_body(name: &str, folder: Option<&Path>) -> Result<(Vec<u8>, TypeId), Str
         }
     };
     let view: Value = serde_json::from_str(&text).map_err(|error| format!("the view {name}: {error}"))?;
-    let ty = view["resource"].as_str().and_then(resource_type);
-    let ty = ty.ok_or_else(|| format!("the view {name}: its \"resource\" is no R4 resource type"))?;
+    let type_id = view["resource"].as_str().and_then(resource_type);
+    let type_id = type_id.ok_or_else(|| format!("the view {name}: its \"resource\" is no R4 resource type"))?;
     let body = json!({"resourceType": "Parameters", "parameter": [{"name": "viewResource", "resource": view}]});
-    Ok((body.to_string().into_bytes(), ty))
+    Ok((body.to_string().into_bytes(), type_id))
 }
 
 impl Family {
@@ -433,7 +433,7 @@ impl Query {
                 match (path.split('/').collect::<Vec<_>>().as_slice(), subject) {
                     (["metadata"], _) => Some("CapabilityStatement"),
                     ([_] | ["Patient", _, "$everything" | "$summary"], _) => Some("Bundle"),
-                    ([_, id], Subject::Type(ty)) if !id.starts_with('$') => Some(facts().get(ty).name),
+                    ([_, id], Subject::Type(type_id)) if !id.starts_with('$') => Some(facts().get(type_id).name),
                     _ => None,
                 }
             }

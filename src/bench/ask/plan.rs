@@ -63,7 +63,7 @@ pub(in crate::bench) struct Ready {
 /// The rows of another type that have a field.
 #[derive(Debug)]
 pub(in crate::bench) struct Others {
-    pub(in crate::bench) ty: TypeId,
+    pub(in crate::bench) type_id: TypeId,
     pub(in crate::bench) field: Field,
     pub(in crate::bench) rows: Vec<Arc<Row>>,
 }
@@ -77,7 +77,7 @@ impl Drawn {
         seed: u64,
     ) -> Result<Drawn, BenchError> {
         let snapshot = lake.refresh()?;
-        let table = |ty| lake.table(&snapshot, ty, scope);
+        let table = |type_id| lake.table(&snapshot, type_id, scope);
         let queries: Vec<&Query> = families.iter().flat_map(|family| &family.queries).collect();
         let wanted = types_of(&queries);
         let people = match facts().lookup("Patient") {
@@ -90,14 +90,14 @@ impl Drawn {
             any: Vec::new(),
             seed,
         };
-        for ty in &wanted {
-            let pool = Pool::read(&table(*ty), &drawn.people, seed)?;
-            drawn.pools.insert(facts().get(*ty).name, pool);
+        for type_id in &wanted {
+            let pool = Pool::read(&table(*type_id), &drawn.people, seed)?;
+            drawn.pools.insert(facts().get(*type_id).name, pool);
         }
         if queries.iter().any(|query| query.subject == Subject::Lake) {
             let tables = snapshot.tables.values().filter(|table| table.mode == scope.mode);
-            let mut types: Vec<TypeId> = tables.map(|table| table.ty).collect();
-            types.sort_by_key(|ty| facts().get(*ty).name);
+            let mut types: Vec<TypeId> = tables.map(|table| table.type_id).collect();
+            types.sort_by_key(|type_id| facts().get(*type_id).name);
             drawn.any = any(types.into_iter().map(table), seed)?;
         }
         Ok(drawn)
@@ -144,14 +144,14 @@ impl Drawn {
         let own = query.own();
         let groups = self.groups(query, &own, kind)?;
         let mut others = Vec::new();
-        for (ty, field) in query.others() {
-            let name = facts().get(ty).name;
+        for (type_id, field) in query.others() {
+            let name = facts().get(type_id).name;
             let sample = self.pools.get(name).map_or(&[][..], |pool| &pool.sample);
             let rows: Vec<Arc<Row>> = sample.iter().filter(|row| row.has(&[field])).cloned().collect();
             if rows.is_empty() {
                 return Err(format!("the lake has no {name} with a {}", field.name()));
             }
-            others.push(Others { ty, field, rows });
+            others.push(Others { type_id, field, rows });
         }
         if query.names_people() && self.people.all().is_empty() {
             return Err("the lake has no Patient".to_owned());
@@ -181,7 +181,7 @@ impl Drawn {
 
     fn pool(&self, subject: Subject) -> Option<&Pool> {
         match subject {
-            Subject::Type(ty) => self.pools.get(facts().get(ty).name),
+            Subject::Type(type_id) => self.pools.get(facts().get(type_id).name),
             Subject::Lake | Subject::Server => None,
         }
     }
@@ -203,7 +203,7 @@ impl Drawn {
             Subject::Type(_) => self.pool(query.subject),
         };
         let name = match query.subject {
-            Subject::Type(ty) => facts().get(ty).name,
+            Subject::Type(type_id) => facts().get(type_id).name,
             _ => "",
         };
         let Some(pool) = pool.filter(|pool| pool.rows > 0) else {
@@ -296,10 +296,10 @@ fn people(people: &[PersonRows], own: &[Field], kind: Kind) -> Vec<Vec<Arc<Row>>
 fn types_of(queries: &[&Query]) -> BTreeSet<TypeId> {
     let mut types = BTreeSet::new();
     for query in queries {
-        if let Subject::Type(ty) = query.subject {
-            types.insert(ty);
+        if let Subject::Type(type_id) = query.subject {
+            types.insert(type_id);
         }
-        types.extend(query.others().into_iter().map(|(ty, _)| ty));
+        types.extend(query.others().into_iter().map(|(type_id, _)| type_id));
     }
     types
 }
@@ -319,7 +319,7 @@ pub(in crate::bench) fn some_of(
 ) -> Result<Vec<Arc<Row>>, BenchError> {
     let snapshot = lake.refresh()?;
     let types = snapshot.tables.keys().filter(|(mode, _)| *mode == scope.mode);
-    let mut rows = any(types.map(|(_, ty)| lake.table(&snapshot, *ty, scope)), seed)?;
+    let mut rows = any(types.map(|(_, type_id)| lake.table(&snapshot, *type_id, scope)), seed)?;
     Dice::new(seed, "some", 0).deal(&mut rows, count);
     rows.truncate(count);
     Ok(rows)
@@ -330,7 +330,7 @@ fn any(tables: impl Iterator<Item = ScopedTable>, seed: u64) -> Result<Vec<Arc<R
     let mut dice = Dice::new(seed, "any", 0);
     let mut rows = Reservoir::new(ANY);
     for table in tables {
-        let name = facts().get(table.ty()).name;
+        let name = facts().get(table.type_id()).name;
         ids(&table, |id| {
             rows.offer(&mut dice, || {
                 let mut row = Row::default();

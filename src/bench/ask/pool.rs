@@ -100,17 +100,17 @@ const DATES: &[&str] = &[
 impl Pool {
     /// Reads a type's rows with all usable values.
     pub(in crate::bench) fn read(table: &ScopedTable, people: &People, seed: u64) -> Result<Pool, BenchError> {
-        let name = facts().get(table.ty()).name;
+        let name = facts().get(table.type_id()).name;
         let mut filling = Filling::new(Dice::new(seed, name, 0), people, name == "Patient");
-        let columns = columns(table.ty());
+        let columns = columns(table.type_id());
         rows(table, &columns, |batch| filling.add(batch))?;
         Ok(filling.finish())
     }
 }
 
 /// The columns that the type can have: names and paths.
-fn columns(ty: TypeId) -> Vec<(String, String)> {
-    let name = facts().get(ty).name;
+fn columns(type_id: TypeId) -> Vec<(String, String)> {
+    let name = facts().get(type_id).name;
     let compiles = |path: &str| View::parse(definition(name, &[("x".to_owned(), path.to_owned())]).as_bytes()).is_ok();
     let mut columns = Vec::new();
     for (column, paths) in PATHS {

@@ -19,8 +19,8 @@ impl Values for RowValues<'_> {
         self.row
     }
 
-    fn other(&self, ty: TypeId, field: Field, dice: &mut Dice) -> Option<&Row> {
-        let of_field = |others: &&Others| others.ty == ty && others.field == field;
+    fn other(&self, type_id: TypeId, field: Field, dice: &mut Dice) -> Option<&Row> {
+        let of_field = |others: &&Others| others.type_id == type_id && others.field == field;
         let others = self.ready.others.iter().find(of_field)?;
         dice.one_of(&others.rows).map(|row| &**row)
     }

@@ -30,7 +30,7 @@ pub(super) fn rows(
     columns: &[(String, String)],
     mut take: impl FnMut(&RecordBatch),
 ) -> Result<(), BenchError> {
-    let definition = definition(facts().get(table.ty()).name, columns);
+    let definition = definition(facts().get(table.type_id()).name, columns);
     let view = View::parse(definition.as_bytes()).map_err(|error| {
         // The paths are the program's own and were compiled before.
         BenchError::Io(std::io::Error::other(error.to_string()))

@@ -33,7 +33,7 @@ pub(in crate::bench) trait Values {
     /// The row that was drawn for this request.
     fn row(&self) -> &Row;
     /// A row of another type that has this field.
-    fn other(&self, ty: TypeId, field: Field, dice: &mut Dice) -> Option<&Row>;
+    fn other(&self, type_id: TypeId, field: Field, dice: &mut Dice) -> Option<&Row>;
     /// All people's ids.
     fn people(&self) -> &[Box<str>];
 }
@@ -76,7 +76,7 @@ impl Template {
     /// The fields of other types.
     pub(in crate::bench) fn others(&self) -> impl Iterator<Item = (TypeId, Field)> {
         self.0.iter().filter_map(|part| match part {
-            Part::Of(ty, field) => Some((*ty, *field)),
+            Part::Of(type_id, field) => Some((*type_id, *field)),
             _ => None,
         })
     }
@@ -100,8 +100,8 @@ impl Template {
             match part {
                 Part::Text(text) => out.extend_from_slice(text.as_bytes()),
                 Part::Own(field) => encode(values.row().get(*field), out),
-                Part::Of(ty, field) => {
-                    let row = values.other(*ty, *field, dice);
+                Part::Of(type_id, field) => {
+                    let row = values.other(*type_id, *field, dice);
                     encode(row.and_then(|row| row.get(*field)), out);
                 }
                 Part::Patients => patients(values.people(), dice, out),
@@ -115,9 +115,9 @@ fn placeholder(name: &str) -> Result<Part, String> {
     if name == "patients" {
         return Ok(Part::Patients);
     }
-    let (ty, field) = match name.split_once('.') {
+    let (type_name, field) = match name.split_once('.') {
         None => (None, name),
-        Some((ty, field)) => (Some(ty), field),
+        Some((type_name, field)) => (Some(type_name), field),
     };
     let Some(field) = Field::named(field) else {
         let known: Vec<String> = Field::ALL.iter().map(|field| format!("{{{}}}", field.name())).collect();
@@ -126,17 +126,18 @@ fn placeholder(name: &str) -> Result<Part, String> {
             known.join(", ")
         ));
     };
-    match ty {
+    match type_name {
         None => Ok(Part::Own(field)),
-        Some(ty) => resource_type(ty)
-            .map(|ty| Part::Of(ty, field))
-            .ok_or_else(|| format!("{ty:?} in {{{name}}} is no R4 resource type")),
+        Some(type_name) => resource_type(type_name)
+            .map(|type_id| Part::Of(type_id, field))
+            .ok_or_else(|| format!("{type_name:?} in {{{name}}} is no R4 resource type")),
     }
 }
 
 /// The R4 type of this name that resources can have.
 pub(in crate::bench) fn resource_type(name: &str) -> Option<TypeId> {
-    let of_resources = |ty: &TypeId| facts().get(*ty).kind == Kind::Resource && !facts().get(*ty).is_abstract;
+    let of_resources =
+        |type_id: &TypeId| facts().get(*type_id).kind == Kind::Resource && !facts().get(*type_id).is_abstract;
     facts().lookup(name).filter(of_resources)
 }
 

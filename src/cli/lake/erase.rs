@@ -222,7 +222,8 @@ fn report(erased: &Erased) -> String {
 /// The current resources that were erased, by type.
 fn by_type(erased: &Erased) -> Vec<(&'static str, u64)> {
     let some = erased.resources.iter().filter(|(_, count)| **count > 0);
-    some.map(|(ty, count)| (facts().get(*ty).name, *count)).collect()
+    some.map(|(type_id, count)| (facts().get(*type_id).name, *count))
+        .collect()
 }
 
 /// Counts by type, and all together.
@@ -242,9 +243,14 @@ mod tests {
 
     #[test]
     fn counts_line_up_and_add_up() {
-        let ty = |name| facts().lookup(name).unwrap();
+        let type_named = |name| facts().lookup(name).unwrap();
         let erased = Erased {
-            resources: [(ty("Patient"), 1), (ty("Observation"), 120), (ty("Goal"), 0)].into(),
+            resources: [
+                (type_named("Patient"), 1),
+                (type_named("Observation"), 120),
+                (type_named("Goal"), 0),
+            ]
+            .into(),
             rows: 125,
             attachments: 2,
             files_rewritten: 3,

@@ -45,10 +45,12 @@ impl LakeScope {
 
 /// Warns where the Patient who is asked for is not among the records: an id that is mistyped finds nothing.
 pub(in crate::cli) fn warn_of_nobody(lake: &Lake, mode: Mode, application: &str, patient: &str) {
-    let Some(ty) = facts().lookup("Patient") else { return };
+    let Some(type_id) = facts().lookup("Patient") else {
+        return;
+    };
     let everybody = scope(lake, mode, application, None);
     // An unreadable lake is reported where it is opened.
-    if let Ok(None) = lake.table(&lake.snapshot(), ty, &everybody).read(patient) {
+    if let Ok(None) = lake.table(&lake.snapshot(), type_id, &everybody).read(patient) {
         let mode = mode.schema();
         warn(&format!(
             "there is no Patient {patient:?} among the {mode} records of {application:?}"

@@ -66,7 +66,7 @@ pub(in crate::cli) fn view(
     terminology: Option<Arc<Terminology>>,
     strict: bool,
 ) -> Result<View, Failure> {
-    let ty = named(resource_type).map_err(Failure::input)?;
+    let type_id = named(resource_type).map_err(Failure::input)?;
     let options = CompileOptions {
         terminology: terminology.clone(),
         json_names: !strict,
@@ -74,7 +74,7 @@ pub(in crate::cli) fn view(
     };
     // A column that may have several values is a list. An expression that does not compile is reported by the view as a
     // whole.
-    let is_list = |path: &str| compile(path, ty, &options).is_ok_and(|program| program.is_multi_valued());
+    let is_list = |path: &str| compile(path, type_id, &options).is_ok_and(|program| program.is_multi_valued());
     let mut taken: Vec<String> = Vec::new();
     let mut list: Vec<Value> = Vec::new();
     for column in columns {
@@ -88,7 +88,7 @@ pub(in crate::cli) fn view(
         taken.push(name);
     }
     let mut definition = json!({
-        "resourceType": "ViewDefinition", "status": "active", "resource": facts().get(ty).name,
+        "resourceType": "ViewDefinition", "status": "active", "resource": facts().get(type_id).name,
         "select": [{"column": list}],
     });
     if let Some(filter) = filter {

@@ -5,8 +5,14 @@ use crate::fhir::{Kind, TypeId, facts};
 
 /// The resource type of this name, or a sentence that says which was probably meant.
 pub(in crate::cli) fn named(name: &str) -> Result<TypeId, String> {
-    let concrete = |ty: &TypeId| facts().get(*ty).kind == Kind::Resource && !facts().get(*ty).is_abstract;
-    let names = || facts().resources().filter(concrete).map(|ty| facts().get(ty).name);
+    let concrete =
+        |type_id: &TypeId| facts().get(*type_id).kind == Kind::Resource && !facts().get(*type_id).is_abstract;
+    let names = || {
+        facts()
+            .resources()
+            .filter(concrete)
+            .map(|type_id| facts().get(type_id).name)
+    };
     facts()
         .lookup(name)
         .filter(concrete)

@@ -130,9 +130,9 @@ fn with_engine<T>(
     let base = format!("{}/fhir/", base.trim_end_matches('/'));
     let (scope, parameters, base, handling) = (&scope, parameters.as_slice(), base.as_str(), Handling::Strict);
     let asked = match place {
-        (Some(ty), compartment) => Asked::Type(Request {
+        (Some(type_id), compartment) => Asked::Type(Request {
             scope,
-            ty,
+            type_id,
             compartment,
             parameters,
             handling,

@@ -91,15 +91,15 @@ fn table(columns: &[Column]) {
     rows.extend(columns.iter().map(|column| {
         [
             column.name.clone(),
-            column.ty.clone().unwrap_or_else(|| "(several)".to_owned()),
+            column.fhir_type.clone().unwrap_or_else(|| "(several)".to_owned()),
             column.sql_type(),
             if column.collection { "yes" } else { "no" }.to_owned(),
         ]
     }));
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let [name, ty, sql] = [width(0), width(1), width(2)];
+    let [name, fhir_type, sql] = [width(0), width(1), width(2)];
     for [one, two, three, four] in &rows {
-        println!("  {one:name$}  {two:ty$}  {three:sql$}  {four}");
+        println!("  {one:name$}  {two:fhir_type$}  {three:sql$}  {four}");
     }
 }
 
@@ -123,7 +123,7 @@ fn column(column: &Column) -> Value {
         .map(|tag| json!({"name": tag.name, "value": tag.value}));
     json!({
         "name": column.name,
-        "type": column.ty,
+        "type": column.fhir_type,
         "sqlType": column.sql_type(),
         "collection": column.collection,
         "description": column.description,

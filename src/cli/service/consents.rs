@@ -156,7 +156,7 @@ fn object(full_consent: &ConsentWithSources) -> Value {
     let sources = full_consent.sources.iter().map(|source| {
         let authorization = &source.authorization;
         json!({
-            "authorization": authorization.id, "type": authorization.ty, "state": authorization.state,
+            "authorization": authorization.id, "type": authorization.authorization_type, "state": authorization.state,
             "usage": authorization.usage, "endpoint": source.endpoint.name, "sync": source.sync,
             "lastSyncedAt": source.synced_at.map(time),
         })

@@ -122,8 +122,8 @@ fn show(arguments: &ShowArgs) -> Result<(), Failure> {
     if let Some(failure) = &job.failure {
         println!("last failure: {}", plain(failure));
     }
-    for (ty, records) in &report.counts {
-        println!("  {ty}: {records}");
+    for (resource_type, records) in &report.counts {
+        println!("  {resource_type}: {records}");
     }
     if !report.rules.is_empty() {
         println!("rules of normalization:");
@@ -178,7 +178,7 @@ fn object(listed: &ListedJob) -> Value {
     let counts: serde_json::Map<String, Value> = report
         .counts
         .iter()
-        .map(|(ty, records)| (ty.clone(), (*records).into()))
+        .map(|(resource_type, records)| (resource_type.clone(), (*records).into()))
         .collect();
     let rules: serde_json::Map<String, Value> = report
         .rules
@@ -201,6 +201,6 @@ fn object(listed: &ListedJob) -> Value {
 }
 
 fn missing(one: &Missing) -> Value {
-    json!({"type": one.ty, "part": one.part, "reason": one.reason, "status": one.status, "records": one.records,
+    json!({"type": one.resource_type, "part": one.part, "reason": one.reason, "status": one.status, "records": one.records,
            "detail": one.detail})
 }

@@ -85,11 +85,11 @@ pub(in crate::cli) fn issue(
     patient: Option<&str>,
 ) -> Result<Issued, Failure> {
     if let Some(id) = patient {
-        let ty = facts()
+        let type_id = facts()
             .lookup("Patient")
             .ok_or_else(|| Failure::other("the R4 tables have no Patient"))?;
         if lake
-            .table(&lake.snapshot(), ty, scope)
+            .table(&lake.snapshot(), type_id, scope)
             .read(id)
             .map_err(Failure::other)?
             .is_none()

@@ -15,7 +15,7 @@ use crate::fhir::storage::{EVERYTHING, LeafSet};
 /// The wanted columns of one type.
 #[derive(Clone, Debug)]
 pub struct Clip {
-    ty: TypeId,
+    type_id: TypeId,
     root: Arc<Wanted>,
     selection: Selection,
 }
@@ -42,23 +42,23 @@ pub(super) enum Want {
 impl Clip {
     /// Clips the type to the columns of the leaves. A path that ends in `*` means all leaves below the rest of the
     /// path.
-    pub fn new(ty: TypeId, leaves: &LeafSet) -> Clip {
+    pub fn new(type_id: TypeId, leaves: &LeafSet) -> Clip {
         let mut names = Names::default();
         for leaf in leaves {
             names.insert(leaf);
         }
         let mut selection = Selection::new();
-        let (root, _) = names.resolve(Shape::of(ty), true, &mut selection);
+        let (root, _) = names.resolve(Shape::of(type_id), true, &mut selection);
         Clip {
-            ty,
+            type_id,
             root: Arc::new(root),
             selection,
         }
     }
 
     /// The type.
-    pub fn ty(&self) -> TypeId {
-        self.ty
+    pub fn type_id(&self) -> TypeId {
+        self.type_id
     }
 
     /// The properties from which the columns are made, and `id`.
@@ -114,7 +114,7 @@ impl<'a> Names<'a> {
             (*want, *take) = match column.slot.part {
                 SlotKind::Struct if below.children.contains_key(EVERYTHING) => (Want::Whole, Take::Whole),
                 SlotKind::Struct => {
-                    let (wanted, number) = below.resolve(Shape::of(column.slot.ty), false, selection);
+                    let (wanted, number) = below.resolve(Shape::of(column.slot.type_id), false, selection);
                     (Want::Some(Arc::new(wanted)), Take::Object(number))
                 }
                 SlotKind::Json => (Want::Value, Take::Whole),

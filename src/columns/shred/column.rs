@@ -92,7 +92,7 @@ impl Column {
                     Want::Some(clip) => Some(clip.clone()),
                     _ => None,
                 };
-                Column::Struct(Box::new(Struct::new(Shape::of(slot.ty), false, clip)))
+                Column::Struct(Box::new(Struct::new(Shape::of(slot.type_id), false, clip)))
             }
         };
         if slot.many {
@@ -167,10 +167,10 @@ impl Column {
                 start.push_at(at, bounds.map(|bounds| bounds.0));
                 end.push_at(at, bounds.map(|bounds| bounds.1));
             }
-            Column::Reference(text, ty, id) => {
+            Column::Reference(text, resource_type, id) => {
                 text.push_at(at, &value);
                 if let Some((target, target_id)) = companion::relative_reference(&value) {
-                    ty.push_at(at, target);
+                    resource_type.push_at(at, target);
                     id.push_at(at, target_id);
                 }
             }
@@ -212,9 +212,9 @@ impl Column {
                 start.truncate(len);
                 end.truncate(len);
             }
-            Column::Reference(text, ty, id) => {
+            Column::Reference(text, resource_type, id) => {
                 text.truncate(len);
-                ty.truncate(len);
+                resource_type.truncate(len);
                 id.truncate(len);
             }
             Column::Struct(fields) => fields.truncate(len),
@@ -230,8 +230,8 @@ impl Column {
             Column::Boolean(flags) => vec![flags.finish(len)],
             Column::Integer(numbers) => vec![numbers.finish(len, DataType::Int32)?],
             Column::Decimal(text, number) => {
-                let ty = ColumnType::Decimal.arrow().unwrap_or(DataType::Null);
-                vec![text.finish(len)?, number.finish(len, ty)?]
+                let data_type = ColumnType::Decimal.arrow().unwrap_or(DataType::Null);
+                vec![text.finish(len)?, number.finish(len, data_type)?]
             }
             Column::DateTime(text, start, end) => {
                 vec![
@@ -247,7 +247,9 @@ impl Column {
                     end.finish(len, DataType::Int64)?,
                 ]
             }
-            Column::Reference(text, ty, id) => vec![text.finish(len)?, ty.finish(len)?, id.finish(len)?],
+            Column::Reference(text, resource_type, id) => {
+                vec![text.finish(len)?, resource_type.finish(len)?, id.finish(len)?]
+            }
             Column::Struct(fields) => vec![fields.finish(len)?],
             Column::List(list) => list.finish(len)?,
         })

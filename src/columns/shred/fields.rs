@@ -185,11 +185,11 @@ impl Struct {
                 continue;
             };
             let column = &mut self.children[usize::from(place)].column;
-            let (column, ty) = match (column, field.data_type()) {
+            let (column, data_type) = match (column, field.data_type()) {
                 (Column::List(list), DataType::List(item)) => (&mut list.items, item.data_type()),
                 other => other,
             };
-            if let (Column::Struct(inner), DataType::Struct(fields)) = (column, ty) {
+            if let (Column::Struct(inner), DataType::Struct(fields)) = (column, data_type) {
                 inner.expect(fields, cx);
             }
         }

@@ -138,13 +138,13 @@ impl<T: ArrowPrimitiveType> Numbers<T> {
         }
     }
 
-    /// The values as an array of `ty`, which `T` stores.
-    pub(super) fn finish(&mut self, len: usize, ty: DataType) -> Result<ArrayRef, ArrowError> {
+    /// The values as an array of `data_type`, which `T` stores.
+    pub(super) fn finish(&mut self, len: usize, data_type: DataType) -> Result<ArrayRef, ArrowError> {
         self.pad(len);
         let values: ScalarBuffer<T::Native> = std::mem::take(&mut self.values).into();
         let nulls = std::mem::replace(&mut self.nulls, validity()).finish();
         Ok(Arc::new(
-            PrimitiveArray::<T>::try_new(values, nulls)?.with_data_type(ty),
+            PrimitiveArray::<T>::try_new(values, nulls)?.with_data_type(data_type),
         ))
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn of_slot(slot: &'static Slot, value: Value<'_>) -> bool {
 
 fn of_item(slot: &'static Slot, value: Value<'_>) -> bool {
     match slot.part {
-        SlotKind::Struct => of_object(Shape::of(slot.ty), value),
+        SlotKind::Struct => of_object(Shape::of(slot.type_id), value),
         SlotKind::Json => value.is_object(),
         SlotKind::Boolean => value.as_bool().is_some(),
         SlotKind::Integer => value.number().and_then(integer).is_some(),

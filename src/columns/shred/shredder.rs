@@ -78,19 +78,19 @@ pub struct Shredder {
 
 impl Shredder {
     /// A shredder for a table without columns.
-    pub fn new(ty: TypeId) -> Shredder {
-        Shredder::with_root(ty, Struct::new(Shape::of(ty), true, None))
+    pub fn new(type_id: TypeId) -> Shredder {
+        Shredder::with_root(type_id, Struct::new(Shape::of(type_id), true, None))
     }
 
     /// A shredder for the columns of a clip, over whole resources or over the parts that the clip selects.
     pub fn clipped(clip: &Clip) -> Shredder {
-        let root = Struct::new(Shape::of(clip.ty()), true, Some(clip.root().clone()));
-        Shredder::with_root(clip.ty(), root)
+        let root = Struct::new(Shape::of(clip.type_id()), true, Some(clip.root().clone()));
+        Shredder::with_root(clip.type_id(), root)
     }
 
-    fn with_root(ty: TypeId, root: Struct) -> Shredder {
+    fn with_root(type_id: TypeId, root: Struct) -> Shredder {
         Shredder {
-            resource: facts().get(ty).name,
+            resource: facts().get(type_id).name,
             system: System::new(),
             root,
             context: Context::new(MAX_COLUMNS),
@@ -102,7 +102,7 @@ impl Shredder {
 
     /// A shredder for a table with these columns. Only further ones count against [`MAX_COLUMNS`].
     pub fn for_layout(layout: &Layout) -> Shredder {
-        let mut shredder = Shredder::new(layout.ty());
+        let mut shredder = Shredder::new(layout.type_id());
         shredder.context.room = usize::MAX;
         shredder.root.expect(layout.schema().fields(), &mut shredder.context);
         shredder.context = Context::new(MAX_COLUMNS.saturating_sub(layout.len()));
@@ -217,8 +217,8 @@ mod tests {
         shredder.push(&system(&id, text), root)
     }
 
-    fn shred(ty: &str, rows: &[&str]) -> RecordBatch {
-        let mut shredder = Shredder::new(facts().lookup(ty).unwrap());
+    fn shred(resource_type: &str, rows: &[&str]) -> RecordBatch {
+        let mut shredder = Shredder::new(facts().lookup(resource_type).unwrap());
         for row in rows {
             push(&mut shredder, row).unwrap();
         }
@@ -396,8 +396,8 @@ mod tests {
         let mut refused = 0;
         let nested = |path: usize| {
             let levels = (0..4).map(|level| types[path / types.len().pow(level) % types.len()]);
-            levels.fold("{\"id\":\"x\"}".to_owned(), |inner, ty| {
-                format!("{{\"extension\":[{{\"value{ty}\":{inner}}}]}}")
+            levels.fold("{\"id\":\"x\"}".to_owned(), |inner, type_name| {
+                format!("{{\"extension\":[{{\"value{type_name}\":{inner}}}]}}")
             })
         };
         for path in 0..types.len().pow(4) {

@@ -61,7 +61,7 @@ impl Credentials<'_> {
         now: i64,
         authorization: &Authorization,
     ) -> Result<bool, Error> {
-        let located = authorization.ty == AuthorizationType::Ial1;
+        let located = authorization.authorization_type == AuthorizationType::Ial1;
         let credential = self.opened(connection, &authorization.id)?;
         Ok(credential.is_some_and(|credential| credential.is_good(now, located)))
     }

@@ -47,7 +47,7 @@ pub struct Endpoint {
     /// Display names: payer or brand.
     pub label: Vec<String>,
     /// How its patients authorize.
-    pub ty: AuthorizationType,
+    pub authorization_type: AuthorizationType,
     /// Whether access can be refreshed without the user.
     pub refreshable: bool,
     /// For how many seconds access can be refreshed. 0 means without end, `None` unknown.
@@ -90,7 +90,7 @@ pub struct NewEndpoint<'a> {
     /// Like [`Endpoint`]'s. If it is empty, the name.
     pub label: &'a [String],
     /// See above.
-    pub ty: AuthorizationType,
+    pub authorization_type: AuthorizationType,
     /// See above.
     pub refreshable: bool,
     /// See above.
@@ -141,7 +141,7 @@ impl Endpoint {
     /// The scopes to request at the source: lasting access only for MULTIPLE usage, and never at a portal.
     pub fn scope_for(&self, usage: Usage) -> String {
         let words = self.scope.split_ascii_whitespace();
-        let may_last = usage == Usage::Multiple && self.ty != AuthorizationType::Credentials;
+        let may_last = usage == Usage::Multiple && self.authorization_type != AuthorizationType::Credentials;
         let lasting = |word: &str| matches!(word, OFFLINE | "online_access");
         let asked = words.filter(|word| may_last || !lasting(word));
         asked.collect::<Vec<_>>().join(" ")
@@ -154,12 +154,12 @@ impl Endpoint {
                 id: row.get(1)?,
                 name: row.get(2)?,
                 note: row.get(3)?,
-                ty: row.get(4)?,
+                organization_type: row.get(4)?,
             },
             name: row.get(5)?,
             mode: mode_of(&row.get::<_, String>(6)?),
             label: texts(row, 7)?,
-            ty: row.get(8)?,
+            authorization_type: row.get(8)?,
             // Patients of a portal sign in each time, whatever the request said.
             refreshable: row.get::<_, bool>(9)?
                 && row.get::<_, AuthorizationType>(8)? != AuthorizationType::Credentials,
@@ -389,7 +389,7 @@ fn put_endpoint(
             new.name,
             new.mode.schema(),
             list(label),
-            new.ty,
+            new.authorization_type,
             new.refreshable,
             new.refresh_valid_for,
             new.max_auth_period,

@@ -31,12 +31,12 @@ mod tests {
     use crate::consent::{Actor, Clock, EndpointStatus, NewEndpoint, Organization, OrganizationChange};
 
     fn save(store: &Store, name: &str, labels: &[&str], organization: &str) -> Result<Endpoint, Error> {
-        let ty = "PAYER".to_owned();
+        let organization_type = "PAYER".to_owned();
         let saved = Organization {
             id: organization.to_lowercase(),
             name: organization.to_owned(),
             note: String::new(),
-            ty,
+            organization_type,
         };
         store.organizations().save(&saved, Actor::Operator)?;
         let labels: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
@@ -53,7 +53,7 @@ mod tests {
             name,
             mode: Mode::Test,
             label,
-            ty: AuthorizationType::Oauth,
+            authorization_type: AuthorizationType::Oauth,
             refreshable: true,
             refresh_valid_for: Some(0),
             max_auth_period: None,

@@ -17,7 +17,7 @@ pub struct Organization {
     /// The plans that it supports.
     pub note: String,
     /// `PAYER` or another type.
-    pub ty: String,
+    pub organization_type: String,
 }
 
 /// The organizations of the directory.
@@ -45,7 +45,7 @@ impl Organizations<'_> {
                     id: row.get(0)?,
                     name: row.get(1)?,
                     note: row.get(2)?,
-                    ty: row.get(3)?,
+                    organization_type: row.get(3)?,
                 })
             })?;
             Ok(rows.collect::<Result<_, _>>()?)
@@ -61,14 +61,19 @@ pub(super) fn put_organization(
 ) -> Result<(), Error> {
     let sql = "INSERT INTO organization (id, name, note, type, created_at) VALUES (?1, ?2, ?3, ?4, ?5)
                ON CONFLICT (id) DO UPDATE SET name = excluded.name, note = excluded.note, type = excluded.type";
-    let Organization { id, name, note, ty } = organization;
-    connection.execute(sql, params![id, name, note, ty, now])?;
+    let Organization {
+        id,
+        name,
+        note,
+        organization_type,
+    } = organization;
+    connection.execute(sql, params![id, name, note, organization_type, now])?;
     audit::note(connection, now, actor, "organization.saved", About::default(), id)
 }
 
 pub(super) fn checked_organization(organization: &Organization) -> Result<(), Error> {
     checked("the organization's name", &organization.name)?;
     checked("the organization's id", &organization.id)?;
-    checked("the organization's type", &organization.ty)?;
+    checked("the organization's type", &organization.organization_type)?;
     checked_line("the organization's note", &organization.note, LONGEST)
 }

@@ -236,7 +236,7 @@ fn claims(job: &ErasureJob, patients: &[String], proof: &Proof, issuer: Option<&
     let Proof { lake, store } = proof;
     let mut resources: BTreeMap<&str, u64> = BTreeMap::new();
     for file in lake.files.iter().filter(|file| file.resources > 0) {
-        *resources.entry(&file.ty).or_default() += file.resources;
+        *resources.entry(&file.resource_type).or_default() += file.resources;
     }
     let replaced = || lake.files.iter().filter_map(|file| file.replaced_by.as_ref());
     let mut subject = json!({"salt": salt, "patients": hashes});

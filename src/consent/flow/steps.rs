@@ -27,7 +27,7 @@ pub struct Departure<'a> {
     /// The endpoint.
     pub endpoint: &'a str,
     /// How the patient authenticates there.
-    pub ty: AuthorizationType,
+    pub authorization_type: AuthorizationType,
     /// Whether the endpoint grants access for longer.
     pub refreshable: bool,
 }
@@ -36,7 +36,10 @@ impl Departure<'_> {
     /// The usage to expect of the source, for an application that requested this one. The source's grant decides.
     pub fn usage(&self, asked: Usage) -> Usage {
         // A verified identity would have to be verified again. At a portal the patient signs in each time.
-        let renewable = matches!(self.ty, AuthorizationType::Oauth | AuthorizationType::Ial1);
+        let renewable = matches!(
+            self.authorization_type,
+            AuthorizationType::Oauth | AuthorizationType::Ial1
+        );
         if self.refreshable && renewable {
             asked
         } else {
@@ -358,11 +361,13 @@ fn sent(
     provider: Option<&str>,
 ) -> Result<Authorization, FlowError> {
     let waiting = |one: &&Authorization| {
-        one.endpoint == to.endpoint && one.ty == to.ty && one.state == AuthorizationState::Created
+        one.endpoint == to.endpoint
+            && one.authorization_type == to.authorization_type
+            && one.state == AuthorizationState::Created
     };
     let chosen = flow.authorizations.iter().find(waiting).cloned();
     let keep = chosen.as_ref().map(|one| one.id.clone());
-    if provider.is_none() && to.ty.signs_in() {
+    if provider.is_none() && to.authorization_type.signs_in() {
         leave(transaction, now, flow, |one| Some(&one.id) != keep.as_ref())?;
     }
     let mut authorization = match chosen {
@@ -390,7 +395,7 @@ fn create(
     let new = NewAuthorization {
         consent: &flow.consent.id,
         endpoint: to.endpoint,
-        ty: to.ty,
+        authorization_type: to.authorization_type,
         usage: to.usage(flow.consent.usage),
         identity_provider: provider,
     };

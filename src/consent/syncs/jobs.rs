@@ -245,7 +245,7 @@ impl Jobs<'_> {
                 keep_dangling(transaction, &authorization.id, dangling)?;
             }
             // The credential of a verified identity must not be used again.
-            if authorization.ty == AuthorizationType::Ial2 {
+            if authorization.authorization_type == AuthorizationType::Ial2 {
                 transaction.execute("DELETE FROM credential WHERE authorization = ?1", [&authorization.id])?;
             }
             validated_by_user(transaction, now, &authorization.endpoint, authorization.about())

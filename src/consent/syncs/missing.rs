@@ -27,7 +27,7 @@ named! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// The resource type.
-    pub ty: String,
+    pub resource_type: String,
     /// The part of the type, such as `category=laboratory`. `None` for the whole type.
     pub part: Option<String>,
     /// Why.
@@ -44,8 +44,8 @@ impl Missing {
     /// One line: the type, its part and the reason.
     pub fn line(&self) -> String {
         match &self.part {
-            Some(part) => format!("{} ({part}) {}", self.ty, self.detail),
-            None => format!("{} {}", self.ty, self.detail),
+            Some(part) => format!("{} ({part}) {}", self.resource_type, self.detail),
+            None => format!("{} {}", self.resource_type, self.detail),
         }
     }
 
@@ -66,7 +66,7 @@ pub(super) fn select(connection: &Connection, sql: &str, id: &str) -> Result<Vec
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map([id], |row| {
         Ok(Missing {
-            ty: row.get(0)?,
+            resource_type: row.get(0)?,
             part: row.get(1)?,
             reason: row.get(2)?,
             status: row.get(3)?,

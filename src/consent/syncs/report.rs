@@ -68,9 +68,12 @@ impl JobReport {
     pub(in crate::consent) fn shortened(&self, of_type: usize) -> Vec<Missing> {
         let mut by_type: Vec<(&str, Vec<&Missing>)> = Vec::new();
         for one in &self.missing {
-            match by_type.iter_mut().find(|(ty, _)| *ty == one.ty) {
+            match by_type
+                .iter_mut()
+                .find(|(resource_type, _)| *resource_type == one.resource_type)
+            {
                 Some((_, entries)) => entries.push(one),
-                None => by_type.push((&one.ty, vec![one])),
+                None => by_type.push((&one.resource_type, vec![one])),
             }
         }
         let mut short = Vec::new();
@@ -96,7 +99,7 @@ fn counted(rest: &[&Missing]) -> Option<Missing> {
     }
     let reasons: Vec<String> = reasons.iter().map(|(name, count)| format!("{count} {name}")).collect();
     Some(Missing {
-        ty: first.ty.clone(),
+        resource_type: first.resource_type.clone(),
         part: None,
         reason: first.reason,
         status: None,
@@ -116,7 +119,7 @@ pub(in crate::consent) fn keep_report(connection: &Connection, job: &str, report
         statement.execute(params![
             job,
             ordinal,
-            one.ty,
+            one.resource_type,
             one.part,
             one.reason,
             one.status,
@@ -126,8 +129,8 @@ pub(in crate::consent) fn keep_report(connection: &Connection, job: &str, report
     }
     let mut statement =
         connection.prepare_cached("INSERT OR REPLACE INTO sync_count (job, type, records) VALUES (?1, ?2, ?3)")?;
-    for (ty, records) in &report.counts {
-        statement.execute(params![job, ty, records])?;
+    for (resource_type, records) in &report.counts {
+        statement.execute(params![job, resource_type, records])?;
     }
     let sql = "INSERT OR REPLACE INTO sync_rule (job, rule, made, changed, unaltered, dangling)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -155,9 +158,9 @@ mod tests {
     use super::*;
     use crate::consent::syncs::missing::MissingReason;
 
-    fn part(ty: &str, number: usize, reason: MissingReason) -> Missing {
+    fn part(resource_type: &str, number: usize, reason: MissingReason) -> Missing {
         Missing {
-            ty: ty.to_owned(),
+            resource_type: resource_type.to_owned(),
             part: Some(format!("category={number}")),
             reason,
             status: Some(400),
@@ -183,7 +186,7 @@ mod tests {
         };
         let short = report.shortened(OF_TYPE);
         assert_eq!(short.len(), OF_TYPE + 1);
-        assert_eq!(short[OF_TYPE].ty, "Procedure");
+        assert_eq!(short[OF_TYPE].resource_type, "Procedure");
         let more = &short[OF_TYPE - 1];
         assert_eq!(
             more.line(),

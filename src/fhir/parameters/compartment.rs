@@ -7,19 +7,21 @@ use super::super::facts::{TypeId, facts};
 
 static PATIENT: &str = include_str!("../../../schemas/patient-compartment.tsv");
 
-/// The codes of the search parameters of `ty` that refer to the Patient in whose compartment a resource is. Empty for a
-/// type that is in no compartment. A Patient is also in its own compartment.
-pub fn patient_params(ty: TypeId) -> &'static [&'static str] {
+/// The codes of the search parameters of `type_id` that refer to the Patient in whose compartment a resource is. Empty
+/// for a type that is in no compartment. A Patient is also in its own compartment.
+pub fn patient_params(type_id: TypeId) -> &'static [&'static str] {
     static PARAMS: OnceLock<Vec<Vec<&'static str>>> = OnceLock::new();
-    &PARAMS.get_or_init(read)[ty.index()]
+    &PARAMS.get_or_init(read)[type_id.index()]
 }
 
 fn read() -> Vec<Vec<&'static str>> {
     let mut params = vec![Vec::new(); facts().len()];
     for line in PATIENT.lines().filter(|line| !line.starts_with('#')) {
-        let (ty, codes) = line.split_once('\t').expect("patient-compartment.tsv: two columns");
-        let ty = facts().lookup(ty).expect("patient-compartment.tsv: a type of R4");
-        params[ty.index()] = codes.split(',').collect();
+        let (resource_type, codes) = line.split_once('\t').expect("patient-compartment.tsv: two columns");
+        let type_id = facts()
+            .lookup(resource_type)
+            .expect("patient-compartment.tsv: a type of R4");
+        params[type_id.index()] = codes.split(',').collect();
     }
     params
 }
@@ -33,14 +35,14 @@ mod tests {
     fn the_parameters_of_the_compartment_are_references() {
         let parameters = SearchParameters::builtin();
         let mut members = 0;
-        for ty in facts().types() {
-            members += usize::from(!patient_params(ty).is_empty());
-            for code in patient_params(ty) {
-                let name = facts().get(ty).name;
+        for type_id in facts().types() {
+            members += usize::from(!patient_params(type_id).is_empty());
+            for code in patient_params(type_id) {
+                let name = facts().get(type_id).name;
                 let parameter = parameters
-                    .get(ty, code)
+                    .get(type_id, code)
                     .unwrap_or_else(|| panic!("{name} has no parameter {code}"));
-                assert_eq!(parameter.ty, SearchType::Reference, "{name} {code}");
+                assert_eq!(parameter.search_type, SearchType::Reference, "{name} {code}");
             }
         }
         assert_eq!(members, 66);

@@ -13,7 +13,7 @@ pub struct SearchParameter {
     /// Its name in a query: `birthdate`.
     pub code: Cow<'static, str>,
     /// How its values are compared.
-    pub ty: SearchType,
+    pub search_type: SearchType,
     /// The resource types it is defined for. `Resource` and `DomainResource` mean all that specialize them.
     pub bases: Vec<TypeId>,
     /// For a reference, the types it may point to. Empty if not stated.

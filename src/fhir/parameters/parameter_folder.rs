@@ -183,7 +183,7 @@ struct Raw {
     url: Option<String>,
     code: Option<String>,
     #[serde(rename = "type")]
-    ty: Option<String>,
+    search_type: Option<String>,
     #[serde(default)]
     base: Vec<String>,
     #[serde(default)]
@@ -213,7 +213,7 @@ impl Raw {
         if code.contains(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-')) {
             return Err(Unusable::Code(code));
         }
-        let ty = one("type", present("type", self.ty)?, SearchType::parse)?;
+        let search_type = one("type", present("type", self.search_type)?, SearchType::parse)?;
         if self.base.is_empty() {
             return Err(Unusable::Lacks("base"));
         }
@@ -221,10 +221,10 @@ impl Raw {
             .expression
             .map(|text| text.trim().to_owned())
             .filter(|text| !text.is_empty());
-        if expression.is_none() && ty != SearchType::Special {
+        if expression.is_none() && search_type != SearchType::Special {
             return Err(Unusable::Lacks("expression"));
         }
-        if self.component.is_empty() && ty == SearchType::Composite {
+        if self.component.is_empty() && search_type == SearchType::Composite {
             return Err(Unusable::Lacks("component"));
         }
         let mut targets = many("target", self.target, resource)?;
@@ -235,7 +235,7 @@ impl Raw {
         Ok(SearchParameter {
             url: url.into(),
             code: code.into(),
-            ty,
+            search_type,
             bases: many("base", self.base, resource)?,
             targets,
             expression: expression.map(Cow::Owned),
@@ -284,7 +284,7 @@ fn many<T>(element: &'static str, values: Vec<String>, parse: fn(&str) -> Option
 fn resource(name: &str) -> Option<TypeId> {
     facts()
         .lookup(name)
-        .filter(|ty| facts().get(*ty).kind == Kind::Resource)
+        .filter(|type_id| facts().get(*type_id).kind == Kind::Resource)
 }
 
 #[cfg(test)]
@@ -364,9 +364,9 @@ mod tests {
             ("4.json", parameter("urn:family", "family", "Resource")),
         ]);
         let parameters = folder.load().unwrap();
-        let get = |ty: &str, code| {
+        let get = |resource_type: &str, code| {
             parameters
-                .get(facts().lookup(ty).unwrap(), code)
+                .get(facts().lookup(resource_type).unwrap(), code)
                 .map(|found| found.url.to_string())
         };
         // The same URL: the built-in one is removed, for its other bases too.

@@ -37,7 +37,7 @@ fn parameter(line: &'static str) -> SearchParameter {
     let [
         id,
         code,
-        ty,
+        search_type,
         bases,
         targets,
         multiple_or,
@@ -53,7 +53,7 @@ fn parameter(line: &'static str) -> SearchParameter {
     SearchParameter {
         url: url(id),
         code: code.into(),
-        ty: SearchType::parse(ty).expect("search-parameters.tsv: a type"),
+        search_type: SearchType::parse(search_type).expect("search-parameters.tsv: a type"),
         bases: list(bases, type_named),
         targets: list(targets, type_named),
         expression: (!expression.is_empty()).then(|| expression.into()),

@@ -41,9 +41,9 @@ impl SearchParameters {
         self.with(parameter_folder::read(folder)?)
     }
 
-    /// The parameter of `code` for resources of type `ty`, including inherited ones.
-    pub fn get(&self, ty: TypeId, code: &str) -> Option<&Arc<SearchParameter>> {
-        let of_type = &self.types[ty.index()];
+    /// The parameter of `code` for resources of type `type_id`, including inherited ones.
+    pub fn get(&self, type_id: TypeId, code: &str) -> Option<&Arc<SearchParameter>> {
+        let of_type = &self.types[type_id.index()];
         of_type
             .binary_search_by(|parameter| parameter.code.as_ref().cmp(code))
             .ok()
@@ -55,9 +55,9 @@ impl SearchParameters {
         self.urls.get(url).map(|at| &self.all[*at])
     }
 
-    /// The parameters of resources of type `ty`, including inherited ones, sorted by code.
-    pub fn of(&self, ty: TypeId) -> impl ExactSizeIterator<Item = &Arc<SearchParameter>> {
-        self.types[ty.index()].iter()
+    /// The parameters of resources of type `type_id`, including inherited ones, sorted by code.
+    pub fn of(&self, type_id: TypeId) -> impl ExactSizeIterator<Item = &Arc<SearchParameter>> {
+        self.types[type_id.index()].iter()
     }
 
     /// All parameters, including those whose code another one has.
@@ -101,14 +101,14 @@ fn by_type(all: &[Arc<SearchParameter>]) -> Vec<Vec<Arc<SearchParameter>>> {
     }
     facts
         .types()
-        .map(|ty| {
+        .map(|type_id| {
             let mut codes: FxHashMap<&str, &Arc<SearchParameter>> = FxHashMap::default();
-            let mut level = Some(ty);
-            while let Some(ty) = level {
-                for (code, parameter) in &own[ty.index()] {
+            let mut level = Some(type_id);
+            while let Some(type_id) = level {
+                for (code, parameter) in &own[type_id.index()] {
                     codes.entry(code).or_insert(parameter);
                 }
-                level = facts.get(ty).base;
+                level = facts.get(type_id).base;
             }
             let mut of_type: Vec<_> = codes.into_values().cloned().collect();
             of_type.sort_unstable_by(|one, other| one.code.cmp(&other.code));
@@ -121,7 +121,7 @@ fn by_type(all: &[Arc<SearchParameter>]) -> Vec<Vec<Arc<SearchParameter>>> {
 mod tests {
     use super::*;
 
-    fn ty(name: &str) -> TypeId {
+    fn type_named(name: &str) -> TypeId {
         facts().lookup(name).unwrap_or_else(|| panic!("no type {name}"))
     }
 
@@ -129,7 +129,12 @@ mod tests {
     fn hl7s_set_is_whole() {
         let builtin = SearchParameters::builtin();
         assert_eq!(builtin.all().len(), 1375);
-        let count = |ty| builtin.all().filter(|parameter| parameter.ty == ty).count();
+        let count = |search_type| {
+            builtin
+                .all()
+                .filter(|parameter| parameter.search_type == search_type)
+                .count()
+        };
         assert_eq!(count(SearchType::Composite), 46);
         assert_eq!(count(SearchType::Reference), 472);
         assert_eq!(count(SearchType::Special), 1);
@@ -140,7 +145,7 @@ mod tests {
                 parameter.url
             );
             assert_eq!(
-                parameter.ty == SearchType::Composite,
+                parameter.search_type == SearchType::Composite,
                 !parameter.components.is_empty(),
                 "{}",
                 parameter.url
@@ -176,7 +181,11 @@ mod tests {
     #[test]
     fn a_code_is_looked_up_along_the_bases() {
         let builtin = SearchParameters::builtin();
-        let url = |name: &str, code: &str| builtin.get(ty(name), code).map(|parameter| parameter.url.to_string());
+        let url = |name: &str, code: &str| {
+            builtin
+                .get(type_named(name), code)
+                .map(|parameter| parameter.url.to_string())
+        };
         let hl7 = |id: &str| Some(format!("http://hl7.org/fhir/SearchParameter/{id}"));
         assert_eq!(url("Patient", "_id"), hl7("Resource-id"));
         assert_eq!(url("Patient", "_text"), hl7("DomainResource-text"));
@@ -187,7 +196,7 @@ mod tests {
         assert_eq!(url("HumanName", "family"), None);
         assert!(
             builtin
-                .of(ty("Observation"))
+                .of(type_named("Observation"))
                 .is_sorted_by_key(|parameter| &parameter.code)
         );
     }
@@ -195,7 +204,7 @@ mod tests {
     #[test]
     fn a_parameter_carries_its_definition() {
         let builtin = SearchParameters::builtin();
-        let composite = builtin.get(ty("Observation"), "code-value-quantity").unwrap();
+        let composite = builtin.get(type_named("Observation"), "code-value-quantity").unwrap();
         assert_eq!(composite.expression.as_deref(), Some("Observation"));
         assert_eq!(composite.multiple_or, Some(false));
         assert_eq!(
@@ -203,13 +212,16 @@ mod tests {
             "http://hl7.org/fhir/SearchParameter/clinical-code"
         );
         assert_eq!(composite.components[1].expression, "value.as(Quantity)");
-        let date = builtin.get(ty("Observation"), "date").unwrap();
-        assert_eq!((date.ty, date.comparators.len()), (SearchType::Date, 9));
-        let text = builtin.get(ty("Patient"), "_text").unwrap();
-        assert_eq!((text.ty, &text.expression), (SearchType::String, &None));
-        let near = builtin.get(ty("Location"), "near").unwrap();
-        assert_eq!((near.ty, near.usage), (SearchType::Special, Usage::Nearby));
-        let subject = builtin.get(ty("Observation"), "subject").unwrap();
-        assert_eq!(subject.targets, ["Group", "Device", "Patient", "Location"].map(ty));
+        let date = builtin.get(type_named("Observation"), "date").unwrap();
+        assert_eq!((date.search_type, date.comparators.len()), (SearchType::Date, 9));
+        let text = builtin.get(type_named("Patient"), "_text").unwrap();
+        assert_eq!((text.search_type, &text.expression), (SearchType::String, &None));
+        let near = builtin.get(type_named("Location"), "near").unwrap();
+        assert_eq!((near.search_type, near.usage), (SearchType::Special, Usage::Nearby));
+        let subject = builtin.get(type_named("Observation"), "subject").unwrap();
+        assert_eq!(
+            subject.targets,
+            ["Group", "Device", "Patient", "Location"].map(type_named)
+        );
     }
 }

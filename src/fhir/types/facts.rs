@@ -15,7 +15,7 @@ pub struct Child<'a> {
     /// The element.
     pub element: &'a Element,
     /// The type here. For a choice, the type in the property's suffix.
-    pub ty: TypeId,
+    pub type_id: TypeId,
 }
 
 /// The table of all types.
@@ -41,8 +41,9 @@ impl Facts {
             properties,
         } = type_table::read();
         let mut resources: Vec<TypeId> = (0..types.len()).map(TypeId::new).collect();
-        resources.retain(|ty| types[ty.index()].kind == Kind::Resource && !types[ty.index()].is_abstract);
-        resources.sort_unstable_by_key(|ty| types[ty.index()].name);
+        resources
+            .retain(|type_id| types[type_id.index()].kind == Kind::Resource && !types[type_id.index()].is_abstract);
+        resources.sort_unstable_by_key(|type_id| types[type_id.index()].name);
         Facts {
             types,
             names,
@@ -57,28 +58,28 @@ impl Facts {
     }
 
     /// The definition of a type.
-    pub fn get(&self, ty: TypeId) -> &TypeDef {
-        &self.types[ty.index()]
+    pub fn get(&self, type_id: TypeId) -> &TypeDef {
+        &self.types[type_id.index()]
     }
 
-    /// The meaning of the JSON property `name` in `ty` (`valueQuantity` is the element `value` as a Quantity). `None`
-    /// if R4 does not define it. The caller strips a leading `_`.
-    pub fn child(&self, ty: TypeId, name: &str) -> Option<Child<'_>> {
-        let (element, child) = *self.properties[ty.index()].get(name)?;
+    /// The meaning of the JSON property `name` in `type_id` (`valueQuantity` is the element `value` as a Quantity).
+    /// `None` if R4 does not define it. The caller strips a leading `_`.
+    pub fn child(&self, type_id: TypeId, name: &str) -> Option<Child<'_>> {
+        let (element, child) = *self.properties[type_id.index()].get(name)?;
         Some(Child {
-            element: &self.types[ty.index()].elements[usize::from(element)],
-            ty: child,
+            element: &self.types[type_id.index()].elements[usize::from(element)],
+            type_id: child,
         })
     }
 
     /// The element with the FHIRPath name `name` (`value` for `value[x]`).
-    pub fn element(&self, ty: TypeId, name: &str) -> Option<&Element> {
-        self.get(ty).elements.iter().find(|element| element.name == name)
+    pub fn element(&self, type_id: TypeId, name: &str) -> Option<&Element> {
+        self.get(type_id).elements.iter().find(|element| element.name == name)
     }
 
-    /// Whether `ty` is `ancestor` or specializes it, directly or not (`Age` is a `Quantity`, `code` a `string`).
-    pub fn is_a(&self, ty: TypeId, ancestor: TypeId) -> bool {
-        ty == ancestor || self.get(ty).base.is_some_and(|base| self.is_a(base, ancestor))
+    /// Whether `type_id` is `ancestor` or specializes it, directly or not (`Age` is a `Quantity`, `code` a `string`).
+    pub fn is_a(&self, type_id: TypeId, ancestor: TypeId) -> bool {
+        type_id == ancestor || self.get(type_id).base.is_some_and(|base| self.is_a(base, ancestor))
     }
 
     /// Concrete resource types, sorted by name.
@@ -107,23 +108,23 @@ impl Facts {
 mod tests {
     use super::*;
 
-    fn ty(name: &str) -> TypeId {
+    fn type_named(name: &str) -> TypeId {
         facts().lookup(name).unwrap_or_else(|| panic!("no type {name}"))
     }
 
     fn names(types: &[TypeId]) -> Vec<&'static str> {
-        types.iter().map(|ty| facts().get(*ty).name).collect()
+        types.iter().map(|type_id| facts().get(*type_id).name).collect()
     }
 
     #[test]
     fn the_table_holds_r4() {
         let facts = facts();
-        let count = |kind: fn(Kind) -> bool| facts.types().filter(|ty| kind(facts.get(*ty).kind)).count();
+        let count = |kind: fn(Kind) -> bool| facts.types().filter(|type_id| kind(facts.get(*type_id).kind)).count();
         assert_eq!(count(|kind| matches!(kind, Kind::Primitive(_))), 20);
         assert_eq!(count(|kind| kind == Kind::Complex), 41);
         assert_eq!(count(|kind| kind == Kind::Resource), 148);
         assert_eq!(facts.resources().count(), 146);
-        assert!(facts.resources().is_sorted_by_key(|ty| facts.get(ty).name));
+        assert!(facts.resources().is_sorted_by_key(|type_id| facts.get(type_id).name));
         assert_eq!(facts.len(), facts.types().count());
         for absent in [
             "SubscriptionStatus",
@@ -138,7 +139,7 @@ mod tests {
 
     #[test]
     fn codes_know_their_system() {
-        let system = |owner: &str, name: &str| facts().element(ty(owner), name).unwrap().code_system;
+        let system = |owner: &str, name: &str| facts().element(type_named(owner), name).unwrap().code_system;
         assert_eq!(
             system("Patient", "gender"),
             Some("http://hl7.org/fhir/administrative-gender")
@@ -153,12 +154,12 @@ mod tests {
         assert_eq!(system("Patient", "language"), None);
         assert_eq!(system("Patient", "maritalStatus"), None);
         assert_eq!(system("Timing.repeat", "when"), None);
-        let code = ty("code");
-        let elements = facts().types().flat_map(|ty| &facts().get(ty).elements);
+        let code = type_named("code");
+        let elements = facts().types().flat_map(|type_id| &facts().get(type_id).elements);
         let with_system: Vec<&Element> = elements.filter(|element| element.code_system.is_some()).collect();
         assert!(with_system.len() > 300);
         assert!(with_system.iter().all(|element| element.types == [code]));
-        let has_unknown = |owner: &str, name: &str| facts().element(ty(owner), name).unwrap().has_unknown;
+        let has_unknown = |owner: &str, name: &str| facts().element(type_named(owner), name).unwrap().has_unknown;
         assert!(has_unknown("Observation", "status") && has_unknown("Encounter", "status"));
         assert!(has_unknown("Patient", "gender"));
         assert!(!has_unknown("Claim", "status") && !has_unknown("Narrative", "status"));
@@ -175,16 +176,19 @@ mod tests {
             ("EvidenceVariable.characteristic", "definitionId"),
             ("ObservationDefinition", "publisher"),
         ] {
-            assert!(facts().child(ty(owner), property).is_none(), "{owner}.{property}");
+            assert!(
+                facts().child(type_named(owner), property).is_none(),
+                "{owner}.{property}"
+            );
         }
         assert!(
             facts()
-                .child(ty("EvidenceVariable.characteristic"), "definitionCanonical")
+                .child(type_named("EvidenceVariable.characteristic"), "definitionCanonical")
                 .is_some()
         );
         assert!(
             facts()
-                .child(ty("EvidenceVariable.characteristic"), "groupMeasure")
+                .child(type_named("EvidenceVariable.characteristic"), "groupMeasure")
                 .is_some()
         );
     }
@@ -219,9 +223,9 @@ mod tests {
             ("Dosage.doseAndRate", "doseQuantity", "Quantity"),
         ] {
             let child = facts()
-                .child(ty(owner), property)
+                .child(type_named(owner), property)
                 .unwrap_or_else(|| panic!("{owner}.{property}"));
-            assert_eq!(facts().get(child.ty).name, expected, "{owner}.{property}");
+            assert_eq!(facts().get(child.type_id).name, expected, "{owner}.{property}");
         }
         for (owner, property) in [
             ("Observation", "value"),
@@ -233,13 +237,16 @@ mod tests {
             ("string", "value"),
             ("Timing.repeat", "modifierExtension"),
         ] {
-            assert!(facts().child(ty(owner), property).is_none(), "{owner}.{property}");
+            assert!(
+                facts().child(type_named(owner), property).is_none(),
+                "{owner}.{property}"
+            );
         }
     }
 
     #[test]
     fn elements_carry_their_definition() {
-        let observation = facts().get(ty("Observation"));
+        let observation = facts().get(type_named("Observation"));
         assert_eq!(
             observation
                 .elements
@@ -260,16 +267,22 @@ mod tests {
                 "basedOn"
             ]
         );
-        let value = facts().element(ty("Observation"), "value").unwrap();
+        let value = facts().element(type_named("Observation"), "value").unwrap();
         assert!(value.choice && value.summary && !value.many && !value.modifier && value.min == 0);
         assert_eq!(value.types.len(), 11);
-        let status = facts().element(ty("Observation"), "status").unwrap();
+        let status = facts().element(type_named("Observation"), "status").unwrap();
         assert!(status.modifier && status.min == 1);
-        let subject = facts().element(ty("Observation"), "subject").unwrap();
+        let subject = facts().element(type_named("Observation"), "subject").unwrap();
         let mut targets = names(&subject.targets);
         targets.sort_unstable();
         assert_eq!(targets, ["Device", "Group", "Location", "Patient"]);
-        assert!(facts().element(ty("Extension"), "value").unwrap().targets.is_empty());
+        assert!(
+            facts()
+                .element(type_named("Extension"), "value")
+                .unwrap()
+                .targets
+                .is_empty()
+        );
         for id in facts().types() {
             for (at, element) in facts().get(id).elements.iter().enumerate() {
                 assert_eq!(usize::from(element.ordinal), at + 1);
@@ -286,7 +299,7 @@ mod tests {
 
     #[test]
     fn specialization_is_followed() {
-        let is_a = |one, other| facts().is_a(ty(one), ty(other));
+        let is_a = |one, other| facts().is_a(type_named(one), type_named(other));
         assert!(is_a("Age", "Quantity") && is_a("Age", "Element") && is_a("code", "string") && is_a("url", "uri"));
         assert!(is_a("Patient", "DomainResource") && is_a("Patient", "Resource") && is_a("Binary", "Resource"));
         assert!(is_a("Patient.contact", "BackboneElement") && is_a("Timing.repeat", "Element"));

@@ -34,7 +34,7 @@ pub(in crate::fhir) fn read() -> Types {
     let names: FxHashMap<_, _> = raw
         .iter()
         .enumerate()
-        .map(|(at, ty)| (ty.name, TypeId::new(at)))
+        .map(|(at, raw_type)| (raw_type.name, TypeId::new(at)))
         .collect();
     let mut reader = Reader {
         raw: &raw,
@@ -47,16 +47,19 @@ pub(in crate::fhir) fn read() -> Types {
     let types: Vec<TypeDef> = raw
         .iter()
         .zip(reader.done)
-        .map(|(ty, elements)| TypeDef {
-            name: ty.name,
-            kind: kind(ty),
-            base: (ty.base != "-").then(|| names[ty.base]),
-            is_abstract: ty.is_abstract,
+        .map(|(raw_type, elements)| TypeDef {
+            name: raw_type.name,
+            kind: kind(raw_type),
+            base: (raw_type.base != "-").then(|| names[raw_type.base]),
+            is_abstract: raw_type.is_abstract,
             elements: elements.unwrap_or_default(),
         })
         .collect();
     let mut choices = Choices::default();
-    let properties = types.iter().map(|ty| properties(ty, &types, &mut choices)).collect();
+    let properties = types
+        .iter()
+        .map(|type_def| properties(type_def, &types, &mut choices))
+        .collect();
     Types {
         types,
         names,
@@ -68,8 +71,8 @@ fn split(table: &'static str) -> Vec<RawType> {
     let mut raw: Vec<RawType> = Vec::with_capacity(700);
     for line in table.lines().filter(|line| !line.starts_with('#')) {
         if let Some(element) = line.strip_prefix('\t') {
-            let ty = raw.last_mut().expect("types.tsv: an element follows its type");
-            ty.elements.push(element);
+            let raw_type = raw.last_mut().expect("types.tsv: an element follows its type");
+            raw_type.elements.push(element);
         } else {
             let [name, kind, base, rest @ ..] = &line.split('\t').collect::<Vec<_>>()[..] else {
                 panic!("types.tsv: a type has three columns: {line}");
@@ -142,14 +145,14 @@ impl Reader<'_> {
             return element;
         }
         let mut any_target = false;
-        for ty in types.split('|') {
-            let (ty, targets) = ty.split_once('(').unwrap_or((ty, ""));
-            element.types.push(self.names[ty]);
+        for type_name in types.split('|') {
+            let (type_name, targets) = type_name.split_once('(').unwrap_or((type_name, ""));
+            element.types.push(self.names[type_name]);
             match targets.strip_suffix(')') {
                 Some(targets) => element
                     .targets
                     .extend(targets.split(',').map(|target| self.names[target])),
-                None => any_target |= ty == "Reference" || ty == "canonical",
+                None => any_target |= type_name == "Reference" || type_name == "canonical",
             }
         }
         if any_target {
@@ -161,9 +164,9 @@ impl Reader<'_> {
     }
 }
 
-fn kind(ty: &RawType) -> Kind {
-    match ty.kind {
-        "primitive" => Kind::Primitive(primitive(ty.name)),
+fn kind(raw_type: &RawType) -> Kind {
+    match raw_type.kind {
+        "primitive" => Kind::Primitive(primitive(raw_type.name)),
         "complex" => Kind::Complex,
         "backbone" => Kind::Backbone,
         "resource" => Kind::Resource,
@@ -203,21 +206,21 @@ fn primitive(name: &str) -> Primitive {
 struct Choices(FxHashMap<(&'static str, TypeId), &'static str>);
 
 impl Choices {
-    fn name(&mut self, element: &'static str, ty: TypeId, types: &[TypeDef]) -> &'static str {
-        self.0.entry((element, ty)).or_insert_with(|| {
-            let ty = types[ty.index()].name;
-            let mut name = String::with_capacity(element.len() + ty.len());
+    fn name(&mut self, element: &'static str, type_id: TypeId, types: &[TypeDef]) -> &'static str {
+        self.0.entry((element, type_id)).or_insert_with(|| {
+            let type_name = types[type_id.index()].name;
+            let mut name = String::with_capacity(element.len() + type_name.len());
             name.push_str(element);
-            name.push_str(&ty[..1].to_ascii_uppercase());
-            name.push_str(&ty[1..]);
+            name.push_str(&type_name[..1].to_ascii_uppercase());
+            name.push_str(&type_name[1..]);
             name.leak()
         })
     }
 }
 
-fn properties(ty: &TypeDef, types: &[TypeDef], choices: &mut Choices) -> Properties {
+fn properties(type_def: &TypeDef, types: &[TypeDef], choices: &mut Choices) -> Properties {
     let mut properties = Vec::new();
-    for (at, element) in ty.elements.iter().enumerate() {
+    for (at, element) in type_def.elements.iter().enumerate() {
         for each in &element.types {
             let name = if element.choice {
                 choices.name(element.name, *each, types)

@@ -21,7 +21,7 @@ pub enum Reference<'a> {
     /// `Practitioner?identifier=…`: the one resource that a query finds.
     Conditional {
         /// The type queried.
-        ty: TypeId,
+        type_id: TypeId,
         /// The text after the question mark.
         query: &'a str,
     },
@@ -33,7 +33,7 @@ pub enum Reference<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Target<'a> {
     /// A concrete resource type.
-    pub ty: TypeId,
+    pub type_id: TypeId,
     /// The target's id.
     pub id: &'a str,
     /// The version, after `/_history/`.
@@ -71,8 +71,11 @@ impl<'a> Reference<'a> {
             return Reference::Relative(target);
         }
         match text.split_once('?') {
-            Some((ty, query)) if !query.is_empty() => {
-                concrete(ty).map_or(Reference::Other(text), |ty| Reference::Conditional { ty, query })
+            Some((resource_type, query)) if !query.is_empty() => {
+                concrete(resource_type).map_or(Reference::Other(text), |type_id| Reference::Conditional {
+                    type_id,
+                    query,
+                })
             }
             _ => Reference::Other(text),
         }
@@ -95,7 +98,7 @@ impl<'a> Target<'a> {
 
     /// The same for a server whose ids `is_id` recognizes.
     pub fn parse_with(text: &'a str, is_id: impl Fn(&str) -> bool) -> Option<Target<'a>> {
-        let (ty, rest) = text.split_once('/')?;
+        let (resource_type, rest) = text.split_once('/')?;
         let (id, version) = match rest.split_once('/') {
             None => (rest, None),
             Some((id, history)) => (id, Some(history.strip_prefix("_history/")?)),
@@ -104,7 +107,7 @@ impl<'a> Target<'a> {
             return None;
         }
         Some(Target {
-            ty: concrete(ty)?,
+            type_id: concrete(resource_type)?,
             id,
             version,
         })
@@ -112,7 +115,7 @@ impl<'a> Target<'a> {
 
     /// The name of the target's type.
     pub fn type_name(&self) -> &'static str {
-        facts().get(self.ty).name
+        facts().get(self.type_id).name
     }
 }
 
@@ -140,9 +143,9 @@ pub fn is_id(text: &str) -> bool {
 }
 
 fn concrete(name: &str) -> Option<TypeId> {
-    let ty = facts().lookup(name)?;
-    let def = facts().get(ty);
-    (def.kind == Kind::Resource && !def.is_abstract).then_some(ty)
+    let type_id = facts().lookup(name)?;
+    let def = facts().get(type_id);
+    (def.kind == Kind::Resource && !def.is_abstract).then_some(type_id)
 }
 
 /// The target is in the last two segments, or in the last four if the second last is `_history`.
@@ -169,9 +172,9 @@ mod tests {
 
     use super::*;
 
-    fn target<'a>(ty: &str, id: &'a str, version: Option<&'a str>) -> Target<'a> {
+    fn target<'a>(resource_type: &str, id: &'a str, version: Option<&'a str>) -> Target<'a> {
         Target {
-            ty: facts().lookup(ty).unwrap(),
+            type_id: facts().lookup(resource_type).unwrap(),
             id,
             version,
         }
@@ -214,7 +217,7 @@ mod tests {
             (
                 "Practitioner?identifier=http://hl7.org/fhir/sid/us-npi|99",
                 Conditional {
-                    ty: facts().lookup("Practitioner").unwrap(),
+                    type_id: facts().lookup("Practitioner").unwrap(),
                     query: "identifier=http://hl7.org/fhir/sid/us-npi|99",
                 },
             ),

@@ -103,7 +103,11 @@ impl Compiler<'_> {
         let Some(resource) = facts().lookup("Resource").map(ItemType::Fhir) else {
             return;
         };
-        for source in input.sources.iter().filter(|source| functions::is_reference(source.ty)) {
+        for source in input
+            .sources
+            .iter()
+            .filter(|source| functions::is_reference(source.item_type))
+        {
             let path = match (&source.path, source.inside) {
                 (Some(path), true) => path.clone(),
                 (Some(_), false) if facts().element(self.root, "contained").is_some() => "contained".into(),
@@ -116,7 +120,7 @@ impl Compiler<'_> {
                 self.leaves.require("entry.fullUrl");
             }
             shape.add_all([Source {
-                ty: resource,
+                item_type: resource,
                 path: Some(path),
                 inside: true,
             }]);
@@ -162,7 +166,7 @@ impl Compiler<'_> {
             let (node, shape) = self.apart(argument, &scope.of_items(&over))?;
             let known = over.sources.len();
             for source in &shape.sources {
-                if over.sources.iter().all(|known| known.ty != source.ty) {
+                if over.sources.iter().all(|known| known.item_type != source.item_type) {
                     over.sources.push(source.clone());
                 }
             }
@@ -224,8 +228,8 @@ impl Compiler<'_> {
             return resolved;
         }
         match (name, arguments) {
-            ("ofType" | "as" | "is", [ty]) => {
-                let test = self.type_argument(ty)?;
+            ("ofType" | "as" | "is", [named]) => {
+                let test = self.type_argument(named)?;
                 let (on, shape) = match on {
                     Some(on) => self.resolve(on, scope)?,
                     None => (Node::This, scope.this.clone()),
@@ -303,7 +307,7 @@ impl Compiler<'_> {
             let (node, shape) = children(Node::This, &over, at);
             let known = over.sources.len();
             for source in &shape.sources {
-                if over.sources.iter().all(|known| known.ty != source.ty) {
+                if over.sources.iter().all(|known| known.item_type != source.item_type) {
                     over.sources.push(source.clone());
                 }
             }
@@ -324,7 +328,7 @@ impl Compiler<'_> {
 
 /// A criterion that is never a boolean is a mistake.
 fn require_boolean(function: &str, criterion: &Shape, at: Position) -> Result<(), FhirPathError> {
-    let fits = |source: &Source| source.ty.system() == Some(System::Boolean);
+    let fits = |source: &Source| source.item_type.system() == Some(System::Boolean);
     match criterion.sources.is_empty() || criterion.sources.iter().any(fits) {
         true => Ok(()),
         false => Err(FhirPathError::Operands {

@@ -108,8 +108,12 @@ impl Compiler<'_> {
                     shape,
                 ))
             }
-            ExprKind::TypeTest { cast, operand, ty } => {
-                let test = self.type_named(ty)?;
+            ExprKind::TypeTest {
+                cast,
+                operand,
+                type_name,
+            } => {
+                let test = self.type_named(type_name)?;
                 let (on, shape) = self.resolve(operand, scope)?;
                 match cast {
                     true => Ok(self.cast(on, shape, test, at)),
@@ -196,7 +200,7 @@ impl Scope {
 pub(super) fn root_shape(root: TypeId) -> Shape {
     Shape {
         sources: vec![Source {
-            ty: ItemType::Fhir(root),
+            item_type: ItemType::Fhir(root),
             path: Some("".into()),
             inside: false,
         }],

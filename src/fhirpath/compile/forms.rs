@@ -248,7 +248,7 @@ fn wrong_arguments(at: Position, function: &str, problem: &str) -> FhirPathError
 
 /// It is a mistake if the items never have a kind that the function accepts.
 fn require(shape: &Shape, fits: fn(ItemType) -> bool, operation: &str, at: Position) -> Result<(), FhirPathError> {
-    match shape.sources.is_empty() || shape.sources.iter().any(|source| fits(source.ty)) {
+    match shape.sources.is_empty() || shape.sources.iter().any(|source| fits(source.item_type)) {
         true => Ok(()),
         false => Err(FhirPathError::Operands {
             at,

@@ -52,7 +52,7 @@ impl Compiler<'_> {
 /// neither has it.
 pub(super) fn standard(shape: &Shape, name: &str) -> Option<String> {
     let types = || shape.sources.iter().flat_map(of_source);
-    if types().any(|ty| facts().element(ty, name).is_some()) {
+    if types().any(|type_id| facts().element(type_id, name).is_some()) {
         return None;
     }
     if name == RESOURCE_TYPE {
@@ -60,23 +60,27 @@ pub(super) fn standard(shape: &Shape, name: &str) -> Option<String> {
         let is_resource = sources.any(is_resource);
         return is_resource.then(|| "type().name, or ofType(...) in place of where(resourceType = ...)".to_string());
     }
-    let mut children = types().filter_map(|ty| facts().child(ty, name));
+    let mut children = types().filter_map(|type_id| facts().child(type_id, name));
     let child = children.find(|child| child.element.choice)?;
-    Some(format!("{}.ofType({})", child.element.name, facts().get(child.ty).name))
+    Some(format!(
+        "{}.ofType({})",
+        child.element.name,
+        facts().get(child.type_id).name
+    ))
 }
 
 fn of_source(source: &Source) -> Vec<TypeId> {
-    match source.ty {
-        ItemType::Fhir(ty) if source.is_open() => concrete(ty).collect(),
-        ItemType::Fhir(ty) => vec![ty],
+    match source.item_type {
+        ItemType::Fhir(type_id) if source.is_open() => concrete(type_id).collect(),
+        ItemType::Fhir(type_id) => vec![type_id],
         ItemType::System(_) => Vec::new(),
     }
 }
 
 /// Whether items of a source are resources, or targets of references.
 fn is_resource(source: &Source) -> bool {
-    match source.ty {
-        ItemType::Fhir(ty) => facts().get(ty).kind == Kind::Resource,
+    match source.item_type {
+        ItemType::Fhir(type_id) => facts().get(type_id).kind == Kind::Resource,
         ItemType::System(system) => system == System::Target,
     }
 }
@@ -103,11 +107,11 @@ pub(super) fn type_kept(criterion: &Expr, input: &Shape) -> Option<TypeTest> {
                 (ExprKind::Literal(Literal::String(name)), _) if is_resource_type(right) => name,
                 _ => return None,
             };
-            let ty = facts()
+            let type_id = facts()
                 .lookup(name)
-                .filter(|ty| facts().get(*ty).kind == Kind::Resource)?;
+                .filter(|type_id| facts().get(*type_id).kind == Kind::Resource)?;
             Some(TypeTest {
-                fhir: Some(ty),
+                fhir: Some(type_id),
                 system: None,
             })
         }

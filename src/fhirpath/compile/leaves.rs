@@ -18,7 +18,7 @@ pub(in crate::fhirpath) struct Leaves {
 /// The path of a column below a source. The root's path is empty. A primitive's children are columns beside it.
 pub(in crate::fhirpath) fn below(source: &Source, column: &str) -> Option<Arc<str>> {
     let path = source.path.as_deref()?;
-    if source.ty.is_primitive() {
+    if source.item_type.is_primitive() {
         return Some(format!("{}.{column}", element_column(path)).into());
     }
     Some(match path {
@@ -58,8 +58,10 @@ impl Leaves {
         if need == Need::Nothing {
             return;
         }
-        let ItemType::Fhir(ty) = source.ty else { return };
-        let def = facts().get(ty);
+        let ItemType::Fhir(type_id) = source.item_type else {
+            return;
+        };
+        let def = facts().get(type_id);
         if let Kind::Primitive(_) = def.kind {
             let element = element_column(path);
             if need == Need::Content {
@@ -72,10 +74,12 @@ impl Leaves {
         let storage = Storage::of(def);
         match need {
             Need::Whole | Need::Content => self.add(path, &[EVERYTHING]),
-            Need::Value if source.ty.is_fhir("Quantity") => self.add(path, &["value", "unit", "system", "code"]),
+            Need::Value if source.item_type.is_fhir("Quantity") => self.add(path, &["value", "unit", "system", "code"]),
             Need::Value => self.add(path, &[EVERYTHING]),
-            Need::Codes if source.ty.is_fhir("CodeableConcept") => self.add(path, &["coding.system", "coding.code"]),
-            Need::Codes if ["Coding", "Quantity"].iter().any(|name| source.ty.is_fhir(name)) => {
+            Need::Codes if source.item_type.is_fhir("CodeableConcept") => {
+                self.add(path, &["coding.system", "coding.code"])
+            }
+            Need::Codes if ["Coding", "Quantity"].iter().any(|name| source.item_type.is_fhir(name)) => {
                 self.add(path, &["system", "code"]);
             }
             Need::Reference if storage == Storage::Reference => {
@@ -103,16 +107,16 @@ impl Leaves {
     /// Adds the columns of the result's items.
     pub(in crate::fhirpath) fn output(&mut self, shape: &Shape, extra: Option<ExtraLeaves<'_>>) {
         for source in &shape.sources {
-            let (Some(path), ItemType::Fhir(ty)) = (source.path.as_deref(), source.ty) else {
+            let (Some(path), ItemType::Fhir(type_id)) = (source.path.as_deref(), source.item_type) else {
                 continue;
             };
             if source.inside {
                 self.set.insert(path.to_string());
                 continue;
             }
-            match extra.and_then(|extra| extra(ty)) {
+            match extra.and_then(|extra| extra(type_id)) {
                 None => self.read(source, Need::Presence),
-                Some(columns) if source.ty.is_primitive() => {
+                Some(columns) if source.item_type.is_primitive() => {
                     let plain = path.strip_suffix(ELEMENT).unwrap_or(path);
                     for suffix in columns {
                         self.set.insert(if suffix.is_empty() {

@@ -49,11 +49,14 @@ impl Compiler<'_> {
                 shape.add(&root_shape(self.root));
                 continue;
             }
-            let ty = match source.ty.fhir() {
-                Some(ty) if !root && facts().get(ty).kind == Kind::Resource => source.ty,
-                _ => facts().lookup("Resource").map_or(source.ty, ItemType::Fhir),
+            let item_type = match source.item_type.fhir() {
+                Some(type_id) if !root && facts().get(type_id).kind == Kind::Resource => source.item_type,
+                _ => facts().lookup("Resource").map_or(source.item_type, ItemType::Fhir),
             };
-            shape.add_all([Source { ty, ..source.clone() }]);
+            shape.add_all([Source {
+                item_type,
+                ..source.clone()
+            }]);
         }
         match shape.sources.is_empty() {
             true => root_shape(self.root),
@@ -70,7 +73,7 @@ impl Compiler<'_> {
 
     pub(super) fn constant(&self, value: &Literal, at: Position) -> Resolved {
         let items = literal::items(value, at)?;
-        let shape = Shape::one(items.ty());
+        let shape = Shape::one(items.item_type());
         Ok((Node::Constant(items), shape))
     }
 
@@ -104,10 +107,10 @@ impl Compiler<'_> {
         }
     }
 
-    pub(super) fn type_named(&self, ty: &TypeName) -> Result<TypeTest, FhirPathError> {
-        TypeTest::named(ty.namespace.as_deref(), &ty.name).ok_or_else(|| FhirPathError::UnknownType {
-            at: self.at(ty.at),
-            name: ty.name.clone(),
+    pub(super) fn type_named(&self, type_name: &TypeName) -> Result<TypeTest, FhirPathError> {
+        TypeTest::named(type_name.namespace.as_deref(), &type_name.name).ok_or_else(|| FhirPathError::UnknownType {
+            at: self.at(type_name.at),
+            name: type_name.name.clone(),
         })
     }
 }

@@ -133,7 +133,7 @@ pub(in crate::fhirpath) struct Shape {
 /// A possible source of items.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::fhirpath) struct Source {
-    pub(in crate::fhirpath) ty: ItemType,
+    pub(in crate::fhirpath) item_type: ItemType,
     /// The items' column, as a path from the table's root (`""` for the root itself). `None` for computed values.
     pub(in crate::fhirpath) path: Option<Arc<str>>,
     /// Whether the column is JSON text that contains the items, or is the item.
@@ -143,15 +143,15 @@ pub(in crate::fhirpath) struct Source {
 impl Source {
     /// Whether it stands for resources whose types only the data show.
     pub(in crate::fhirpath) fn is_open(&self) -> bool {
-        self.inside && self.ty.is_any_resource()
+        self.inside && self.item_type.is_any_resource()
     }
 }
 
 impl Shape {
-    pub(in crate::fhirpath) fn one(ty: ItemType) -> Shape {
+    pub(in crate::fhirpath) fn one(item_type: ItemType) -> Shape {
         Shape {
             sources: vec![Source {
-                ty,
+                item_type,
                 path: None,
                 inside: false,
             }],
@@ -189,7 +189,7 @@ impl Shape {
 
     /// The types, for messages.
     pub(in crate::fhirpath) fn names(&self) -> String {
-        let mut names: Vec<&str> = self.sources.iter().map(|source| source.ty.name()).collect();
+        let mut names: Vec<&str> = self.sources.iter().map(|source| source.item_type.name()).collect();
         names.dedup();
         if names.is_empty() {
             "an empty collection".to_string()

@@ -24,8 +24,8 @@ impl Compiler<'_> {
     pub(super) fn member(&mut self, on: Option<&Expr>, name: &str, at: Position, scope: &Scope) -> Resolved {
         let Some(on) = on else {
             let is_element = scope.this.sources.iter().any(|source| has_element(source, name));
-            if !is_element && let Some(ty) = type_prefix(name) {
-                return self.type_prefix(&scope.this, ty, at);
+            if !is_element && let Some(type_id) = type_prefix(name) {
+                return self.type_prefix(&scope.this, type_id, at);
             }
             return self.step(Node::This, &scope.this, name, at);
         };
@@ -35,9 +35,9 @@ impl Compiler<'_> {
             name: namespace,
         } = &on.kind
             && namespace == "FHIR"
-            && let Some(ty) = type_prefix(name)
+            && let Some(type_id) = type_prefix(name)
         {
-            return self.type_prefix(&scope.this, ty, at);
+            return self.type_prefix(&scope.this, type_id, at);
         }
         let (on, shape) = self.resolve(on, scope)?;
         self.step(on, &shape, name, at)
@@ -77,24 +77,24 @@ impl Compiler<'_> {
             many: shape.many,
         };
         for source in &shape.sources {
-            match source.ty {
+            match source.item_type {
                 ItemType::Fhir(ancestor) if source.is_open() => {
                     open = true;
-                    for ty in concrete(ancestor) {
-                        let branches = named(ty, name, json);
+                    for type_id in concrete(ancestor) {
+                        let branches = named(type_id, name, json);
                         found.many |= branches.iter().any(|branch| branch.many);
                         found.add_all(branches.iter().map(|branch| child(source, branch)));
                     }
                 }
-                ItemType::Fhir(ty) => {
-                    let branches = named(ty, name, json);
+                ItemType::Fhir(type_id) => {
+                    let branches = named(type_id, name, json);
                     if branches.is_empty() {
                         continue;
                     }
                     found.many |= branches.iter().any(|branch| branch.many);
                     found.add_all(branches.iter().map(|branch| child(source, branch)));
-                    if by.iter().all(|(from, _)| *from != ty) {
-                        by.push((ty, branches));
+                    if by.iter().all(|(from, _)| *from != type_id) {
+                        by.push((type_id, branches));
                     }
                 }
                 ItemType::System(System::Quantity) if name == "value" => {
@@ -140,15 +140,15 @@ impl Compiler<'_> {
         Err(FhirPathError::UnknownElement {
             at,
             name: name.to_string(),
-            ty: shape.names(),
+            type_name: shape.names(),
         })
     }
 
     /// `Patient` in `Patient.name`: the context, if it is a Patient. This is known statically, except for abstract
     /// contexts.
-    fn type_prefix(&self, this: &Shape, ty: TypeId, at: Position) -> Resolved {
+    fn type_prefix(&self, this: &Shape, type_id: TypeId, at: Position) -> Resolved {
         let test = TypeTest {
-            fhir: Some(ty),
+            fhir: Some(type_id),
             system: None,
         };
         let (node, shape) = of_type(Node::This, this.clone(), test);
@@ -156,8 +156,8 @@ impl Compiler<'_> {
         if shape.sources.is_empty() && !this.sources.is_empty() && !selects {
             return Err(FhirPathError::WrongContext {
                 at,
-                name: facts().get(ty).name.to_string(),
-                ty: this.names(),
+                name: facts().get(type_id).name.to_string(),
+                type_name: this.names(),
             });
         }
         Ok((node, shape))
@@ -181,7 +181,7 @@ impl Compiler<'_> {
         let dynamic = shape
             .sources
             .iter()
-            .any(|source| source.ty == ItemType::System(System::Target));
+            .any(|source| source.item_type == ItemType::System(System::Target));
         self.leaves
             .need(shape, if dynamic { Need::Reference } else { Need::Presence });
         let is = Node::Is {
@@ -196,7 +196,7 @@ impl Compiler<'_> {
 /// The source of a column of this name below a source.
 fn child(source: &Source, branch: &Branch) -> Source {
     Source {
-        ty: ItemType::Fhir(branch.ty),
+        item_type: ItemType::Fhir(branch.type_id),
         path: if source.inside {
             source.path.clone()
         } else {
@@ -210,11 +210,11 @@ fn child(source: &Source, branch: &Branch) -> Source {
 fn any_children() -> &'static [Branch] {
     static CHILDREN: OnceLock<Vec<Branch>> = OnceLock::new();
     CHILDREN.get_or_init(|| {
-        let elements = facts().resources().flat_map(|ty| &facts().get(ty).elements);
+        let elements = facts().resources().flat_map(|type_id| &facts().get(type_id).elements);
         let mut met = FxHashSet::default();
         elements
             .flat_map(branches)
-            .filter(|branch| met.insert(branch.ty))
+            .filter(|branch| met.insert(branch.type_id))
             .collect()
     })
 }
@@ -230,16 +230,18 @@ pub(super) fn children(on: Node, shape: &Shape, at: Position) -> (Node, Shape) {
         sources.extend(children.filter(|child| met.insert(child.clone())));
     };
     for source in &shape.sources {
-        let Some(ty) = source.ty.fhir() else { continue };
+        let Some(type_id) = source.item_type.fhir() else {
+            continue;
+        };
         if source.is_open() {
             open = true;
             add(source, any_children());
             continue;
         }
-        let all: Vec<Branch> = facts().get(ty).elements.iter().flat_map(branches).collect();
+        let all: Vec<Branch> = facts().get(type_id).elements.iter().flat_map(branches).collect();
         add(source, &all);
-        if by.iter().all(|(from, _)| *from != ty) {
-            by.push((ty, all));
+        if by.iter().all(|(from, _)| *from != type_id) {
+            by.push((type_id, all));
         }
     }
     (
@@ -256,34 +258,34 @@ pub(super) fn children(on: Node, shape: &Shape, at: Position) -> (Node, Shape) {
 }
 
 fn has_element(source: &Source, name: &str) -> bool {
-    source.ty.fhir().is_some_and(|ty| match source.is_open() {
-        true => concrete(ty).any(|ty| facts().element(ty, name).is_some()),
-        false => facts().element(ty, name).is_some(),
+    source.item_type.fhir().is_some_and(|type_id| match source.is_open() {
+        true => concrete(type_id).any(|type_id| facts().element(type_id, name).is_some()),
+        false => facts().element(type_id, name).is_some(),
     })
 }
 
 /// The resource or complex type with which a path may begin.
 fn type_prefix(name: &str) -> Option<TypeId> {
-    let ty = facts().lookup(name)?;
-    let def = facts().get(ty);
+    let type_id = facts().lookup(name)?;
+    let def = facts().get(type_id);
     (!matches!(def.kind, Kind::Primitive(_)) && name.starts_with(|first: char| first.is_ascii_uppercase()))
-        .then_some(ty)
+        .then_some(type_id)
 }
 
 pub(super) fn of_type(on: Node, shape: Shape, test: TypeTest) -> (Node, Shape) {
-    let all = shape.sources.iter().all(|source| test.selects(source.ty));
+    let all = shape.sources.iter().all(|source| test.selects(source.item_type));
     if all && !shape.sources.is_empty() {
         return (on, shape);
     }
     let mut sources = Vec::new();
     for source in shape.sources {
-        if test.may_select(source.ty) {
-            let narrowed = match (source.ty, test.fhir) {
-                (ItemType::Fhir(ty), Some(wanted)) if !facts().is_a(ty, wanted) => ItemType::Fhir(wanted),
+        if test.may_select(source.item_type) {
+            let narrowed = match (source.item_type, test.fhir) {
+                (ItemType::Fhir(type_id), Some(wanted)) if !facts().is_a(type_id, wanted) => ItemType::Fhir(wanted),
                 (kept, _) => kept,
             };
             sources.push(Source {
-                ty: narrowed,
+                item_type: narrowed,
                 path: source.path,
                 inside: source.inside,
             });
@@ -316,7 +318,7 @@ fn narrow(on: Node, test: &TypeTest) -> Node {
             .all(|(_, branches)| branches.iter().all(|branch| branch.storage != Storage::Json)) =>
         {
             for (_, branches) in &mut by {
-                branches.retain(|branch| test.selects(ItemType::Fhir(branch.ty)));
+                branches.retain(|branch| test.selects(ItemType::Fhir(branch.type_id)));
             }
             Node::Step {
                 on,

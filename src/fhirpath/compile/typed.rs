@@ -56,15 +56,19 @@ fn part(expr: &Expr, shapes: &Shapes) -> Part {
             (sign.to_owned(), below(&[operand]))
         }
         ExprKind::Binary { operator, left, right } => (operator.symbol().to_owned(), below(&[left, right])),
-        ExprKind::TypeTest { cast, operand, ty } => {
+        ExprKind::TypeTest {
+            cast,
+            operand,
+            type_name,
+        } => {
             let word = if *cast { "as" } else { "is" };
-            (format!("{word} {}", ty.name), below(&[operand]))
+            (format!("{word} {}", type_name.name), below(&[operand]))
         }
     };
     let shape = shapes.of(expr);
     let sources = shape.map_or(&[][..], |shape| &shape.sources);
     let types = shape.map(|_| {
-        let mut types: Vec<ItemType> = sources.iter().map(|source| source.ty).collect();
+        let mut types: Vec<ItemType> = sources.iter().map(|source| source.item_type).collect();
         types.sort_unstable();
         types.dedup();
         types

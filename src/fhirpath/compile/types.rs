@@ -79,7 +79,7 @@ impl ItemType {
     /// The FHIR type, if it is one.
     pub fn fhir(self) -> Option<TypeId> {
         match self {
-            ItemType::Fhir(ty) => Some(ty),
+            ItemType::Fhir(type_id) => Some(type_id),
             ItemType::System(_) => None,
         }
     }
@@ -87,7 +87,7 @@ impl ItemType {
     /// `Patient`, `dateTime`, `String`; a backbone element's path.
     pub fn name(self) -> &'static str {
         match self {
-            ItemType::Fhir(ty) => facts().get(ty).name,
+            ItemType::Fhir(type_id) => facts().get(type_id).name,
             ItemType::System(system) => system.name(),
         }
     }
@@ -95,7 +95,7 @@ impl ItemType {
     /// Whether it is the FHIR type of this name or specializes it.
     pub fn is_fhir(self, name: &str) -> bool {
         match (self, facts().lookup(name)) {
-            (ItemType::Fhir(ty), Some(ancestor)) => facts().is_a(ty, ancestor),
+            (ItemType::Fhir(type_id), Some(ancestor)) => facts().is_a(type_id, ancestor),
             _ => false,
         }
     }
@@ -104,8 +104,8 @@ impl ItemType {
     pub fn system(self) -> Option<System> {
         match self {
             ItemType::System(system) => Some(system),
-            ItemType::Fhir(ty) => {
-                let def = facts().get(ty);
+            ItemType::Fhir(type_id) => {
+                let def = facts().get(type_id);
                 match def.kind {
                     Kind::Primitive(Primitive::Date) => Some(System::Date),
                     Kind::Primitive(Primitive::DateTime | Primitive::Instant) => Some(System::DateTime),
@@ -126,7 +126,7 @@ impl ItemType {
     /// Whether it is a FHIR primitive, or a System type with a single value.
     pub fn is_primitive(self) -> bool {
         match self {
-            ItemType::Fhir(ty) => matches!(facts().get(ty).kind, Kind::Primitive(_)),
+            ItemType::Fhir(type_id) => matches!(facts().get(type_id).kind, Kind::Primitive(_)),
             ItemType::System(system) => !matches!(system, System::TypeInfo | System::Target | System::Quantity),
         }
     }
@@ -134,7 +134,7 @@ impl ItemType {
     /// Whether its items are whole resources of a type that only their JSON shows.
     pub(in crate::fhirpath) fn is_any_resource(self) -> bool {
         self.fhir()
-            .is_some_and(|ty| facts().get(ty).kind == Kind::Resource && facts().get(ty).is_abstract)
+            .is_some_and(|type_id| facts().get(type_id).kind == Kind::Resource && facts().get(type_id).is_abstract)
     }
 }
 
@@ -178,34 +178,36 @@ impl TypeTest {
     }
 
     /// The same test for `as` and `ofType`: a primitive must have exactly this type (a `code` is no `string` there).
-    pub(in crate::fhirpath) fn selects(&self, ty: ItemType) -> bool {
-        match ty {
-            ItemType::Fhir(_) if ty.is_primitive() => self.fhir == ty.fhir(),
-            _ => self.accepts(ty),
+    pub(in crate::fhirpath) fn selects(&self, item_type: ItemType) -> bool {
+        match item_type {
+            ItemType::Fhir(_) if item_type.is_primitive() => self.fhir == item_type.fhir(),
+            _ => self.accepts(item_type),
         }
     }
 
     /// Whether items of this type pass `is`.
-    pub(in crate::fhirpath) fn accepts(&self, ty: ItemType) -> bool {
-        match ty {
-            ItemType::Fhir(ty) => self.fhir.is_some_and(|wanted| facts().is_a(ty, wanted)),
+    pub(in crate::fhirpath) fn accepts(&self, item_type: ItemType) -> bool {
+        match item_type {
+            ItemType::Fhir(type_id) => self.fhir.is_some_and(|wanted| facts().is_a(type_id, wanted)),
             ItemType::System(system) => self.system == Some(system),
         }
     }
 
     /// Whether items of this static type may pass `as` and `ofType`.
-    pub(in crate::fhirpath) fn may_select(&self, ty: ItemType) -> bool {
-        let narrower = match (ty, self.fhir) {
-            (ItemType::Fhir(_), Some(_)) if ty.is_primitive() => false,
-            (ItemType::Fhir(ty), Some(wanted)) => facts().is_a(wanted, ty),
+    pub(in crate::fhirpath) fn may_select(&self, item_type: ItemType) -> bool {
+        let narrower = match (item_type, self.fhir) {
+            (ItemType::Fhir(_), Some(_)) if item_type.is_primitive() => false,
+            (ItemType::Fhir(type_id), Some(wanted)) => facts().is_a(wanted, type_id),
             (ItemType::System(System::Target), Some(wanted)) => facts().get(wanted).kind == Kind::Resource,
             _ => false,
         };
-        narrower || self.selects(ty)
+        narrower || self.selects(item_type)
     }
 }
 
 /// The resource types of an abstract type.
 pub(super) fn concrete(ancestor: TypeId) -> impl Iterator<Item = TypeId> {
-    facts().resources().filter(move |ty| facts().is_a(*ty, ancestor))
+    facts()
+        .resources()
+        .filter(move |type_id| facts().is_a(*type_id, ancestor))
 }

@@ -33,9 +33,9 @@ pub struct Focus {
 }
 
 impl Focus {
-    /// The rows of a batch of the table of `ty`.
-    pub fn root(batch: &RecordBatch, ty: TypeId) -> Focus {
-        let root = Items::new(ItemType::Fhir(ty), Values::Record(batch.clone()));
+    /// The rows of a batch of the table of `type_id`.
+    pub fn root(batch: &RecordBatch, type_id: TypeId) -> Focus {
+        let root = Items::new(ItemType::Fhir(type_id), Values::Record(batch.clone()));
         Focus {
             items: Collection::each(root.clone()),
             root,
@@ -47,12 +47,12 @@ impl Focus {
     }
 
     /// A single empty context, for expressions that need no resource.
-    pub fn nothing(ty: TypeId) -> Result<Focus, ArrowError> {
+    pub fn nothing(type_id: TypeId) -> Result<Focus, ArrowError> {
         let options = RecordBatchOptions::new().with_row_count(Some(1));
         let batch = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)?;
         Ok(Focus {
             items: Collection::empty(1),
-            ..Focus::root(&batch, ty)
+            ..Focus::root(&batch, type_id)
         })
     }
 
@@ -142,7 +142,7 @@ impl Focus {
             }
         };
         let places: Vec<Option<ColumnSlot>> = (0..self.len()).map(of).collect();
-        Some(resources(&places, self.root.ty()))
+        Some(resources(&places, self.root.item_type()))
     }
 
     /// Some of the contexts.

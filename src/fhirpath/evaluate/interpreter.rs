@@ -146,7 +146,7 @@ impl<'a> Frame<'a> {
 
     /// The type of the batch's rows.
     pub(in crate::fhirpath) fn root_type(&self) -> ItemType {
-        self.focus.root.ty()
+        self.focus.root.item_type()
     }
 
     /// Evaluates a node to items.
@@ -399,7 +399,7 @@ impl<'a> Frame<'a> {
                 0 => None,
                 1 => {
                     let (items, item) = collection.item(range.start);
-                    match items.ty().system() {
+                    match items.item_type().system() {
                         Some(System::Boolean) => items.boolean(item),
                         _ => Some(true),
                     }
@@ -429,7 +429,7 @@ impl<'a> Frame<'a> {
 
     /// Notes rows in which a step would enter the target of a reference outside the data.
     fn refuse_targets(&self, on: &Collection, at: Position) {
-        let is_target = |items: &Items| items.ty() == ItemType::System(System::Target);
+        let is_target = |items: &Items| items.item_type() == ItemType::System(System::Target);
         if !on.columns().iter().any(is_target) {
             return;
         }
@@ -557,15 +557,19 @@ pub(in crate::fhirpath) fn step(
     open: Option<bool>,
     limit: usize,
 ) -> Result<Collection, FhirPathError> {
-    let known = |ty: TypeId| by.iter().find(|(from, _)| *from == ty).map(|(_, branches)| branches);
-    let has = |ty: TypeId, json: bool| name == ALL_CHILDREN || !named(ty, name, json).is_empty();
-    let wanted = |ty: TypeId| known(ty).is_some() || open.is_some_and(|json| has(ty, json));
+    let known = |type_id: TypeId| {
+        by.iter()
+            .find(|(from, _)| *from == type_id)
+            .map(|(_, branches)| branches)
+    };
+    let has = |type_id: TypeId, json: bool| name == ALL_CHILDREN || !named(type_id, name, json).is_empty();
+    let wanted = |type_id: TypeId| known(type_id).is_some() || open.is_some_and(|json| has(type_id, json));
     let on = opening::opened(on, &wanted);
     let branches = |items: &Items| {
-        let ty = items.ty().fhir()?;
-        match (known(ty), open) {
+        let type_id = items.item_type().fhir()?;
+        match (known(type_id), open) {
             (Some(branches), _) => Some(Cow::Borrowed(branches.as_slice())),
-            (None, Some(json)) => Some(Cow::Owned(branches_of(ty, name, json))),
+            (None, Some(json)) => Some(Cow::Owned(branches_of(type_id, name, json))),
             (None, None) => None,
         }
     };
@@ -574,7 +578,7 @@ pub(in crate::fhirpath) fn step(
             return Err(FhirPathError::TooLarge);
         }
     }
-    let children = |items: &Items| match (branches(items), items.ty()) {
+    let children = |items: &Items| match (branches(items), items.item_type()) {
         (Some(branches), _) => items.step(&branches),
         (None, ItemType::Fhir(_)) => Collection::empty(items.len()),
         (None, ItemType::System(System::Quantity)) => quantity_part(items, name),
@@ -604,9 +608,9 @@ fn quantity_part(items: &Items, name: &str) -> Collection {
     Collection::new(Offsets::list(offsets), parts.take(slots))
 }
 
-fn branches_of(ty: TypeId, name: &str, json: bool) -> Vec<Branch> {
+fn branches_of(type_id: TypeId, name: &str, json: bool) -> Vec<Branch> {
     match name {
-        ALL_CHILDREN => facts().get(ty).elements.iter().flat_map(branches).collect(),
-        _ => named(ty, name, json),
+        ALL_CHILDREN => facts().get(type_id).elements.iter().flat_map(branches).collect(),
+        _ => named(type_id, name, json),
     }
 }

@@ -61,7 +61,7 @@ impl Invocation<'_> {
             let (items, item) = self.single(&value, row)?;
             let integer = items.integer(item);
             if integer.is_none() && items.has_value(item) {
-                self.problem(row, format!("expects an Integer, not a {}", items.ty()));
+                self.problem(row, format!("expects an Integer, not a {}", items.item_type()));
             }
             integer
         };

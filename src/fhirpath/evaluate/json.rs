@@ -39,7 +39,7 @@ impl Items {
                 }
                 out.push('}');
             }
-            Values::Struct(array) => write_struct(self.ty.fhir(), array, slot, out),
+            Values::Struct(array) => write_struct(self.item_type.fhir(), array, slot, out),
             Values::Record(batch) => {
                 let text = batch
                     .column_by_name("resource")
@@ -54,8 +54,8 @@ impl Items {
 
     /// The name of the items' type as FHIR has it: `string` also for FHIRPath's own String.
     pub fn type_name(&self) -> &'static str {
-        match self.ty {
-            ItemType::Fhir(ty) => facts().get(ty).name,
+        match self.item_type {
+            ItemType::Fhir(type_id) => facts().get(type_id).name,
             ItemType::System(system) => match system {
                 System::Boolean => "boolean",
                 System::String => "string",
@@ -76,7 +76,7 @@ fn quote(text: &str, out: &mut String) {
     out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }
 
-fn write_struct(ty: Option<TypeId>, array: &StructArray, slot: usize, out: &mut String) {
+fn write_struct(type_id: Option<TypeId>, array: &StructArray, slot: usize, out: &mut String) {
     out.push('{');
     let mut first = true;
     for (field, column) in array.fields().iter().zip(array.columns()) {
@@ -92,18 +92,20 @@ fn write_struct(ty: Option<TypeId>, array: &StructArray, slot: usize, out: &mut 
         out.push(':');
         let child = match name.strip_prefix('_') {
             Some(_) => facts().lookup("Element"),
-            None => ty.and_then(|ty| facts().child(ty, name)).map(|child| child.ty),
+            None => type_id
+                .and_then(|type_id| facts().child(type_id, name))
+                .map(|child| child.type_id),
         };
         write_slot(child, column, slot, out);
     }
     out.push('}');
 }
 
-fn write_slot(ty: Option<TypeId>, column: &ArrayRef, slot: usize, out: &mut String) {
+fn write_slot(type_id: Option<TypeId>, column: &ArrayRef, slot: usize, out: &mut String) {
     if column.is_null(slot) {
         return out.push_str("null");
     }
-    let storage = ty.map(|ty| Storage::of(facts().get(ty)));
+    let storage = type_id.map(|type_id| Storage::of(facts().get(type_id)));
     match column.data_type() {
         DataType::Boolean => out.push_str(if column.as_boolean().value(slot) {
             "true"
@@ -115,7 +117,7 @@ fn write_slot(ty: Option<TypeId>, column: &ArrayRef, slot: usize, out: &mut Stri
             Some(Storage::Decimal | Storage::Json) => out.push_str(column.as_string::<i32>().value(slot)),
             _ => quote(column.as_string::<i32>().value(slot), out),
         },
-        DataType::Struct(_) => write_struct(ty, column.as_struct(), slot, out),
+        DataType::Struct(_) => write_struct(type_id, column.as_struct(), slot, out),
         DataType::List(_) => {
             let items = column.as_list::<i32>().value(slot);
             out.push('[');
@@ -123,7 +125,7 @@ fn write_slot(ty: Option<TypeId>, column: &ArrayRef, slot: usize, out: &mut Stri
                 if item > 0 {
                     out.push(',');
                 }
-                write_slot(ty, &items, item, out);
+                write_slot(type_id, &items, item, out);
             }
             out.push(']');
         }

@@ -150,7 +150,7 @@ pub(in crate::fhirpath) fn resources(places: &[Option<ColumnSlot>], root: ItemTy
         offsets.push(items.len() as i32);
     }
     let parts = columns.into_iter().map(|(column, slots)| Items {
-        ty: if matches!(column.values, Values::Json(_)) {
+        item_type: if matches!(column.values, Values::Json(_)) {
             any
         } else {
             root

@@ -24,18 +24,18 @@ use crate::fhir::{Element, Kind, TypeId, facts};
 pub(in crate::fhirpath) struct Branch {
     /// The column's name below its parent: `valueQuantity` for `value` as a Quantity.
     pub(in crate::fhirpath) column: String,
-    pub(in crate::fhirpath) ty: TypeId,
+    pub(in crate::fhirpath) type_id: TypeId,
     pub(in crate::fhirpath) storage: Storage,
     pub(in crate::fhirpath) many: bool,
 }
 
 /// The columns of an element. A choice has several.
 pub(in crate::fhirpath) fn branches(element: &Element) -> Vec<Branch> {
-    let branch = |ty: &TypeId| {
-        let def = facts().get(*ty);
+    let branch = |type_id: &TypeId| {
+        let def = facts().get(*type_id);
         Branch {
             column: column_name(element, def.name),
-            ty: *ty,
+            type_id: *type_id,
             storage: Storage::of(def),
             many: element.many,
         }
@@ -45,26 +45,28 @@ pub(in crate::fhirpath) fn branches(element: &Element) -> Vec<Branch> {
 
 /// The columns of a name in a type: those of the element, or with `json` the one column that JSON names so
 /// (`valueQuantity`). Empty if the type has no such name.
-pub(in crate::fhirpath) fn named(ty: TypeId, name: &str, json: bool) -> Vec<Branch> {
-    if let Some(element) = facts().element(ty, name) {
+pub(in crate::fhirpath) fn named(type_id: TypeId, name: &str, json: bool) -> Vec<Branch> {
+    if let Some(element) = facts().element(type_id, name) {
         return branches(element);
     }
-    let choice = facts().child(ty, name).filter(|child| json && child.element.choice);
+    let choice = facts()
+        .child(type_id, name)
+        .filter(|child| json && child.element.choice);
     let mut found = choice.map(|child| branches(child.element)).unwrap_or_default();
     found.retain(|branch| branch.column == name);
     found
 }
 
-fn has_child(ty: TypeId, name: &str) -> bool {
-    facts().child(ty, name).is_some() || facts().element(ty, name).is_some()
+fn has_child(type_id: TypeId, name: &str) -> bool {
+    facts().child(type_id, name).is_some() || facts().element(type_id, name).is_some()
 }
 
-fn column_name(element: &Element, ty: &str) -> String {
+fn column_name(element: &Element, type_name: &str) -> String {
     if !element.choice {
         return element.name.to_string();
     }
     let mut name = element.name.to_string();
-    let mut letters = ty.chars();
+    let mut letters = type_name.chars();
     name.extend(letters.next().map(|first| first.to_ascii_uppercase()));
     name.push_str(letters.as_str());
     name
@@ -76,30 +78,30 @@ impl Items {
     /// `reference__id`).
     pub fn child(&self, name: &str) -> Collection {
         if self.is_json() {
-            let opened = self.opened(&|ty| has_child(ty, name));
+            let opened = self.opened(&|type_id| has_child(type_id, name));
             return super::combine::flat_map(&opened, |items| match items.is_json() {
                 true => Collection::empty(items.len),
                 false => items.child(name),
             });
         }
-        let Some(ty) = self.ty.fhir() else {
+        let Some(type_id) = self.item_type.fhir() else {
             return Collection::empty(self.len);
         };
         if let REFERENCE_TYPE | REFERENCE_ID = name {
             return self.text_child(name).unwrap_or_else(|| Collection::empty(self.len));
         }
-        if let Some(child) = facts().child(ty, name) {
-            let def = facts().get(child.ty);
+        if let Some(child) = facts().child(type_id, name) {
+            let def = facts().get(child.type_id);
             let storage = Storage::of(def);
             let branch = Branch {
                 column: name.to_string(),
-                ty: child.ty,
+                type_id: child.type_id,
                 storage,
                 many: child.element.many,
             };
             return self.step(std::slice::from_ref(&branch));
         }
-        match facts().element(ty, name) {
+        match facts().element(type_id, name) {
             Some(element) => self.step(&branches(element)),
             None => Collection::empty(self.len),
         }
@@ -108,9 +110,9 @@ impl Items {
     /// The children in any of these columns. An item has children of one type of a choice. If it has several types,
     /// they follow the order of the branches.
     pub(in crate::fhirpath) fn step(&self, branches: &[Branch]) -> Collection {
-        if let (Some(element), Some(ty)) = (&self.column.element, facts().lookup("Element")) {
+        if let (Some(element), Some(type_id)) = (&self.column.element, facts().lookup("Element")) {
             // The children of a primitive are its id and extensions.
-            let elements = self.singular(ItemType::Fhir(ty), Values::Struct(element.clone()), None);
+            let elements = self.singular(ItemType::Fhir(type_id), Values::Struct(element.clone()), None);
             return super::combine::flat_map(&elements, |elements| elements.step(branches));
         }
         let mut found: Vec<Collection> = branches.iter().filter_map(|branch| self.branch(branch)).collect();
@@ -150,10 +152,10 @@ impl Items {
     fn branch(&self, branch: &Branch) -> Option<Collection> {
         let parent = Parent::of(&self.column.values)?;
         let columns = Columns::find(&parent, branch)?;
-        let ty = ItemType::Fhir(branch.ty);
+        let item_type = ItemType::Fhir(branch.type_id);
         match columns.list {
-            None => Some(self.singular(ty, columns.values, columns.element)),
-            Some(list) => Some(self.repeating(ty, &list, columns.values, columns.element)),
+            None => Some(self.singular(item_type, columns.values, columns.element)),
+            Some(list) => Some(self.repeating(item_type, &list, columns.values, columns.element)),
         }
     }
 
@@ -172,10 +174,10 @@ impl Items {
     }
 
     /// Children in a column with at most one per slot of its parent.
-    fn singular(&self, ty: ItemType, values: Values, element: Option<StructArray>) -> Collection {
+    fn singular(&self, item_type: ItemType, values: Values, element: Option<StructArray>) -> Collection {
         let present = present(&values, element.as_ref());
         let items = Items {
-            ty,
+            item_type,
             len: self.len,
             index: self.index.clone(),
             column: self.below(values, element, Way::Same),
@@ -213,7 +215,13 @@ impl Items {
     }
 
     /// Children of a list column. `values` and `element` are the lists' values.
-    fn repeating(&self, ty: ItemType, list: &ListArray, values: Values, element: Option<StructArray>) -> Collection {
+    fn repeating(
+        &self,
+        item_type: ItemType,
+        list: &ListArray,
+        values: Values,
+        element: Option<StructArray>,
+    ) -> Collection {
         let bounds = list.value_offsets();
         let way = Way::List(list.offsets().clone());
         let present = present(&values, element.as_ref());
@@ -221,7 +229,7 @@ impl Items {
         if whole {
             let (first, last) = (bounds[0], bounds[self.len]);
             let items = Items {
-                ty,
+                item_type,
                 len: values.len(),
                 index: Index::Identity,
                 column: self.below(values, element, way),
@@ -248,7 +256,7 @@ impl Items {
             offsets.push(slots.len() as i32);
         }
         let items = Items {
-            ty,
+            item_type,
             len: slots.len(),
             index: Index::Gather(slots.into()),
             column: self.below(values, element, way),
@@ -349,7 +357,7 @@ impl Columns {
     fn find(parent: &Parent<'_>, branch: &Branch) -> Option<Columns> {
         let name = &branch.column;
         let main = parent.column(name);
-        let primitive = matches!(facts().get(branch.ty).kind, Kind::Primitive(_));
+        let primitive = matches!(facts().get(branch.type_id).kind, Kind::Primitive(_));
         let companion = |suffix: &str| match branch.storage {
             Storage::Decimal | Storage::DateTime | Storage::Time => parent.companion(&format!("{name}{suffix}")),
             _ => None,
@@ -440,7 +448,7 @@ fn values_of(
     end: Option<ArrayRef>,
     valueless: Option<usize>,
 ) -> Option<Values> {
-    let blank = |ty: &DataType| valueless.map(|slots| arrow::array::new_null_array(ty, slots));
+    let blank = |data_type: &DataType| valueless.map(|slots| arrow::array::new_null_array(data_type, slots));
     Some(match storage {
         Storage::Boolean => Values::Boolean(boolean_array(&main.or_else(|| blank(&DataType::Boolean))?)?),
         Storage::Integer => Values::Integer(integer_array(&main.or_else(|| blank(&DataType::Int32))?)?),
@@ -518,9 +526,9 @@ mod tests {
     }
 
     fn patients(columns: Vec<(&str, ArrayRef)>) -> Items {
-        let ty = facts().lookup("Patient").unwrap();
+        let type_id = facts().lookup("Patient").unwrap();
         let batch = RecordBatch::try_from_iter(columns).unwrap();
-        Items::new(ItemType::Fhir(ty), Values::Record(batch))
+        Items::new(ItemType::Fhir(type_id), Values::Record(batch))
     }
 
     fn rows(collection: &Collection) -> Vec<Vec<Option<String>>> {
@@ -610,7 +618,9 @@ mod tests {
         let whether = Arc::new(arrow::array::BooleanArray::from(vec![Some(false), None, None])) as ArrayRef;
         let when = texts(vec![None, None, Some("2020-01-01")]);
         let found = patients(vec![("deceasedBoolean", whether), ("deceasedDateTime", when)]).child("deceased");
-        let names: Vec<_> = (0..found.len()).map(|item| found.item(item).0.ty().name()).collect();
+        let names: Vec<_> = (0..found.len())
+            .map(|item| found.item(item).0.item_type().name())
+            .collect();
         assert_eq!((names, found.range(1).len()), (vec!["boolean", "dateTime"], 0));
         assert_eq!(found.typed().len(), 2);
     }

@@ -76,8 +76,8 @@ impl Slot {
     fn head(&self) -> (Option<TypeId>, Option<&str>) {
         match self {
             Slot::Unread => (None, None),
-            Slot::Read(ty, id) => (*ty, id.as_deref()),
-            Slot::Open(ty, id, ..) | Slot::Shut(ty, id) => (Some(*ty), id.as_deref()),
+            Slot::Read(type_id, id) => (*type_id, id.as_deref()),
+            Slot::Open(type_id, id, ..) | Slot::Shut(type_id, id) => (Some(*type_id), id.as_deref()),
         }
     }
 }
@@ -109,7 +109,7 @@ impl Items {
 
     /// The same items, one row each, split by the type in their JSON. A type that R4 does not define stays a Resource.
     pub(in crate::fhirpath) fn told_apart(&self) -> Collection {
-        let (Values::Json(texts), true) = (&self.column.values, self.ty.is_any_resource()) else {
+        let (Values::Json(texts), true) = (&self.column.values, self.item_type.is_any_resource()) else {
             return Collection::each(self.clone());
         };
         let opening = self.opening(texts);
@@ -136,15 +136,15 @@ impl Items {
         for item in 0..self.len {
             let slot = &opening.slots[self.slot(item)];
             let open = match slot {
-                Slot::Open(ty, _, part, row) => opening.parts[*part as usize]
+                Slot::Open(type_id, _, part, row) => opening.parts[*part as usize]
                     .as_ref()
-                    .map(|found| (*ty, *part, *row, found)),
+                    .map(|found| (*type_id, *part, *row, found)),
                 _ => None,
             };
             places.push(match open {
-                Some((ty, part, row, found)) => {
+                Some((type_id, part, row, found)) => {
                     let at = *of_parts.entry(part).or_insert_with(|| {
-                        kinds.parts.push(found.items(ty, &self.column));
+                        kinds.parts.push(found.items(type_id, &self.column));
                         kinds.parts.len() as u32 - 1
                     });
                     (at, row)
@@ -192,11 +192,11 @@ struct Kinds {
 }
 
 impl Kinds {
-    fn place(&mut self, items: &Items, ty: Option<TypeId>, item: usize) -> (u32, u32) {
-        let at = *self.of.entry(ty).or_insert_with(|| {
-            let narrower = ty.filter(|_| items.ty.is_any_resource());
+    fn place(&mut self, items: &Items, type_id: Option<TypeId>, item: usize) -> (u32, u32) {
+        let at = *self.of.entry(type_id).or_insert_with(|| {
+            let narrower = type_id.filter(|_| items.item_type.is_any_resource());
             self.parts
-                .push(items.with_type(narrower.map_or(items.ty, ItemType::Fhir)));
+                .push(items.with_type(narrower.map_or(items.item_type, ItemType::Fhir)));
             self.parts.len() as u32 - 1
         });
         (at, item as u32)
@@ -204,9 +204,9 @@ impl Kinds {
 }
 
 impl Part {
-    fn items(&self, ty: TypeId, json: &Arc<Column>) -> Items {
+    fn items(&self, type_id: TypeId, json: &Arc<Column>) -> Items {
         Items {
-            ty: ItemType::Fhir(ty),
+            item_type: ItemType::Fhir(type_id),
             len: self.batch.num_rows(),
             index: Index::Identity,
             column: Arc::new(Column {
@@ -228,7 +228,7 @@ impl Opening {
             let at = items.slot(item);
             let due = match &self.slots[at] {
                 Slot::Unread => true,
-                Slot::Read(Some(ty), _) => wanted(*ty),
+                Slot::Read(Some(type_id), _) => wanted(*type_id),
                 _ => false,
             };
             if !due {
@@ -243,15 +243,17 @@ impl Opening {
                 self.slots[at] = Slot::Read(None, None);
                 continue;
             };
-            let ty = resource_type(root);
+            let type_id = resource_type(root);
             let id = root.get_str("id").map(Box::from);
-            self.slots[at] = match ty.filter(|ty| wanted(*ty)) {
-                None => Slot::Read(ty, id),
-                Some(ty) => {
-                    let making = making.entry(ty).or_insert_with(|| Making::new(ty, &mut self.parts));
+            self.slots[at] = match type_id.filter(|type_id| wanted(*type_id)) {
+                None => Slot::Read(type_id, id),
+                Some(type_id) => {
+                    let making = making
+                        .entry(type_id)
+                        .or_insert_with(|| Making::new(type_id, &mut self.parts));
                     match making.push(root, at, &mut self.parts) {
-                        Some((part, row)) => Slot::Open(ty, id, part, row),
-                        None => Slot::Shut(ty, id),
+                        Some((part, row)) => Slot::Open(type_id, id, part, row),
+                        None => Slot::Shut(type_id, id),
                     }
                 }
             };
@@ -263,25 +265,25 @@ impl Opening {
 }
 
 fn resource_type(root: Value<'_>) -> Option<TypeId> {
-    let ty = facts().lookup(&root.get_str("resourceType")?)?;
-    let def = facts().get(ty);
-    (def.kind == Kind::Resource && !def.is_abstract).then_some(ty)
+    let type_id = facts().lookup(&root.get_str("resourceType")?)?;
+    let def = facts().get(type_id);
+    (def.kind == Kind::Resource && !def.is_abstract).then_some(type_id)
 }
 
 /// A part under construction.
 struct Making {
-    ty: TypeId,
+    type_id: TypeId,
     shredder: Shredder,
     part: usize,
     slots: Vec<u32>,
 }
 
 impl Making {
-    fn new(ty: TypeId, parts: &mut Vec<Option<Part>>) -> Making {
+    fn new(type_id: TypeId, parts: &mut Vec<Option<Part>>) -> Making {
         parts.push(None);
         Making {
-            ty,
-            shredder: Shredder::new(ty),
+            type_id,
+            shredder: Shredder::new(type_id),
             part: parts.len() - 1,
             slots: Vec::new(),
         }
@@ -297,7 +299,7 @@ impl Making {
             && !self.shredder.is_empty()
         {
             self.finish(parts);
-            *self = Making::new(self.ty, parts);
+            *self = Making::new(self.type_id, parts);
             pushed = self.shredder.push(&system, root);
         }
         pushed.ok()?;

@@ -10,7 +10,7 @@ use crate::fhir::TypeId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin<'p> {
     /// The type of the items.
-    pub ty: ItemType,
+    pub item_type: ItemType,
     /// The column's dotted path from the table's root. `None` for computed values and for items in JSON text.
     pub path: Option<&'p str>,
 }
@@ -30,7 +30,7 @@ impl Program {
     /// Every place from which an item of the result can come.
     pub fn origins(&self) -> impl ExactSizeIterator<Item = Origin<'_>> {
         self.inner.shape.sources.iter().map(|source| Origin {
-            ty: source.ty,
+            item_type: source.item_type,
             path: source.path.as_deref().filter(|_| !source.inside),
         })
     }

@@ -21,7 +21,7 @@ pub(super) fn shape(operator: Operator, left: &Shape, right: &Shape, at: Positio
     let mut found = Shape::default();
     for one in &left.sources {
         for other in &right.sources {
-            let (Some(one), Some(other)) = (one.ty.system(), other.ty.system()) else {
+            let (Some(one), Some(other)) = (one.item_type.system(), other.item_type.system()) else {
                 continue;
             };
             if let Some(result) = result_type(operator, one, other) {
@@ -216,7 +216,8 @@ pub(in crate::fhirpath) fn sign_shape(operand: &Shape, at: Position) -> Result<S
     }
     let mut found = Shape::default();
     for source in &operand.sources {
-        if let Some(system @ (System::Integer | System::Long | System::Decimal | System::Quantity)) = source.ty.system()
+        if let Some(system @ (System::Integer | System::Long | System::Decimal | System::Quantity)) =
+            source.item_type.system()
         {
             found.add(&Shape::one(ItemType::System(system)));
         }

@@ -231,7 +231,7 @@ fn deep_equal(left: &Items, at: usize, right: &Items, other: usize) -> bool {
             super::resources::same(one.value(left.slot(at)), another.value(right.slot(other)))
         }
         (Values::Record(one), Values::Record(another)) => {
-            left.ty() == right.ty() && records_equal(one, left.slot(at), another, right.slot(other))
+            left.item_type() == right.item_type() && records_equal(one, left.slot(at), another, right.slot(other))
         }
         _ => false,
     }

@@ -334,7 +334,7 @@ mod tests {
             prop_assert_eq!(found.len(), kept.len());
             for (place, kept) in kept.iter().enumerate() {
                 let ((items, at), (others, other)) = (found.item(place), of_left.item(*kept));
-                prop_assert_eq!((items.text(at), items.ty()), (others.text(other), others.ty()));
+                prop_assert_eq!((items.text(at), items.item_type()), (others.text(other), others.item_type()));
             }
             // Rows of any values, and rows with values of few kinds.
             let mut turned = left.clone();

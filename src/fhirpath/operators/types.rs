@@ -18,7 +18,7 @@ use crate::fhirpath::values::truth::Truth;
 pub(in crate::fhirpath) fn of_type(on: &Collection, test: &TypeTest) -> Collection {
     let on = &told_apart(on);
     if let Body::One(items) = &on.body
-        && test.selects(items.ty())
+        && test.selects(items.item_type())
     {
         return on.clone();
     }
@@ -29,8 +29,8 @@ pub(in crate::fhirpath) fn of_type(on: &Collection, test: &TypeTest) -> Collecti
         places.extend(
             on.range(row)
                 .filter(|item| {
-                    let ty = on.item(*item).0.ty();
-                    test.selects(ty) || !ty.is_primitive() && passes(on, *item, test)
+                    let item_type = on.item(*item).0.item_type();
+                    test.selects(item_type) || !item_type.is_primitive() && passes(on, *item, test)
                 })
                 .map(|item| item as u32),
         );
@@ -42,7 +42,7 @@ pub(in crate::fhirpath) fn of_type(on: &Collection, test: &TypeTest) -> Collecti
 /// Whether the single item of each row is of a type.
 pub(in crate::fhirpath) fn is(frame: &Frame<'_>, on: &Collection, test: &TypeTest, at: Position) -> Truth {
     if let (Body::One(items), Offsets::Each(_)) = (&on.body, on.offsets())
-        && items.ty() == ItemType::System(System::Target)
+        && items.item_type() == ItemType::System(System::Target)
     {
         return targets(items, test);
     }
@@ -70,15 +70,18 @@ fn targets(items: &Items, test: &TypeTest) -> Truth {
 
 pub(in crate::fhirpath) fn accepts_named(test: &TypeTest, name: &str) -> bool {
     let Some(wanted) = test.fhir else { return false };
-    facts().get(wanted).name == name || facts().lookup(name).is_some_and(|ty| facts().is_a(ty, wanted))
+    facts().get(wanted).name == name
+        || facts()
+            .lookup(name)
+            .is_some_and(|type_id| facts().is_a(type_id, wanted))
 }
 
 fn passes(on: &Collection, item: usize, test: &TypeTest) -> bool {
     let (items, item) = on.item(item);
-    if items.ty() == ItemType::System(System::Target) {
+    if items.item_type() == ItemType::System(System::Target) {
         return target_type(items, item).is_some_and(|name| accepts_named(test, name));
     }
-    test.accepts(items.ty())
+    test.accepts(items.item_type())
 }
 
 /// The type of a reference's target: from its text, otherwise from its `type`.
@@ -94,7 +97,7 @@ pub(in crate::fhirpath) fn target_type(items: &Items, item: usize) -> Option<&st
     text(REFERENCE_TYPE)
         .or_else(|| match Reference::parse(text("reference")?) {
             Reference::Relative(target) | Reference::Absolute { target, .. } => Some(target.type_name()),
-            Reference::Conditional { ty, .. } => Some(facts().get(ty).name),
+            Reference::Conditional { type_id, .. } => Some(facts().get(type_id).name),
             _ => None,
         })
         .or_else(|| text("type"))

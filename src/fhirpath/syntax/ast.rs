@@ -66,14 +66,14 @@ pub enum ExprKind {
         /// Its right operand.
         right: Box<Expr>,
     },
-    /// `operand is ty` or `operand as ty`.
+    /// `operand is type_name` or `operand as type_name`.
     TypeTest {
         /// `true` for `as`, `false` for `is`.
         cast: bool,
         /// The operand.
         operand: Box<Expr>,
         /// The type's name as written.
-        ty: TypeName,
+        type_name: TypeName,
     },
 }
 

@@ -86,7 +86,7 @@ fn syntax_error(text: &str, error: &pest::error::Error<Rule>) -> FhirPathError {
 /// One element of the flat run of operands and operators that the grammar yields.
 enum Token {
     Operand(Expr),
-    TypeTest { cast: bool, ty: TypeName, at: usize },
+    TypeTest { cast: bool, type_name: TypeName, at: usize },
     Infix(Operator, usize),
 }
 
@@ -123,7 +123,7 @@ impl<'a> Builder<'a> {
         loop {
             match tokens.peek() {
                 Some(Token::TypeTest { .. }) if TYPE_TEST_PRECEDENCE >= min_precedence => {
-                    let Some(Token::TypeTest { cast, ty, at }) = tokens.next() else {
+                    let Some(Token::TypeTest { cast, type_name, at }) = tokens.next() else {
                         continue;
                     };
                     left = self.node(
@@ -131,7 +131,7 @@ impl<'a> Builder<'a> {
                         ExprKind::TypeTest {
                             cast,
                             operand: Box::new(left),
-                            ty,
+                            type_name,
                         },
                     )?;
                 }
@@ -219,7 +219,7 @@ impl<'a> Builder<'a> {
         let name = names.pop().unwrap_or_default();
         Ok(Token::TypeTest {
             cast,
-            ty: TypeName {
+            type_name: TypeName {
                 namespace: names.pop(),
                 name,
                 at: name_at,
@@ -435,13 +435,21 @@ mod tests {
             ExprKind::Binary { operator, left, right } => {
                 format!("({} {} {})", operator.symbol(), shown(left), shown(right))
             }
-            ExprKind::TypeTest { cast, operand, ty } => {
-                let namespace = ty.namespace.as_ref().map(|name| format!("{name}.")).unwrap_or_default();
+            ExprKind::TypeTest {
+                cast,
+                operand,
+                type_name,
+            } => {
+                let namespace = type_name
+                    .namespace
+                    .as_ref()
+                    .map(|name| format!("{name}."))
+                    .unwrap_or_default();
                 format!(
                     "({} {} {namespace}{})",
                     if *cast { "as" } else { "is" },
                     shown(operand),
-                    ty.name
+                    type_name.name
                 )
             }
         }

@@ -23,7 +23,7 @@ pub(in crate::fhirpath) enum Index {
 /// Items of one type, in order.
 #[derive(Clone, Debug)]
 pub struct Items {
-    pub(in crate::fhirpath) ty: ItemType,
+    pub(in crate::fhirpath) item_type: ItemType,
     pub(in crate::fhirpath) len: usize,
     pub(in crate::fhirpath) index: Index,
     pub(in crate::fhirpath) column: Arc<Column>,
@@ -54,9 +54,9 @@ impl Column {
 
 impl Items {
     /// All slots of a column.
-    pub(in crate::fhirpath) fn new(ty: ItemType, values: Values) -> Items {
+    pub(in crate::fhirpath) fn new(item_type: ItemType, values: Values) -> Items {
         Items {
-            ty,
+            item_type,
             len: values.len(),
             index: Index::Identity,
             column: Arc::new(Column::new(values)),
@@ -64,9 +64,9 @@ impl Items {
     }
 
     /// The same value `times` times.
-    pub(in crate::fhirpath) fn constant(ty: ItemType, values: Values, times: usize) -> Items {
+    pub(in crate::fhirpath) fn constant(item_type: ItemType, values: Values, times: usize) -> Items {
         Items {
-            ty,
+            item_type,
             len: times,
             index: Index::Constant(0),
             column: Arc::new(Column::new(values)),
@@ -81,8 +81,8 @@ impl Items {
     }
 
     /// Their type.
-    pub fn ty(&self) -> ItemType {
-        self.ty
+    pub fn item_type(&self) -> ItemType {
+        self.item_type
     }
 
     /// The number of items.
@@ -200,7 +200,7 @@ impl Items {
         }
         match &self.index {
             Index::Identity => Items {
-                ty: self.ty,
+                item_type: self.item_type,
                 len: length,
                 index: Index::Identity,
                 column: Arc::new(Column {
@@ -229,7 +229,10 @@ impl Items {
         }
     }
 
-    pub(in crate::fhirpath) fn with_type(&self, ty: ItemType) -> Items {
-        Items { ty, ..self.clone() }
+    pub(in crate::fhirpath) fn with_type(&self, item_type: ItemType) -> Items {
+        Items {
+            item_type,
+            ..self.clone()
+        }
     }
 }

@@ -44,7 +44,7 @@ impl Items {
             Values::Boolean(array) => Scalar::Boolean(array.value(slot)),
             Values::Integer(array) => Scalar::Integer(array.value(slot)),
             Values::Text(array) => Scalar::Text(array.value(slot)),
-            Values::Decimal { text: Some(text), .. } if self.ty == ItemType::System(System::Long) => {
+            Values::Decimal { text: Some(text), .. } if self.item_type == ItemType::System(System::Long) => {
                 text.value(slot).parse().map_or(Scalar::Other, Scalar::Long)
             }
             Values::Decimal { text, number } => {
@@ -76,7 +76,7 @@ impl Items {
                 }
                 None => Scalar::Beyond(System::Quantity, value.value(slot)),
             },
-            Values::Struct(_) if self.ty.system() == Some(System::Quantity) => {
+            Values::Struct(_) if self.item_type.system() == Some(System::Quantity) => {
                 self.fhir_quantity(slot).unwrap_or(Scalar::Other)
             }
             Values::Struct(_) | Values::Record(_) | Values::Json(_) => Scalar::Other,
@@ -84,7 +84,7 @@ impl Items {
     }
 
     fn temporal_type(&self) -> Option<System> {
-        match self.ty {
+        match self.item_type {
             ItemType::System(system) => Some(system),
             fhir => fhir.system(),
         }

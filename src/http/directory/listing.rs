@@ -23,7 +23,7 @@ struct ShownOrganization<'a> {
     id: &'a str,
     note: &'a str,
     #[serde(rename = "type")]
-    ty: &'a str,
+    organization_type: &'a str,
 }
 
 #[derive(Serialize)]
@@ -33,7 +33,7 @@ struct ShownEndpoint<'a> {
     id: &'a str,
     mode: &'static str,
     #[serde(rename = "type")]
-    ty: AuthorizationType,
+    authorization_type: AuthorizationType,
     label: &'a [String],
     refreshable: bool,
     refresh_valid_for: Option<i64>,
@@ -146,7 +146,7 @@ impl ShownOrganization<'_> {
             name: &organization.name,
             id: &organization.id,
             note: &organization.note,
-            ty: &organization.ty,
+            organization_type: &organization.organization_type,
         }
     }
 }
@@ -160,7 +160,7 @@ impl ShownEndpoint<'_> {
                 Mode::Live => "LIVE",
                 Mode::Test => "TEST",
             },
-            ty: endpoint.ty,
+            authorization_type: endpoint.authorization_type,
             label: &endpoint.label,
             refreshable: endpoint.refreshable,
             refresh_valid_for: endpoint.refresh_valid_for,

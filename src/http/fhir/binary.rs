@@ -129,14 +129,14 @@ async fn read(
     };
     let Some(Attached { row, content }) = found.map_err(Error::internal)? else {
         return Err(Error::NotFound {
-            ty: BINARY.to_owned(),
+            resource_type: BINARY.to_owned(),
             id,
         });
     };
     let headers = request.headers();
     let version = Version::new(row.version, row.last_updated);
     let head: Head<'_> = serde_json::from_slice(&row.resource).map_err(Error::internal)?;
-    let stored = head.content_type.filter(|ty| is_media_type(ty));
+    let stored = head.content_type.filter(|content_type| is_media_type(content_type));
     let media = stored.as_deref().unwrap_or(UNKNOWN);
     let mut response = if format.is_some() || subset.is_some() || wants_resource(headers, media)? {
         let shown = Resource {

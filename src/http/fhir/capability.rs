@@ -202,7 +202,7 @@ struct Coded {
 #[serde(rename_all = "camelCase")]
 struct Resource<'a> {
     #[serde(rename = "type")]
-    ty: &'static str,
+    resource_type: &'static str,
     interaction: [Interaction; 2],
     versioning: &'static str,
     conditional_read: &'static str,
@@ -234,7 +234,7 @@ struct Parameter<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     definition: Option<&'a str>,
     #[serde(rename = "type")]
-    ty: &'static str,
+    search_type: &'static str,
     #[serde(skip_serializing_if = "str::is_empty")]
     documentation: Cow<'static, str>,
 }
@@ -306,25 +306,25 @@ fn resources(engine: &Engine) -> Vec<Resource<'_>> {
     let mut including = Includes::of(engine);
     facts()
         .resources()
-        .map(|ty| Resource {
-            ty: facts().get(ty).name,
+        .map(|type_id| Resource {
+            resource_type: facts().get(type_id).name,
             interaction: [Interaction { code: "read" }, Interaction { code: "search-type" }],
             versioning: "versioned",
             conditional_read: "full-support",
-            search_include: including.forward.remove(&ty).unwrap_or_default(),
-            search_rev_include: including.reverse.remove(&ty).unwrap_or_default(),
+            search_include: including.forward.remove(&type_id).unwrap_or_default(),
+            search_rev_include: including.reverse.remove(&type_id).unwrap_or_default(),
             search_param: engine
-                .supported(ty)
-                .map(|parameter| described(engine, ty, parameter))
+                .supported(type_id)
+                .map(|parameter| described(engine, type_id, parameter))
                 .collect(),
-            operation: operations(facts().get(ty).name),
+            operation: operations(facts().get(type_id).name),
         })
         .collect()
 }
 
 /// The operations on resources of a type.
-fn operations(ty: &str) -> Vec<NamedOperation> {
-    let of_patients = patient::OPERATIONS.iter().filter(|_| ty == "Patient");
+fn operations(resource_type: &str) -> Vec<NamedOperation> {
+    let of_patients = patient::OPERATIONS.iter().filter(|_| resource_type == "Patient");
     let operation = |(name, definition): &(&'static str, &'static str)| NamedOperation { name, definition };
     of_patients.map(operation).collect()
 }
@@ -344,7 +344,7 @@ impl Includes {
         for source in facts().resources() {
             for parameter in engine
                 .supported(source)
-                .filter(|parameter| parameter.ty == SearchType::Reference)
+                .filter(|parameter| parameter.search_type == SearchType::Reference)
             {
                 let pair = format!("{}:{}", facts().get(source).name, parameter.code);
                 let targets = engine.led_to(source, parameter);
@@ -361,9 +361,9 @@ impl Includes {
     }
 }
 
-fn described<'a>(engine: &Engine, ty: TypeId, parameter: &'a SearchParameter) -> Parameter<'a> {
+fn described<'a>(engine: &Engine, type_id: TypeId, parameter: &'a SearchParameter) -> Parameter<'a> {
     let mut words: Vec<String> = engine
-        .modifiers(ty, parameter)
+        .modifiers(type_id, parameter)
         .iter()
         .map(|modifier| format!(":{modifier}"))
         .collect();
@@ -373,7 +373,7 @@ fn described<'a>(engine: &Engine, ty: TypeId, parameter: &'a SearchParameter) ->
     Parameter {
         name: &parameter.code,
         definition: Some(&parameter.url),
-        ty: parameter.ty.as_str(),
+        search_type: parameter.search_type.as_str(),
         documentation: words.join(" ").into(),
     }
 }
@@ -382,14 +382,14 @@ fn described<'a>(engine: &Engine, ty: TypeId, parameter: &'a SearchParameter) ->
 /// a definition.
 fn of_all(engine: &Engine) -> Vec<Parameter<'_>> {
     let patient = facts().lookup("Patient").into_iter();
-    let of_patients = patient.flat_map(|ty| engine.supported(ty).map(move |parameter| (ty, parameter)));
+    let of_patients = patient.flat_map(|type_id| engine.supported(type_id).map(move |parameter| (type_id, parameter)));
     let defined = of_patients
         .filter(|(_, parameter)| parameter.code.starts_with('_'))
-        .map(|(ty, parameter)| described(engine, ty, of_any_type(engine, parameter)));
+        .map(|(type_id, parameter)| described(engine, type_id, of_any_type(engine, parameter)));
     let others = COMMON.iter().map(|common| Parameter {
         name: common.name,
         definition: None,
-        ty: common.ty,
+        search_type: common.search_type,
         documentation: common.documentation.into(),
     });
     defined.chain(others).collect()
@@ -398,7 +398,7 @@ fn of_all(engine: &Engine) -> Vec<Parameter<'_>> {
 /// The parameter with the same code for resources of all types, if this one is a single type's own.
 fn of_any_type<'a>(engine: &'a Engine, parameter: &'a SearchParameter) -> &'a SearchParameter {
     let is_general = |parameter: &&SearchParameter| parameter.bases.iter().any(|base| facts().get(*base).is_abstract);
-    let all = facts().resources().flat_map(|ty| engine.supported(ty));
+    let all = facts().resources().flat_map(|type_id| engine.supported(type_id));
     let mut general = all.map(|parameter| &**parameter).filter(is_general);
     match is_general(&parameter) {
         true => parameter,
@@ -429,7 +429,9 @@ mod tests {
             id.and_then(|id| id.definition).unwrap_or_default().to_owned()
         };
         assert_eq!(id(&of_all(&engine)), "http://hl7.org/fhir/SearchParameter/Resource-id");
-        let patient = resources(&engine).into_iter().find(|resource| resource.ty == "Patient");
+        let patient = resources(&engine)
+            .into_iter()
+            .find(|resource| resource.resource_type == "Patient");
         assert_eq!(id(&patient.unwrap().search_param), own);
     }
 }

@@ -127,7 +127,7 @@ fn parameter(place: usize, one: Value<'_>) -> Result<Parameter<'_>, Error> {
             "part" => Given::Odd("has parts"),
             key => match key.strip_prefix("value") {
                 Some(_) if given.kind() == Kind::Null => continue,
-                Some(ty) => Given::Value(Cow::Owned(ty.to_owned()), given),
+                Some(value_type) => Given::Value(Cow::Owned(value_type.to_owned()), given),
                 None => continue,
             },
         };
@@ -155,7 +155,7 @@ impl<'t> Given<'t> {
     pub(in crate::http) fn text(&self, types: &[&str]) -> Option<Cow<'_, str>> {
         match self {
             Given::Text(text) => Some(Cow::Borrowed(text)),
-            Given::Value(ty, value) if types.contains(&&**ty) => value.as_str(),
+            Given::Value(value_type, value) if types.contains(&&**value_type) => value.as_str(),
             _ => None,
         }
     }
@@ -163,7 +163,7 @@ impl<'t> Given<'t> {
     /// A nonnegative integer from the query or of one of these types.
     pub(in crate::http) fn whole(&self, types: &[&str]) -> Option<usize> {
         let digits = match self {
-            Given::Value(ty, value) if types.contains(&&**ty) => value.number().map(Cow::Borrowed),
+            Given::Value(value_type, value) if types.contains(&&**value_type) => value.number().map(Cow::Borrowed),
             _ => None,
         };
         let digits = digits.or_else(|| self.text(types))?;
@@ -175,7 +175,7 @@ impl<'t> Given<'t> {
     pub(in crate::http) fn boolean(&self) -> Option<bool> {
         match self {
             Given::Text(text) => text.parse().ok(),
-            Given::Value(ty, value) if ty == "Boolean" => value.as_bool(),
+            Given::Value(value_type, value) if value_type == "Boolean" => value.as_bool(),
             _ => None,
         }
     }
@@ -184,7 +184,7 @@ impl<'t> Given<'t> {
     pub(in crate::http) fn reference(&self) -> Option<Cow<'_, str>> {
         match self {
             Given::Text(text) => Some(Cow::Borrowed(text)),
-            Given::Value(ty, value) if ty == "Reference" => value.get_str("reference"),
+            Given::Value(value_type, value) if value_type == "Reference" => value.get_str("reference"),
             _ => None,
         }
     }
@@ -214,7 +214,7 @@ impl<'t> Given<'t> {
     fn came(&self) -> String {
         match self {
             Given::Resource(_) => "came with a resource".to_owned(),
-            Given::Value(ty, _) => format!("came as value{}", shortened(ty)),
+            Given::Value(value_type, _) => format!("came as value{}", shortened(value_type)),
             Given::Text(_) => "came in the query as something else".to_owned(),
             Given::Odd(how) => (*how).to_owned(),
         }

@@ -58,13 +58,13 @@ async fn read(
     let (query, headers) = (request.uri().query(), request.headers());
     json_admitted(headers, parameter(query, "_format").as_deref())?;
     let pretty_wanted = wants_pretty(query)?;
-    let ty = resource_type(&name)?;
+    let type_id = resource_type(&name)?;
     let id = patient_wildcard::in_path(id, &access)?;
     if id.starts_with(['$', '_']) {
         return Err(Error::NotSupported(format!("GET {name}/{id} is not supported")));
     }
-    let subset = subset(ty, query)?;
-    let read = |snapshot: &Arc<Snapshot>| service.lake.table(snapshot, ty, &access.scope).read(&id);
+    let subset = subset(type_id, query)?;
+    let read = |snapshot: &Arc<Snapshot>| service.lake.table(snapshot, type_id, &access.scope).read(&id);
     let snapshot = service.lake.snapshot();
     let found = match read(&snapshot) {
         Err(_) if service.lake.erased_since(snapshot.erasures()) => read(&service.lake.snapshot()),
@@ -72,12 +72,15 @@ async fn read(
     };
     let found = found.map_err(Error::internal)?;
     let Some(found) = found else {
-        return Err(Error::NotFound { ty: name, id });
+        return Err(Error::NotFound {
+            resource_type: name,
+            id,
+        });
     };
     let version = Version::new(found.version, found.last_updated);
     let held = version.is_held(headers);
     let shown = match subset.filter(|_| !held) {
-        Some(subset) => part(&subset, ty, found.resource),
+        Some(subset) => part(&subset, type_id, found.resource),
         None => found.resource,
     };
     let shown = with_base(&shown, &service.fhir_base).unwrap_or(shown);
@@ -101,12 +104,12 @@ async fn read(
 }
 
 /// The requested part of a resource.
-pub(in crate::http) fn part(subset: &Subset, ty: TypeId, resource: Bytes) -> Bytes {
-    subset.cut(ty, &resource).map_or(resource, Bytes::from)
+pub(in crate::http) fn part(subset: &Subset, type_id: TypeId, resource: Bytes) -> Bytes {
+    subset.cut(type_id, &resource).map_or(resource, Bytes::from)
 }
 
 /// The requested part, if it is not the whole.
-pub(in crate::http) fn subset(ty: TypeId, query: Option<&str>) -> Result<Option<Subset>, Error> {
+pub(in crate::http) fn subset(type_id: TypeId, query: Option<&str>) -> Result<Option<Subset>, Error> {
     let names_part = |query: &&str| {
         let mut names = raw::parse(query).into_iter().map(|parameter| parameter.name);
         names.any(|name| matches!(name.as_str(), "_summary" | "_elements"))
@@ -114,6 +117,6 @@ pub(in crate::http) fn subset(ty: TypeId, query: Option<&str>) -> Result<Option<
     let Some(query) = query.filter(names_part) else {
         return Ok(None);
     };
-    let subset = Subset::of_read(ty, &raw::parse_checked(query)?)?;
+    let subset = Subset::of_read(type_id, &raw::parse_checked(query)?)?;
     Ok(Some(subset).filter(|subset| !subset.is_whole()))
 }

@@ -8,8 +8,8 @@ pub(in crate::http) fn resource_type(name: &str) -> Result<TypeId, Error> {
     let facts = facts();
     facts
         .lookup(name)
-        .filter(|ty| {
-            let def = facts.get(*ty);
+        .filter(|type_id| {
+            let def = facts.get(*type_id);
             def.kind == Kind::Resource && !def.is_abstract
         })
         .ok_or_else(|| Error::NotSupported(format!("R4 has no resource type {name:?}")))

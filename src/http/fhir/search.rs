@@ -188,7 +188,7 @@ async fn system_by_post(
 /// The target of a search's path.
 enum SearchTarget {
     /// A type. With a patient, only the rows of that Patient's compartment.
-    Type { ty: TypeId, patient: Option<String> },
+    Type { type_id: TypeId, patient: Option<String> },
     /// Several types, or everything in the compartment of a Patient.
     System { patient: Option<String> },
 }
@@ -196,7 +196,7 @@ enum SearchTarget {
 impl SearchTarget {
     fn of_type(name: &str) -> Result<SearchTarget, Error> {
         Ok(SearchTarget::Type {
-            ty: resource_type(name)?,
+            type_id: resource_type(name)?,
             patient: None,
         })
     }
@@ -205,7 +205,7 @@ impl SearchTarget {
         if name.starts_with(['$', '_']) {
             return Err(Error::NotSupported(format!("Patient/[id]/{name} is not supported")));
         }
-        let ty = match name {
+        let type_id = match name {
             "*" => None,
             name => Some(resource_type(name)?),
         };
@@ -214,8 +214,8 @@ impl SearchTarget {
             return Err(Error::Invalid("the path names no id of a Patient".to_owned()));
         }
         let patient = Some(id);
-        Ok(match ty {
-            Some(ty) => SearchTarget::Type { ty, patient },
+        Ok(match type_id {
+            Some(type_id) => SearchTarget::Type { type_id, patient },
             None => SearchTarget::System { patient },
         })
     }
@@ -260,10 +260,10 @@ async fn answer(
             let (now, base) = (service.store.clock().now() * 1_000_000, service.fhir_base.as_str());
             let (scope, parameters) = (&access.scope, parameters.as_slice());
             match &place {
-                SearchTarget::Type { ty, patient } => {
+                SearchTarget::Type { type_id, patient } => {
                     let request = Request {
                         scope,
-                        ty: *ty,
+                        type_id: *type_id,
                         compartment: patient.as_deref(),
                         parameters,
                         handling,

@@ -69,7 +69,7 @@ struct Parameter<'a> {
     name: &'a str,
     place: &'a str,
     required: bool,
-    ty: String,
+    schema_type: String,
     about: &'a str,
     /// A sample value.
     value: String,
@@ -85,7 +85,7 @@ struct Body<'a> {
 struct Member<'a> {
     name: &'a str,
     required: bool,
-    ty: String,
+    schema_type: String,
     about: &'a str,
 }
 
@@ -241,7 +241,7 @@ impl<'a> Parameter<'a> {
             name: text(&parameter["name"]),
             place: text(&parameter["in"]),
             required: parameter["required"] == true,
-            ty: ty(schema),
+            schema_type: type_of(schema),
             about: about
                 .into_iter()
                 .map(text)
@@ -265,7 +265,7 @@ impl<'a> Body<'a> {
         let member = |(name, schema)| Member {
             name,
             required: required.contains(&name),
-            ty: ty(schema),
+            schema_type: type_of(schema),
             about: text(&schema["description"]),
         };
         Body {
@@ -287,7 +287,7 @@ fn credential(security: &Value) -> (&'static str, Proof) {
 }
 
 /// A type in one or two words.
-fn ty(schema: &Value) -> String {
+fn type_of(schema: &Value) -> String {
     let values: Vec<&str> = strings(&schema["enum"]).collect();
     if !values.is_empty() {
         return values.join(" | ");
@@ -296,8 +296,8 @@ fn ty(schema: &Value) -> String {
         return name.to_owned();
     }
     match (text(&schema["type"]), text(&schema["format"])) {
-        ("array", _) => format!("list of {}", ty(&schema["items"])),
-        (ty, "") => ty.to_owned(),
+        ("array", _) => format!("list of {}", type_of(&schema["items"])),
+        (schema_type, "") => schema_type.to_owned(),
         (_, format) => format.to_owned(),
     }
 }

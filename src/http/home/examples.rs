@@ -155,8 +155,8 @@ fn sample(document: &Value, schema: &Value, name: &str, depth: usize) -> Value {
     if let Some(first) = schema["oneOf"].get(0).or(schema["anyOf"].get(0)) {
         return sample(document, first, name, depth);
     }
-    let ty = schema["type"].as_str().or(schema["type"][0].as_str());
-    match ty.unwrap_or("string") {
+    let schema_type = schema["type"].as_str().or(schema["type"][0].as_str());
+    match schema_type.unwrap_or("string") {
         "object" if depth < DEEP => object(document, schema, depth),
         "array" if depth < DEEP => json!([sample(document, &schema["items"], name, depth + 1)]),
         "object" => json!({}),

@@ -190,10 +190,10 @@ impl<'de> Visitor<'de> for AnyValue {
 mod tests {
     use super::*;
 
-    fn sent(ty: &str, body: &str) -> Result<Fields, OAuthError> {
+    fn sent(content_type: &str, body: &str) -> Result<Fields, OAuthError> {
         let mut headers = HeaderMap::new();
-        if !ty.is_empty() {
-            headers.insert(CONTENT_TYPE, ty.parse().unwrap());
+        if !content_type.is_empty() {
+            headers.insert(CONTENT_TYPE, content_type.parse().unwrap());
         }
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -227,20 +227,23 @@ mod tests {
 
     #[test]
     fn a_field_that_comes_twice_is_refused() {
-        for (ty, body) in [(FORM, "a=1&a=1"), (JSON, r#"{"a":"1","a":"1"}"#), (FORM, "a=&a=1")] {
-            assert_eq!(sent(ty, body).unwrap_err().to_string(), "the field a came twice");
+        for (content_type, body) in [(FORM, "a=1&a=1"), (JSON, r#"{"a":"1","a":"1"}"#), (FORM, "a=&a=1")] {
+            assert_eq!(
+                sent(content_type, body).unwrap_err().to_string(),
+                "the field a came twice"
+            );
         }
     }
 
     #[test]
     fn what_is_neither_is_refused() {
-        for (ty, body) in [
+        for (content_type, body) in [
             (JSON, "[1]"),
             (JSON, "{"),
             (JSON, r#"{"a":1}{}"#),
             ("text/plain", "a=1"),
         ] {
-            assert!(sent(ty, body).is_err(), "{body}");
+            assert!(sent(content_type, body).is_err(), "{body}");
         }
         let long = format!("a={}", "x".repeat(LONGEST));
         assert!(sent(FORM, &long).is_err());

@@ -68,8 +68,8 @@ impl GrantType {
 }
 
 impl Grant {
-    fn of(ty: GrantType, fields: &Fields) -> Result<Grant, OAuthError> {
-        match ty {
+    fn of(grant_type: GrantType, fields: &Fields) -> Result<Grant, OAuthError> {
+        match grant_type {
             GrantType::Code => {
                 let verifier = fields.need("code_verifier")?;
                 let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
@@ -127,14 +127,14 @@ impl Asked {
         let (parts, body) = request.into_parts();
         let fields = Fields::read(&parts.headers, body, &service.limits).await?;
         // Check the grant first: a request without one is malformed, whoever sent it.
-        let ty = GrantType::of(&fields)?;
+        let grant_type = GrantType::of(&fields)?;
         let identity = Identity::of(&parts.headers, &fields)?;
-        if identity.is_none() && ty != GrantType::Refresh {
+        if identity.is_none() && grant_type != GrantType::Refresh {
             return Err(OAuthError::unnamed());
         }
         Ok(Asked {
             identity,
-            grant: Grant::of(ty, &fields)?,
+            grant: Grant::of(grant_type, &fields)?,
             extensions: parts.extensions,
         })
     }

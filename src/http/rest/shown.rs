@@ -42,7 +42,7 @@ pub(super) struct ShownConsent<'s> {
 struct ShownAuthorization<'s> {
     id: &'s str,
     #[serde(rename = "type")]
-    ty: AuthorizationType,
+    authorization_type: AuthorizationType,
     state: AuthorizationState,
     usage: Usage,
     created_at: Option<String>,
@@ -114,7 +114,7 @@ impl<'s> ShownAuthorization<'s> {
         let sync_issues = told.and_then(|_| issues(&source.missing));
         ShownAuthorization {
             id: &authorization.id,
-            ty: authorization.ty,
+            authorization_type: authorization.authorization_type,
             state: authorization.state_at(now),
             usage: authorization.usage,
             created_at: time(Some(authorization.created_at)),
@@ -158,7 +158,9 @@ fn refused(scope: &str, granted: &[&str], types: &[String]) -> Vec<String> {
     let Some((context, access)) = scope.split_once("/*.") else {
         return vec![scope.to_owned()];
     };
-    let single = types.iter().map(|ty| format!("{context}/{ty}.{access}"));
+    let single = types
+        .iter()
+        .map(|resource_type| format!("{context}/{resource_type}.{access}"));
     let (given, missing): (Vec<String>, Vec<String>) = single.partition(|scope| granted.contains(&scope.as_str()));
     match given.is_empty() {
         true => vec![scope.to_owned()],
@@ -177,7 +179,7 @@ fn issues(missing: &[Missing]) -> Option<OperationOutcome> {
             MissingReason::NotAsked => (Severity::Warning, IssueType::Incomplete),
             MissingReason::NotTaken => (Severity::Warning, IssueType::Invalid),
         };
-        let issue = Issue::new(severity, code, one.line()).expression(&one.ty);
+        let issue = Issue::new(severity, code, one.line()).expression(&one.resource_type);
         match &one.part {
             Some(part) => issue.diagnostics(part),
             None => issue,

@@ -4,8 +4,8 @@
 use serde_json::{Map, Value, json};
 
 /// A type and its description.
-pub(in crate::http) fn schema(ty: &str, description: &str) -> Value {
-    json!({"type": ty, "description": description})
+pub(in crate::http) fn schema(schema_type: &str, description: &str) -> Value {
+    json!({"type": schema_type, "description": description})
 }
 
 /// An object with these properties. Some of them are always present.

@@ -55,7 +55,7 @@ fn is_compressible(response: &Response) -> bool {
     let head = response.headers();
     let media = head
         .get(CONTENT_TYPE)
-        .and_then(|ty| ty.to_str().ok())
+        .and_then(|content_type| content_type.to_str().ok())
         .unwrap_or_default();
     let is_text = media.contains("json") || media.starts_with("text/");
     let as_is = response.extensions().get::<AsIs>().is_some();

@@ -97,16 +97,16 @@ impl Counts {
 fn count(lake: &Lake, snapshot: &Arc<Snapshot>, scope: &Arc<Scope>) -> Result<Arc<ByType>, ScanError> {
     let mut counts: Option<ByType> = None;
     let types = snapshot.tables.keys().filter(|(mode, _)| *mode == scope.mode);
-    for (_, ty) in types {
-        let rows = lake.table(snapshot, *ty, scope).own_rows()?;
+    for (_, type_id) in types {
+        let rows = lake.table(snapshot, *type_id, scope).own_rows()?;
         if rows > 0 {
             let counts = counts.get_or_insert_with(|| ByType::clone(&ZEROS));
-            counts.insert(name(*ty), rows);
+            counts.insert(name(*type_id), rows);
         }
     }
     Ok(counts.map_or_else(|| ZEROS.clone(), Arc::new))
 }
 
-fn name(ty: TypeId) -> &'static str {
-    facts().get(ty).name
+fn name(type_id: TypeId) -> &'static str {
+    facts().get(type_id).name
 }

@@ -33,7 +33,11 @@ pub(in crate::http) fn mode() -> Value {
 pub(in crate::http) fn authorization_type() -> Value {
     named(
         "AuthorizationType",
-        one_of(AuthorizationType::ALL.iter().map(|ty| ty.name())),
+        one_of(
+            AuthorizationType::ALL
+                .iter()
+                .map(|authorization_type| authorization_type.name()),
+        ),
     )
 }
 

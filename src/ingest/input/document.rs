@@ -42,7 +42,7 @@ pub(in crate::ingest) struct Prepared {
 /// A resource that cannot be stored before others are known.
 #[derive(Debug)]
 pub(in crate::ingest) struct Held {
-    pub(in crate::ingest) ty: TypeId,
+    pub(in crate::ingest) type_id: TypeId,
     /// The resource's own id, before rewriting.
     pub(in crate::ingest) id: String,
     pub(in crate::ingest) ordinal: u64,
@@ -171,7 +171,7 @@ impl Preparer {
             match self.take(entry, origin, &mut links) {
                 Ok(Some(entry)) => taken.push(entry),
                 Ok(None) => batch.prepared.left_out += 1,
-                Err((ty, reason)) => batch.refuse(origin, ty, reason),
+                Err((type_id, reason)) => batch.refuse(origin, type_id, reason),
             }
         }
         if root.get_str("type").as_deref() == Some("history") {
@@ -205,8 +205,8 @@ impl Preparer {
             return Ok(None);
         }
         let name = resource.get_str("resourceType").ok_or((None, Reason::NoResourceType))?;
-        let ty = resource_type(&name).ok_or((None, Reason::UnknownResourceType))?;
-        let failed = |reason| (Some(ty), reason);
+        let type_id = resource_type(&name).ok_or((None, Reason::UnknownResourceType))?;
+        let failed = |reason| (Some(type_id), reason);
         let keys = self.normalizer.keys();
         let url = request.and_then(|request| request.get_str("url")).unwrap_or_default();
         let own = resource.get_str("id");
@@ -214,7 +214,7 @@ impl Preparer {
         let mut named = None;
         if method.as_deref() == Some("PUT") {
             if let Some((_, query)) = url.split_once('?') {
-                let condition = Condition::of_type(ty, query, keys).ok_or(failed(Reason::UnsupportedCondition))?;
+                let condition = Condition::of_type(type_id, query, keys).ok_or(failed(Reason::UnsupportedCondition))?;
                 on_match = Some(OnMatch::Update(condition));
             } else if let Some((_, id)) = url.rsplit_once('/') {
                 named = Some(id.to_owned()).filter(|id| is_id(id));
@@ -224,7 +224,7 @@ impl Preparer {
             }
         } else if let Some(query) = request.and_then(|request| request.get_str("ifNoneExist")) {
             let query = query.rsplit_once('?').map_or(&*query, |(_, query)| query);
-            let condition = Condition::of_type(ty, query, keys).ok_or(failed(Reason::UnsupportedCondition))?;
+            let condition = Condition::of_type(type_id, query, keys).ok_or(failed(Reason::UnsupportedCondition))?;
             on_match = Some(OnMatch::Leave(condition));
         }
         let full_url = entry.get_str("fullUrl");
@@ -270,7 +270,7 @@ impl Preparer {
         let ordinal = batch.next_ordinal();
         let normalized = match self.normalizer.normalize(resource, given_id, links) {
             Ok(normalized) => normalized,
-            Err(Rejected { ty, reason }) => return batch.refuse(origin, ty, reason),
+            Err(Rejected { type_id, reason }) => return batch.refuse(origin, type_id, reason),
         };
         batch.prepared.unresolved += u64::from(normalized.unresolved);
         if normalized.waits.is_empty() && on_match.is_none() && !normalized.stands_for_another {
@@ -281,16 +281,17 @@ impl Preparer {
             // It was normalized before without an error.
             true => match self.normalizer.normalize_unrewritten(resource, given_id, links) {
                 Ok(normalized) => normalized,
-                Err(Rejected { ty, reason }) => return batch.refuse(origin, ty, reason),
+                Err(Rejected { type_id, reason }) => return batch.refuse(origin, type_id, reason),
             },
             false => normalized,
         };
         let waits = normalized.waits;
         let identifiers = self.normalizer.identifiers.clone();
         let text = self.normalizer.text().as_bytes().to_vec();
-        let (ty, id, stands_for_another) = (normalized.ty, normalized.source_id, normalized.stands_for_another);
+        let (type_id, id, stands_for_another) =
+            (normalized.type_id, normalized.source_id, normalized.stands_for_another);
         batch.prepared.held.push(Held {
-            ty,
+            type_id,
             id,
             ordinal,
             origin,
@@ -313,8 +314,8 @@ impl Preparer {
         };
         let block = prepared
             .blocks
-            .entry(normalized.ty)
-            .or_insert_with(|| Block::new(normalized.ty, file, reserve));
+            .entry(normalized.type_id)
+            .or_insert_with(|| Block::new(normalized.type_id, file, reserve));
         self.owners.push(block, normalized, &self.normalizer, origin, ordinal);
     }
 }
@@ -346,14 +347,14 @@ impl Batch {
         self.ordinal - 1
     }
 
-    fn refuse(&mut self, origin: Origin, ty: Option<TypeId>, reason: Reason) {
+    fn refuse(&mut self, origin: Origin, type_id: Option<TypeId>, reason: Reason) {
         let file = Arc::clone(&self.prepared.file);
         let entry = origin.entry.map(|entry| entry as usize);
         self.prepared.refusals.push(Refusal {
             file,
             line: origin.line,
             entry,
-            ty,
+            type_id,
             reason,
         });
     }

@@ -34,39 +34,43 @@ pub(in crate::ingest) enum Filing {
 /// The resolved target of the text in a Reference's `reference` property.
 pub(in crate::ingest) type Resolved<'a> = dyn Fn(Value<'_>) -> Option<String> + 'a;
 
-/// Files a resource of type `ty`.
-pub(in crate::ingest) fn file_under(ty: TypeId, id: &str, root: Value<'_>, resolved: &Resolved<'_>) -> Filing {
-    let plan = plan(ty);
+/// Files a resource of type `type_id`.
+pub(in crate::ingest) fn file_under(type_id: TypeId, id: &str, root: Value<'_>, resolved: &Resolved<'_>) -> Filing {
+    let plan = plan(type_id);
     if plan.is_patient {
         return Filing::Person(id.to_owned());
     }
     let mut named = Named::default();
-    people(ty, root, resolved, &mut |_, whom| named.add(whom));
+    people(type_id, root, resolved, &mut |_, whom| named.add(whom));
     match named {
         Named { unknown: true, .. } | Named { several: true, .. } => Filing::ApplicationOnly,
         Named { patient: Some(id), .. } => Filing::Person(id),
-        Named { patient: None, .. } => match context(ty, root).and_then(resolved).as_deref().map(Reference::parse) {
-            Some(Reference::Relative(target)) => Filing::As(target.ty, target.id.to_owned()),
+        Named { patient: None, .. } => match context(type_id, root)
+            .and_then(resolved)
+            .as_deref()
+            .map(Reference::parse)
+        {
+            Some(Reference::Relative(target)) => Filing::As(target.type_id, target.id.to_owned()),
             _ => Filing::Shared,
         },
     }
 }
 
 /// The property that names the resource of a Binary.
-fn context(ty: TypeId, root: Value<'_>) -> Option<Value<'_>> {
+fn context(type_id: TypeId, root: Value<'_>) -> Option<Value<'_>> {
     let is_context = |name: &&str| *name == CONTEXT;
-    let name = plan(ty).direct.iter().find(|name| is_context(name))?;
+    let name = plan(type_id).direct.iter().find(|name| is_context(name))?;
     root.get(name)?.get("reference")
 }
 
 /// Whether a resource may have to be filed like another one.
-pub(in crate::ingest) fn stands_for_another(ty: TypeId, root: Value<'_>, filing: &Filing) -> bool {
-    !matches!(filing, Filing::Person(_)) && context(ty, root).is_some()
+pub(in crate::ingest) fn stands_for_another(type_id: TypeId, root: Value<'_>, filing: &Filing) -> bool {
+    !matches!(filing, Filing::Person(_)) && context(type_id, root).is_some()
 }
 
 /// Visits the references that decide a resource's filing, with the person that each names.
-fn people(ty: TypeId, root: Value<'_>, resolved: &Resolved<'_>, visit: &mut dyn FnMut(Value<'_>, Whom)) {
-    let plan = plan(ty);
+fn people(type_id: TypeId, root: Value<'_>, resolved: &Resolved<'_>, visit: &mut dyn FnMut(Value<'_>, Whom)) {
+    let plan = plan(type_id);
     let mut nobody = true;
     for name in &plan.direct {
         each(root.get(name), &mut |reference| {
@@ -86,12 +90,12 @@ fn people(ty: TypeId, root: Value<'_>, resolved: &Resolved<'_>, visit: &mut dyn 
 
 /// Visits the texts of the references that decide a resource's filing.
 pub(in crate::ingest) fn texts_of_people(
-    ty: TypeId,
+    type_id: TypeId,
     root: Value<'_>,
     resolved: &Resolved<'_>,
     visit: &mut dyn FnMut(&str),
 ) {
-    people(ty, root, resolved, &mut |reference, _| {
+    people(type_id, root, resolved, &mut |reference, _| {
         if let Some(text) = reference.get("reference").and_then(resolved) {
             visit(&text);
         }
@@ -100,17 +104,17 @@ pub(in crate::ingest) fn texts_of_people(
 
 /// Id of the Patient under whom an import would file the given resource, if it is clear. `resolved` returns the target
 /// of the text in a Reference's `reference`.
-pub fn patient_of(ty: TypeId, root: Value<'_>, resolved: &dyn Fn(Value<'_>) -> Option<String>) -> Option<String> {
+pub fn patient_of(type_id: TypeId, root: Value<'_>, resolved: &dyn Fn(Value<'_>) -> Option<String>) -> Option<String> {
     let id = root.get_str("id").unwrap_or_default();
-    match file_under(ty, &id, root, resolved) {
+    match file_under(type_id, &id, root, resolved) {
         Filing::Person(id) => Some(id),
         Filing::As(..) | Filing::ApplicationOnly | Filing::Shared => None,
     }
 }
 
 /// The root properties of resources of a type that [`patient_of`] looks at.
-pub fn patient_properties(ty: TypeId) -> Vec<&'static str> {
-    let plan = plan(ty);
+pub fn patient_properties(type_id: TypeId) -> Vec<&'static str> {
+    let plan = plan(type_id);
     let compartment = plan.compartment.iter().filter_map(|path| path.first());
     let mut properties: Vec<&'static str> = plan.direct.iter().chain(compartment).copied().collect();
     properties.extend(["id", "contained"]);
@@ -121,8 +125,8 @@ pub fn patient_properties(ty: TypeId) -> Vec<&'static str> {
 
 /// Whether resources of this type are always filed under one person: R4 requires a `subject`, `patient` or
 /// `beneficiary` that can only be a Patient. A reference to such a resource never leads to a shared row.
-pub(in crate::ingest) fn is_never_shared(ty: TypeId) -> bool {
-    let plan = plan(ty);
+pub(in crate::ingest) fn is_never_shared(type_id: TypeId) -> bool {
+    let plan = plan(type_id);
     plan.is_patient || plan.always
 }
 
@@ -138,19 +142,19 @@ struct Plan {
     compartment: Vec<Vec<&'static str>>,
 }
 
-fn plan(ty: TypeId) -> &'static Plan {
+fn plan(type_id: TypeId) -> &'static Plan {
     static PLANS: OnceLock<Vec<Plan>> = OnceLock::new();
-    &PLANS.get_or_init(|| facts().types().map(make_plan).collect())[ty.index()]
+    &PLANS.get_or_init(|| facts().types().map(make_plan).collect())[type_id.index()]
 }
 
-fn make_plan(ty: TypeId) -> Plan {
-    let def = facts().get(ty);
+fn make_plan(type_id: TypeId) -> Plan {
+    let def = facts().get(type_id);
     let mut plan = Plan {
         is_patient: def.name == "Patient",
         ..Plan::default()
     };
     for name in ["subject", "patient", "beneficiary", CONTEXT] {
-        let Some(element) = facts().element(ty, name) else {
+        let Some(element) = facts().element(type_id, name) else {
             continue;
         };
         let reference = !element.choice && facts().get(element.types[0]).name == "Reference";
@@ -167,30 +171,31 @@ fn make_plan(ty: TypeId) -> Plan {
         }
     }
     let parameters = SearchParameters::builtin();
-    for code in patient_params(ty) {
+    for code in patient_params(type_id) {
         let expression = parameters
-            .get(ty, code)
+            .get(type_id, code)
             .and_then(|parameter| parameter.expression.as_deref());
-        plan.compartment.extend(paths_of(ty, expression.unwrap_or_default()));
+        plan.compartment
+            .extend(paths_of(type_id, expression.unwrap_or_default()));
     }
     plan
 }
 
 /// The element paths of a compartment parameter. Its expression is a union of plain paths, each with or without
 /// `where(resolve() is Patient)`. A test checks this for R4.
-fn paths_of(ty: TypeId, expression: &str) -> Vec<Vec<&'static str>> {
+fn paths_of(type_id: TypeId, expression: &str) -> Vec<Vec<&'static str>> {
     let mut paths = Vec::new();
     for branch in expression.split('|') {
         let branch = branch.trim();
         let branch = branch.strip_suffix(".where(resolve() is Patient)").unwrap_or(branch);
         let mut steps = branch.split('.');
-        if steps.next() != Some(facts().get(ty).name) {
+        if steps.next() != Some(facts().get(type_id).name) {
             continue;
         }
-        let mut at = ty;
+        let mut at = type_id;
         let path = steps.map(|step| {
             let child = facts().child(at, step)?;
-            at = child.ty;
+            at = child.type_id;
             Some(child.element.name)
         });
         paths.extend(path.collect::<Option<Vec<_>>>());
@@ -253,11 +258,11 @@ fn whom(reference: Value<'_>, root: Value<'_>, resolved: &Resolved<'_>, about: b
         let says_something = reference.get("identifier").is_some() || reference.get("display").is_some();
         return if says_something { presumed() } else { Whom::Nobody };
     };
-    let is_patient = |ty: TypeId| facts().get(ty).name == "Patient";
+    let is_patient = |type_id: TypeId| facts().get(type_id).name == "Patient";
     match Reference::parse(&text) {
-        Reference::Relative(target) if is_patient(target.ty) => Whom::Patient(target.id.to_owned()),
-        Reference::Absolute { target, .. } if is_patient(target.ty) => Whom::SomePerson,
-        Reference::Conditional { ty, .. } if is_patient(ty) => Whom::SomePerson,
+        Reference::Relative(target) if is_patient(target.type_id) => Whom::Patient(target.id.to_owned()),
+        Reference::Absolute { target, .. } if is_patient(target.type_id) => Whom::SomePerson,
+        Reference::Conditional { type_id, .. } if is_patient(type_id) => Whom::SomePerson,
         Reference::Relative(_) | Reference::Absolute { .. } | Reference::Conditional { .. } => Whom::Nobody,
         Reference::Fragment(id) => match contained_type(root, id).as_deref() {
             Some("Patient") => Whom::SomePerson,
@@ -285,8 +290,8 @@ mod tests {
     fn filed(json: &str) -> Filing {
         let mut tape = Tape::new();
         let root = tape.parse(json.as_bytes()).unwrap();
-        let ty = resource_type(&root.get_str("resourceType").unwrap()).unwrap();
-        file_under(ty, &root.get_str("id").unwrap_or_default(), root, &|text| {
+        let type_id = resource_type(&root.get_str("resourceType").unwrap()).unwrap();
+        file_under(type_id, &root.get_str("id").unwrap_or_default(), root, &|text| {
             text.as_str().map(Cow::into_owned)
         })
     }
@@ -294,19 +299,19 @@ mod tests {
     #[test]
     fn the_compartment_is_made_of_plain_paths() {
         let parameters = SearchParameters::builtin();
-        for ty in facts().resources() {
-            for code in patient_params(ty) {
-                let name = facts().get(ty).name;
-                let expression = parameters.get(ty, code).unwrap().expression.as_deref().unwrap();
+        for type_id in facts().resources() {
+            for code in patient_params(type_id) {
+                let name = facts().get(type_id).name;
+                let expression = parameters.get(type_id, code).unwrap().expression.as_deref().unwrap();
                 let branches = expression
                     .split('|')
                     .filter(|branch| branch.trim().starts_with(&format!("{name}.")));
                 assert_eq!(
                     branches.count(),
-                    paths_of(ty, expression).len(),
+                    paths_of(type_id, expression).len(),
                     "{name} {code}: {expression}"
                 );
-                assert!(!paths_of(ty, expression).is_empty(), "{name} {code}: {expression}");
+                assert!(!paths_of(type_id, expression).is_empty(), "{name} {code}: {expression}");
             }
         }
     }

@@ -27,7 +27,7 @@ use crate::lake::file::digest;
 /// A normalized resource.
 #[derive(Debug)]
 pub(in crate::ingest) struct Normalized {
-    pub(in crate::ingest) ty: TypeId,
+    pub(in crate::ingest) type_id: TypeId,
     /// The resource's id as stored, after rewriting.
     pub(in crate::ingest) id: String,
     /// The resource's id before rewriting, by which the input refers to it.
@@ -81,10 +81,10 @@ impl Normalizer {
     }
 
     /// The id under which a resource of the input is stored.
-    pub(in crate::ingest) fn stored_id(&self, ty: TypeId, id: &str) -> String {
+    pub(in crate::ingest) fn stored_id(&self, type_id: TypeId, id: &str) -> String {
         self.rewrite
             .as_ref()
-            .map_or_else(|| id.to_owned(), |rewrite| rewrite.id(ty, id))
+            .map_or_else(|| id.to_owned(), |rewrite| rewrite.id(type_id, id))
     }
 
     /// The id under which a Patient of the input is stored.
@@ -127,8 +127,11 @@ impl Normalizer {
         links: &Links,
     ) -> Result<Normalized, Rejected> {
         let head = Head::of(root)?;
-        let ty = head.ty;
-        let reject = |reason| Rejected { ty: Some(ty), reason };
+        let type_id = head.type_id;
+        let reject = |reason| Rejected {
+            type_id: Some(type_id),
+            reason,
+        };
         let source_id = match (given_id, head.id) {
             (Some(id), _) => id.to_owned(),
             (None, Some(id)) => id
@@ -146,20 +149,20 @@ impl Normalizer {
         if memmem::find(root.raw().as_bytes(), b"reference").is_some() {
             self.references(root, "", links, &mut found);
         }
-        let filing = file_under(ty, &source_id, root, &|reference| self.resolved(reference));
+        let filing = file_under(type_id, &source_id, root, &|reference| self.resolved(reference));
         if self
             .naming()
-            .is_some_and(|naming| self.is_of_another(naming, ty, root, &filing))
+            .is_some_and(|naming| self.is_of_another(naming, type_id, root, &filing))
         {
             return Err(reject(Reason::OtherPerson));
         }
         // Synced records belong to the person.
-        let stands_for_another = self.naming().is_none() && stands_for_another(ty, root, &filing);
-        let id = self.stored_id(ty, &source_id);
+        let stands_for_another = self.naming().is_none() && stands_for_another(type_id, root, &filing);
+        let id = self.stored_id(type_id, &source_id);
         let splice = match self.rewrite.clone().as_deref().and_then(Rewrite::naming) {
             Some(naming) => {
                 let mut writer = Marked::new(std::mem::take(&mut self.text), &self.edits);
-                let splice = writer.write(root, ty, &id, &source_id, naming);
+                let splice = writer.write(root, type_id, &id, &source_id, naming);
                 self.text = writer.finish();
                 splice
             }
@@ -167,7 +170,7 @@ impl Normalizer {
         };
         self.identifiers.clear();
         if let Some(identifier) = head.identifier {
-            keys_of(ty, identifier, self.keys, &mut self.identifiers);
+            keys_of(type_id, identifier, self.keys, &mut self.identifiers);
         }
         found.shared_refs.sort_unstable();
         found.shared_refs.dedup();
@@ -177,7 +180,7 @@ impl Normalizer {
             unresolved,
         } = found;
         Ok(Normalized {
-            ty,
+            type_id,
             id,
             source_id,
             splice,
@@ -190,12 +193,12 @@ impl Normalizer {
     }
 
     /// Whether a synced resource is about other people: it is filed under one, or names some and not the synced person.
-    fn is_of_another(&self, naming: &Naming, ty: TypeId, root: Value<'_>, filing: &Filing) -> bool {
+    fn is_of_another(&self, naming: &Naming, type_id: TypeId, root: Value<'_>, filing: &Filing) -> bool {
         if let Filing::Person(patient) = filing {
             return naming.is_of_another(patient);
         }
         let (mut own, mut other) = (false, false);
-        texts_of_people(ty, root, &|reference| self.resolved(reference), &mut |text| {
+        texts_of_people(type_id, root, &|reference| self.resolved(reference), &mut |text| {
             if let Some(patient) = naming.patient_of(text) {
                 own |= !naming.is_of_another(patient);
                 other |= naming.is_of_another(patient);
@@ -253,11 +256,11 @@ impl Normalizer {
             true => source_target(text),
             false => Relative::parse(text),
         };
-        if let Some(Relative { ty, id, version }) = target.and_then(target_of) {
-            let name = facts().get(ty).name;
-            let new_id = self.rewrite.as_ref().map(|rewrite| rewrite.id(ty, id));
+        if let Some(Relative { type_id, id, version }) = target.and_then(target_of) {
+            let name = facts().get(type_id).name;
+            let new_id = self.rewrite.as_ref().map(|rewrite| rewrite.id(type_id, id));
             // Synced records belong to the person.
-            if self.naming().is_none() && !is_never_shared(ty) {
+            if self.naming().is_none() && !is_never_shared(type_id) {
                 found
                     .shared_refs
                     .push(format!("{name}/{}", new_id.as_deref().unwrap_or(id)));
@@ -356,13 +359,13 @@ impl Normalizer {
 /// Why a resource was refused, and its type if known.
 #[derive(Debug)]
 pub(in crate::ingest) struct Rejected {
-    pub(in crate::ingest) ty: Option<TypeId>,
+    pub(in crate::ingest) type_id: Option<TypeId>,
     pub(in crate::ingest) reason: Reason,
 }
 
 /// The root properties that every resource has.
 struct Head<'t> {
-    ty: TypeId,
+    type_id: TypeId,
     id: Option<Value<'t>>,
     meta: Option<Value<'t>>,
     identifier: Option<Value<'t>>,
@@ -370,7 +373,7 @@ struct Head<'t> {
 
 impl<'t> Head<'t> {
     fn of(root: Value<'t>) -> Result<Self, Rejected> {
-        let reject = |reason| Rejected { ty: None, reason };
+        let reject = |reason| Rejected { type_id: None, reason };
         if !root.is_object() {
             return Err(reject(Reason::NotAnObject));
         }
@@ -392,15 +395,15 @@ impl<'t> Head<'t> {
         let name = name
             .and_then(|name: Value<'_>| name.as_str())
             .ok_or_else(|| reject(Reason::NoResourceType))?;
-        let ty = resource_type(&name).ok_or_else(|| reject(Reason::UnknownResourceType))?;
+        let type_id = resource_type(&name).ok_or_else(|| reject(Reason::UnknownResourceType))?;
         if repeated {
             return Err(Rejected {
-                ty: Some(ty),
+                type_id: Some(type_id),
                 reason: Reason::Repeated,
             });
         }
         Ok(Self {
-            ty,
+            type_id,
             id,
             meta,
             identifier,
@@ -445,26 +448,30 @@ mod tests {
     /// References are recognized by the property's name and its neighbours.
     #[test]
     fn other_texts_named_reference_are_told_apart() {
-        let is_text = |ty| {
-            let child = facts().child(ty, "reference").map(|child| facts().get(child.ty).kind);
+        let is_text = |type_id| {
+            let child = facts()
+                .child(type_id, "reference")
+                .map(|child| facts().get(child.type_id).kind);
             matches!(child, Some(Kind::Primitive(_)))
         };
         let mut types: Vec<&str> = facts()
             .types()
-            .filter(|ty| is_text(*ty))
-            .map(|ty| facts().get(ty).name)
+            .filter(|type_id| is_text(*type_id))
+            .map(|type_id| facts().get(type_id).name)
             .collect();
         types.sort_unstable();
         assert_eq!(
             types,
             ["DetectedIssue", "Expression", "Immunization.education", "Reference"]
         );
-        for ty in facts().types() {
-            let child = facts().child(ty, "education").map(|child| facts().get(child.ty).name);
+        for type_id in facts().types() {
+            let child = facts()
+                .child(type_id, "education")
+                .map(|child| facts().get(child.type_id).name);
             assert!(
                 child.is_none_or(|child| child == "Immunization.education"),
                 "{}",
-                facts().get(ty).name
+                facts().get(type_id).name
             );
         }
         let language = |name| {

@@ -12,7 +12,7 @@ use crate::fhir::{TypeId, facts};
 /// A condition on resources of one type: all groups must match, each by one of its keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::ingest) struct Condition {
-    pub(in crate::ingest) ty: TypeId,
+    pub(in crate::ingest) type_id: TypeId,
     /// One set of keys per `identifier` parameter. A comma separates alternatives.
     pub(in crate::ingest) groups: Vec<Vec<Key>>,
     /// The ids of `_id`, if there is one.
@@ -44,29 +44,29 @@ impl Keys {
     }
 
     /// Names a resource in 64 bits.
-    pub(in crate::ingest) fn name(self, ty: TypeId, id: &str) -> u64 {
+    pub(in crate::ingest) fn name(self, type_id: TypeId, id: &str) -> u64 {
         let mut hasher = siphasher::sip::SipHasher13::new_with_keys(self.0, self.1);
-        hasher.write_usize(ty.index());
+        hasher.write_usize(type_id.index());
         hasher.write(id.as_bytes());
         hasher.finish()
     }
 
     /// Identifies a resource in 128 bits, so that two never collide.
-    pub(in crate::ingest) fn identity(self, ty: TypeId, id: &str) -> u128 {
+    pub(in crate::ingest) fn identity(self, type_id: TypeId, id: &str) -> u128 {
         let mut hasher = SipHasher13::new_with_keys(self.0, self.1);
-        hasher.write_usize(ty.index());
+        hasher.write_usize(type_id.index());
         hasher.write(id.as_bytes());
         hasher.finish128().into()
     }
 
-    pub(in crate::ingest) fn key(self, ty: TypeId, token: Token<'_>) -> Key {
+    pub(in crate::ingest) fn key(self, type_id: TypeId, token: Token<'_>) -> Key {
         let mut hasher = SipHasher13::new_with_keys(self.0, self.1);
         let (kind, system, value) = match token {
             Token::Exact(system, value) => (0u8, system, value),
             Token::AnySystem(value) => (1, "", value),
             Token::NoSystem(value) => (2, "", value),
         };
-        hasher.write_usize(ty.index());
+        hasher.write_usize(type_id.index());
         hasher.write_u8(kind);
         hasher.write_usize(system.len());
         hasher.write(system.as_bytes());
@@ -78,19 +78,19 @@ impl Keys {
 impl Condition {
     /// The name of the type.
     pub(in crate::ingest) fn type_name(&self) -> &'static str {
-        facts().get(self.ty).name
+        facts().get(self.type_id).name
     }
 
     /// Parses `Type?query`. `None` if the text has another form, names no R4 resource type or uses other parameters.
     pub(in crate::ingest) fn parse(text: &str, keys: Keys) -> Option<Condition> {
-        let (ty, query) = text.split_once('?')?;
-        Self::of_type(resource_type(ty)?, query, keys)
+        let (type_name, query) = text.split_once('?')?;
+        Self::of_type(resource_type(type_name)?, query, keys)
     }
 
-    /// Reads the query of a condition on resources of type `ty`.
-    pub(in crate::ingest) fn of_type(ty: TypeId, query: &str, keys: Keys) -> Option<Condition> {
+    /// Reads the query of a condition on resources of type `type_id`.
+    pub(in crate::ingest) fn of_type(type_id: TypeId, query: &str, keys: Keys) -> Option<Condition> {
         let mut condition = Condition {
-            ty,
+            type_id,
             groups: Vec::new(),
             ids: None,
         };
@@ -105,7 +105,7 @@ impl Condition {
                     });
                 }
                 "identifier" => {
-                    let group = alternatives.into_iter().map(|token| token_key(token, ty, keys));
+                    let group = alternatives.into_iter().map(|token| token_key(token, type_id, keys));
                     condition.groups.push(group.collect::<Option<_>>()?);
                 }
                 _ => return None,
@@ -117,12 +117,12 @@ impl Condition {
 
 /// The R4 resource type of this name.
 pub(in crate::ingest) fn resource_type(name: &str) -> Option<TypeId> {
-    let ty = facts().lookup(name)?;
-    let def = facts().get(ty);
-    (def.kind == crate::fhir::Kind::Resource && !def.is_abstract).then_some(ty)
+    let type_id = facts().lookup(name)?;
+    let def = facts().get(type_id);
+    (def.kind == crate::fhir::Kind::Resource && !def.is_abstract).then_some(type_id)
 }
 
-fn token_key(token: &str, ty: TypeId, keys: Keys) -> Option<Key> {
+fn token_key(token: &str, type_id: TypeId, keys: Keys) -> Option<Key> {
     let parts: Vec<String> = split_unescaped(token, '|').into_iter().map(unescape).collect();
     let token = match parts.as_slice() {
         [value] if !value.is_empty() => Token::AnySystem(value),
@@ -130,7 +130,7 @@ fn token_key(token: &str, ty: TypeId, keys: Keys) -> Option<Key> {
         [system, value] if !value.is_empty() => Token::Exact(system, value),
         _ => return None,
     };
-    Some(keys.key(ty, token))
+    Some(keys.key(type_id, token))
 }
 
 /// Splits at each `separator` without a backslash before it.

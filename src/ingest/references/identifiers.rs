@@ -76,9 +76,13 @@ impl Identifiers {
     }
 
     /// Visits the identifiers of a type that did not fit: ids, and with each some of the id's identifiers.
-    pub(in crate::ingest) fn overflowed(&mut self, ty: TypeId, visit: &mut dyn FnMut(&str, &[Key])) -> io::Result<()> {
+    pub(in crate::ingest) fn overflowed(
+        &mut self,
+        type_id: TypeId,
+        visit: &mut dyn FnMut(&str, &[Key]),
+    ) -> io::Result<()> {
         match &mut self.overflow {
-            Some(overflow) => overflow.visit(ty, visit),
+            Some(overflow) => overflow.visit(type_id, visit),
             None => Ok(()),
         }
     }
@@ -87,22 +91,26 @@ impl Identifiers {
     pub(in crate::ingest) fn add_block(&mut self, block: &Block) {
         for of_entry in block.identifiers.chunk_by(|one, other| one.0 == other.0) {
             let keys: Vec<Key> = of_entry.iter().map(|(_, key)| *key).collect();
-            self.add(block.ty, block.source_id(&block.entries[of_entry[0].0 as usize]), &keys);
+            self.add(
+                block.type_id,
+                block.source_id(&block.entries[of_entry[0].0 as usize]),
+                &keys,
+            );
         }
     }
 
     /// Notes that a resource carries these identifiers.
-    pub(in crate::ingest) fn add(&mut self, ty: TypeId, id: &str, keys: &[Key]) {
+    pub(in crate::ingest) fn add(&mut self, type_id: TypeId, id: &str, keys: &[Key]) {
         if keys.is_empty() {
             return;
         }
-        if self.incomplete.contains(&ty) {
+        if self.incomplete.contains(&type_id) {
             if let Some(overflow) = &mut self.overflow {
-                overflow.add(ty, id, keys);
+                overflow.add(type_id, id, keys);
             }
             return;
         }
-        let of_type = self.by_type.entry(ty).or_default();
+        let of_type = self.by_type.entry(type_id).or_default();
         let place = match of_type.known.get(id) {
             Some(place) => *place,
             None => {
@@ -127,18 +135,18 @@ impl Identifiers {
     }
 
     /// Whether the index has the rows of this type that the lake held before the import.
-    pub(in crate::ingest) fn is_loaded(&self, ty: TypeId) -> bool {
-        self.loaded.contains(&ty)
+    pub(in crate::ingest) fn is_loaded(&self, type_id: TypeId) -> bool {
+        self.loaded.contains(&type_id)
     }
 
     /// Notes that the index has them.
-    pub(in crate::ingest) fn set_loaded(&mut self, ty: TypeId) {
-        self.loaded.insert(ty);
+    pub(in crate::ingest) fn set_loaded(&mut self, type_id: TypeId) {
+        self.loaded.insert(type_id);
     }
 
     /// Whether the index has everything that was added for this type.
-    pub(in crate::ingest) fn is_complete(&self, ty: TypeId) -> bool {
-        !self.incomplete.contains(&ty)
+    pub(in crate::ingest) fn is_complete(&self, type_id: TypeId) -> bool {
+        !self.incomplete.contains(&type_id)
     }
 
     /// The added resources that meet the condition.
@@ -147,7 +155,7 @@ impl Identifiers {
             .ids
             .as_ref()
             .map(|ids| ids.iter().map(String::as_str).collect());
-        let of_type = self.by_type.get(&condition.ty);
+        let of_type = self.by_type.get(&condition.type_id);
         for group in &condition.groups {
             let mut ids: Vec<&str> = Vec::new();
             if let Some(of_type) = of_type {
@@ -174,17 +182,20 @@ impl Identifiers {
         let largest = self
             .by_type
             .iter()
-            .max_by_key(|(ty, of_type)| (of_type.by_key.len(), **ty))
-            .map(|(ty, _)| *ty);
-        if let Some(ty) = largest {
-            tracing::debug!(r#type = facts().get(ty).name, "too many identifiers to keep in memory");
-            let of_type = self.by_type.remove(&ty).unwrap_or_default();
+            .max_by_key(|(type_id, of_type)| (of_type.by_key.len(), **type_id))
+            .map(|(type_id, _)| *type_id);
+        if let Some(type_id) = largest {
+            tracing::debug!(
+                r#type = facts().get(type_id).name,
+                "too many identifiers to keep in memory"
+            );
+            let of_type = self.by_type.remove(&type_id).unwrap_or_default();
             self.count -= of_type.by_key.len();
-            self.incomplete.insert(ty);
+            self.incomplete.insert(type_id);
             if let Some(overflow) = &mut self.overflow {
                 for (key, holders) in &of_type.by_key {
                     let ids = holders.places().iter().map(|place| &of_type.ids[*place as usize]);
-                    ids.for_each(|id| overflow.add(ty, id, &[*key]));
+                    ids.for_each(|id| overflow.add(type_id, id, &[*key]));
                 }
             }
         }
@@ -234,31 +245,31 @@ impl Overflow {
         }
     }
 
-    fn add(&mut self, ty: TypeId, id: &str, keys: &[Key]) {
-        let open = self.open.entry(ty.index()).or_default();
+    fn add(&mut self, type_id: TypeId, id: &str, keys: &[Key]) {
+        let open = self.open.entry(type_id.index()).or_default();
         for key in keys {
             open.extend_from_slice(&key.to_le_bytes());
             open.extend_from_slice(&(id.len() as u32).to_le_bytes());
             open.extend_from_slice(id.as_bytes());
         }
         if open.len() >= WRITTEN_AT_ONCE {
-            self.write(ty);
+            self.write(type_id);
         }
     }
 
-    fn write(&mut self, ty: TypeId) {
-        if let Some(open) = self.open.get_mut(&ty.index()) {
-            self.failed = self.spill.add(ty.index(), open).err().or(self.failed.take());
+    fn write(&mut self, type_id: TypeId) {
+        if let Some(open) = self.open.get_mut(&type_id.index()) {
+            self.failed = self.spill.add(type_id.index(), open).err().or(self.failed.take());
             open.clear();
         }
     }
 
-    fn visit(&mut self, ty: TypeId, visit: &mut dyn FnMut(&str, &[Key])) -> io::Result<()> {
-        self.write(ty);
+    fn visit(&mut self, type_id: TypeId, visit: &mut dyn FnMut(&str, &[Key])) -> io::Result<()> {
+        self.write(type_id);
         if let Some(error) = &self.failed {
             return Err(error.kind().into());
         }
-        self.spill.get(ty.index()).parts(|_, mut bytes| {
+        self.spill.get(type_id.index()).parts(|_, mut bytes| {
             let damaged = || io::Error::from(io::ErrorKind::InvalidData);
             while let Some((key, rest)) = bytes.split_first_chunk() {
                 let (length, rest) = rest.split_first_chunk().ok_or_else(damaged)?;
@@ -272,16 +283,16 @@ impl Overflow {
     }
 }
 
-/// The keys of a resource of type `ty` with this `identifier` property.
-pub(in crate::ingest) fn keys_of(ty: TypeId, identifier: Value<'_>, keys: Keys, found: &mut Vec<Key>) {
+/// The keys of a resource of type `type_id` with this `identifier` property.
+pub(in crate::ingest) fn keys_of(type_id: TypeId, identifier: Value<'_>, keys: Keys, found: &mut Vec<Key>) {
     let mut one = |identifier: Value<'_>| {
         let Some(value) = identifier.get_str("value").filter(|value| !value.is_empty()) else {
             return;
         };
-        found.push(keys.key(ty, Token::AnySystem(&value)));
+        found.push(keys.key(type_id, Token::AnySystem(&value)));
         found.push(match identifier.get_str("system") {
-            Some(system) => keys.key(ty, Token::Exact(&system, &value)),
-            None => keys.key(ty, Token::NoSystem(&value)),
+            Some(system) => keys.key(type_id, Token::Exact(&system, &value)),
+            None => keys.key(type_id, Token::NoSystem(&value)),
         });
     };
     if identifier.is_array() {
@@ -302,11 +313,11 @@ mod tests {
     fn index(resources: &[(&str, &str, &str)], keys: Keys, capacity: usize) -> Identifiers {
         let mut index = Identifiers::new(capacity);
         for (name, id, identifier) in resources {
-            let ty = super::super::condition::resource_type(name).unwrap();
+            let type_id = super::super::condition::resource_type(name).unwrap();
             let mut tape = crate::columns::json::Tape::new();
             let mut found = Vec::new();
-            keys_of(ty, tape.parse(identifier.as_bytes()).unwrap(), keys, &mut found);
-            index.add(ty, id, &found);
+            keys_of(type_id, tape.parse(identifier.as_bytes()).unwrap(), keys, &mut found);
+            index.add(type_id, id, &found);
         }
         index
     }
@@ -360,16 +371,16 @@ mod tests {
     fn what_does_not_fit_is_kept_on_the_disk() {
         let folder = tempfile::tempdir().unwrap();
         let keys = Keys::new();
-        let ty = super::super::condition::resource_type("Encounter").unwrap();
-        let key = |value: usize| keys.key(ty, Token::NoSystem(&value.to_string()));
+        let type_id = super::super::condition::resource_type("Encounter").unwrap();
+        let key = |value: usize| keys.key(type_id, Token::NoSystem(&value.to_string()));
         let mut index = Identifiers::with_overflow(3, folder.path());
         for at in 0..5_000 {
-            index.add(ty, &format!("e{}", at / 2), &[key(at)]);
+            index.add(type_id, &format!("e{}", at / 2), &[key(at)]);
         }
-        assert!(!index.is_complete(ty) && index.count <= 3);
+        assert!(!index.is_complete(type_id) && index.count <= 3);
         let mut found = std::collections::BTreeMap::new();
         index
-            .overflowed(ty, &mut |id, keys| {
+            .overflowed(type_id, &mut |id, keys| {
                 keys.iter().for_each(|key| drop(found.insert(*key, id.to_owned())))
             })
             .unwrap();
@@ -391,8 +402,8 @@ mod tests {
             keys,
             5,
         );
-        let ty = |name| super::super::condition::resource_type(name).unwrap();
-        assert!(index.is_complete(ty("Organization")) && !index.is_complete(ty("Encounter")));
+        let type_named = |name| super::super::condition::resource_type(name).unwrap();
+        assert!(index.is_complete(type_named("Organization")) && !index.is_complete(type_named("Encounter")));
         assert_eq!(
             index.matches(&condition("Organization?identifier=1", keys)),
             Match::One("o".into())

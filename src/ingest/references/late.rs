@@ -19,7 +19,7 @@ const RUN: usize = 1 << 20;
 /// A resource that waits.
 #[derive(Debug)]
 pub(in crate::ingest) struct LateResource {
-    pub(in crate::ingest) ty: TypeId,
+    pub(in crate::ingest) type_id: TypeId,
     pub(in crate::ingest) ordinal: u64,
     pub(in crate::ingest) file: Arc<Path>,
     pub(in crate::ingest) origin: Origin,
@@ -61,7 +61,7 @@ impl Late {
         self.waiting.entry(hash).or_insert(resource.ordinal);
         let numbers = [
             hash,
-            resource.ty.index() as u64,
+            resource.type_id.index() as u64,
             resource.ordinal,
             self.files.len() as u64 - 1,
             resource.origin.line,
@@ -127,15 +127,15 @@ fn next(
             Err(error) => return Err(error),
         }
     }
-    let [hash, ty, ordinal, file, line, entry, length] = numbers;
+    let [hash, type_index, ordinal, file, line, entry, length] = numbers;
     let mut text = vec![0; length as usize];
     reader.read_exact(&mut text)?;
-    let ty = facts()
+    let type_id = facts()
         .types()
-        .nth(ty as usize)
+        .nth(type_index as usize)
         .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
     let resource = LateResource {
-        ty,
+        type_id,
         ordinal,
         file: Arc::clone(&files[file as usize]),
         origin: Origin {
@@ -193,7 +193,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut late = Late::new(folder.path().to_owned());
         let file: Arc<Path> = Path::new("a.ndjson").into();
-        let ty = facts().lookup("Patient").unwrap();
+        let type_id = facts().lookup("Patient").unwrap();
         for ordinal in 0..40 {
             let origin = Origin {
                 line: ordinal + 1,
@@ -203,7 +203,7 @@ mod tests {
             late.push(
                 ordinal,
                 &LateResource {
-                    ty,
+                    type_id,
                     ordinal,
                     file: Arc::clone(&file),
                     origin,

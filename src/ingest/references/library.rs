@@ -58,16 +58,22 @@ impl Library {
     /// Visits the identifiers of the application's earlier rows of this type.
     pub(in crate::ingest) fn stored_identifiers(
         &self,
-        ty: TypeId,
+        type_id: TypeId,
         keys: Keys,
         visit: &mut Visit<'_>,
     ) -> Result<(), IngestError> {
-        let Some(table) = self.base.table(self.mode, ty).filter(|_| self.consults) else {
+        let Some(table) = self.base.table(self.mode, type_id).filter(|_| self.consults) else {
             return Ok(());
         };
         for file in &table.files {
             let deleted = deleted_rows(file, &self.sealing)?;
-            self.visit(&Opened::open(&file.path, &self.sealing)?, ty, keys, &deleted, visit)?;
+            self.visit(
+                &Opened::open(&file.path, &self.sealing)?,
+                type_id,
+                keys,
+                &deleted,
+                visit,
+            )?;
         }
         Ok(())
     }
@@ -75,28 +81,40 @@ impl Library {
     /// Visits the identifiers of the rows of this type that were written in this import.
     pub(in crate::ingest) fn pending_identifiers(
         &self,
-        ty: TypeId,
+        type_id: TypeId,
         keys: Keys,
         visit: &mut Visit<'_>,
     ) -> Result<(), IngestError> {
-        for path in self.pending.get(&ty).into_iter().flatten() {
-            self.visit(&Opened::open(path, &self.sealing)?, ty, keys, &Rows::default(), visit)?;
+        for path in self.pending.get(&type_id).into_iter().flatten() {
+            self.visit(
+                &Opened::open(path, &self.sealing)?,
+                type_id,
+                keys,
+                &Rows::default(),
+                visit,
+            )?;
         }
         Ok(())
     }
 
     /// Adds the filing of the application's wanted rows: first existing rows, then those of this import.
     pub(in crate::ingest) fn filed(&self, wanted: &Wanted, contexts: &mut Contexts) -> Result<(), IngestError> {
-        for (ty, ids) in wanted {
-            let table = self.base.table(self.mode, *ty);
+        for (type_id, ids) in wanted {
+            let table = self.base.table(self.mode, *type_id);
             for file in table.into_iter().flat_map(|table| &table.files) {
                 let deleted = deleted_rows(file, &self.sealing)?;
-                self.filed_in(&Opened::open(&file.path, &self.sealing)?, *ty, ids, &deleted, contexts)?;
+                self.filed_in(
+                    &Opened::open(&file.path, &self.sealing)?,
+                    *type_id,
+                    ids,
+                    &deleted,
+                    contexts,
+                )?;
             }
-            for path in self.pending.get(ty).into_iter().flatten() {
+            for path in self.pending.get(type_id).into_iter().flatten() {
                 self.filed_in(
                     &Opened::open(path, &self.sealing)?,
-                    *ty,
+                    *type_id,
                     ids,
                     &Rows::default(),
                     contexts,
@@ -109,7 +127,7 @@ impl Library {
     fn filed_in(
         &self,
         file: &Opened<'_>,
-        ty: TypeId,
+        type_id: TypeId,
         ids: &FxHashSet<String>,
         deleted: &Rows,
         contexts: &mut Contexts,
@@ -117,7 +135,7 @@ impl Library {
         file.filed(&self.application, ids, |row, id, owner, patient| {
             if !deleted.contains(row) {
                 let patient = patient.map(str::to_owned);
-                contexts.add(ty, id, Filed { owner, patient });
+                contexts.add(type_id, id, Filed { owner, patient });
             }
         })
     }
@@ -125,7 +143,7 @@ impl Library {
     fn visit(
         &self,
         file: &Opened<'_>,
-        ty: TypeId,
+        type_id: TypeId,
         keys: Keys,
         deleted: &Rows,
         visit: &mut Visit<'_>,
@@ -136,7 +154,10 @@ impl Library {
                     Some(system) => Token::Exact(system, value),
                     None => Token::NoSystem(value),
                 };
-                visit(id, &[keys.key(ty, Token::AnySystem(value)), keys.key(ty, own)]);
+                visit(
+                    id,
+                    &[keys.key(type_id, Token::AnySystem(value)), keys.key(type_id, own)],
+                );
             }
         })
     }

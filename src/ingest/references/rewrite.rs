@@ -41,7 +41,7 @@ impl Survey {
     /// Notes the filings of the resources of a block. The last version of a resource decides.
     pub(in crate::ingest) fn note(&mut self, block: &Block) {
         for entry in &block.entries {
-            let hash = self.hash(block.ty, block.id(entry));
+            let hash = self.hash(block.type_id, block.id(entry));
             if entry.owner > APPLICATION_ONLY {
                 self.owners.insert(hash, entry.owner);
             } else if !self.owners.is_empty() {
@@ -51,16 +51,16 @@ impl Survey {
     }
 
     /// The owner of a resource that is filed under a person, if the survey has seen it.
-    pub(in crate::ingest) fn owner(&self, ty: TypeId, id: &str) -> Option<i64> {
-        self.owners.get(&self.hash(ty, id)).copied()
+    pub(in crate::ingest) fn owner(&self, type_id: TypeId, id: &str) -> Option<i64> {
+        self.owners.get(&self.hash(type_id, id)).copied()
     }
 
     pub(in crate::ingest) fn finish(self) -> Rewrite {
         Rewrite::Surveyed(self)
     }
 
-    fn hash(&self, ty: TypeId, id: &str) -> u64 {
-        self.key.hash(&self.application, facts().get(ty).name, id)
+    fn hash(&self, type_id: TypeId, id: &str) -> u64 {
+        self.key.hash(&self.application, facts().get(type_id).name, id)
     }
 }
 
@@ -74,10 +74,10 @@ impl Rewrite {
     }
 
     /// The new id of a resource.
-    pub(in crate::ingest) fn id(&self, ty: TypeId, id: &str) -> String {
+    pub(in crate::ingest) fn id(&self, type_id: TypeId, id: &str) -> String {
         match self {
-            Rewrite::Surveyed(survey) => survey.id(ty, id),
-            Rewrite::Synced(naming) => naming.id(ty, id),
+            Rewrite::Surveyed(survey) => survey.id(type_id, id),
+            Rewrite::Synced(naming) => naming.id(type_id, id),
         }
     }
 
@@ -97,11 +97,11 @@ impl Survey {
     }
 
     /// A resource that the survey did not see counts as filed under no person. A Patient is always filed under itself.
-    fn id(&self, ty: TypeId, id: &str) -> String {
-        let hash = self.hash(ty, id);
+    fn id(&self, type_id: TypeId, id: &str) -> String {
+        let hash = self.hash(type_id, id);
         let owner = match self.owners.get(&hash) {
             Some(owner) => *owner,
-            None if facts().get(ty).name == "Patient" => return self.patient_id(id),
+            None if facts().get(type_id).name == "Patient" => return self.patient_id(id),
             // No patient has an empty id, so this means no person.
             None => self.key.owner_of(&self.application, ""),
         };

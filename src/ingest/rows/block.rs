@@ -11,7 +11,7 @@ use crate::fhir::TypeId;
 /// Resources of one type from one piece of input.
 #[derive(Debug)]
 pub(in crate::ingest) struct Block {
-    pub(in crate::ingest) ty: TypeId,
+    pub(in crate::ingest) type_id: TypeId,
     /// The file of the piece.
     pub(in crate::ingest) file: Arc<Path>,
     pub(in crate::ingest) entries: Vec<Entry>,
@@ -105,9 +105,9 @@ impl SharedRefs<'_> {
 
 impl Block {
     /// An empty block with room for about `reserve` bytes of text.
-    pub(in crate::ingest) fn new(ty: TypeId, file: Arc<Path>, reserve: usize) -> Self {
+    pub(in crate::ingest) fn new(type_id: TypeId, file: Arc<Path>, reserve: usize) -> Self {
         Self {
-            ty,
+            type_id,
             file,
             entries: Vec::new(),
             texts: String::with_capacity(reserve),

@@ -23,7 +23,7 @@ impl Buffer {
         if block.entries.is_empty() {
             return;
         }
-        let of_type = self.types.entry(block.ty).or_default();
+        let of_type = self.types.entry(block.type_id).or_default();
         of_type.weight += block.weight();
         self.weight += block.weight();
         of_type.blocks.push(block);
@@ -35,22 +35,25 @@ impl Buffer {
     }
 
     /// The blocks of a type.
-    pub(in crate::ingest) fn of(&self, ty: TypeId) -> &[Block] {
-        self.types.get(&ty).map_or(&[], |of_type| &of_type.blocks)
+    pub(in crate::ingest) fn of(&self, type_id: TypeId) -> &[Block] {
+        self.types.get(&type_id).map_or(&[], |of_type| &of_type.blocks)
     }
 
     /// Removes the largest types until at most `rest` bytes remain. Small types stay, so that they get few files.
     pub(in crate::ingest) fn drain(&mut self, rest: usize) -> Vec<(TypeId, Vec<Block>)> {
-        let mut by_weight: Vec<(usize, TypeId)> =
-            self.types.iter().map(|(ty, of_type)| (of_type.weight, *ty)).collect();
+        let mut by_weight: Vec<(usize, TypeId)> = self
+            .types
+            .iter()
+            .map(|(type_id, of_type)| (of_type.weight, *type_id))
+            .collect();
         by_weight.sort_unstable_by(|one, other| other.cmp(one));
         let mut drained = Vec::new();
-        for (weight, ty) in by_weight {
+        for (weight, type_id) in by_weight {
             if self.weight <= rest {
                 break;
             }
             self.weight -= weight;
-            drained.extend(self.types.remove(&ty).map(|of_type| (ty, of_type.blocks)));
+            drained.extend(self.types.remove(&type_id).map(|of_type| (type_id, of_type.blocks)));
         }
         drained
     }

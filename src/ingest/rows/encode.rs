@@ -43,14 +43,14 @@ pub(in crate::ingest) struct Row {
 
 /// The rows of one file.
 pub(in crate::ingest) struct Job<'b> {
-    pub(in crate::ingest) ty: TypeId,
+    pub(in crate::ingest) type_id: TypeId,
     pub(in crate::ingest) blocks: &'b [Block],
     pub(in crate::ingest) rows: Vec<Row>,
 }
 
 /// The result of a [`Job`].
 pub(in crate::ingest) struct Done {
-    pub(in crate::ingest) ty: TypeId,
+    pub(in crate::ingest) type_id: TypeId,
     /// `None` if all of its rows were refused.
     pub(in crate::ingest) pending: Option<Pending>,
     pub(in crate::ingest) stored: Vec<Present>,
@@ -92,7 +92,7 @@ impl Job<'_> {
                 stored: Vec::new(),
                 ids: Vec::new(),
             };
-            let layout = lock().layout(target.mode, self.ty).clone();
+            let layout = lock().layout(target.mode, self.type_id).clone();
             let mut shredder = Shredder::for_layout(&layout);
             shredder.reserve(rows.len(), self.bytes_of(rows));
             let batch = encoder.batch(shredder)?;
@@ -101,21 +101,21 @@ impl Job<'_> {
             if batch.num_rows() > 0 {
                 let (schema, path, keys) = {
                     let mut transaction = lock();
-                    let schema = transaction.adopt(target.mode, self.ty, &batch.schema());
+                    let schema = transaction.adopt(target.mode, self.type_id, &batch.schema());
                     (
                         schema.map_err(IngestError::Layout)?,
-                        transaction.new_file_path(target.mode, self.ty)?,
+                        transaction.new_file_path(target.mode, self.type_id)?,
                         transaction.keys().clone(),
                     )
                 };
                 pending = Some(Pending {
-                    file: write_file(&path, self.ty, &schema, [&batch], &keys)?,
+                    file: write_file(&path, self.type_id, &schema, [&batch], &keys)?,
                     ids: encoder.ids()?,
                     dropped: Rows::default(),
                 });
             }
             all.push(Done {
-                ty: self.ty,
+                type_id: self.type_id,
                 pending,
                 stored: encoder.stored,
                 refusals: encoder.refusals,
@@ -183,14 +183,14 @@ impl<'j> Encoder<'j> {
                         file: Arc::clone(&block.file),
                         line: entry.origin.line,
                         entry: entry.origin.entry.map(|entry| entry as usize),
-                        ty: Some(block.ty),
+                        type_id: Some(block.type_id),
                         reason,
                     };
                     self.refusals.push((row.chain, refusal));
                 }
             }
         }
-        let path = PathBuf::from(facts().get(self.job.ty).name);
+        let path = PathBuf::from(facts().get(self.job.type_id).name);
         shredder.finish().map_err(|error| {
             LakeError::Parquet {
                 action: "write",
@@ -203,7 +203,7 @@ impl<'j> Encoder<'j> {
 
     /// A filter on the ids, to find them again during the import.
     fn ids(&self) -> Result<Sbbf, IngestError> {
-        let path = PathBuf::from(facts().get(self.job.ty).name);
+        let path = PathBuf::from(facts().get(self.job.type_id).name);
         let mut filter = Sbbf::new_with_ndv_fpp(self.ids.len() as u64, 0.001).map_err(|source| LakeError::Parquet {
             action: "write",
             path,

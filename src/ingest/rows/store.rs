@@ -79,35 +79,35 @@ impl<'w> Store<'w> {
         summary: &mut Summary,
     ) -> Result<FxHashMap<TypeId, Vec<PathBuf>>, IngestError> {
         let mut jobs = Vec::new();
-        for (ty, blocks) in types {
+        for (type_id, blocks) in types {
             let chains = chains(blocks, &FxHashSet::default());
-            let (rows, unchanged) = self.plan(*ty, blocks, &chains, summary)?;
-            summary.of(*ty).unchanged += unchanged;
-            self.cut(*ty, blocks, rows, &mut jobs);
+            let (rows, unchanged) = self.plan(*type_id, blocks, &chains, summary)?;
+            summary.of(*type_id).unchanged += unchanged;
+            self.cut(*type_id, blocks, rows, &mut jobs);
         }
         let mut written: FxHashMap<TypeId, Vec<PathBuf>> = FxHashMap::default();
         let mut refused: FxHashSet<(TypeId, BufferIndex)> = FxHashSet::default();
         while !jobs.is_empty() {
             let before = refused.len();
             for done in self.run(std::mem::take(&mut jobs))? {
-                summary.of(done.ty).stored += done.stored.len() as u64;
+                summary.of(done.type_id).stored += done.stored.len() as u64;
                 for present in &done.stored {
-                    self.supersede(done.ty, present, summary);
+                    self.supersede(done.type_id, present, summary);
                 }
                 for (place, refusal) in done.refusals {
-                    refused.insert((done.ty, place));
+                    refused.insert((done.type_id, place));
                     self.unfit.add(&refusal);
                     summary.refuse(refusal);
                 }
                 if let Some(pending) = done.pending {
-                    written.entry(done.ty).or_default().push(pending.file.path.clone());
-                    self.pending.entry(done.ty).or_default().push(pending);
+                    written.entry(done.type_id).or_default().push(pending.file.path.clone());
+                    self.pending.entry(done.type_id).or_default().push(pending);
                 }
             }
             if refused.len() > before {
-                for (ty, blocks) in types {
-                    let rows = self.plan_without(*ty, blocks, &refused, summary)?;
-                    self.cut(*ty, blocks, rows, &mut jobs);
+                for (type_id, blocks) in types {
+                    let rows = self.plan_without(*type_id, blocks, &refused, summary)?;
+                    self.cut(*type_id, blocks, rows, &mut jobs);
                 }
             }
         }
@@ -115,13 +115,15 @@ impl<'w> Store<'w> {
     }
 
     /// Deletes the lake's rows of these ids.
-    pub(in crate::ingest) fn delete(&mut self, ty: TypeId, ids: &[String]) -> Result<(), IngestError> {
+    pub(in crate::ingest) fn delete(&mut self, type_id: TypeId, ids: &[String]) -> Result<(), IngestError> {
         let wanted: FxHashMap<&str, u32> = ids.iter().map(String::as_str).zip(0..).collect();
         let base = Arc::clone(&self.base);
-        let files = base.table(self.options.mode, ty).map_or(&[][..], |table| &table.files);
+        let files = base
+            .table(self.options.mode, type_id)
+            .map_or(&[][..], |table| &table.files);
         for file in files {
             let deleted = deleted_rows(file, self.transaction.keys())?;
-            let gone = self.superseded.entry((ty, file.id)).or_default();
+            let gone = self.superseded.entry((type_id, file.id)).or_default();
             Opened::open(&file.path, self.transaction.keys())?.find(&self.options.application, &wanted, |_, row| {
                 if !deleted.contains(row.row) {
                     gone.insert(row.row);
@@ -158,20 +160,20 @@ impl<'w> Store<'w> {
     /// Commits everything.
     pub(in crate::ingest) fn finish(mut self, summary: &mut Summary) -> Result<(), IngestError> {
         let mode = self.options.mode;
-        for (ty, files) in std::mem::take(&mut self.pending) {
+        for (type_id, files) in std::mem::take(&mut self.pending) {
             for pending in files {
                 let file = if pending.dropped.is_empty() {
                     Some(pending.file)
                 } else {
-                    self.without_dropped(ty, &pending)?
+                    self.without_dropped(type_id, &pending)?
                 };
                 if let Some(file) = file {
-                    self.transaction.add_file(mode, ty, file);
+                    self.transaction.add_file(mode, type_id, file);
                 }
             }
         }
-        for ((ty, file), rows) in &self.superseded {
-            self.transaction.delete_rows(mode, *ty, *file, rows.iter())?;
+        for ((type_id, file), rows) in &self.superseded {
+            self.transaction.delete_rows(mode, *type_id, *file, rows.iter())?;
         }
         let snapshot = self.transaction.commit(&self.options.application, self.cause)?;
         summary.snapshot = snapshot.id;
@@ -181,12 +183,12 @@ impl<'w> Store<'w> {
     /// Decides which resources of a type are written, as which versions, and how many are unchanged.
     fn plan(
         &mut self,
-        ty: TypeId,
+        type_id: TypeId,
         blocks: &[Block],
         chains: &[Chain],
         summary: &mut Summary,
     ) -> Result<(Vec<Row>, u64), IngestError> {
-        let present = self.present(ty, blocks, chains)?;
+        let present = self.present(type_id, blocks, chains)?;
         let mut nothing_new = 0;
         let mut rows = Vec::new();
         for (chain, present) in chains.iter().zip(present) {
@@ -201,10 +203,10 @@ impl<'w> Store<'w> {
                 Outcome::Keep => {}
                 Outcome::Restore => {
                     if let Some(base) = present.base {
-                        let file = self.base_file(ty, base.file);
-                        self.superseded.entry((ty, file)).or_default().remove(base.row.row);
+                        let file = self.base_file(type_id, base.file);
+                        self.superseded.entry((type_id, file)).or_default().remove(base.row.row);
                     }
-                    self.drop_pending(ty, &present, summary);
+                    self.drop_pending(type_id, &present, summary);
                 }
             }
         }
@@ -235,7 +237,7 @@ impl<'w> Store<'w> {
     /// The same for resources whose last occurrence does not fit into a table. An earlier one may fit.
     fn plan_without(
         &mut self,
-        ty: TypeId,
+        type_id: TypeId,
         blocks: &[Block],
         refused: &FxHashSet<(TypeId, BufferIndex)>,
         summary: &mut Summary,
@@ -245,7 +247,7 @@ impl<'w> Store<'w> {
             let entry = &block.entries[place.1 as usize];
             (block.id(entry), entry.digest)
         };
-        let of_type = refused.iter().filter(|(of, _)| *of == ty);
+        let of_type = refused.iter().filter(|(of, _)| *of == type_id);
         let without: FxHashSet<_> = of_type.map(|(_, place)| content(place)).collect();
         if without.is_empty() {
             return Ok(Vec::new());
@@ -254,16 +256,16 @@ impl<'w> Store<'w> {
         let mut again = chains(blocks, &without);
         again.retain(|chain| ids.contains(content(&chain.last).0));
         // Unchanged resources were counted in the first plan.
-        Ok(self.plan(ty, blocks, &again, summary)?.0)
+        Ok(self.plan(type_id, blocks, &again, summary)?.0)
     }
 
     /// Finds the rows that have the chains' ids.
-    fn present(&self, ty: TypeId, blocks: &[Block], chains: &[Chain]) -> Result<Vec<Present>, IngestError> {
+    fn present(&self, type_id: TypeId, blocks: &[Block], chains: &[Chain]) -> Result<Vec<Present>, IngestError> {
         let mut present = vec![Present::default(); chains.len()];
-        let pending = self.pending.get(&ty).map_or(&[][..], Vec::as_slice);
+        let pending = self.pending.get(&type_id).map_or(&[][..], Vec::as_slice);
         let base = self
             .base
-            .table(self.options.mode, ty)
+            .table(self.options.mode, type_id)
             .map_or(&[][..], |table| &table.files);
         if pending.is_empty() && base.is_empty() {
             return Ok(present);
@@ -301,32 +303,32 @@ impl<'w> Store<'w> {
         Ok(present)
     }
 
-    fn base_file(&self, ty: TypeId, at: u32) -> u64 {
+    fn base_file(&self, type_id: TypeId, at: u32) -> u64 {
         self.base
-            .table(self.options.mode, ty)
+            .table(self.options.mode, type_id)
             .map_or(0, |table| table.files[at as usize].id)
     }
 
     /// Removes the row that a newer version replaces.
-    fn supersede(&mut self, ty: TypeId, present: &Present, summary: &mut Summary) {
+    fn supersede(&mut self, type_id: TypeId, present: &Present, summary: &mut Summary) {
         if present.pending.is_some() {
-            self.drop_pending(ty, present, summary);
+            self.drop_pending(type_id, present, summary);
         } else if let Some(base) = present.base {
-            let file = self.base_file(ty, base.file);
-            self.superseded.entry((ty, file)).or_default().insert(base.row.row);
+            let file = self.base_file(type_id, base.file);
+            self.superseded.entry((type_id, file)).or_default().insert(base.row.row);
         }
     }
 
-    fn drop_pending(&mut self, ty: TypeId, present: &Present, summary: &mut Summary) {
-        let files = self.pending.get_mut(&ty);
+    fn drop_pending(&mut self, type_id: TypeId, present: &Present, summary: &mut Summary) {
+        let files = self.pending.get_mut(&type_id);
         if let (Some(current), Some(files)) = (present.pending, files) {
             files[current.file as usize].dropped.insert(current.row.row);
-            summary.of(ty).stored -= 1;
+            summary.of(type_id).stored -= 1;
         }
     }
 
     /// Cuts sorted rows into files: few, but enough to keep the cores busy.
-    fn cut<'b>(&self, ty: TypeId, blocks: &'b [Block], rows: Vec<Row>, jobs: &mut Vec<Job<'b>>) {
+    fn cut<'b>(&self, type_id: TypeId, blocks: &'b [Block], rows: Vec<Row>, jobs: &mut Vec<Job<'b>>) {
         let size = |row: &Row| {
             let block = &blocks[row.chain.0 as usize];
             block.size(&block.entries[row.chain.1 as usize])
@@ -335,7 +337,7 @@ impl<'w> Store<'w> {
         let threads = self.options.threads();
         let bytes = total.div_ceil(threads).clamp(MIN_BYTES, IN_THE_MAKING / threads);
         let mut job = Job {
-            ty,
+            type_id,
             blocks,
             rows: Vec::new(),
         };
@@ -346,7 +348,7 @@ impl<'w> Store<'w> {
                 jobs.push(std::mem::replace(
                     &mut job,
                     Job {
-                        ty,
+                        type_id,
                         blocks,
                         rows: Vec::new(),
                     },
@@ -395,7 +397,7 @@ impl<'w> Store<'w> {
 
 impl Store<'_> {
     /// Rewrites a file of this import without the replaced rows. Returns `None` if none is left.
-    fn without_dropped(&mut self, ty: TypeId, pending: &Pending) -> Result<Option<WrittenFile>, IngestError> {
+    fn without_dropped(&mut self, type_id: TypeId, pending: &Pending) -> Result<Option<WrittenFile>, IngestError> {
         let old = &pending.file.path;
         let failed = |source| LakeError::Parquet {
             action: "read",
@@ -420,10 +422,10 @@ impl Store<'_> {
             Some(batch) => {
                 let schema = self
                     .transaction
-                    .adopt(self.options.mode, ty, &batch.schema())
+                    .adopt(self.options.mode, type_id, &batch.schema())
                     .map_err(IngestError::Layout)?;
-                let path = self.transaction.new_file_path(self.options.mode, ty)?;
-                Some(write_file(&path, ty, &schema, &batches, &keys)?)
+                let path = self.transaction.new_file_path(self.options.mode, type_id)?;
+                Some(write_file(&path, type_id, &schema, &batches, &keys)?)
             }
         };
         // If this fails, the file is an orphan, and the next writer removes it.

@@ -18,6 +18,6 @@ pub(super) fn is_asked(reference: &str) -> bool {
 }
 
 /// Whether rules need records of a type.
-pub(super) fn is_asked_type(ty: TypeId) -> bool {
-    ASKED.contains(&facts().get(ty).name)
+pub(super) fn is_asked_type(type_id: TypeId) -> bool {
+    ASKED.contains(&facts().get(type_id).name)
 }

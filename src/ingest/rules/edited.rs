@@ -172,14 +172,14 @@ impl Blocks {
     /// The block of a type, file and source for a text of this length.
     fn block(
         &mut self,
-        (ty, number, source): (TypeId, u32, &Option<RowSource>),
+        (type_id, number, source): (TypeId, u32, &Option<RowSource>),
         length: usize,
         file: impl FnOnce() -> Arc<Path>,
     ) -> &mut Block {
         self.weight += length;
-        let blocks = self.blocks.entry((ty, number, source.clone())).or_default();
+        let blocks = self.blocks.entry((type_id, number, source.clone())).or_default();
         if blocks.last().is_none_or(|block| !block.has_room(length)) {
-            blocks.push(Block::new(ty, file(), ROOM).with_source(source.clone()));
+            blocks.push(Block::new(type_id, file(), ROOM).with_source(source.clone()));
         }
         let last = blocks.len() - 1;
         &mut blocks[last]
@@ -203,8 +203,8 @@ impl Blocks {
             Some(list) => SharedRefs::List(list),
             None => SharedRefs::Lines(record.shared_refs),
         };
-        let ty = record.resource_type;
-        let block = self.block((ty, record.file, source), text.len(), file);
+        let type_id = record.resource_type;
+        let block = self.block((type_id, record.file, source), text.len(), file);
         block.push(&Content {
             ordinal: record.ordinal,
             owner: record.owner,
@@ -224,16 +224,16 @@ impl Blocks {
     pub(super) fn add_beside(
         &mut self,
         ordinal: u64,
-        ty: TypeId,
+        type_id: TypeId,
         id: &str,
         whose: Whose<'_>,
         (text, splice): (&str, Splice),
         shared_refs: &[String],
     ) {
-        *self.beside.entry(ty).or_default() += 1;
+        *self.beside.entry(type_id).or_default() += 1;
         let Whose { owner, patient, source } = whose;
         let is_synced = source.is_some();
-        let block = self.block((ty, NO_FILE, &source), text.len(), || Path::new("").into());
+        let block = self.block((type_id, NO_FILE, &source), text.len(), || Path::new("").into());
         block.push(&Content {
             ordinal,
             owner,

@@ -197,14 +197,14 @@ impl Gatherer<'_> {
             let identity = if gathered.is_one_owner {
                 0
             } else {
-                gathered.keys.identity(block.ty, block.id(entry))
+                gathered.keys.identity(block.type_id, block.id(entry))
             };
             let range = range_of(entry.owner, identity);
             let records = &mut self.ranges[range];
             let start = records.len();
             stowed::write(block, entry, file, records);
             let is_unfit = gathered.unfit.holds(&block.file, entry.origin);
-            if entry.owner <= APPLICATION_ONLY && is_asked_type(block.ty) && !is_unfit {
+            if entry.owner <= APPLICATION_ONLY && is_asked_type(block.type_id) && !is_unfit {
                 gathered.shared().note(identity, entry.ordinal, &records[start..])?;
             }
             if records.len() >= CHUNK {
@@ -280,8 +280,8 @@ mod tests {
 
     /// A block with one record for each owner. The texts have given lengths.
     fn block(owners: &[i64], id: &str, ordinal: u64) -> Block {
-        let ty = facts().lookup("Observation").unwrap();
-        let mut block = Block::new(ty, Path::new("a.ndjson").into(), 0);
+        let type_id = facts().lookup("Observation").unwrap();
+        let mut block = Block::new(type_id, Path::new("a.ndjson").into(), 0);
         for (owner, ordinal) in owners.iter().zip(ordinal..) {
             block.push(&Content {
                 ordinal,
@@ -349,9 +349,9 @@ mod tests {
         let keys = Keys::new();
         let gathered = Gathered::new(folder.path().to_owned(), LIMIT, keys, false, Unfit::default());
         let mut gatherer = gathered.gatherer();
-        let ty = facts().lookup("Observation").unwrap();
+        let type_id = facts().lookup("Observation").unwrap();
         let record = |id: &str, owner: i64, ordinal: u64| {
-            let mut block = Block::new(ty, Path::new("").into(), 0);
+            let mut block = Block::new(type_id, Path::new("").into(), 0);
             block.push(&Content {
                 ordinal,
                 owner,
@@ -380,7 +380,7 @@ mod tests {
         }
         gatherer.finish().unwrap();
         let moved = gathered.moved().unwrap().0;
-        let expected = [("a", 9), ("c", 8)].map(|(id, last)| (keys.identity(ty, id), last));
+        let expected = [("a", 9), ("c", 8)].map(|(id, last)| (keys.identity(type_id, id), last));
         assert_eq!(moved, expected.into_iter().collect());
     }
 }

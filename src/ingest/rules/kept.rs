@@ -101,13 +101,13 @@ impl Shelf {
         }
     }
 
-    fn table(&self, ty: TypeId) -> ScopedTable {
+    fn table(&self, type_id: TypeId) -> ScopedTable {
         let scope = Arc::new(Scope {
             mode: self.mode,
             application: self.application.as_str().into(),
             patient: None,
         });
-        self.reader.table(&self.snapshot, ty, &scope)
+        self.reader.table(&self.snapshot, type_id, &scope)
     }
 
     /// Whether the owner has rows.
@@ -184,9 +184,9 @@ impl Shelf {
 
     /// Passes on the texts of existing rows without a person, by their ids. A portion that cannot be read is left out.
     /// Returns how many rows it may have.
-    pub(super) fn of_nobody(&self, ty: TypeId, ids: &[&str], mut found: impl FnMut(&str, Option<String>)) -> u64 {
+    pub(super) fn of_nobody(&self, type_id: TypeId, ids: &[&str], mut found: impl FnMut(&str, Option<String>)) -> u64 {
         let mut unreadable = 0;
-        let table = self.table(ty);
+        let table = self.table(type_id);
         for portion in ids.chunks(PORTION) {
             match of_nobody(&table, portion) {
                 Ok(rows) => portion.iter().zip(rows).for_each(|(id, text)| found(id, text)),

@@ -124,15 +124,17 @@ impl State<'_, '_> {
     fn delete(&mut self) -> Result<(), IngestError> {
         self.count = 0;
         let deleted = std::mem::take(&mut self.deleted);
-        deleted.iter().try_for_each(|(ty, ids)| self.store.delete(*ty, ids))
+        deleted
+            .iter()
+            .try_for_each(|(type_id, ids)| self.store.delete(*type_id, ids))
     }
 }
 
 impl Take for Output<'_, '_> {
     fn take(&self, blocks: Vec<Block>, beside: BTreeMap<TypeId, u64>) -> Result<(), IngestError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        for (ty, rows) in beside {
-            state.summary.of(ty).read += rows;
+        for (type_id, rows) in beside {
+            state.summary.of(type_id).read += rows;
         }
         blocks.into_iter().for_each(|block| state.buffer.push(block));
         if state.buffer.weight() > self.limit {
@@ -141,9 +143,9 @@ impl Take for Output<'_, '_> {
         Ok(())
     }
 
-    fn delete(&self, ty: TypeId, id: String) -> Result<(), IngestError> {
+    fn delete(&self, type_id: TypeId, id: String) -> Result<(), IngestError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.deleted.entry(ty).or_default().push(id);
+        state.deleted.entry(type_id).or_default().push(id);
         state.count += 1;
         if state.count >= MAX_DELETED {
             state.delete()

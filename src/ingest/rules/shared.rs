@@ -101,8 +101,8 @@ impl Shared {
         Ok(())
     }
 
-    fn get(&self, ty: TypeId, id: &str) -> Result<Option<Known>, IngestError> {
-        let Some(stored) = self.places.get(&self.keys.identity(ty, id)) else {
+    fn get(&self, type_id: TypeId, id: &str) -> Result<Option<Known>, IngestError> {
+        let Some(stored) = self.places.get(&self.keys.identity(type_id, id)) else {
             return Ok(None);
         };
         let mut buffer = Vec::new();
@@ -189,18 +189,18 @@ impl Reach {
         for name in names {
             let target = Target::parse(name).filter(|_| !read.known.contains_key(name));
             let Some(target) = target else { continue };
-            match self.shared.get(target.ty, target.id)? {
+            match self.shared.get(target.type_id, target.id)? {
                 Some(known) => read.add(name.clone(), Some(known)),
-                None => missing.push((target.ty, target.id)),
+                None => missing.push((target.type_id, target.id)),
             }
         }
         missing.sort_unstable();
         for of_type in missing.chunk_by(|one, other| one.0 == other.0) {
-            let (ty, name) = (of_type[0].0, facts().get(of_type[0].0).name);
+            let (type_id, name) = (of_type[0].0, facts().get(of_type[0].0).name);
             let ids: Vec<&str> = of_type.iter().map(|(_, id)| *id).collect();
-            unreadable += shelf.of_nobody(ty, &ids, |id, text| {
+            unreadable += shelf.of_nobody(type_id, &ids, |id, text| {
                 let known = text.map(|text| Known {
-                    resource_type: ty,
+                    resource_type: type_id,
                     id: id.to_owned(),
                     refers_to: references(&text),
                     text,
@@ -232,7 +232,7 @@ fn references(text: &str) -> Vec<String> {
     }
     fn of_text(text: &str) -> Option<String> {
         let target = Target::parse(text)?;
-        let name = format!("{}/{}", facts().get(target.ty).name, target.id);
+        let name = format!("{}/{}", facts().get(target.type_id).name, target.id);
         is_asked(&name).then_some(name)
     }
     let (mut tape, mut found) = (Tape::new(), Vec::new());

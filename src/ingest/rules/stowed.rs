@@ -51,7 +51,7 @@ pub(super) fn write(block: &Block, entry: &Entry, file: u32, out: &mut Vec<u8>) 
     out.extend_from_slice(&entry.origin.line.to_le_bytes());
     out.extend_from_slice(&entry.origin.entry.unwrap_or(u32::MAX).to_le_bytes());
     out.extend_from_slice(&file.to_le_bytes());
-    out.extend_from_slice(&(block.ty.index() as u16).to_le_bytes());
+    out.extend_from_slice(&(block.type_id.index() as u16).to_le_bytes());
     out.extend_from_slice(&(splice.at as u32).to_le_bytes());
     // The rest is the text.
     for text in &texts[..3] {
@@ -132,8 +132,8 @@ mod tests {
 
     #[test]
     fn records_come_back_as_they_were() {
-        let ty = facts().lookup("Basic").unwrap();
-        let mut block = Block::new(ty, Path::new("").into(), 0);
+        let type_id = facts().lookup("Basic").unwrap();
+        let mut block = Block::new(type_id, Path::new("").into(), 0);
         for at in 0..3_u32 {
             block.push(&Content {
                 ordinal: u64::from(at) << 32,
@@ -168,7 +168,7 @@ mod tests {
             rest = &rest[found.length..];
             assert_eq!(
                 (record.owner, record.ordinal, record.file, record.resource_type),
-                (entry.owner, entry.ordinal, 9, ty)
+                (entry.owner, entry.ordinal, 9, type_id)
             );
             assert_eq!((record.origin, record.splice), (entry.origin, block.splice(entry)));
             assert_eq!(

@@ -44,7 +44,7 @@ pub(super) trait Take {
     fn take(&self, blocks: Vec<Block>, beside: BTreeMap<TypeId, u64>) -> Result<(), IngestError>;
 
     /// Receives ids of rows that no record supports any more.
-    fn delete(&self, ty: TypeId, id: String) -> Result<(), IngestError>;
+    fn delete(&self, type_id: TypeId, id: String) -> Result<(), IngestError>;
 }
 
 /// The counts of the work.
@@ -262,9 +262,9 @@ impl<'w> Worker<'w> {
         }
         // If rows could not be read, their support is unknown.
         if unit.unreadable == 0 {
-            for (ty, id) in unit.made_before {
-                self.common.tell(ty, &id, Some("{}"), None);
-                self.out.delete(ty, id)?;
+            for (type_id, id) in unit.made_before {
+                self.common.tell(type_id, &id, Some("{}"), None);
+                self.out.delete(type_id, id)?;
             }
         }
         Ok(())

@@ -31,17 +31,20 @@ impl Sequence {
     fn look_up(&self, wanted: &Wanted) -> Result<Contexts, IngestError> {
         let mut contexts = Contexts::new(self.normalizer.keys());
         if let Sink::Survey(survey) = &self.sink {
-            for (ty, id) in wanted.iter().flat_map(|(ty, ids)| ids.iter().map(|id| (*ty, id))) {
-                if let Some(owner) = survey.owner(ty, id) {
-                    contexts.add(ty, id, Filed { owner, patient: None });
+            for (type_id, id) in wanted
+                .iter()
+                .flat_map(|(type_id, ids)| ids.iter().map(|id| (*type_id, id)))
+            {
+                if let Some(owner) = survey.owner(type_id, id) {
+                    contexts.add(type_id, id, Filed { owner, patient: None });
                 }
             }
             return Ok(contexts);
         }
         self.library.filed(wanted, &mut contexts)?;
         if let Sink::Buffer(buffer) = &self.sink {
-            for (ty, ids) in wanted {
-                let blocks = buffer.of(*ty).iter();
+            for (type_id, ids) in wanted {
+                let blocks = buffer.of(*type_id).iter();
                 blocks.for_each(|block| contexts.note_wanted(block, ids));
             }
         }
@@ -69,7 +72,7 @@ impl Sequence {
                 };
                 links.settled.insert(reference, target);
             }
-            let mut block = Block::new(late.ty, Arc::clone(&place.file), late.text.len());
+            let mut block = Block::new(late.type_id, Arc::clone(&place.file), late.text.len());
             self.file(&late.text, None, &links, &place, &mut block, round);
             self.deliver(block)?;
         }

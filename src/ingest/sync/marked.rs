@@ -26,13 +26,13 @@ impl<'e> Marked<'e> {
     pub(in crate::ingest) fn write(
         &mut self,
         root: Value<'_>,
-        ty: TypeId,
+        type_id: TypeId,
         id: &str,
         source_id: &str,
         naming: &Naming,
     ) -> Splice {
         let mut splice = Splice { at: 0, in_meta: true };
-        let identifier = facts().element(ty, "identifier");
+        let identifier = facts().element(type_id, "identifier");
         let (mut has_id, mut has_meta, mut has_identifier) = (false, false, false);
         for (key, _) in root.entries() {
             has_id |= key.is("id");
@@ -48,7 +48,7 @@ impl<'e> Marked<'e> {
             self.0.key(key.raw());
             // `meta` stays in its place. Without one it comes after the id. An id without a place comes after the type.
             if key.is("meta") {
-                splice.at = self.meta(value, ty, source_id, naming);
+                splice.at = self.meta(value, type_id, source_id, naming);
                 continue;
             } else if key.is("identifier") && identifier.is_some_and(|element| element.many) {
                 self.list(value, &[naming.identifier(source_id)], |_| true);
@@ -64,7 +64,7 @@ impl<'e> Marked<'e> {
             }
             if !has_meta && (key.is("id") || (key.is("resourceType") && !has_id)) {
                 self.0.out.extend_from_slice(b",\"meta\":");
-                splice.at = self.fresh_meta(ty, source_id, naming);
+                splice.at = self.fresh_meta(type_id, source_id, naming);
             }
         }
         if let Some(element) = identifier.filter(|_| !has_identifier) {
@@ -79,9 +79,9 @@ impl<'e> Marked<'e> {
     }
 
     /// Writes a `meta` with our marks, and returns where its content begins.
-    fn meta(&mut self, meta: Value<'_>, ty: TypeId, source_id: &str, naming: &Naming) -> usize {
+    fn meta(&mut self, meta: Value<'_>, type_id: TypeId, source_id: &str, naming: &Naming) -> usize {
         if !meta.is_object() {
-            return self.fresh_meta(ty, source_id, naming);
+            return self.fresh_meta(type_id, source_id, naming);
         }
         self.0.out.push(b'{');
         let at = self.0.out.len();
@@ -95,39 +95,39 @@ impl<'e> Marked<'e> {
                     tag.get_str("system")
                         .is_some_and(|system| naming.is_our_system(&system))
                 };
-                self.list(value, &naming.tags(ty, source_id), |tag| !is_ours(tag));
+                self.list(value, &naming.tags(type_id, source_id), |tag| !is_ours(tag));
             } else {
                 self.0.value(value);
             }
             self.0.out.push(b',');
         }
-        self.source(ty, source_id, naming);
+        self.source(type_id, source_id, naming);
         if !tagged {
-            self.tags(ty, source_id, naming);
+            self.tags(type_id, source_id, naming);
         }
         self.0.out.push(b'}');
         at
     }
 
-    fn fresh_meta(&mut self, ty: TypeId, source_id: &str, naming: &Naming) -> usize {
+    fn fresh_meta(&mut self, type_id: TypeId, source_id: &str, naming: &Naming) -> usize {
         self.0.out.push(b'{');
         let at = self.0.out.len();
-        self.source(ty, source_id, naming);
-        self.tags(ty, source_id, naming);
+        self.source(type_id, source_id, naming);
+        self.tags(type_id, source_id, naming);
         self.0.out.push(b'}');
         at
     }
 
-    fn source(&mut self, ty: TypeId, source_id: &str, naming: &Naming) {
+    fn source(&mut self, type_id: TypeId, source_id: &str, naming: &Naming) {
         self.0.out.extend_from_slice(b"\"source\":");
-        push_quoted(&mut self.0.out, &naming.address(ty, source_id));
+        push_quoted(&mut self.0.out, &naming.address(type_id, source_id));
     }
 
-    fn tags(&mut self, ty: TypeId, source_id: &str, naming: &Naming) {
+    fn tags(&mut self, type_id: TypeId, source_id: &str, naming: &Naming) {
         self.0.out.extend_from_slice(b",\"tag\":[");
         self.0
             .out
-            .extend_from_slice(naming.tags(ty, source_id).join(",").as_bytes());
+            .extend_from_slice(naming.tags(type_id, source_id).join(",").as_bytes());
         self.0.out.push(b']');
     }
 
@@ -164,8 +164,8 @@ mod tests {
         OwnerKey::from_hex("000102030405060708090a0b0c0d0e0f").unwrap()
     }
 
-    fn id(ty: &str, id: &str) -> String {
-        key().synced_id(0x1234_8000, "e1", ty, id)
+    fn id(resource_type: &str, id: &str) -> String {
+        key().synced_id(0x1234_8000, "e1", resource_type, id)
     }
 
     /// The text to store, with a version and a date, or the reason why there is none.

@@ -102,9 +102,9 @@ impl Naming {
     }
 
     /// The id of a record.
-    pub(in crate::ingest) fn id(&self, ty: TypeId, id: &str) -> String {
+    pub(in crate::ingest) fn id(&self, type_id: TypeId, id: &str) -> String {
         let Synced { owner, endpoint, .. } = &self.synced;
-        self.key.synced_id(*owner, endpoint, facts().get(ty).name, id)
+        self.key.synced_id(*owner, endpoint, facts().get(type_id).name, id)
     }
 
     /// The authorization of all rows.
@@ -156,11 +156,11 @@ impl Naming {
     }
 
     /// The record's address at the source: its `meta.source`.
-    pub(in crate::ingest) fn address(&self, ty: TypeId, id: &str) -> String {
-        if let Some((address, _)) = self.fetched(ty, id) {
+    pub(in crate::ingest) fn address(&self, type_id: TypeId, id: &str) -> String {
+        if let Some((address, _)) = self.fetched(type_id, id) {
             return address.clone();
         }
-        format!("{}{}/{id}", self.base, facts().get(ty).name)
+        format!("{}{}/{id}", self.base, facts().get(type_id).name)
     }
 
     /// The identifier with the source's id, as a JSON object.
@@ -175,15 +175,15 @@ impl Naming {
     }
 
     /// Our tags on a record, as JSON objects.
-    pub(in crate::ingest) fn tags(&self, ty: TypeId, id: &str) -> Vec<String> {
+    pub(in crate::ingest) fn tags(&self, type_id: TypeId, id: &str) -> Vec<String> {
         let mut tags = self.tags.clone();
         let is_made = self.synced.generated_patient && id == self.synced.source_patient;
-        if is_made && facts().get(ty).name == "Patient" {
+        if is_made && facts().get(type_id).name == "Patient" {
             let system = format!("{}/GeneratedBy", self.synced.tags);
             tags.push(serde_json::json!({"system": system, "code": "patient"}).to_string());
         }
         // Other bytes make another version.
-        if let Some((_, sha256)) = self.fetched(ty, id) {
+        if let Some((_, sha256)) = self.fetched(type_id, id) {
             let system = format!("{}/{CONTENT_TAG}", self.synced.tags);
             tags.push(serde_json::json!({"system": system, "code": sha256}).to_string());
         }
@@ -191,9 +191,9 @@ impl Naming {
     }
 
     /// The address and the digest of a Binary's fetched bytes.
-    fn fetched(&self, ty: TypeId, id: &str) -> Option<&(String, String)> {
+    fn fetched(&self, type_id: TypeId, id: &str) -> Option<&(String, String)> {
         let fetched = self.synced.addresses.get(id)?;
-        (facts().get(ty).name == "Binary").then_some(fetched)
+        (facts().get(type_id).name == "Binary").then_some(fetched)
     }
 }
 
@@ -221,7 +221,7 @@ pub(in crate::ingest) fn tags(
 
 impl Lake {
     /// The id that a source's record gets under a consent's owner.
-    pub fn synced_id(&self, owner: i64, endpoint: &str, ty: &str, id: &str) -> String {
-        self.owner_key().synced_id(owner, endpoint, ty, id)
+    pub fn synced_id(&self, owner: i64, endpoint: &str, resource_type: &str, id: &str) -> String {
+        self.owner_key().synced_id(owner, endpoint, resource_type, id)
     }
 }

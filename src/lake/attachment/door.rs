@@ -53,11 +53,11 @@ impl Lake {
         scope: &Arc<Scope>,
         id: &str,
     ) -> Result<Option<Attached>, LakeError> {
-        let Some(ty) = facts().lookup(TABLE) else {
+        let Some(type_id) = facts().lookup(TABLE) else {
             return Ok(None);
         };
         let failed = |error: ScanError| LakeError::Damaged(error.to_string());
-        let Some(row) = self.table(snapshot, ty, scope).read(id).map_err(failed)? else {
+        let Some(row) = self.table(snapshot, type_id, scope).read(id).map_err(failed)? else {
             return Ok(None);
         };
         let found = self

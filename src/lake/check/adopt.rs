@@ -68,7 +68,7 @@ const NO_FILE: &str = "it is no file of a table";
 /// A table of the new catalog.
 struct Table {
     mode: Mode,
-    ty: TypeId,
+    type_id: TypeId,
     layout: Layout,
     columns: Vec<ColumnRow>,
     files: Vec<Candidate>,
@@ -196,7 +196,7 @@ struct New {
 
 /// The date of a resource of `Binary` in the new catalog.
 fn updated(tables: &[Table], mode: Mode, application: &str, id: &str) -> Option<i64> {
-    let is_meant = |table: &&Table| table.mode == mode && facts().get(table.ty).name == TABLE;
+    let is_meant = |table: &&Table| table.mode == mode && facts().get(table.type_id).name == TABLE;
     let table = tables.iter().find(is_meant)?;
     let mut taken = table.choice.taken.iter();
     taken.find_map(|(at, gone)| table.files[*at].updated(application, id, gone))
@@ -327,7 +327,7 @@ fn tables(folder: &Folder, all: &[PathBuf], adopted: &mut Adopted) -> Result<Vec
     }
     let mut tables = Vec::new();
     for ((schema, name), paths) in by_table {
-        let Some(ty) = facts().lookup(&name) else {
+        let Some(type_id) = facts().lookup(&name) else {
             let paths = paths.into_iter();
             adopted
                 .unfit
@@ -339,7 +339,7 @@ fn tables(folder: &Folder, all: &[PathBuf], adopted: &mut Adopted) -> Result<Vec
         } else {
             Mode::Test
         };
-        tables.push(table(folder, mode, ty, &paths, adopted)?);
+        tables.push(table(folder, mode, type_id, &paths, adopted)?);
     }
     Ok(tables)
 }
@@ -347,21 +347,21 @@ fn tables(folder: &Folder, all: &[PathBuf], adopted: &mut Adopted) -> Result<Vec
 fn table(
     folder: &Folder,
     mode: Mode,
-    ty: TypeId,
+    type_id: TypeId,
     paths: &[&PathBuf],
     adopted: &mut Adopted,
 ) -> Result<Table, LakeError> {
     let is_deletes = |path: &PathBuf| path.to_string_lossy().ends_with(deletes::SUFFIX);
     let mut files = Vec::new();
     for path in paths.iter().filter(|path| !is_deletes(path)) {
-        match Candidate::read(path.to_path_buf(), ty, folder.keys()) {
+        match Candidate::read(path.to_path_buf(), type_id, folder.keys()) {
             Ok(file) => files.push(file),
             Err(error) => adopted.unfit.push((path.to_path_buf(), error.to_string())),
         }
     }
     // Begin with the oldest file. A transaction that never committed may have used column ids that a later one got too.
     files.sort_by_key(|file| (*file.written.last_updated.start(), file.written.path.clone()));
-    let mut columns = Columns::new(ty);
+    let mut columns = Columns::new(type_id);
     let mut fitting = Vec::with_capacity(files.len());
     for file in files {
         if columns.add(&file.schema) {
@@ -385,12 +385,12 @@ fn table(
             deleted.entry(at).or_default().extend(positions);
         }
     }
-    let unfit = |error| LakeError::Damaged(format!("columns of {}: {error}", facts().get(ty).name));
+    let unfit = |error| LakeError::Damaged(format!("columns of {}: {error}", facts().get(type_id).name));
     let choice = choose(&fitting, deleted);
     let (layout, columns) = columns.finish().map_err(unfit)?;
     Ok(Table {
         mode,
-        ty,
+        type_id,
         layout,
         columns,
         files: fitting,
@@ -410,7 +410,7 @@ fn fill(
     let (mut delete_files, mut commits) = (BTreeSet::new(), Vec::new());
     let (mut next_id, mut time) = (0, now.max(old.time));
     for table in tables.iter().filter(|table| !table.choice.taken.is_empty()) {
-        let name = facts().get(table.ty).name;
+        let name = facts().get(table.type_id).name;
         let mut commit = TableCommit {
             mode: table.mode,
             name,

@@ -43,7 +43,7 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
         .collect();
     let (mut found, mut named, mut are_all_read) = (Vec::new(), FxHashSet::default(), true);
     let tables = snapshot.tables.values();
-    for table in tables.filter(|table| facts().get(table.ty).name == TABLE) {
+    for table in tables.filter(|table| facts().get(table.type_id).name == TABLE) {
         for file in &table.files {
             // Another check reports the faults of an unreadable file.
             let Ok(rows) = rows(file, folder.keys()) else {
@@ -82,7 +82,7 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
 #[derive(Debug)]
 pub(in crate::lake) struct Unattached {
     pub(in crate::lake) mode: Mode,
-    pub(in crate::lake) ty: TypeId,
+    pub(in crate::lake) type_id: TypeId,
     pub(in crate::lake) file: u64,
     pub(in crate::lake) positions: Vec<u64>,
 }
@@ -99,7 +99,7 @@ pub(in crate::lake) fn unattached(connection: &Connection, folder: &Folder) -> R
     let known = known.collect::<Result<FxHashSet<_>, LakeError>>()?;
     let mut found = Vec::new();
     let tables = snapshot.tables.values();
-    for table in tables.filter(|table| facts().get(table.ty).name == TABLE) {
+    for table in tables.filter(|table| facts().get(table.type_id).name == TABLE) {
         for file in &table.files {
             let rows = rows(file, folder.keys())?.into_iter().filter(|row| row.is_synced);
             let without = rows.filter_map(|row| {
@@ -110,7 +110,7 @@ pub(in crate::lake) fn unattached(connection: &Connection, folder: &Folder) -> R
             if !positions.is_empty() {
                 found.push(Unattached {
                     mode: table.mode,
-                    ty: table.ty,
+                    type_id: table.type_id,
                     file: file.id,
                     positions,
                 });

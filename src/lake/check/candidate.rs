@@ -44,7 +44,7 @@ pub(super) struct RowMark {
 
 impl Candidate {
     /// Reads a file of a table.
-    pub(super) fn read(path: PathBuf, ty: TypeId, keys: &Keys) -> Result<Candidate, LakeError> {
+    pub(super) fn read(path: PathBuf, type_id: TypeId, keys: &Keys) -> Result<Candidate, LakeError> {
         let bytes = std::fs::metadata(&path).map_err(LakeError::io("read", &path))?.len();
         let failed = || LakeError::parquet("read", &path);
         let file = CheckedFile::open(&path, keys)?;
@@ -55,7 +55,8 @@ impl Candidate {
             let mut values = values.into_iter().flatten();
             values.any(|value| value.key == key && value.value.as_deref() == Some(expected))
         };
-        if !says(LAYOUT_VERSION_KEY, &LAYOUT_VERSION.to_string()) || !says(RESOURCE_TYPE_KEY, facts().get(ty).name) {
+        if !says(LAYOUT_VERSION_KEY, &LAYOUT_VERSION.to_string()) || !says(RESOURCE_TYPE_KEY, facts().get(type_id).name)
+        {
             return Err(unfit(&path, "its footer is not that of a file of this table"));
         }
         let schema = builder.schema().clone();

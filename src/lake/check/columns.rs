@@ -18,9 +18,9 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub(super) fn new(ty: TypeId) -> Columns {
+    pub(super) fn new(type_id: TypeId) -> Columns {
         Columns {
-            layout: Layout::new(ty),
+            layout: Layout::new(type_id),
             rows: Vec::new(),
             ids: BTreeMap::new(),
         }
@@ -61,7 +61,7 @@ impl Columns {
                 ..row
             })
             .collect();
-        Ok((Layout::from_rows(self.layout.ty(), rows.clone())?, rows))
+        Ok((Layout::from_rows(self.layout.type_id(), rows.clone())?, rows))
     }
 }
 

@@ -128,7 +128,7 @@ pub fn drop_unattached(dir: &Path, source: &KekSource) -> Result<u64, LakeError>
     let mut writer = lake.writer()?;
     let mut transaction = writer.begin();
     for of_file in rows {
-        transaction.delete_rows(of_file.mode, of_file.ty, of_file.file, of_file.positions)?;
+        transaction.delete_rows(of_file.mode, of_file.type_id, of_file.file, of_file.positions)?;
     }
     transaction.commit("tabularium", "rows whose attachments cannot be read any more")?;
     Ok(count)

@@ -120,37 +120,37 @@ impl<'w> Transaction<'w> {
     }
 
     /// The columns of a table as far as this transaction knows them.
-    pub fn layout(&mut self, mode: Mode, ty: TypeId) -> &Layout {
-        &self.change(mode, ty).layout
+    pub fn layout(&mut self, mode: Mode, type_id: TypeId) -> &Layout {
+        &self.change(mode, type_id).layout
     }
 
     /// Adds field ids to the columns of `schema`. The commit adds new columns to the table.
-    pub fn adopt(&mut self, mode: Mode, ty: TypeId, schema: &Schema) -> Result<SchemaRef, LayoutError> {
-        let change = self.change(mode, ty);
+    pub fn adopt(&mut self, mode: Mode, type_id: TypeId, schema: &Schema) -> Result<SchemaRef, LayoutError> {
+        let change = self.change(mode, type_id);
         let adopted = change.layout.adopt(schema)?;
         change.new_columns.extend(adopted.new);
         Ok(adopted.schema)
     }
 
     /// A path for a new data file of a table, in a folder that exists.
-    pub fn new_file_path(&mut self, mode: Mode, ty: TypeId) -> Result<PathBuf, LakeError> {
-        self.new_path(mode, ty, ".parquet")
+    pub fn new_file_path(&mut self, mode: Mode, type_id: TypeId) -> Result<PathBuf, LakeError> {
+        self.new_path(mode, type_id, ".parquet")
     }
 
     /// Adds a data file written to a path from [`new_file_path`](Transaction::new_file_path) with an adopted schema.
-    pub fn add_file(&mut self, mode: Mode, ty: TypeId, file: WrittenFile) {
-        self.change(mode, ty).added.push(file);
+    pub fn add_file(&mut self, mode: Mode, type_id: TypeId, file: WrittenFile) {
+        self.change(mode, type_id).added.push(file);
     }
 
     /// Deletes rows of a data file of the base snapshot, by position in the file. Deleted rows stay deleted.
     pub fn delete_rows(
         &mut self,
         mode: Mode,
-        ty: TypeId,
+        type_id: TypeId,
         data_file: u64,
         positions: impl IntoIterator<Item = u64>,
     ) -> Result<(), LakeError> {
-        let change = self.change(mode, ty);
+        let change = self.change(mode, type_id);
         let rows = change.file(data_file)?.rows;
         let deleted = change.deleted.entry(data_file).or_default();
         for position in positions {
@@ -166,11 +166,11 @@ impl<'w> Transaction<'w> {
     pub fn replace_files(
         &mut self,
         mode: Mode,
-        ty: TypeId,
+        type_id: TypeId,
         old: impl IntoIterator<Item = u64>,
         new: impl IntoIterator<Item = WrittenFile>,
     ) -> Result<(), LakeError> {
-        let change = self.change(mode, ty);
+        let change = self.change(mode, type_id);
         for id in old {
             change.file(id)?;
             change.replaced.insert(id);
@@ -233,8 +233,8 @@ impl<'w> Transaction<'w> {
             return Ok(Arc::clone(&self.base));
         }
         let mut commits = Vec::with_capacity(tables.len());
-        for ((mode, ty), change) in &tables {
-            commits.push(self.prepare(*mode, *ty, change)?);
+        for ((mode, type_id), change) in &tables {
+            commits.push(self.prepare(*mode, *type_id, change)?);
         }
         sync_files(&self.handed_out)?;
         // A file's key is made durable before the catalog names the file: an unused key is harmless, a file without its
@@ -292,11 +292,16 @@ impl<'w> Transaction<'w> {
     }
 
     /// Writes a table's delete files. Returns their records for the catalog.
-    fn prepare<'c>(&mut self, mode: Mode, ty: TypeId, change: &'c TableChange) -> Result<TableCommit<'c>, LakeError> {
+    fn prepare<'c>(
+        &mut self,
+        mode: Mode,
+        type_id: TypeId,
+        change: &'c TableChange,
+    ) -> Result<TableCommit<'c>, LakeError> {
         let base = change.base.as_deref();
         let mut commit = TableCommit {
             mode,
-            name: facts().get(ty).name,
+            name: facts().get(type_id).name,
             id: base.map(|base| base.table_id),
             layout: &change.layout,
             new_columns: &change.new_columns,
@@ -327,7 +332,7 @@ impl<'w> Transaction<'w> {
             if all.len() as u64 == file.rows {
                 end(&mut commit, file);
             } else if all.len() as u64 > file.deletes.as_ref().map_or(0, |earlier| earlier.count) {
-                let deletes = self.write_deletes(mode, ty, file, all)?;
+                let deletes = self.write_deletes(mode, type_id, file, all)?;
                 commit.bytes += deletes.bytes;
                 if let Some(earlier) = &file.deletes {
                     commit.ended_deletes.push(earlier.id);
@@ -342,11 +347,11 @@ impl<'w> Transaction<'w> {
     fn write_deletes(
         &mut self,
         mode: Mode,
-        ty: TypeId,
+        type_id: TypeId,
         file: &DataFile,
         positions: BTreeSet<u64>,
     ) -> Result<NewDeleteFile, LakeError> {
-        let path = self.new_path(mode, ty, deletes::SUFFIX)?;
+        let path = self.new_path(mode, type_id, deletes::SUFFIX)?;
         let data = self.writer.lake().folder().data();
         let data_file = file
             .path
@@ -366,8 +371,8 @@ impl<'w> Transaction<'w> {
         })
     }
 
-    fn new_path(&mut self, mode: Mode, ty: TypeId, suffix: &str) -> Result<PathBuf, LakeError> {
-        let dir = self.writer.lake().folder().table(mode, facts().get(ty).name);
+    fn new_path(&mut self, mode: Mode, type_id: TypeId, suffix: &str) -> Result<PathBuf, LakeError> {
+        let dir = self.writer.lake().folder().table(mode, facts().get(type_id).name);
         private::folder(&dir).map_err(LakeError::io("create", &dir))?;
         let (number, _) = uuid::Uuid::new_v4().as_u64_pair();
         let path = dir.join(format!("{number:016x}{suffix}"));
@@ -375,12 +380,12 @@ impl<'w> Transaction<'w> {
         Ok(path)
     }
 
-    fn change(&mut self, mode: Mode, ty: TypeId) -> &mut TableChange {
-        self.tables.entry((mode, ty)).or_insert_with(|| {
-            let base = self.base.table(mode, ty).cloned();
+    fn change(&mut self, mode: Mode, type_id: TypeId) -> &mut TableChange {
+        self.tables.entry((mode, type_id)).or_insert_with(|| {
+            let base = self.base.table(mode, type_id).cloned();
             let layout = base
                 .as_ref()
-                .map_or_else(|| Layout::new(ty), |base| Layout::clone(&base.layout));
+                .map_or_else(|| Layout::new(type_id), |base| Layout::clone(&base.layout));
             TableChange {
                 base,
                 layout,

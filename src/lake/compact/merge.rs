@@ -104,7 +104,7 @@ fn metadata(data: &DataFile, keys: &Keys) -> Result<ArrowReaderMetadata, LakeErr
 pub(super) fn merge(
     runs: Vec<Vec<Arc<DataFile>>>,
     inputs: &Inputs,
-    (ty, schema): (TypeId, &SchemaRef),
+    (type_id, schema): (TypeId, &SchemaRef),
     target: u64,
     keys: &Keys,
     mut new_path: impl FnMut() -> Result<PathBuf, LakeError>,
@@ -115,7 +115,7 @@ pub(super) fn merge(
     let pieces = pieces(total as u64, target);
     let mut output = Output {
         keys,
-        ty,
+        type_id,
         schema,
         max_files: pieces,
         cut_at: total / pieces as f64,
@@ -394,7 +394,7 @@ fn key_columns(batch: &RecordBatch) -> Result<(usize, usize), LakeError> {
 /// Writes the new files.
 struct Output<'a> {
     keys: &'a Keys,
-    ty: TypeId,
+    type_id: TypeId,
     schema: &'a Arc<Schema>,
     max_files: u64,
     /// Weight at which a file is full.
@@ -413,7 +413,7 @@ impl Output<'_> {
             Some(writer) => writer,
             None => {
                 let path = (self.new_path)()?;
-                let writer = FileWriter::create(&path, self.ty, self.schema, self.rows_a_file, self.keys)?;
+                let writer = FileWriter::create(&path, self.type_id, self.schema, self.rows_a_file, self.keys)?;
                 self.open.insert(writer)
             }
         };

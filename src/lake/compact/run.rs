@@ -76,13 +76,13 @@ pub fn run(
 ) -> Result<(Compacted, Vec<Unreadable>), LakeError> {
     let mut done = Compacted::default();
     let mut compaction = Compaction::new(*options);
-    while let Some((mode, ty, step)) = compaction.step(writer)? {
+    while let Some((mode, type_id, step)) = compaction.step(writer)? {
         done.merges += step.merges;
         done.files_before += step.files_before;
         done.files_after += step.files_after;
         done.bytes_before += step.bytes_before;
         done.bytes_after += step.bytes_after;
-        progress(mode, facts().get(ty).name, &done);
+        progress(mode, facts().get(type_id).name, &done);
     }
     writer.expire()?;
     Ok((done, compaction.into_unreadable()))
@@ -104,7 +104,7 @@ impl Compaction {
         for table in snapshot.tables.values() {
             while let Some(group) = self.next(&snapshot, table, &keys) {
                 match merge_group(writer, table, &group, self.options.target_bytes) {
-                    Ok(done) => return Ok(Some((table.mode, table.ty, done))),
+                    Ok(done) => return Ok(Some((table.mode, table.type_id, done))),
                     Err(MergeError::Other(error)) => return Err(error),
                     Err(MergeError::Input(file, error)) => {
                         tracing::warn!(%error, "a data file cannot be read; compaction leaves it as it is");
@@ -178,13 +178,13 @@ fn merge_group(
     let old: Vec<Arc<DataFile>> = runs.concat();
     let keys = writer.lake().folder().keys().clone();
     let inputs = inspect(&runs, &keys)?;
-    let unfit = |error| LakeError::Damaged(format!("files of {}: {error}", facts().get(table.ty).name));
-    let union = union_schema(table.ty, inputs.schemas.iter().map(AsRef::as_ref)).map_err(unfit)?;
-    let (mode, ty) = (table.mode, table.ty);
+    let unfit = |error| LakeError::Damaged(format!("files of {}: {error}", facts().get(table.type_id).name));
+    let union = union_schema(table.type_id, inputs.schemas.iter().map(AsRef::as_ref)).map_err(unfit)?;
+    let (mode, type_id) = (table.mode, table.type_id);
     let mut transaction = writer.begin();
-    let schema = transaction.adopt(mode, ty, &union).map_err(unfit)?;
-    let new = merge(runs, &inputs, (ty, &schema), target, &keys, || {
-        transaction.new_file_path(mode, ty)
+    let schema = transaction.adopt(mode, type_id, &union).map_err(unfit)?;
+    let new = merge(runs, &inputs, (type_id, &schema), target, &keys, || {
+        transaction.new_file_path(mode, type_id)
     })?;
     let done = Compacted {
         merges: 1,
@@ -193,7 +193,7 @@ fn merge_group(
         bytes_before: old.iter().map(|file| file.bytes).sum(),
         bytes_after: new.iter().map(|file| file.bytes).sum(),
     };
-    transaction.replace_files(mode, ty, old.iter().map(|file| file.id), new)?;
+    transaction.replace_files(mode, type_id, old.iter().map(|file| file.id), new)?;
     transaction.commit("tabularium", "compaction")?;
     Ok(done)
 }

@@ -66,7 +66,9 @@ impl Old {
     /// The path of the file.
     pub(super) fn path(&self, folder: &Folder) -> PathBuf {
         match self {
-            Old::Data(table, file) => folder.table(table.mode, facts().get(table.ty).name).join(&file.name),
+            Old::Data(table, file) => folder
+                .table(table.mode, facts().get(table.type_id).name)
+                .join(&file.name),
             Old::Attachment(one) => folder.table(one.mode, TABLE).join(&one.name),
         }
     }
@@ -90,9 +92,9 @@ fn data_file<'p>(
     fresh: &mut Fresh,
 ) -> Result<Exchange<'p>, LakeError> {
     let (data, keys) = (folder.data(), folder.keys());
-    let dir = folder.table(table.mode, facts().get(table.ty).name);
+    let dir = folder.table(table.mode, facts().get(table.type_id).name);
     let new = fresh.add(dir.join(format!("{}.parquet", random_name())));
-    let written = rewrite(&dir.join(&file.name), &new, table.ty, (file.rows, &[]), keys)?;
+    let written = rewrite(&dir.join(&file.name), &new, table.type_id, (file.rows, &[]), keys)?;
     let named = new.strip_prefix(&data).unwrap_or(&new).to_string_lossy().into_owned();
     let mut exchange = Exchange {
         table: table.table_id,

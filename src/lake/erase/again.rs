@@ -44,7 +44,7 @@ impl LakeWriter {
             let folder = self
                 .lake()
                 .folder()
-                .table(table.mode, crate::fhir::facts().get(table.ty).name);
+                .table(table.mode, crate::fhir::facts().get(table.type_id).name);
             for file in catalog::reached(&self.connection, table.table_id, |_, _| true)? {
                 let path = folder.join(&file.name);
                 let rows = CheckedFile::open(&path, self.lake().folder().keys())?.rows(&path)?;

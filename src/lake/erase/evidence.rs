@@ -29,7 +29,7 @@ pub struct ErasedFile {
     pub replaced_by: Option<ReplacingFile>,
     /// The type of its resources.
     #[serde(rename = "type")]
-    pub ty: String,
+    pub resource_type: String,
     /// Erased rows, of all snapshots.
     pub rows: u64,
     /// How many of its erased rows were resources of the newest snapshot.

@@ -45,15 +45,15 @@ impl Lengths {
 
 impl Identifiers {
     /// Adds the id of a resource of the subject with this number.
-    pub(in crate::lake) fn add(&mut self, whose: u32, ty: &str, id: &str) {
+    pub(in crate::lake) fn add(&mut self, whose: u32, resource_type: &str, id: &str) {
         let text = match id.len() >= LONG {
             true => {
                 self.alone.add(id.len());
                 id.to_owned()
             }
             false => {
-                self.typed.add(ty.len() + 1 + id.len());
-                format!("{ty}/{id}")
+                self.typed.add(resource_type.len() + 1 + id.len());
+                format!("{resource_type}/{id}")
             }
         };
         if self
@@ -98,10 +98,10 @@ impl Identifiers {
     }
 
     /// The subject of this id of a resource of a type.
-    pub(in crate::lake) fn whose(&self, ty: &str, id: &str) -> Option<u32> {
+    pub(in crate::lake) fn whose(&self, resource_type: &str, id: &str) -> Option<u32> {
         match id.len() >= LONG {
             true => self.get(id.as_bytes(), self.alone),
-            false => self.get(format!("{ty}/{id}").as_bytes(), self.typed),
+            false => self.get(format!("{resource_type}/{id}").as_bytes(), self.typed),
         }
     }
 

@@ -63,7 +63,7 @@ impl Drop for Fresh {
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) erasure: u64,
-    pub(super) ty: TypeId,
+    pub(super) type_id: TypeId,
     /// Rows of all snapshots.
     pub(super) rows: u64,
     /// How many of them are resources of the newest snapshot.
@@ -142,10 +142,10 @@ pub(super) fn collect_ids(
     identifiers: &mut Identifiers,
 ) -> Result<(), Hindrance> {
     let scopes: Vec<&Scope> = erasures.iter().map(|(erasure, _)| &*erasure.scope).collect();
-    let ty = facts().get(table.ty).name;
+    let resource_type = facts().get(table.type_id).name;
     let rows = meant(&path(folder, table, file), file.id, &scopes, folder.keys())?;
     for ((_, number), ids) in erasures.iter().zip(&rows.ids) {
-        ids.iter().for_each(|id| identifiers.add(*number, ty, id));
+        ids.iter().for_each(|id| identifiers.add(*number, resource_type, id));
     }
     Ok(())
 }
@@ -160,12 +160,12 @@ fn describe(
     wanted: &Wanted<'_>,
     prepared: &mut Prepared<'_>,
 ) -> Result<(), Hindrance> {
-    let (data, ty) = (folder.data(), facts().get(table.ty).name);
+    let (data, resource_type) = (folder.data(), facts().get(table.type_id).name);
     let below = |path: &Path| path.strip_prefix(&data).unwrap_or(path).to_string_lossy().into_owned();
     let old = path(folder, table, file);
     let sha256 = sha256(&old)?;
     let new = prepared.exchange.written.as_ref();
-    let new = new.map(|(name, _)| folder.table(table.mode, ty).join(name));
+    let new = new.map(|(name, _)| folder.table(table.mode, resource_type).join(name));
     let of = |id: u64| erasures.iter().find(|erasure| erasure.id == id);
     let asked: Vec<(&str, u32)> = prepared
         .found
@@ -178,7 +178,7 @@ fn describe(
         })
         .collect();
     let searched = match &new {
-        Some(new) => search_file((new, folder.keys()), ty, wanted.identifiers, &asked)?,
+        Some(new) => search_file((new, folder.keys()), resource_type, wanted.identifiers, &asked)?,
         None => vec![Searched::default(); asked.len()],
     };
     let new = new
@@ -199,7 +199,7 @@ fn describe(
                 values: searched.values,
                 found: searched.found,
             }),
-            ty: ty.to_owned(),
+            resource_type: resource_type.to_owned(),
             rows: found.rows,
             resources: found.live,
         });
@@ -247,7 +247,7 @@ pub(super) fn prepare_superseded<'p>(
     if file.end.is_none()
         && let Some(last) = last
     {
-        let of_table = folder.table(table.mode, facts().get(table.ty).name);
+        let of_table = folder.table(table.mode, facts().get(table.type_id).name);
         let gone = deletes::read(&of_table.join(&last.name), folder.keys())?;
         own.all.retain(|row| gone.binary_search(row).is_ok());
     }
@@ -276,19 +276,19 @@ fn tell_superseded(
     identifiers: &Identifiers,
     exchange: &Exchange<'_>,
 ) -> Result<Vec<(String, ErasedFile)>, Hindrance> {
-    let (data, ty) = (folder.data(), facts().get(table.ty).name);
+    let (data, resource_type) = (folder.data(), facts().get(table.type_id).name);
     let below = |path: &Path| path.strip_prefix(&data).unwrap_or(path).to_string_lossy().into_owned();
     let old = path(folder, table, file);
     let sha256_before = sha256(&old)?;
     let new = exchange.written.as_ref();
-    let new = new.map(|(name, _)| folder.table(table.mode, ty).join(name));
+    let new = new.map(|(name, _)| folder.table(table.mode, resource_type).join(name));
     let asked: Vec<(&str, u32)> = of
         .iter()
         .map(|(one, _)| (&*one.scope.application, one.number))
         .collect();
     let (searched, sha256_after) = match &new {
         Some(new) => (
-            search_file((new, folder.keys()), ty, identifiers, &asked)?,
+            search_file((new, folder.keys()), resource_type, identifiers, &asked)?,
             sha256(new)?,
         ),
         None => (vec![Searched::default(); asked.len()], String::new()),
@@ -304,7 +304,7 @@ fn tell_superseded(
             path: below(&old),
             sha256: sha256_before.clone(),
             replaced_by,
-            ty: ty.to_owned(),
+            resource_type: resource_type.to_owned(),
             rows: *rows,
             resources: 0,
         };
@@ -314,7 +314,9 @@ fn tell_superseded(
 }
 
 fn path(folder: &Folder, table: &TableSnapshot, file: &StoredFile) -> PathBuf {
-    folder.table(table.mode, facts().get(table.ty).name).join(&file.name)
+    folder
+        .table(table.mode, facts().get(table.type_id).name)
+        .join(&file.name)
 }
 
 /// Writes the replacement of a file without these rows.
@@ -328,7 +330,7 @@ fn replace<'p>(
 ) -> Result<Prepared<'p>, Hindrance> {
     let (data, keys) = (folder.data(), folder.keys());
     let old = path(folder, table, file);
-    let folder = folder.table(table.mode, facts().get(table.ty).name);
+    let folder = folder.table(table.mode, facts().get(table.type_id).name);
     let mut prepared = Prepared {
         exchange: Exchange {
             table: table.table_id,
@@ -356,7 +358,7 @@ fn replace<'p>(
         if !of.is_empty() {
             prepared.found.push(Found {
                 erasure: erasure.id,
-                ty: table.ty,
+                type_id: table.type_id,
                 rows: real().count() as u64,
                 live: real().filter(|row| is_live(row)).count() as u64,
                 file: None,
@@ -372,7 +374,7 @@ fn replace<'p>(
         prepared.found.iter_mut().for_each(|found| found.rewritten = false);
     } else {
         let new = prepared.fresh.add(folder.join(format!("{}.parquet", random_name())));
-        let written = rewrite(&old, &new, table.ty, (file.rows, &erased.all), keys)?;
+        let written = rewrite(&old, &new, table.type_id, (file.rows, &erased.all), keys)?;
         prepared.bytes += written.bytes;
         let named = new.strip_prefix(&data).unwrap_or(&new).to_string_lossy().into_owned();
         for (begin, end, positions) in periods {

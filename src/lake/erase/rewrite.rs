@@ -44,7 +44,7 @@ const NEIGHBOURS: [&str; 8] = [
 pub(in crate::lake) fn rewrite(
     old: &Path,
     new: &Path,
-    ty: TypeId,
+    type_id: TypeId,
     (rows, erased): (u64, &[u64]),
     keys: &Keys,
 ) -> Result<WrittenFile, LakeError> {
@@ -54,7 +54,7 @@ pub(in crate::lake) fn rewrite(
     let metadata = file.metadata(old, options)?;
     let first = (0..rows).zip(erased).take_while(|(at, erased)| at == *erased).count();
     let mut neighbour = neighbour_at(old, &file, &metadata, rows, first)?;
-    let mut writer = FileWriter::create(new, ty, metadata.schema(), rows as usize, keys)?;
+    let mut writer = FileWriter::create(new, type_id, metadata.schema(), rows as usize, keys)?;
     let mut at = 0u64;
     for group in 0..metadata.metadata().num_row_groups() {
         let batch_rows = (BATCH_BYTES / row_bytes(metadata.metadata(), group)).clamp(1, BATCH_ROWS);

@@ -26,7 +26,7 @@ pub(super) const AT_ONCE: u64 = 256 << 20;
 
 impl Erased {
     fn add(&mut self, found: &Found) {
-        *self.resources.entry(found.ty).or_default() += found.live;
+        *self.resources.entry(found.type_id).or_default() += found.live;
         self.rows += found.rows;
         *match found.rewritten {
             true => &mut self.files_rewritten,
@@ -245,7 +245,7 @@ impl LakeWriter {
     }
 
     fn path(&self, table: &TableSnapshot, file: &StoredFile) -> PathBuf {
-        let folder = self.lake().folder().table(table.mode, facts().get(table.ty).name);
+        let folder = self.lake().folder().table(table.mode, facts().get(table.type_id).name);
         folder.join(&file.name)
     }
 

@@ -28,7 +28,7 @@ const BATCH_BYTES: u64 = 8 << 20;
 /// Returns one answer for each, in that order.
 pub(super) fn search_file(
     (path, keys): (&Path, &Keys),
-    ty: &str,
+    resource_type: &str,
     identifiers: &Identifiers,
     asked: &[(&str, u32)],
 ) -> Result<Vec<Searched>, LakeError> {
@@ -56,7 +56,7 @@ pub(super) fn search_file(
                     here.clear();
                     identifiers.in_text(text, |whose| here.push(whose));
                     if is_id {
-                        here.extend(identifiers.whose(ty, text));
+                        here.extend(identifiers.whose(resource_type, text));
                     }
                     // A value counts once for each subject whose ids it has.
                     here.sort_unstable();

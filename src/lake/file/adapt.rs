@@ -49,7 +49,7 @@ fn widen(array: Option<&ArrayRef>, field: &Field, len: usize) -> Result<ArrayRef
                 from.nulls().cloned(),
             )?))
         }
-        ty if ty == array.data_type() => Ok(array.clone()),
+        data_type if data_type == array.data_type() => Ok(array.clone()),
         _ => Err(mismatch(field, array)),
     }
 }

@@ -25,10 +25,10 @@ const RESOURCE_PAGE_BYTES: usize = 32 << 10;
 /// How often the bloom filter reports an absent id as possibly present.
 const BLOOM_FALSE_POSITIVES: f64 = 0.001;
 
-/// The properties of a file of `ty` with about `rows` rows. `id` and `owner` are the indexes of these columns. With a
-/// key the file is sealed. It then has no bloom filter, because the Parquet library would write one unencrypted.
+/// The properties of a file of `type_id` with about `rows` rows. `id` and `owner` are the indexes of these columns.
+/// With a key the file is sealed. It then has no bloom filter, because the Parquet library would write one unencrypted.
 pub(super) fn properties(
-    ty: TypeId,
+    type_id: TypeId,
     rows: usize,
     (owner, id): (usize, usize),
     key: Option<&FileKey>,
@@ -42,7 +42,7 @@ pub(super) fn properties(
     };
     let footer = vec![
         KeyValue::new(LAYOUT_VERSION_KEY.to_owned(), LAYOUT_VERSION.to_string()),
-        KeyValue::new(RESOURCE_TYPE_KEY.to_owned(), facts().get(ty).name.to_owned()),
+        KeyValue::new(RESOURCE_TYPE_KEY.to_owned(), facts().get(type_id).name.to_owned()),
     ];
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("tabularium version ", env!("CARGO_PKG_VERSION")).to_owned())

@@ -42,7 +42,7 @@ impl FileWriter {
     /// have about `rows` rows. In a sealed lake the file gets its own key, which the commit stores.
     pub fn create(
         path: &Path,
-        ty: TypeId,
+        type_id: TypeId,
         schema: &SchemaRef,
         rows: usize,
         keys: &Keys,
@@ -51,7 +51,7 @@ impl FileWriter {
         let leaf = |name: &str| leaf_index(schema, name).ok_or_else(|| failed()(missing(name)));
         let key = keys.make()?;
         let places = (leaf("owner")?, leaf("id")?);
-        let properties = properties(ty, rows, places, key.as_ref()).map_err(failed())?;
+        let properties = properties(type_id, rows, places, key.as_ref()).map_err(failed())?;
         let file = private::options().read(true).write(true).create_new(true).open(path);
         let file = file.map_err(LakeError::io("write", path))?;
         // Arrow's own schema in the footer would double its size and only repeat Parquet's types.
@@ -172,14 +172,14 @@ fn summed(mut writer: ArrowWriter<File>, sums: &PageSums, path: &Path) -> Result
 /// Writes all `batches` to the file at `path`. See [`FileWriter`].
 pub fn write_file<'b>(
     path: &Path,
-    ty: TypeId,
+    type_id: TypeId,
     schema: &SchemaRef,
     batches: impl IntoIterator<Item = &'b RecordBatch, IntoIter: Clone>,
     keys: &Keys,
 ) -> Result<WrittenFile, LakeError> {
     let batches = batches.into_iter();
     let rows = batches.clone().map(RecordBatch::num_rows).sum();
-    let mut writer = FileWriter::create(path, ty, schema, rows, keys)?;
+    let mut writer = FileWriter::create(path, type_id, schema, rows, keys)?;
     for batch in batches {
         writer.write(batch)?;
     }
@@ -206,9 +206,9 @@ fn leaf_index(schema: &SchemaRef, name: &str) -> Option<usize> {
     )
 }
 
-fn leaves(ty: &arrow::datatypes::DataType) -> usize {
+fn leaves(data_type: &arrow::datatypes::DataType) -> usize {
     use arrow::datatypes::DataType;
-    match ty {
+    match data_type {
         DataType::Struct(fields) => fields.iter().map(|field| leaves(field.data_type())).sum(),
         DataType::List(item) => leaves(item.data_type()),
         _ => 1,
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn batches_of_different_columns_make_one_file() {
-        let ty = facts().lookup("Observation").unwrap();
+        let type_id = facts().lookup("Observation").unwrap();
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("one.parquet");
         let padding = "x".repeat(500);
@@ -284,10 +284,10 @@ mod tests {
         let two = observations(3000..3010, |at| {
             format!(r#"{{"valueQuantity":{{"unit":"mg"}},"code":{{"coding":[{{"code":"{at}"}}]}}}}"#)
         });
-        let mut layout = Layout::new(ty);
-        let union = union_schema(ty, [one.schema_ref().as_ref(), two.schema_ref()]).unwrap();
+        let mut layout = Layout::new(type_id);
+        let union = union_schema(type_id, [one.schema_ref().as_ref(), two.schema_ref()]).unwrap();
         let schema = layout.adopt(&union).unwrap().schema;
-        let written = write_file(&path, ty, &schema, [&one, &two], &Keys::none()).unwrap();
+        let written = write_file(&path, type_id, &schema, [&one, &two], &Keys::none()).unwrap();
 
         assert_eq!(
             (written.rows, written.owners, written.versions),
@@ -317,14 +317,14 @@ mod tests {
 
     #[test]
     fn encoding_is_as_the_layout_says() {
-        let ty = facts().lookup("Observation").unwrap();
+        let type_id = facts().lookup("Observation").unwrap();
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("one.parquet");
         let batch = observations(0..3000, |at| {
             format!(r#"{{"status":"final","issued":"{at}","note":"{}"}}"#, "y".repeat(500))
         });
-        let schema = Layout::new(ty).adopt(batch.schema_ref()).unwrap().schema;
-        let written = write_file(&path, ty, &schema, [&batch], &Keys::none()).unwrap();
+        let schema = Layout::new(type_id).adopt(batch.schema_ref()).unwrap().schema;
+        let written = write_file(&path, type_id, &schema, [&batch], &Keys::none()).unwrap();
 
         let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
         let footer = reader.metadata().file_metadata().key_value_metadata().unwrap();
@@ -373,17 +373,17 @@ mod tests {
 
     #[test]
     fn a_file_is_never_overwritten_and_needs_a_row() {
-        let ty = facts().lookup("Observation").unwrap();
+        let type_id = facts().lookup("Observation").unwrap();
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("one.parquet");
         let batch = observations(0..0, |_| String::new());
-        let schema = Layout::new(ty).adopt(batch.schema_ref()).unwrap().schema;
+        let schema = Layout::new(type_id).adopt(batch.schema_ref()).unwrap().schema;
         assert!(matches!(
-            write_file(&path, ty, &schema, [&batch], &Keys::none()),
+            write_file(&path, type_id, &schema, [&batch], &Keys::none()),
             Err(LakeError::Parquet { .. })
         ));
         assert!(matches!(
-            write_file(&path, ty, &schema, [&batch], &Keys::none()),
+            write_file(&path, type_id, &schema, [&batch], &Keys::none()),
             Err(LakeError::Io { .. })
         ));
     }

@@ -71,9 +71,9 @@ impl OwnerKey {
     }
 
     /// The hash of a resource for the second half of its new id, when ids are rewritten.
-    pub fn hash(self, application: &str, ty: &str, id: &str) -> u64 {
+    pub fn hash(self, application: &str, resource_type: &str, id: &str) -> u64 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
-        for text in [application, ty, id] {
+        for text in [application, resource_type, id] {
             hasher.write(text.as_bytes());
             hasher.write(&[0xff]);
         }
@@ -82,8 +82,8 @@ impl OwnerKey {
 
     /// The id that a source's record gets under a consent's owner: a UUIDv8 of the owner and a hash of the endpoint,
     /// the type and the source's id.
-    pub fn synced_id(self, owner: i64, endpoint: &str, ty: &str, id: &str) -> String {
-        assemble(owner, self.hash(endpoint, ty, id))
+    pub fn synced_id(self, owner: i64, endpoint: &str, resource_type: &str, id: &str) -> String {
+        assemble(owner, self.hash(endpoint, resource_type, id))
     }
 
     /// A keyed hash by which the lake recognizes values that it issued. Only the holder of the key can make it for

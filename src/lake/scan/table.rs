@@ -87,12 +87,12 @@ impl Reader {
 
     /// The rows of a type that a scope shows in a snapshot. A type that was never stored has a table of the system
     /// columns without rows.
-    pub fn table(self: &Arc<Self>, snapshot: &Arc<Snapshot>, ty: TypeId, scope: &Arc<Scope>) -> ScopedTable {
+    pub fn table(self: &Arc<Self>, snapshot: &Arc<Snapshot>, type_id: TypeId, scope: &Arc<Scope>) -> ScopedTable {
         ScopedTable {
             reader: self.clone(),
             snapshot: snapshot.clone(),
-            table: snapshot.table(scope.mode, ty).cloned(),
-            ty,
+            table: snapshot.table(scope.mode, type_id).cloned(),
+            type_id,
             scope: scope.clone(),
             erasures: self.erasures().of(snapshot, scope),
             held: None,
@@ -113,7 +113,7 @@ pub struct ScopedTable {
     pub(super) reader: Arc<Reader>,
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) table: Option<Arc<TableSnapshot>>,
-    pub(super) ty: TypeId,
+    pub(super) type_id: TypeId,
     pub(super) scope: Arc<Scope>,
     /// Erasures with rows that the snapshot's files may still have and that must be hidden.
     pub(super) erasures: Box<[Arc<Erasure>]>,
@@ -147,8 +147,8 @@ impl ScopedTable {
     }
 
     /// The resource type.
-    pub fn ty(&self) -> TypeId {
-        self.ty
+    pub fn type_id(&self) -> TypeId {
+        self.type_id
     }
 
     /// The caller's scope.
@@ -177,10 +177,10 @@ impl ScopedTable {
     }
 
     /// The table of another type in the same scope and snapshot.
-    pub fn other(&self, ty: TypeId) -> ScopedTable {
+    pub fn other(&self, type_id: TypeId) -> ScopedTable {
         ScopedTable {
             watch: self.watch.clone(),
-            ..self.reader.table(&self.snapshot, ty, &self.scope)
+            ..self.reader.table(&self.snapshot, type_id, &self.scope)
         }
     }
 
@@ -220,7 +220,7 @@ impl ScopedTable {
             && owners.is_none_or(|owners| owners.holds(SHARED))
             && data.owners.contains(&SHARED)
         {
-            shown = shown.union(&self.shared()?.rows(self.ty, file, group));
+            shown = shown.union(&self.shared()?.rows(self.type_id, file, group));
         }
         if !shown.is_empty() {
             let erased = self.erased(data, file, group)?;
@@ -357,7 +357,7 @@ impl fmt::Debug for ScopedTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let patients = self.scope.patient.as_ref().map(|patient| patient.patients.len());
         f.debug_struct("ScopedTable")
-            .field("ty", &self.ty)
+            .field("type_id", &self.type_id)
             .field("snapshot", &self.snapshot.id)
             .field("patients", &patients)
             .finish_non_exhaustive()

@@ -42,8 +42,8 @@ impl Snapshot {
     }
 
     /// The table of a resource type, if a row of it was ever stored in this mode.
-    pub fn table(&self, mode: Mode, ty: TypeId) -> Option<&Arc<TableSnapshot>> {
-        self.tables.get(&(mode, ty))
+    pub fn table(&self, mode: Mode, type_id: TypeId) -> Option<&Arc<TableSnapshot>> {
+        self.tables.get(&(mode, type_id))
     }
 }
 
@@ -55,7 +55,7 @@ pub struct TableSnapshot {
     /// Live or test.
     pub mode: Mode,
     /// The resource type of its rows.
-    pub ty: TypeId,
+    pub type_id: TypeId,
     /// Its columns, whether or not every file has them.
     pub layout: Arc<Layout>,
     /// Data files, ascending by (lowest owner, id).
@@ -73,7 +73,7 @@ impl TableSnapshot {
     pub(in crate::lake) fn new(
         table_id: u64,
         mode: Mode,
-        ty: TypeId,
+        type_id: TypeId,
         layout: Arc<Layout>,
         mut files: Vec<Arc<DataFile>>,
     ) -> TableSnapshot {
@@ -87,7 +87,7 @@ impl TableSnapshot {
         TableSnapshot {
             table_id,
             mode,
-            ty,
+            type_id,
             layout,
             files,
             rows,

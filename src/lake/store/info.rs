@@ -64,7 +64,7 @@ impl Lake {
             .values()
             .map(|table| TableInfo {
                 mode: table.mode.schema(),
-                table: facts().get(table.ty).name,
+                table: facts().get(table.type_id).name,
                 rows: table.rows,
                 deleted: table.files.iter().map(|file| file.rows - file.live_rows()).sum(),
                 files: table.files.len() as u64,

@@ -248,8 +248,8 @@ impl Lake {
 
     /// The rows of a resource type that a scope shows in a snapshot. This is the only way to read the data. If no such
     /// row was ever stored, the table has no rows.
-    pub fn table(&self, snapshot: &Arc<Snapshot>, ty: TypeId, scope: &Arc<Scope>) -> ScopedTable {
-        self.0.data.table(snapshot, ty, scope)
+    pub fn table(&self, snapshot: &Arc<Snapshot>, type_id: TypeId, scope: &Arc<Scope>) -> ScopedTable {
+        self.0.data.table(snapshot, type_id, scope)
     }
 
     /// The reader of the data.

@@ -65,7 +65,7 @@ impl fmt::Display for Problem {
 /// The faults of a resource. Empty if it is valid by R4's cardinalities and types.
 pub fn check(json: Value<'_>) -> Vec<Problem> {
     match resource_type(json) {
-        Some(ty) => problems(json, ty),
+        Some(type_id) => problems(json, type_id),
         None => vec![Problem {
             path: String::new(),
             fault: Fault::UnknownType,
@@ -73,14 +73,14 @@ pub fn check(json: Value<'_>) -> Vec<Problem> {
     }
 }
 
-pub(super) fn problems(root: Value<'_>, ty: TypeId) -> Vec<Problem> {
+pub(super) fn problems(root: Value<'_>, type_id: TypeId) -> Vec<Problem> {
     let mut check = Check { problems: Vec::new() };
     let path = Path {
         parent: None,
-        name: facts().get(ty).name,
+        name: facts().get(type_id).name,
         at: None,
     };
-    check.object(root, ty, &path);
+    check.object(root, type_id, &path);
     check.problems
 }
 
@@ -90,16 +90,16 @@ fn bit(element: &Element) -> u128 {
 }
 
 /// The bits of a type's required elements.
-fn required(ty: TypeId) -> u128 {
+fn required(type_id: TypeId) -> u128 {
     static REQUIRED: OnceLock<Vec<u128>> = OnceLock::new();
-    let of_type = |ty| {
-        let elements = facts().get(ty).elements.iter();
+    let of_type = |type_id| {
+        let elements = facts().get(type_id).elements.iter();
         elements
             .filter(|element| element.min > 0)
             .map(bit)
             .fold(0, |all, bit| all | bit)
     };
-    REQUIRED.get_or_init(|| facts().types().map(of_type).collect())[ty.index()]
+    REQUIRED.get_or_init(|| facts().types().map(of_type).collect())[type_id.index()]
 }
 
 /// The state of the check. It becomes a text only for a fault.
@@ -133,12 +133,12 @@ impl Check {
         });
     }
 
-    fn object(&mut self, object: Value<'_>, ty: TypeId, path: &Path<'_>) {
+    fn object(&mut self, object: Value<'_>, type_id: TypeId, path: &Path<'_>) {
         if !object.is_object() {
             return self.fault(path, Fault::Type);
         }
         let facts = facts();
-        let def = facts.get(ty);
+        let def = facts.get(type_id);
         let mut has = 0_u128;
         let mut choice: Option<(u16, TypeId)> = None;
         let mut is_empty = true;
@@ -159,8 +159,8 @@ impl Check {
             };
             // This runs for every property, and `strip_prefix` would cost a call.
             let bare = (name.as_bytes().first() == Some(&b'_')).then(|| &name[1..]);
-            let child = facts.child(ty, bare.unwrap_or(&name));
-            let Some(child) = child.filter(|child| bare.is_none() || is_primitive(child.ty)) else {
+            let child = facts.child(type_id, bare.unwrap_or(&name));
+            let Some(child) = child.filter(|child| bare.is_none() || is_primitive(child.type_id)) else {
                 self.fault(&path, Fault::UnknownElement);
                 continue;
             };
@@ -174,10 +174,10 @@ impl Check {
             }
             has |= bit(element);
             if element.choice {
-                if choice.is_some_and(|(ordinal, ty)| ordinal == element.ordinal && ty != child.ty) {
+                if choice.is_some_and(|(ordinal, type_id)| ordinal == element.ordinal && type_id != child.type_id) {
                     self.fault(&path, Fault::TooMany);
                 }
-                choice = Some((element.ordinal, child.ty));
+                choice = Some((element.ordinal, child.type_id));
             }
             let sibling = || {
                 let other = bare.map_or_else(|| format!("_{name}"), str::to_owned);
@@ -186,18 +186,18 @@ impl Check {
             match (element.many, value.is_array()) {
                 (false, true) => self.fault(&path, Fault::TooMany),
                 (true, false) => self.fault(&path, Fault::NoList),
-                (false, false) => self.value(value, child.ty, bare.is_some(), &path),
+                (false, false) => self.value(value, child.type_id, bare.is_some(), &path),
                 (true, true) => {
                     for (at, item) in value.items().enumerate() {
                         let path = Path { at: Some(at), ..path };
                         // For a value without extension, or an extension without value, the other list has null.
-                        if item.is_null() && is_primitive(child.ty) {
+                        if item.is_null() && is_primitive(child.type_id) {
                             let other = sibling().and_then(|list| list.items().nth(at));
                             if other.is_none_or(|other| other.is_null()) {
                                 self.fault(&path, Fault::Empty);
                             }
                         } else {
-                            self.value(item, child.ty, bare.is_some(), &path);
+                            self.value(item, child.type_id, bare.is_some(), &path);
                         }
                     }
                 }
@@ -206,7 +206,7 @@ impl Check {
         if is_empty {
             self.fault(path, Fault::Empty);
         }
-        if has & required(ty) == required(ty) {
+        if has & required(type_id) == required(type_id) {
             return;
         }
         for element in def.elements.iter().filter(|element| element.min > 0) {
@@ -221,8 +221,8 @@ impl Check {
         }
     }
 
-    fn value(&mut self, value: Value<'_>, ty: TypeId, is_extension: bool, path: &Path<'_>) {
-        match facts().get(ty).kind {
+    fn value(&mut self, value: Value<'_>, type_id: TypeId, is_extension: bool, path: &Path<'_>) {
+        match facts().get(type_id).kind {
             Kind::Primitive(primitive) if !is_extension => {
                 let text = if matches!(primitive, Primitive::Boolean) || is_number(primitive) {
                     None
@@ -240,16 +240,16 @@ impl Check {
                 }
             }
             Kind::Resource => match resource_type(value) {
-                Some(ty) => self.object(value, ty, path),
+                Some(type_id) => self.object(value, type_id, path),
                 None => self.fault(path, Fault::UnknownType),
             },
-            _ => self.object(value, ty, path),
+            _ => self.object(value, type_id, path),
         }
     }
 }
 
-fn is_primitive(ty: TypeId) -> bool {
-    matches!(facts().get(ty).kind, Kind::Primitive(_))
+fn is_primitive(type_id: TypeId) -> bool {
+    matches!(facts().get(type_id).kind, Kind::Primitive(_))
 }
 
 fn is_number(primitive: Primitive) -> bool {

@@ -33,7 +33,7 @@ pub(in crate::normalize) fn edit(
 /// A value of some type as [`edit`] writes it in a record of a source, as compact JSON. The caller marks it as a whole.
 pub(in crate::normalize) fn rewrite(
     value: Value<'_>,
-    ty: TypeId,
+    type_id: TypeId,
     facts: &Facts,
     codes: &dyn Codes,
     source: SourceId,
@@ -41,6 +41,6 @@ pub(in crate::normalize) fn rewrite(
     let (mut edits, mut report) = (Edits::new(), Report::default());
     let base = Base::new(value, facts.sources.get(source.0 as usize));
     let editor = Editor::new(facts, codes, source, &base, &mut edits, &mut report);
-    walk::value(value, ty, &mut editor.without_marks());
+    walk::value(value, type_id, &mut editor.without_marks());
     compact(value, &edits)
 }

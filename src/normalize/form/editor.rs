@@ -302,7 +302,7 @@ impl<'e> Visit<'e> for Editor<'e, '_> {
         self.report.of(Rule::Systems).changed += 1;
     }
 
-    fn lacks(&mut self, value: Value<'e>, ty: TypeId, has: u64) {
-        self.lacking.push((value, ty, has));
+    fn lacks(&mut self, value: Value<'e>, type_id: TypeId, has: u64) {
+        self.lacking.push((value, type_id, has));
     }
 }

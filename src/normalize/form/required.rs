@@ -14,19 +14,19 @@ const MAX_DEPTH: usize = 8;
 /// invalid is unchanged.
 pub(super) fn fill(
     root: Value<'_>,
-    ty: TypeId,
+    type_id: TypeId,
     lacking: &[(Value<'_>, TypeId, u64)],
     trimmed: usize,
     edits: &mut Edits,
     report: &mut Report,
 ) {
-    let problems = problems(root, ty);
+    let problems = problems(root, type_id);
     if problems.is_empty() {
         return;
     }
     let places = || {
-        lacking.iter().flat_map(|(object, ty, has)| {
-            let elements = required(*ty)
+        lacking.iter().flat_map(|(object, type_id, has)| {
+            let elements = required(*type_id)
                 .iter()
                 .enumerate()
                 .filter(move |(bit, _)| *has & (1 << bit) == 0);
@@ -48,7 +48,7 @@ pub(super) fn fill(
         // A property without content is replaced.
         for (key, value) in object.entries() {
             let key = key.name();
-            let leads_here = |key: &str| element.types.iter().any(|ty| key == json_name(element, *ty));
+            let leads_here = |key: &str| element.types.iter().any(|type_id| key == json_name(element, *type_id));
             if leads_here(key.trim_start_matches('_')) {
                 edits.omit(value);
             }
@@ -58,9 +58,9 @@ pub(super) fn fill(
     }
 }
 
-fn json_name(element: &Element, ty: TypeId) -> String {
+fn json_name(element: &Element, type_id: TypeId) -> String {
     if element.choice {
-        choice_name(element.name, facts().get(ty).name)
+        choice_name(element.name, facts().get(type_id).name)
     } else {
         element.name.to_owned()
     }
@@ -70,20 +70,20 @@ fn json_name(element: &Element, ty: TypeId) -> String {
 fn placeholder(element: &Element, depth: usize) -> Option<(String, String)> {
     // For a choice, a type that can hold words.
     let preferred = ["CodeableConcept", "Reference", "string", "markdown", "Coding"];
-    let named = |name: &&str| facts().lookup(name).filter(|ty| element.types.contains(ty));
-    let ty = preferred.iter().find_map(named).or(element.types.first().copied())?;
-    let name = json_name(element, ty);
-    let (name, json) = match primitive(element, ty) {
+    let named = |name: &&str| facts().lookup(name).filter(|type_id| element.types.contains(type_id));
+    let type_id = preferred.iter().find_map(named).or(element.types.first().copied())?;
+    let name = json_name(element, type_id);
+    let (name, json) = match primitive(element, type_id) {
         Some(Some(text)) => (name, text),
         Some(None) => (format!("_{name}"), absent()),
-        None => (name, object(ty, depth)?),
+        None => (name, object(type_id, depth)?),
     };
     Some((name, if element.many { format!("[{json}]") } else { json }))
 }
 
 /// The placeholder for a primitive: a text, or only an extension. `None` if the type is no primitive.
-fn primitive(element: &Element, ty: TypeId) -> Option<Option<String>> {
-    let Kind::Primitive(primitive) = facts().get(ty).kind else {
+fn primitive(element: &Element, type_id: TypeId) -> Option<Option<String>> {
+    let Kind::Primitive(primitive) = facts().get(type_id).kind else {
         return None;
     };
     Some(match primitive {
@@ -100,9 +100,13 @@ fn absent() -> String {
     format!(r#"{{"extension":[{{"url":"{DATA_ABSENT_REASON}","valueCode":"unknown"}}]}}"#)
 }
 
-fn object(ty: TypeId, depth: usize) -> Option<String> {
-    let def = facts().get(ty);
-    let is_a = |name: &str| facts().lookup(name).is_some_and(|ancestor| facts().is_a(ty, ancestor));
+fn object(type_id: TypeId, depth: usize) -> Option<String> {
+    let def = facts().get(type_id);
+    let is_a = |name: &str| {
+        facts()
+            .lookup(name)
+            .is_some_and(|ancestor| facts().is_a(type_id, ancestor))
+    };
     if def.kind == Kind::Resource || depth > MAX_DEPTH {
         return None;
     }
@@ -112,7 +116,7 @@ fn object(ty: TypeId, depth: usize) -> Option<String> {
     if is_a("Coding") || is_a("Reference") {
         return Some(format!(r#"{{"display":"{PLACEHOLDER}"}}"#));
     }
-    let required = required(ty);
+    let required = required(type_id);
     if required.is_empty() {
         return Some(absent());
     }
@@ -133,10 +137,10 @@ mod tests {
     /// Every resource type of R4 as an empty resource, except types that require a contained resource.
     #[test]
     fn every_type_can_be_made_valid() {
-        for ty in facts().resources() {
-            let name = facts().get(ty).name;
+        for type_id in facts().resources() {
+            let name = facts().get(type_id).name;
             let mut json = format!(r#"{{"resourceType":"{name}""#);
-            for element in required(ty) {
+            for element in required(type_id) {
                 let (name, value) = placeholder(element, 0).unwrap();
                 json += &format!(",\"{name}\":{value}");
             }

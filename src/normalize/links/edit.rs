@@ -115,7 +115,7 @@ impl<'e> Read<'e> {
             match key.raw() {
                 "reference" => read.text = Some(value).filter(Value::is_string),
                 "identifier" => read.identifier = Some(value).filter(Value::is_object),
-                "type" => read.resource_type = value.as_str().and_then(|ty| r4().lookup(&ty)),
+                "type" => read.resource_type = value.as_str().and_then(|resource_type| r4().lookup(&resource_type)),
                 "display" | "_display" => read.has_display = true,
                 "_reference" => read.has_beside = true,
                 "extension" => read.extension = Some(value),
@@ -136,21 +136,21 @@ impl<'e> Visit<'e> for Editor<'e, '_> {
         let Some(reference) = text.as_str() else { return };
         let (facts, source) = (self.facts, self.record.source);
         match Reference::parse(&reference) {
-            Reference::Relative(target) => match facts.index.find(target.ty, target.id) {
+            Reference::Relative(target) => match facts.index.find(target.type_id, target.id) {
                 Some(place) => self.found(value, &read, place),
                 None => self.dangles(value, &read, &reference),
             },
             Reference::Absolute { base, target } if is_same_base(base, facts.fhir_base(source)) => {
-                match facts.index.at(source, target.ty, target.id) {
+                match facts.index.at(source, target.type_id, target.id) {
                     Some(place) => self.leads_to(text, value, &read, &reference, place),
                     None => self.dangles(value, &read, &reference),
                 }
             }
-            Reference::Conditional { ty, query } => {
+            Reference::Conditional { type_id, query } => {
                 let identifier = Identifier::of_query(query);
                 let place = identifier
                     .as_ref()
-                    .and_then(|identifier| facts.index.identified(source, &[ty], identifier));
+                    .and_then(|identifier| facts.index.identified(source, &[type_id], identifier));
                 let place = place.filter(|place| self.may_lead_to(&read, *place));
                 let Some((identifier, place)) = identifier.zip(place) else {
                     self.report.of(Rule::References).left += 1;
@@ -262,14 +262,14 @@ impl<'e> Editor<'e, '_> {
             self.report.of(Rule::References).left += 1;
             return;
         };
-        let ty = resource_type(resource).filter(|ty| super::knowledge::is_known(*ty));
-        let npi = ty.zip(Identifier::npi(resource));
-        let place = npi.and_then(|(ty, value)| {
+        let type_id = resource_type(resource).filter(|type_id| super::knowledge::is_known(*type_id));
+        let npi = type_id.zip(Identifier::npi(resource));
+        let place = npi.and_then(|(type_id, value)| {
             let identifier = Identifier {
                 system: super::identifiers::NPI.to_owned(),
                 value,
             };
-            self.facts.index.identified(self.record.source, &[ty], &identifier)
+            self.facts.index.identified(self.record.source, &[type_id], &identifier)
         });
         let Some(place) = place.filter(|place| self.may_lead_to(read, *place)) else {
             return;

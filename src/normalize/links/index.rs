@@ -90,7 +90,7 @@ pub(super) struct Index {
 
 impl Index {
     pub(super) fn add(&mut self, record: &Record<'_>, base: &str, codes: &dyn Codes) -> EntryIndex {
-        let ty = facts().get(record.resource_type).name;
+        let resource_type = facts().get(record.resource_type).name;
         let entry = Entry {
             resource_type: record.resource_type,
             source: record.source,
@@ -98,7 +98,10 @@ impl Index {
             name: self.names.see(record, codes),
         };
         let fresh = EntryIndex(self.entries.len() as u32);
-        let place = *self.by_id.entry(key(&["id", ty, record.id], None)).or_insert(fresh);
+        let place = *self
+            .by_id
+            .entry(key(&["id", resource_type, record.id], None))
+            .or_insert(fresh);
         // If a resource was read twice, the last reading counts.
         match self.entries.get_mut(place.0 as usize) {
             Some(known) => *known = entry,
@@ -106,20 +109,20 @@ impl Index {
         }
         if !base.is_empty()
             && let Some(source) = record.json.get("meta").and_then(|meta| meta.get_str("source"))
-            && let Some(id) = own_id(&source, base, ty)
+            && let Some(id) = own_id(&source, base, resource_type)
         {
             note(
                 &mut self.by_address,
-                key(&["address", ty, id], Some(record.source)),
+                key(&["address", resource_type, id], Some(record.source)),
                 place,
             );
         }
-        if IDENTIFIED.contains(&ty)
+        if IDENTIFIED.contains(&resource_type)
             && let Some(identifiers) = record.json.get("identifier")
         {
             let list = identifiers.is_object().then_some(identifiers);
             for identifier in identifiers.items().chain(list).flat_map(Identifier::all) {
-                let parts = ["identifier", ty, &identifier.system, &identifier.value];
+                let parts = ["identifier", resource_type, &identifier.system, &identifier.value];
                 note(&mut self.by_identifier, key(&parts, Some(record.source)), place);
                 note(&mut self.by_identifier, key(&parts, None), place);
             }
@@ -132,15 +135,17 @@ impl Index {
     }
 
     /// The resource with an id.
-    pub(super) fn find(&self, ty: TypeId, id: &str) -> Option<EntryIndex> {
-        self.by_id.get(&key(&["id", facts().get(ty).name, id], None)).copied()
+    pub(super) fn find(&self, type_id: TypeId, id: &str) -> Option<EntryIndex> {
+        self.by_id
+            .get(&key(&["id", facts().get(type_id).name, id], None))
+            .copied()
     }
 
     /// The one resource of a source that had this id there.
-    pub(super) fn at(&self, source: SourceId, ty: TypeId, id: &str) -> Option<EntryIndex> {
+    pub(super) fn at(&self, source: SourceId, type_id: TypeId, id: &str) -> Option<EntryIndex> {
         one(self
             .by_address
-            .get(&key(&["address", facts().get(ty).name, id], Some(source)))?)
+            .get(&key(&["address", facts().get(type_id).name, id], Some(source)))?)
     }
 
     /// The only resource of these types with an identifier: in the source's own records if they have any, otherwise in
@@ -148,16 +153,16 @@ impl Index {
     pub(super) fn identified(&self, source: SourceId, types: &[TypeId], identifier: &Identifier) -> Option<EntryIndex> {
         let names = types
             .iter()
-            .map(|ty| facts().get(*ty).name)
-            .filter(|ty| IDENTIFIED.contains(ty));
+            .map(|type_id| facts().get(*type_id).name)
+            .filter(|resource_type| IDENTIFIED.contains(resource_type));
         let names: Vec<&str> = if types.is_empty() {
             IDENTIFIED.to_vec()
         } else {
             names.collect()
         };
         let ask = |names: &[&str], source: Option<SourceId>| {
-            let mut answers = names.iter().filter_map(|ty| {
-                let parts = ["identifier", ty, &identifier.system, &identifier.value];
+            let mut answers = names.iter().filter_map(|resource_type| {
+                let parts = ["identifier", resource_type, &identifier.system, &identifier.value];
                 self.by_identifier.get(&key(&parts, source))
             });
             let first = answers.next()?;
@@ -171,7 +176,10 @@ impl Index {
         if let Some(answer) = ask(&names, Some(source)) {
             return one(answer);
         }
-        let elsewhere: Vec<&str> = names.into_iter().filter(|ty| !OWN_SOURCE_ONLY.contains(ty)).collect();
+        let elsewhere: Vec<&str> = names
+            .into_iter()
+            .filter(|resource_type| !OWN_SOURCE_ONLY.contains(resource_type))
+            .collect();
         // A member id without a system has a meaning at its own payer only.
         if identifier.system == "MB" {
             None
@@ -202,10 +210,10 @@ impl Index {
         self.names.text(self.entries[place.0 as usize].name)
     }
 
-    pub(super) fn of_type(&self, ty: TypeId) -> impl Iterator<Item = EntryIndex> {
+    pub(super) fn of_type(&self, type_id: TypeId) -> impl Iterator<Item = EntryIndex> {
         let entries = self.entries.iter().enumerate();
         entries
-            .filter(move |(_, entry)| entry.resource_type == ty)
+            .filter(move |(_, entry)| entry.resource_type == type_id)
             .map(|(at, _)| EntryIndex(at as u32))
     }
 }
@@ -246,9 +254,11 @@ pub(super) fn is_same_base(one: &str, other: &str) -> bool {
 }
 
 /// The id in an address of the source itself.
-fn own_id<'t>(address: &'t str, base: &str, ty: &str) -> Option<&'t str> {
+fn own_id<'t>(address: &'t str, base: &str, resource_type: &str) -> Option<&'t str> {
     match Reference::parse(address) {
-        Reference::Absolute { base: found, target } if is_same_base(found, base) && target.type_name() == ty => {
+        Reference::Absolute { base: found, target }
+            if is_same_base(found, base) && target.type_name() == resource_type =>
+        {
             Some(target.id)
         }
         _ => None,

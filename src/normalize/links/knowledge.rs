@@ -75,8 +75,8 @@ const ELEMENTS: &[(&str, &[(&str, Holds)])] = &[
     ),
 ];
 
-fn elements(ty: TypeId) -> &'static [(&'static str, Holds)] {
-    let name = facts().get(ty).name;
+fn elements(type_id: TypeId) -> &'static [(&'static str, Holds)] {
+    let name = facts().get(type_id).name;
     ELEMENTS
         .iter()
         .find(|(of, _)| *of == name)
@@ -84,8 +84,8 @@ fn elements(ty: TypeId) -> &'static [(&'static str, Holds)] {
 }
 
 /// Whether copies of this type can gain facts from each other.
-pub(super) fn is_known(ty: TypeId) -> bool {
-    !elements(ty).is_empty()
+pub(super) fn is_known(type_id: TypeId) -> bool {
+    !elements(type_id).is_empty()
 }
 
 /// A value of a copy.
@@ -214,10 +214,10 @@ fn gain(
 
 /// A concept in the form in which its own record is stored.
 fn concept(json: &str, source: SourceId, settings: &Settings<'_>, form: &form::Facts) -> Option<String> {
-    let ty = facts().lookup("CodeableConcept")?;
+    let type_id = facts().lookup("CodeableConcept")?;
     let mut tape = Tape::new();
     let value = tape.parse(json.as_bytes()).ok()?;
-    Some(form::rewrite(value, ty, form, settings.codes, source))
+    Some(form::rewrite(value, type_id, form, settings.codes, source))
 }
 
 /// Reads a value, and computes the key of equal values.

@@ -127,9 +127,9 @@ impl Names {
     }
 }
 
-fn name_of(json: Value<'_>, ty: TypeId, codes: &dyn Codes) -> Option<Found> {
-    let ty = facts().get(ty).name;
-    let (_, element) = NAMED.iter().find(|(of, _)| *of == ty)?;
+fn name_of(json: Value<'_>, type_id: TypeId, codes: &dyn Codes) -> Option<Found> {
+    let resource_type = facts().get(type_id).name;
+    let (_, element) = NAMED.iter().find(|(of, _)| *of == resource_type)?;
     let value = json.get(element)?;
     if value.is_string() {
         let name = value.as_str().filter(|name| says_something(name))?;

@@ -40,6 +40,6 @@ impl<'r> Places<'r> {
             Reference::Absolute { base, target } if base == self.base => target,
             _ => return None,
         };
-        self.numbers.get(&(target.ty, target.id)).copied()
+        self.numbers.get(&(target.type_id, target.id)).copied()
     }
 }

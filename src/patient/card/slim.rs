@@ -54,15 +54,15 @@ impl<'t> Inside<'t> {
 }
 
 /// Defines which elements of a resource are left out, and how its references change.
-pub(super) fn slim(root: Value<'_>, ty: TypeId, places: &Places<'_>, inside: &Inside<'_>, edits: &mut Edits) {
+pub(super) fn slim(root: Value<'_>, type_id: TypeId, places: &Places<'_>, inside: &Inside<'_>, edits: &mut Edits) {
     for (key, value) in root.entries() {
         match key.raw() {
             "id" | "_id" | "contained" => edits.omit(value),
             "meta" => only_security(value, edits),
             "text"
                 if facts()
-                    .child(ty, "text")
-                    .is_some_and(|child| child.ty == types().narrative) =>
+                    .child(type_id, "text")
+                    .is_some_and(|child| child.type_id == types().narrative) =>
             {
                 edits.omit(value)
             }
@@ -70,7 +70,7 @@ pub(super) fn slim(root: Value<'_>, ty: TypeId, places: &Places<'_>, inside: &In
         }
     }
     let mut walk = Walk { places, inside, edits };
-    walk.object(root, ty);
+    walk.object(root, type_id);
 }
 
 /// Keeps confidentiality labels. Versions, sources and tags are the service's own and are removed.
@@ -93,13 +93,13 @@ struct Walk<'w, 'r> {
 }
 
 impl Walk<'_, '_> {
-    fn object(&mut self, object: Value<'_>, ty: TypeId) {
+    fn object(&mut self, object: Value<'_>, type_id: TypeId) {
         let types = types();
-        if ty == types.reference {
+        if type_id == types.reference {
             self.reference(object);
-        } else if ty == types.coding && is_coded(object) {
+        } else if type_id == types.coding && is_coded(object) {
             self.omit(object, &["display", "_display"]);
-        } else if ty == types.concept {
+        } else if type_id == types.concept {
             let mut codings = object.get("coding").into_iter().flat_map(|list| list.items());
             if codings.any(is_coded) {
                 self.omit(object, &["text", "_text"]);
@@ -110,25 +110,25 @@ impl Walk<'_, '_> {
                 continue;
             }
             let name = key.name();
-            let Some(child) = facts().child(ty, name.strip_prefix('_').unwrap_or(&name)) else {
+            let Some(child) = facts().child(type_id, name.strip_prefix('_').unwrap_or(&name)) else {
                 continue;
             };
             match value.is_array() {
-                true => value.items().for_each(|item| self.value(item, child.ty, &name)),
-                false => self.value(value, child.ty, &name),
+                true => value.items().for_each(|item| self.value(item, child.type_id, &name)),
+                false => self.value(value, child.type_id, &name),
             }
         }
     }
 
-    fn value(&mut self, value: Value<'_>, ty: TypeId, name: &str) {
+    fn value(&mut self, value: Value<'_>, type_id: TypeId, name: &str) {
         if !value.is_object() || name == "contained" {
             return;
         }
-        if ty != types().resource {
-            return self.object(value, ty);
+        if type_id != types().resource {
+            return self.object(value, type_id);
         }
-        if let Some(ty) = resource_type(value) {
-            self.object(value, ty);
+        if let Some(type_id) = resource_type(value) {
+            self.object(value, type_id);
         }
     }
 
@@ -176,16 +176,16 @@ fn is_coded(coding: Value<'_>) -> bool {
 fn type_name(reference: Reference<'_>) -> Option<&'static str> {
     match reference {
         Reference::Relative(target) | Reference::Absolute { target, .. } => Some(target.type_name()),
-        Reference::Conditional { ty, .. } => Some(facts().get(ty).name),
+        Reference::Conditional { type_id, .. } => Some(facts().get(type_id).name),
         _ => None,
     }
 }
 
 /// The type of a resource by its own `resourceType`.
 fn resource_type(resource: Value<'_>) -> Option<TypeId> {
-    let ty = facts().lookup(&resource.get_str("resourceType")?)?;
-    let def = facts().get(ty);
-    (def.kind == Kind::Resource && !def.is_abstract).then_some(ty)
+    let type_id = facts().lookup(&resource.get_str("resourceType")?)?;
+    let def = facts().get(type_id);
+    (def.kind == Kind::Resource && !def.is_abstract).then_some(type_id)
 }
 
 fn quoted(text: &str) -> String {
@@ -206,13 +206,13 @@ struct Types {
 fn types() -> &'static Types {
     static TYPES: OnceLock<Types> = OnceLock::new();
     TYPES.get_or_init(|| {
-        let ty = |name: &str| facts().lookup(name).expect("R4 has this type");
+        let type_named = |name: &str| facts().lookup(name).expect("R4 has this type");
         Types {
-            reference: ty("Reference"),
-            coding: ty("Coding"),
-            concept: ty("CodeableConcept"),
-            narrative: ty("Narrative"),
-            resource: ty("Resource"),
+            reference: type_named("Reference"),
+            coding: type_named("Coding"),
+            concept: type_named("CodeableConcept"),
+            narrative: type_named("Narrative"),
+            resource: type_named("Resource"),
         }
     })
 }
@@ -225,14 +225,14 @@ mod tests {
 
     /// A record in a card with a Patient `p`. The Patient is `resource:0`, and the record is `resource:1`.
     fn slimmed(text: &str) -> Vec<String> {
-        let ty = |name: &str| facts().lookup(name).unwrap();
+        let type_named = |name: &str| facts().lookup(name).unwrap();
         let mut tape = Tape::new();
         let root = tape.parse(text.as_bytes()).unwrap();
         let own = resource_type(root).unwrap();
         let id = root.get_str("id").unwrap();
         let resources = [("Patient", "p", ""), (facts().get(own).name, &*id, text)];
         let resources = resources.map(|(name, id, text)| Resource {
-            resource_type: ty(name),
+            resource_type: type_named(name),
             id,
             text: text.as_bytes(),
         });

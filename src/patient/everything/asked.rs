@@ -141,9 +141,9 @@ impl Own {
             "_type" => {
                 let types = self.types.get_or_insert_default();
                 for name in value.split(',') {
-                    let ty = listed(name)?;
-                    if !types.contains(&ty) {
-                        types.push(ty);
+                    let type_id = listed(name)?;
+                    if !types.contains(&type_id) {
+                        types.push(type_id);
                     }
                 }
             }
@@ -155,14 +155,14 @@ impl Own {
     /// The types of a record. A type with a clinical date gets the requested time as a condition.
     fn members(&self) -> Vec<Member> {
         let bounds = [("ge", &self.start), ("le", &self.end)];
-        let member = |ty: &TypeId| {
-            let code = dates::code(facts().get(*ty).name);
+        let member = |type_id: &TypeId| {
+            let code = dates::code(facts().get(*type_id).name);
             let asked = bounds
                 .iter()
                 .filter_map(|(prefix, bound)| Some((code?, prefix, bound.as_ref()?)));
             let parameters = asked.map(|(code, prefix, bound)| RawParameter::named(code, &format!("{prefix}{bound}")));
             Member {
-                ty: *ty,
+                type_id: *type_id,
                 parameters: parameters.collect(),
             }
         };
@@ -172,7 +172,7 @@ impl Own {
     /// The parameters for links.
     fn repeated(&self) -> Vec<(String, String)> {
         let types = self.types.as_ref().map(|types| {
-            let names: Vec<&str> = types.iter().map(|ty| facts().get(*ty).name).collect();
+            let names: Vec<&str> = types.iter().map(|type_id| facts().get(*type_id).name).collect();
             names.join(",")
         });
         let values = [self.start.clone(), self.end.clone(), self.since.clone(), types];
@@ -185,11 +185,11 @@ impl Own {
 
 /// Checks that a type can be in a record.
 fn listed(name: &str) -> Result<TypeId, PatientError> {
-    let ty = facts()
+    let type_id = facts()
         .lookup(name)
-        .filter(|ty| members::types().contains(ty) || REFERRED.contains(&facts().get(*ty).name));
+        .filter(|type_id| members::types().contains(type_id) || REFERRED.contains(&facts().get(*type_id).name));
     let expected = "a type of the Patient compartment, or Location, Medication, Organization or Practitioner";
-    ty.ok_or_else(|| wrong("_type", name, expected))
+    type_id.ok_or_else(|| wrong("_type", name, expected))
 }
 
 /// Checks a day, month, year or instant for a search parameter.
@@ -256,7 +256,7 @@ mod tests {
         let condition = asked
             .members
             .iter()
-            .find(|member| facts().get(member.ty).name == "Condition");
+            .find(|member| facts().get(member.type_id).name == "Condition");
         let expected = [
             RawParameter::named("onset-date", "ge2020"),
             RawParameter::named("onset-date", "le2021-03"),
@@ -265,7 +265,7 @@ mod tests {
         let coverage = asked
             .members
             .iter()
-            .find(|member| facts().get(member.ty).name == "Coverage");
+            .find(|member| facts().get(member.type_id).name == "Coverage");
         assert!(coverage.unwrap().parameters.is_empty());
         assert_eq!(asked.page.len(), 2);
     }

@@ -109,10 +109,12 @@ mod tests {
     fn each_is_a_date_parameter_that_r4_defines_for_a_type_of_the_compartment() {
         let parameters = SearchParameters::builtin();
         for ClinicalDate { resource, code, source } in CLINICAL_DATES {
-            let ty = facts().lookup(resource).unwrap();
-            assert!(members::types().contains(&ty), "{resource}");
-            let parameter = parameters.get(ty, code).unwrap_or_else(|| panic!("{resource}?{code}"));
-            assert_eq!(parameter.ty, SearchType::Date, "{resource}?{code}");
+            let type_id = facts().lookup(resource).unwrap();
+            assert!(members::types().contains(&type_id), "{resource}");
+            let parameter = parameters
+                .get(type_id, code)
+                .unwrap_or_else(|| panic!("{resource}?{code}"));
+            assert_eq!(parameter.search_type, SearchType::Date, "{resource}?{code}");
             assert_eq!(parameter.url, format!("http://hl7.org/fhir/SearchParameter/{source}"));
         }
         assert!(CLINICAL_DATES.is_sorted_by(|one, other| one.resource < other.resource));
@@ -125,11 +127,11 @@ mod tests {
     fn types_without_a_clinical_date_are_known() {
         let parameters = SearchParameters::builtin();
         let mut without = Vec::new();
-        for ty in members::types() {
-            let name = facts().get(*ty).name;
+        for type_id in members::types() {
+            let name = facts().get(*type_id).name;
             let dated = parameters
-                .of(*ty)
-                .any(|one| one.ty == SearchType::Date && !one.code.starts_with('_'));
+                .of(*type_id)
+                .any(|one| one.search_type == SearchType::Date && !one.code.starts_with('_'));
             if dated && code(name).is_none() {
                 without.push(name);
             }

@@ -102,12 +102,12 @@ pub fn addresses(record: &Record) -> Vec<String> {
     let rows = record
         .types
         .iter()
-        .flat_map(|gathered| gathered.rows.iter().map(|row| (gathered.ty, row)));
-    for (ty, row) in rows {
+        .flat_map(|gathered| gathered.rows.iter().map(|row| (gathered.type_id, row)));
+    for (type_id, row) in rows {
         let Ok(resource) = tape.parse(&row.resource) else {
             continue;
         };
-        let urls = of(ty, resource)
+        let urls = of(type_id, resource)
             .into_iter()
             .filter(|named| named.url.is_some() && named.inline().is_none_or(|data| decoded(&data).is_none()));
         found.extend(urls.filter_map(|named| named.url));
@@ -136,7 +136,7 @@ pub(super) enum Got {
 }
 
 /// The documents named by a resource, in order: all its Attachments.
-pub(super) fn of(ty: TypeId, resource: Value<'_>) -> Vec<Named<'_>> {
+pub(super) fn of(type_id: TypeId, resource: Value<'_>) -> Vec<Named<'_>> {
     let mut named = Vec::new();
     let text = resource.raw().as_bytes();
     // Most resources have none of these properties, so their elements need not be walked.
@@ -148,12 +148,12 @@ pub(super) fn of(ty: TypeId, resource: Value<'_>) -> Vec<Named<'_>> {
     };
     let own = words::text(resource.get("description")).or_else(|| words::concepts(resource.get("type")));
     let own = own.or_else(|| words::concepts(resource.get("code")));
-    typed::each(resource, ty, attachment, None, &mut |element, question| {
+    typed::each(resource, type_id, attachment, None, &mut |element, question| {
         let title = words::text(element.get("title"))
             .or_else(|| words::text(question))
             .or_else(|| own.clone());
         named.push(Named {
-            title: title.unwrap_or_else(|| facts().get(ty).name.to_owned()),
+            title: title.unwrap_or_else(|| facts().get(type_id).name.to_owned()),
             content_type: words::text(element.get("contentType")),
             url: words::text(element.get("url")),
             data: element.get("data"),

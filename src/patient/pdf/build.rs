@@ -161,7 +161,7 @@ impl Export {
     fn documents(&mut self, document: &mut Document, part: &Part<'_>, resources: &[Resource<'_>]) {
         let named: Vec<_> = resources
             .iter()
-            .flat_map(|resource| attached::of(resource.ty, resource.json))
+            .flat_map(|resource| attached::of(resource.type_id, resource.json))
             .collect();
         if named.is_empty() {
             return;
@@ -306,7 +306,7 @@ mod tests {
     /// A record with a Patient and letters.
     fn letters(count: usize) -> Record {
         let gathered = |name: &str, texts: Vec<String>| Gathered {
-            ty: facts().lookup(name).unwrap(),
+            type_id: facts().lookup(name).unwrap(),
             is_referred: false,
             rows: texts
                 .into_iter()

@@ -29,7 +29,7 @@ pub async fn gather(
     };
     // An application's scope also shows devices of other people, which a record may refer to.
     let is_ours = |resource: &[u8]| !is_of_somebody_else(resource, patients, base);
-    let at = record.types.iter().position(|gathered| gathered.ty == own.ty);
+    let at = record.types.iter().position(|gathered| gathered.type_id == own.type_id);
     let referred = at.map(|at| record.types.remove(at).rows).unwrap_or_default();
     let referred = referred.into_iter().filter(|row| is_ours(&row.resource));
     let further: Vec<_> = referred
@@ -50,7 +50,7 @@ fn is_of_somebody_else(device: &[u8], patients: &[String], base: &str) -> bool {
         return false;
     };
     let named = key(&patient, base.trim_end_matches('/'));
-    !named.is_some_and(|(ty, id)| facts().get(ty).name == "Patient" && patients.iter().any(|own| own == id))
+    !named.is_some_and(|(type_id, id)| facts().get(type_id).name == "Patient" && patients.iter().any(|own| own == id))
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(super) fn elements(resource: &Resource<'_>) -> String {
     for (key, value) in resource.json.entries() {
         let name = key.name();
         if !LEFT_OUT.contains(&name.as_ref()) {
-            shown.push(&label(&name), value, typed::child(Some(resource.ty), &name), 0);
+            shown.push(&label(&name), value, typed::child(Some(resource.type_id), &name), 0);
         }
     }
     shown.parts.join("; ")
@@ -36,12 +36,12 @@ struct Shown<'r, 't> {
 }
 
 impl Shown<'_, '_> {
-    /// Adds an element. `ty` is its type, if R4 defines it.
-    fn push(&mut self, label: &str, value: Value<'_>, ty: Option<TypeId>, depth: usize) {
+    /// Adds an element. `type_id` is its type, if R4 defines it.
+    fn push(&mut self, label: &str, value: Value<'_>, type_id: Option<TypeId>, depth: usize) {
         if value.is_array() {
             let (mut simple, mut others) = (Vec::new(), Vec::new());
             for item in value.items() {
-                match self.simple(item, ty) {
+                match self.simple(item, type_id) {
                     Some(text) => simple.push(text),
                     None => others.push(item),
                 }
@@ -50,26 +50,26 @@ impl Shown<'_, '_> {
                 self.parts.push(format!("{label}: {text}"));
             }
             for item in others {
-                self.push(label, item, ty, depth + 1);
+                self.push(label, item, type_id, depth + 1);
             }
-        } else if let Some(text) = self.simple(value, ty) {
+        } else if let Some(text) = self.simple(value, type_id) {
             self.parts.push(format!("{label}: {text}"));
         } else if value.is_object() && depth < MAX_DEPTH {
-            let ty = ty.and_then(|ty| typed::concrete(ty, value));
+            let type_id = type_id.and_then(|type_id| typed::concrete(type_id, value));
             for (key, inner) in value.entries() {
                 let name = key.name();
                 let label = format!("{label}, {}", self::label(&name).to_lowercase());
-                self.push(&label, inner, typed::child(ty, &name), depth + 1);
+                self.push(&label, inner, typed::child(type_id, &name), depth + 1);
             }
         }
     }
 
     /// A value that fits in one text: a primitive, or a datatype recognized by its elements.
-    fn simple(&self, value: Value<'_>, ty: Option<TypeId>) -> Option<String> {
+    fn simple(&self, value: Value<'_>, type_id: Option<TypeId>) -> Option<String> {
         if !value.is_object() {
-            return scalar(value).map(|text| primitive(text, ty));
+            return scalar(value).map(|text| primitive(text, type_id));
         }
-        if ty.is_some_and(|ty| facts().get(ty).name == "Attachment") {
+        if type_id.is_some_and(|type_id| facts().get(type_id).name == "Attachment") {
             return Some(attachment(value));
         }
         let has = |name: &str| value.get(name).is_some();
@@ -110,8 +110,8 @@ impl Shown<'_, '_> {
 }
 
 /// The text of a primitive. Bytes in base64 are counted, because nobody can read them. A narrative loses its tags.
-fn primitive(text: String, ty: Option<TypeId>) -> String {
-    match ty.map(|ty| facts().get(ty).kind) {
+fn primitive(text: String, type_id: Option<TypeId>) -> String {
+    match type_id.map(|type_id| facts().get(type_id).kind) {
         Some(Kind::Primitive(Primitive::Base64Binary)) => counted(&text),
         Some(Kind::Primitive(Primitive::Xhtml)) => plain(&text),
         _ => text,

@@ -10,7 +10,7 @@ use crate::patient::follow::{Targets, key};
 /// A parsed resource.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Resource<'t> {
-    pub(super) ty: TypeId,
+    pub(super) type_id: TypeId,
     pub(super) type_name: &'static str,
     pub(super) json: Value<'t>,
     /// The resources of the same source.
@@ -59,15 +59,15 @@ impl<'t> Index<'t> {
         let rows = record
             .types
             .iter()
-            .flat_map(|gathered| gathered.rows.iter().map(|row| (gathered.ty, row)));
+            .flat_map(|gathered| gathered.rows.iter().map(|row| (gathered.type_id, row)));
         let mut index = Index {
             base: base.trim_end_matches('/'),
             ..Index::default()
         };
-        for ((ty, row), tape) in rows.zip(tapes) {
+        for ((type_id, row), tape) in rows.zip(tapes) {
             if let Ok(json) = tape.parse(&row.resource) {
-                index.by_key.insert((ty, row.id.as_str()), index.all.len());
-                index.all.push((ty, json));
+                index.by_key.insert((type_id, row.id.as_str()), index.all.len());
+                index.all.push((type_id, json));
             }
         }
         index
@@ -75,9 +75,9 @@ impl<'t> Index<'t> {
 
     /// The resources, in order.
     pub(super) fn resources(&self) -> Vec<Resource<'_>> {
-        let resource = |(ty, json): &(TypeId, Value<'t>)| Resource {
-            ty: *ty,
-            type_name: facts().get(*ty).name,
+        let resource = |(type_id, json): &(TypeId, Value<'t>)| Resource {
+            type_id: *type_id,
+            type_name: facts().get(*type_id).name,
             json: *json,
             index: self,
         };
@@ -87,8 +87,8 @@ impl<'t> Index<'t> {
 
 impl<'t> Targets<'t> for Index<'t> {
     fn find(&self, reference: &str) -> Option<Value<'t>> {
-        let (ty, id) = key(reference, self.base)?;
-        let at = self.by_key.get_key_value(&(ty, id)).map(|(_, at)| *at)?;
+        let (type_id, id) = key(reference, self.base)?;
+        let at = self.by_key.get_key_value(&(type_id, id)).map(|(_, at)| *at)?;
         Some(self.all[at].1)
     }
 }

@@ -3,16 +3,16 @@
 use crate::columns::json::Value;
 use crate::fhir::{TypeId, facts};
 
-/// The type of the property `name` in a value of type `ty`. `None` if R4 does not define it.
-pub(super) fn child(ty: Option<TypeId>, name: &str) -> Option<TypeId> {
-    Some(facts().child(ty?, name.trim_start_matches('_'))?.ty)
+/// The type of the property `name` in a value of type `type_id`. `None` if R4 does not define it.
+pub(super) fn child(type_id: Option<TypeId>, name: &str) -> Option<TypeId> {
+    Some(facts().child(type_id?, name.trim_start_matches('_'))?.type_id)
 }
 
 /// The type of a value. A resource inside of another has the type that it states.
-pub(super) fn concrete(ty: TypeId, value: Value<'_>) -> Option<TypeId> {
-    match facts().get(ty).name {
+pub(super) fn concrete(type_id: TypeId, value: Value<'_>) -> Option<TypeId> {
+    match facts().get(type_id).name {
         "Resource" => facts().lookup(&value.get_str("resourceType")?),
-        _ => Some(ty),
+        _ => Some(type_id),
     }
 }
 
@@ -20,28 +20,30 @@ pub(super) fn concrete(ty: TypeId, value: Value<'_>) -> Option<TypeId> {
 /// it answers.
 pub(super) fn each<'t>(
     value: Value<'t>,
-    ty: TypeId,
+    type_id: TypeId,
     wanted: TypeId,
     question: Option<Value<'t>>,
     visit: &mut impl FnMut(Value<'t>, Option<Value<'t>>),
 ) {
     if value.is_array() {
-        value.items().for_each(|item| each(item, ty, wanted, question, visit));
+        value
+            .items()
+            .for_each(|item| each(item, type_id, wanted, question, visit));
         return;
     }
-    let Some(ty) = concrete(ty, value).filter(|_| value.is_object()) else {
+    let Some(type_id) = concrete(type_id, value).filter(|_| value.is_object()) else {
         return;
     };
-    if ty == wanted {
+    if type_id == wanted {
         visit(value, question);
         return;
     }
-    let own = match facts().get(ty).name {
+    let own = match facts().get(type_id).name {
         "QuestionnaireResponse.item" => value.get("text"),
         _ => None,
     };
     for (key, inner) in value.entries() {
-        if let Some(child) = child(Some(ty), &key.name()) {
+        if let Some(child) = child(Some(type_id), &key.name()) {
             each(inner, child, wanted, own.or(question), visit);
         }
     }

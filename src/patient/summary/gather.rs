@@ -77,8 +77,8 @@ pub async fn summary(engine: &Engine, subject: Subject<'_>, sections: Sections) 
 }
 
 async fn gather(engine: &Engine, subject: Subject<'_>) -> Result<Vec<Gathered>, PatientError> {
-    let own = named(OWN).into_iter().map(|ty| Member {
-        ty,
+    let own = named(OWN).into_iter().map(|type_id| Member {
+        type_id,
         parameters: Vec::new(),
     });
     let request = RecordRequest {
@@ -103,7 +103,7 @@ async fn gather(engine: &Engine, subject: Subject<'_>) -> Result<Vec<Gathered>, 
 fn of_type(gathered: &Gathered) -> impl Iterator<Item = Record<'_>> {
     gathered.rows.iter().filter_map(|row| {
         Some(Record {
-            resource_type: gathered.ty,
+            resource_type: gathered.type_id,
             id: &row.id,
             // The text was checked when it was stored.
             text: std::str::from_utf8(&row.resource).ok()?,
@@ -120,8 +120,8 @@ mod tests {
     #[test]
     fn types_are_of_the_compartment_or_are_referred_to() {
         let is_member = |name: &&str| {
-            let ty = facts().lookup(name).unwrap();
-            *name == "Patient" || !compartment::patient_params(ty).is_empty()
+            let type_id = facts().lookup(name).unwrap();
+            *name == "Patient" || !compartment::patient_params(type_id).is_empty()
         };
         assert_eq!(OWN.iter().filter(|name| is_member(name)).count(), OWN.len());
         assert_eq!(REFERRED.iter().filter(|name| is_member(name)).count(), 0);

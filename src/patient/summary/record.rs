@@ -218,8 +218,8 @@ impl<'t> Chart<'t> {
 
     /// The primary Patient: the first one among the records.
     pub(super) fn patient(&self) -> Result<usize, SummaryError> {
-        let ty = facts().lookup("Patient").ok_or(SummaryError::NoPatient)?;
-        let mut there = self.patients.iter().filter_map(|id| self.by_key.get(&(ty, *id)));
+        let type_id = facts().lookup("Patient").ok_or(SummaryError::NoPatient)?;
+        let mut there = self.patients.iter().filter_map(|id| self.by_key.get(&(type_id, *id)));
         there.next().copied().ok_or(SummaryError::NoPatient)
     }
 
@@ -251,13 +251,13 @@ impl<'t> Chart<'t> {
             return true;
         }
         key(reference, self.base)
-            .is_some_and(|(ty, id)| facts().get(ty).name == "Patient" && self.patients.contains(&id))
+            .is_some_and(|(type_id, id)| facts().get(type_id).name == "Patient" && self.patients.contains(&id))
     }
 
     /// The record that a reference points to.
     pub(super) fn find(&self, reference: &str) -> Option<usize> {
-        let (ty, id) = key(reference, self.base)?;
-        let key = self.by_key.get_key_value(&(ty, id));
+        let (type_id, id) = key(reference, self.base)?;
+        let key = self.by_key.get_key_value(&(type_id, id));
         key.map(|(_, at)| *at)
     }
 

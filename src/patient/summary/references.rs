@@ -135,7 +135,7 @@ pub(super) fn settle(chart: &Chart<'_>, entry: &Entry<'_>, patient: usize, kept:
 fn kind(address: &str) -> String {
     let name = match Reference::parse(address) {
         Reference::Relative(target) | Reference::Absolute { target, .. } => target.type_name(),
-        Reference::Conditional { ty, .. } => facts().get(ty).name,
+        Reference::Conditional { type_id, .. } => facts().get(type_id).name,
         _ => "Not in this summary",
     };
     name.to_owned()

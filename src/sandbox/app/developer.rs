@@ -127,8 +127,8 @@ async fn searched(app: &App, connection: &Connection, asked: Option<String>) -> 
         let answer = app.client.fhir(&connection.access_token, &query).await?;
         return Ok((query, answer));
     }
-    for ty in FIRST {
-        let query = format!("{ty}?patient=$PATIENT_ID&_count=5&_total=accurate");
+    for resource_type in FIRST {
+        let query = format!("{resource_type}?patient=$PATIENT_ID&_count=5&_total=accurate");
         let answer = app.client.fhir(&connection.access_token, &query).await?;
         if answer.status != 200 || answer.body["total"].as_u64() != Some(0) {
             return Ok((query, answer));

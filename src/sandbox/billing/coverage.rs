@@ -54,7 +54,7 @@ fn coverage(chart: &mut Chart<'_>, at: usize) {
     let subscriber = head.unwrap_or(profile);
     let subscriber_name = subscriber.name();
     let subscriber_link = Link {
-        ty: "Patient",
+        resource_type: "Patient",
         id: subscriber.id,
         display: &subscriber_name,
     };

@@ -16,7 +16,7 @@ pub(in crate::sandbox) struct Unit(pub(in crate::sandbox) &'static str, pub(in c
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sandbox) struct Link<'n> {
     /// The resource type.
-    pub(in crate::sandbox) ty: &'static str,
+    pub(in crate::sandbox) resource_type: &'static str,
     /// Its id.
     pub(in crate::sandbox) id: Uuid,
     /// Its display text; empty if there is none.
@@ -24,8 +24,12 @@ pub(in crate::sandbox) struct Link<'n> {
 }
 
 /// A reference without a display text.
-pub(in crate::sandbox) fn link(ty: &'static str, id: Uuid) -> Link<'static> {
-    Link { ty, id, display: "" }
+pub(in crate::sandbox) fn link(resource_type: &'static str, id: Uuid) -> Link<'static> {
+    Link {
+        resource_type,
+        id,
+        display: "",
+    }
 }
 
 impl Object<'_> {
@@ -75,7 +79,7 @@ impl Object<'_> {
 
     /// The properties of a Reference.
     pub(in crate::sandbox) fn target(&mut self, link: Link<'_>) -> &mut Self {
-        self.text("reference", format_args!("{}/{}", link.ty, link.id));
+        self.text("reference", format_args!("{}/{}", link.resource_type, link.id));
         if !link.display.is_empty() {
             self.text("display", link.display);
         }

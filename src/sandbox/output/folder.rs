@@ -71,18 +71,19 @@ struct Files<'f> {
 impl Files<'_> {
     fn write(&mut self, records: &Records) -> Result<(), FolderError> {
         for record in records.iter() {
-            let ty = record.resource_type;
-            let path = || self.folder.join(format!("{ty}.ndjson"));
-            if !self.open.contains_key(ty) {
+            let resource_type = record.resource_type;
+            let path = || self.folder.join(format!("{resource_type}.ndjson"));
+            if !self.open.contains_key(resource_type) {
                 let file = File::create(path()).map_err(|reason| FolderError::Io { path: path(), reason })?;
-                self.open.insert(ty, (BufWriter::with_capacity(1 << 16, file), 0));
+                self.open
+                    .insert(resource_type, (BufWriter::with_capacity(1 << 16, file), 0));
             }
-            if let Some((file, count)) = self.open.get_mut(ty) {
+            if let Some((file, count)) = self.open.get_mut(resource_type) {
                 let line = file
                     .write_all(record.json.as_bytes())
                     .and_then(|()| file.write_all(b"\n"));
                 line.map_err(|reason| FolderError::Io {
-                    path: self.folder.join(format!("{ty}.ndjson")),
+                    path: self.folder.join(format!("{resource_type}.ndjson")),
                     reason,
                 })?;
                 *count += 1;
@@ -93,12 +94,12 @@ impl Files<'_> {
 
     fn finish(self) -> Result<Written, FolderError> {
         let mut written = Written::new();
-        for (ty, (mut file, count)) in self.open {
+        for (resource_type, (mut file, count)) in self.open {
             file.flush().map_err(|reason| FolderError::Io {
-                path: self.folder.join(format!("{ty}.ndjson")),
+                path: self.folder.join(format!("{resource_type}.ndjson")),
                 reason,
             })?;
-            written.insert(ty, count);
+            written.insert(resource_type, count);
         }
         Ok(written)
     }

@@ -249,7 +249,7 @@ impl Practitioner {
     /// A reference to the practitioner.
     pub(in crate::sandbox) fn link(&self) -> Link<'_> {
         Link {
-            ty: "Practitioner",
+            resource_type: "Practitioner",
             id: self.id,
             display: &self.name,
         }
@@ -265,7 +265,7 @@ impl Organization {
     /// A reference to the organization.
     pub(in crate::sandbox) fn link(&self) -> Link<'_> {
         Link {
-            ty: "Organization",
+            resource_type: "Organization",
             id: self.id,
             display: &self.name,
         }

@@ -80,7 +80,7 @@ impl Answer<'_> {
     pub(in crate::search) fn render(self, matches: &[Entry], included: Included) -> Result<Bytes, SearchError> {
         let query = self.query;
         let place = |entry: &Entry| {
-            let part = self.types.iter().position(|ty| *ty == entry.ty)?;
+            let part = self.types.iter().position(|type_id| *type_id == entry.type_id)?;
             Some((part, entry.place?))
         };
         let end = |entry: Option<&Entry>| entry.and_then(place);

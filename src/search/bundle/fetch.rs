@@ -36,7 +36,7 @@ impl Engine {
                     found.more = true;
                     break 'page;
                 }
-                entries.push(Entry::of(table.ty(), row).at(*place));
+                entries.push(Entry::of(table.type_id(), row).at(*place));
             }
             left = &left[now..];
         }

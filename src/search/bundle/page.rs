@@ -13,7 +13,7 @@ use crate::lake::scan::{Locator, Row};
 /// A resource on a page.
 #[derive(Debug)]
 pub(in crate::search) struct Entry {
-    pub(in crate::search) ty: TypeId,
+    pub(in crate::search) type_id: TypeId,
     pub(in crate::search) row: Row,
     /// The locator of the row, if known.
     pub(in crate::search) place: Option<Locator>,
@@ -23,9 +23,9 @@ pub(in crate::search) struct Entry {
 
 impl Entry {
     /// An entry for a resource that is not contained in another one.
-    pub(in crate::search) fn of(ty: TypeId, row: Row) -> Entry {
+    pub(in crate::search) fn of(type_id: TypeId, row: Row) -> Entry {
         Entry {
-            ty,
+            type_id,
             row,
             place: None,
             container: None,
@@ -86,7 +86,7 @@ impl Page<'_> {
             let is_whole = self.subset.is_whole() || mode == "include" && !self.subset.elements.is_empty();
             let cut = match is_whole {
                 true => None,
-                false => self.subset.cut(entry.ty, &entry.row.resource),
+                false => self.subset.cut(entry.type_id, &entry.row.resource),
             };
             push_entry(out, self.base, entry, cut.as_deref(), mode);
         }
@@ -136,7 +136,7 @@ pub(in crate::search) fn push_links(out: &mut Vec<u8>, links: &[(&'static str, S
 /// An entry: the stored text or a part of it.
 pub(in crate::search) fn push_entry(out: &mut Vec<u8>, base: &str, entry: &Entry, cut: Option<&[u8]>, mode: &str) {
     out.extend_from_slice(br#"{"fullUrl":"#);
-    let place = facts().get(entry.container.unwrap_or(entry.ty)).name;
+    let place = facts().get(entry.container.unwrap_or(entry.type_id)).name;
     push_quoted(out, &format!("{base}{place}/{}", entry.row.id));
     out.extend_from_slice(br#","resource":"#);
     let shown = cut.unwrap_or(&entry.row.resource);

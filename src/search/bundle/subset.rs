@@ -25,9 +25,9 @@ pub struct Subset {
 }
 
 impl Subset {
-    /// The subset that the parameters of a read of `ty` request. Ignores other parameters (R4 HTTP, general
+    /// The subset that the parameters of a read of `type_id` request. Ignores other parameters (R4 HTTP, general
     /// parameters).
-    pub fn of_read(ty: TypeId, parameters: &[RawParameter]) -> Result<Subset, SearchError> {
+    pub fn of_read(type_id: TypeId, parameters: &[RawParameter]) -> Result<Subset, SearchError> {
         let mut subset = Subset::default();
         for raw in parameters.iter().filter(|raw| raw.counts(Handling::Lenient)) {
             match raw.name.as_str() {
@@ -41,7 +41,7 @@ impl Subset {
                 }
                 "_elements" => {
                     refuse_modifier(raw, "special")?;
-                    subset.take_elements(ty, &raw.value, false)?;
+                    subset.take_elements(type_id, &raw.value, false)?;
                 }
                 _ => {}
             }
@@ -53,12 +53,12 @@ impl Subset {
     /// element of another type.
     pub(in crate::search) fn take_elements(
         &mut self,
-        ty: TypeId,
+        type_id: TypeId,
         value: &str,
         known_elsewhere: bool,
     ) -> Result<(), SearchError> {
         for name in elements(value) {
-            if !known_elsewhere && !is_element(ty, name) {
+            if !known_elsewhere && !is_element(type_id, name) {
                 let expected =
                     "a top-level element of the type, by its name in R4: 'value' for valueQuantity and its like";
                 return Err(invalid("_elements", name, expected));
@@ -73,17 +73,17 @@ impl Subset {
         self.elements.is_empty() && matches!(self.summary, Summary::False | Summary::Count)
     }
 
-    /// The requested part of `resource`, of type `ty`. `None` if the text is no JSON object.
-    pub fn cut(&self, ty: TypeId, resource: &[u8]) -> Option<Vec<u8>> {
+    /// The requested part of `resource`, of type `type_id`. `None` if the text is no JSON object.
+    pub fn cut(&self, type_id: TypeId, resource: &[u8]) -> Option<Vec<u8>> {
         let mut tape = Tape::new();
         let root = tape.parse(resource).ok().filter(Value::is_object)?;
         let mut edits = Edits::new();
         for (key, value) in root.entries() {
             let name = key.name();
-            if !self.keeps_root(ty, &name) {
+            if !self.keeps_root(type_id, &name) {
                 edits.omit(value);
             } else if self.summary == Summary::True && self.elements.is_empty() {
-                omit_beyond_summary(ty, &name, value, &mut edits);
+                omit_beyond_summary(type_id, &name, value, &mut edits);
             }
         }
         tag(root, &mut edits);
@@ -92,11 +92,11 @@ impl Subset {
         Some(out)
     }
 
-    fn keeps_root(&self, ty: TypeId, property: &str) -> bool {
+    fn keeps_root(&self, type_id: TypeId, property: &str) -> bool {
         if matches!(property, "resourceType" | "id" | "meta") {
             return true;
         }
-        let Some(child) = facts().child(ty, property.strip_prefix('_').unwrap_or(property)) else {
+        let Some(child) = facts().child(type_id, property.strip_prefix('_').unwrap_or(property)) else {
             return false;
         };
         let element = child.element;
@@ -113,8 +113,8 @@ impl Subset {
 }
 
 /// Whether `_elements` may have this name for resources of a type. Clients also name `id` and `resourceType`.
-pub(in crate::search) fn is_element(ty: TypeId, name: &str) -> bool {
-    name == "resourceType" || facts().element(ty, name).is_some()
+pub(in crate::search) fn is_element(type_id: TypeId, name: &str) -> bool {
+    name == "resourceType" || facts().element(type_id, name).is_some()
 }
 
 /// The names in a value of `_elements`.
@@ -133,22 +133,22 @@ fn omit_beyond_summary(parent: TypeId, name: &str, value: Value<'_>, edits: &mut
     };
     if value.is_array() {
         for item in value.items() {
-            omit_within(child.ty, item, edits);
+            omit_within(child.type_id, item, edits);
         }
     } else {
-        omit_within(child.ty, value, edits);
+        omit_within(child.type_id, value, edits);
     }
 }
 
-fn omit_within(ty: TypeId, object: Value<'_>, edits: &mut Edits) {
+fn omit_within(type_id: TypeId, object: Value<'_>, edits: &mut Edits) {
     for (key, value) in object.entries() {
         let name = key.name();
-        let kept = match facts().child(ty, name.strip_prefix('_').unwrap_or(&name)) {
+        let kept = match facts().child(type_id, name.strip_prefix('_').unwrap_or(&name)) {
             Some(child) => child.element.summary || is_required(child.element),
             None => false,
         };
         if kept {
-            omit_beyond_summary(ty, &name, value, edits);
+            omit_beyond_summary(type_id, &name, value, edits);
         } else {
             edits.omit(value);
         }
@@ -180,8 +180,8 @@ mod tests {
     use super::*;
 
     fn cut(subset: Subset, text: &str) -> serde_json::Value {
-        let ty = facts().lookup("Observation").unwrap();
-        serde_json::from_slice(&subset.cut(ty, text.as_bytes()).unwrap()).unwrap()
+        let type_id = facts().lookup("Observation").unwrap();
+        serde_json::from_slice(&subset.cut(type_id, text.as_bytes()).unwrap()).unwrap()
     }
 
     const OBSERVATION: &str = r#"{"resourceType":"Observation","id":"o","meta":{"versionId":"1","tag":[ {"code":"x"} ]},

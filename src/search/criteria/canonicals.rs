@@ -14,13 +14,13 @@ use crate::fhir::{TypeId, facts};
 const MAX_CANONICALS: usize = 1_000_000;
 
 /// Whether resources of a type are known by a URL of their own, with a version or without.
-pub(in crate::search) fn have_urls(ty: TypeId) -> bool {
+pub(in crate::search) fn have_urls(type_id: TypeId) -> bool {
     let is = |element: &str, wanted: &str| {
-        let child = facts().child(ty, element);
-        child.is_some_and(|child| facts().get(child.ty).name == wanted)
+        let child = facts().child(type_id, element);
+        child.is_some_and(|child| facts().get(child.type_id).name == wanted)
     };
     // The `url` of a Device or its definition is where it is reached.
-    is("url", "uri") && is("version", "string") && SearchParameters::builtin().get(ty, "url").is_some()
+    is("url", "uri") && is("version", "string") && SearchParameters::builtin().get(type_id, "url").is_some()
 }
 
 /// URLs with their versions, either of stored resources or of canonicals.

@@ -8,30 +8,30 @@ use super::criterion::{Condition, Criterion};
 use crate::fhir::{TypeId, compartment, facts};
 
 /// Whether resources of a type may be in a Patient's compartment.
-pub(in crate::search) fn holds(ty: TypeId) -> bool {
-    !compartment::patient_params(ty).is_empty() || facts().get(ty).name == "Patient"
+pub(in crate::search) fn holds(type_id: TypeId) -> bool {
+    !compartment::patient_params(type_id).is_empty() || facts().get(type_id).name == "Patient"
 }
 
-/// The condition for one Patient. An error if resources of `ty` are in no Patient's compartment.
+/// The condition for one Patient. An error if resources of `type_id` are in no Patient's compartment.
 pub(in crate::search) fn criterion(
     resolver: &Resolver<'_>,
-    ty: TypeId,
+    type_id: TypeId,
     patient: &str,
 ) -> Result<Criterion, SearchError> {
-    of_any(resolver, ty, &[patient])
+    of_any(resolver, type_id, &[patient])
 }
 
 /// The same for several Patients together. Their ids have R4's form.
 pub(in crate::search) fn of_any(
     resolver: &Resolver<'_>,
-    ty: TypeId,
+    type_id: TypeId,
     patients: &[impl AsRef<str>],
 ) -> Result<Criterion, SearchError> {
-    let name = facts().get(ty).name;
+    let name = facts().get(type_id).name;
     let ids: Vec<&str> = patients.iter().map(AsRef::as_ref).collect();
     let values: Vec<String> = ids.iter().map(|id| format!("Patient/{id}")).collect();
     let value = values.join(",");
-    let mut asked: Vec<RawParameter> = compartment::patient_params(ty)
+    let mut asked: Vec<RawParameter> = compartment::patient_params(type_id)
         .iter()
         .map(|code| RawParameter::named(code, &value))
         .collect();
@@ -40,7 +40,7 @@ pub(in crate::search) fn of_any(
     }
     let mut parts = Vec::with_capacity(asked.len());
     for parameter in &asked {
-        parts.extend(resolver.criterion(ty, parameter)?);
+        parts.extend(resolver.criterion(type_id, parameter)?);
     }
     let label = format!("in the compartment of {value}");
     match (parts.pop(), parts.is_empty()) {

@@ -179,7 +179,7 @@ impl Test {
             Test::Differs(matcher) => std::slice::from_mut(matcher),
             Test::Missing(_) => return Ok(()),
         };
-        match compiled.parameter.ty {
+        match compiled.parameter.search_type {
             SearchType::Uri if compiled.yields_only(&["canonical"]) => {
                 matchers.iter_mut().for_each(Matcher::any_version)
             }

@@ -67,12 +67,12 @@ fn mark(criterion: &Criterion, batch: &RecordBatch, plain: bool, rows: &mut [boo
         }
         Condition::Item { items, holds } => {
             let found = values(items, batch)?;
-            let focus = Focus::root(batch, items.ty).enter(&found);
+            let focus = Focus::root(batch, items.type_id).enter(&found);
             let holds = of_items(holds, &focus)?;
             let hits = holds.into_iter().enumerate().filter(|(_, holds)| *holds);
             hits.for_each(|(item, _)| rows[focus.row(item)] = true);
         }
-        Condition::Holds(ty) => inside::mark_holding(*ty, batch, rows),
+        Condition::Holds(type_id) => inside::mark_holding(*type_id, batch, rows),
         Condition::Inside { references, targets } => {
             let inner = inner_references(&values(references, batch)?, rows.len());
             inside::mark_led_to(&inner, targets, batch, rows)?;
@@ -219,7 +219,7 @@ fn mark_tuples(
     rows: &mut [bool],
 ) -> Result<(), SearchError> {
     let tuples = values(compiled, batch)?;
-    let focus = Focus::root(batch, compiled.ty).enter(&tuples);
+    let focus = Focus::root(batch, compiled.type_id).enter(&tuples);
     let mut components = Vec::with_capacity(compiled.components.len());
     for component in &compiled.components {
         let evaluation = component.program.evaluate_on(&focus);

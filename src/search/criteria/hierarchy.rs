@@ -17,38 +17,40 @@ pub(in crate::search) const PARENTS: [&str; 2] = ["partof", "part-of"];
 /// The condition. An error if the target type has no hierarchy.
 pub(in crate::search) fn condition(
     resolver: &Resolver<'_>,
-    ty: TypeId,
+    type_id: TypeId,
     parameter: &SearchParameter,
     raw: &RawParameter,
     below: bool,
 ) -> Result<Option<Condition>, SearchError> {
-    let Some(compiled) = resolver.programs.get(ty, &raw.name, Reading::Targets)? else {
+    let Some(compiled) = resolver.programs.get(type_id, &raw.name, Reading::Targets)? else {
         return Ok(None);
     };
     let (mut from, mut parents) = (Vec::new(), Vec::new());
     for text in escape::split(&raw.value, ',') {
         let parsed = ReferenceValue::parse(text, None, resolver.around.base);
-        let Some(ReferenceValue::Relative { ty: named, id }) = parsed else {
+        let Some(ReferenceValue::Relative { type_id: named, id }) = parsed else {
             return Err(invalid(&written(raw), text, "a reference: id or Type/id"));
         };
         let types = match named {
-            Some(ty) => vec![ty],
+            Some(type_id) => vec![type_id],
             None => parameter.targets.clone(),
         };
         let before = from.len();
-        for ty in types {
-            let Some(parent) = parent(resolver, ty)? else { continue };
-            if parents.iter().all(|(known, _)| *known != ty) {
+        for type_id in types {
+            let Some(parent) = parent(resolver, type_id)? else {
+                continue;
+            };
+            if parents.iter().all(|(known, _)| *known != type_id) {
                 resolver.join(&raw.name)?;
-                parents.push((ty, parent));
+                parents.push((type_id, parent));
             }
-            from.push((ty, id.clone()));
+            from.push((type_id, id.clone()));
         }
         if from.len() == before {
             return Err(SearchError::Modifier {
                 parameter: raw.name.clone(),
                 modifier: raw.modifier.clone().unwrap_or_default(),
-                ty: "reference to resources without a hierarchy",
+                parameter_type: "reference to resources without a hierarchy",
             });
         }
     }
@@ -62,11 +64,11 @@ pub(in crate::search) fn condition(
 
 fn parent(
     resolver: &Resolver<'_>,
-    ty: TypeId,
+    type_id: TypeId,
 ) -> Result<Option<std::sync::Arc<super::super::parameters::parameter::Compiled>>, SearchError> {
     for code in PARENTS {
-        if let Some(compiled) = resolver.programs.get(ty, code, Reading::Targets)?
-            && compiled.parameter.targets.contains(&ty)
+        if let Some(compiled) = resolver.programs.get(type_id, code, Reading::Targets)?
+            && compiled.parameter.targets.contains(&type_id)
         {
             return Ok(Some(compiled));
         }

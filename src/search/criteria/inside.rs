@@ -15,8 +15,8 @@ use crate::fhir::{TypeId, facts};
 pub(in crate::search) const STEP: usize = 4096;
 
 /// Marks the rows that contain a resource of a type, as far as a look at the text tells.
-pub(in crate::search) fn mark_holding(ty: TypeId, batch: &RecordBatch, rows: &mut [bool]) {
-    let needle = format!("\"{}\"", facts().get(ty).name);
+pub(in crate::search) fn mark_holding(type_id: TypeId, batch: &RecordBatch, rows: &mut [bool]) {
+    let needle = format!("\"{}\"", facts().get(type_id).name);
     for (row, marked) in rows.iter_mut().enumerate() {
         let holds = |text: &str| memchr::memmem::find(text.as_bytes(), needle.as_bytes()).is_some();
         *marked = texts(batch, row).is_some_and(|texts| texts.iter().flatten().any(holds));
@@ -31,8 +31,8 @@ pub(in crate::search) fn mark_led_to(
     rows: &mut [bool],
 ) -> Result<(), SearchError> {
     let mut tape = Tape::new();
-    for (ty, criterion) in targets {
-        let mut shredder = Shredder::new(*ty);
+    for (type_id, criterion) in targets {
+        let mut shredder = Shredder::new(*type_id);
         let mut places: Vec<usize> = Vec::new();
         let mut flush = |shredder: &mut Shredder, places: &mut Vec<usize>| -> Result<(), SearchError> {
             if !shredder.is_empty() {
@@ -54,7 +54,7 @@ pub(in crate::search) fn mark_led_to(
                 let Some(id) = root.get_str("id").filter(|id| wanted.iter().any(|wanted| wanted == id)) else {
                     continue;
                 };
-                if !is_of(root, *ty) {
+                if !is_of(root, *type_id) {
                     continue;
                 }
                 let mut pushed = push(&mut shredder, &id, text, root);
@@ -100,7 +100,7 @@ pub(in crate::search) fn texts(batch: &RecordBatch, row: usize) -> Option<String
     texts.as_string_opt::<i32>().cloned()
 }
 
-pub(in crate::search) fn is_of(root: Value<'_>, ty: TypeId) -> bool {
+pub(in crate::search) fn is_of(root: Value<'_>, type_id: TypeId) -> bool {
     root.get_str("resourceType")
-        .is_some_and(|name| name == facts().get(ty).name)
+        .is_some_and(|name| name == facts().get(type_id).name)
 }

@@ -49,14 +49,14 @@ pub(in crate::search) fn key_of(function: &ScalarUDF) -> Option<&SortKey> {
 
 /// The bounds of a key for statistics: for dates their start or end.
 pub(in crate::search) fn order(key: &SortKey) -> Option<Order> {
-    if key.compiled.parameter.ty != SearchType::Date {
+    if key.compiled.parameter.search_type != SearchType::Date {
         return None;
     }
     let mut reaches = Vec::new();
     for origin in key.compiled.program.origins() {
-        let (path, ty) = (origin.path?, origin.ty.fhir()?);
+        let (path, type_id) = (origin.path?, origin.item_type.fhir()?);
         let leaf = |suffix: &str| -> Arc<str> { format!("{path}{suffix}").into() };
-        let (start, end) = match facts().get(ty).name {
+        let (start, end) = match facts().get(type_id).name {
             "date" | "dateTime" | "instant" => {
                 reaches.push(Reach::In(leaf(if key.descending { END } else { START })));
                 continue;

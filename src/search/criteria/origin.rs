@@ -27,9 +27,9 @@ pub(in crate::search) struct Origin {
 }
 
 impl Origin {
-    pub(in crate::search) fn of(resolver: &Resolver<'_>, ty: TypeId, raw: &RawParameter) -> Origin {
+    pub(in crate::search) fn of(resolver: &Resolver<'_>, type_id: TypeId, raw: &RawParameter) -> Origin {
         Origin {
-            resource: facts().get(ty).name.to_owned(),
+            resource: facts().get(type_id).name.to_owned(),
             parameter: written(raw),
             value: raw.value.clone(),
             now: resolver.around.now_us,

@@ -44,8 +44,8 @@ fn alternatives(query: &Query, criterion: &Criterion) -> Option<Vec<Alternative>
     };
     let mut found = Vec::new();
     for part in parts {
-        let owners = query.filed.as_ref().and_then(|filed| filed.owners(query.ty, part));
-        let exact = exact(query.ty, part)?.into_iter();
+        let owners = query.filed.as_ref().and_then(|filed| filed.owners(query.type_id, part));
+        let exact = exact(query.type_id, part)?.into_iter();
         found.extend(exact.map(|condition| Alternative {
             condition,
             owners: owners.clone(),
@@ -55,18 +55,18 @@ fn alternatives(query: &Query, criterion: &Criterion) -> Option<Vec<Alternative>
 }
 
 /// The criterion as alternatives that the scan decides exactly. `None` if it is of another kind.
-fn exact(ty: TypeId, criterion: &Criterion) -> Option<Vec<ItemMatch>> {
+fn exact(type_id: TypeId, criterion: &Criterion) -> Option<Vec<ItemMatch>> {
     match &criterion.condition {
         Condition::Values {
             compiled,
             test: Test::AnyOf { matchers, not: false },
         } => {
             let origins = compiled.program.origins();
-            let found = origins.map(|origin| item_match(ty, criterion, compiled, origin, matchers));
+            let found = origins.map(|origin| item_match(type_id, criterion, compiled, origin, matchers));
             found.collect::<Option<Vec<_>>>().filter(|found| !found.is_empty())
         }
         Condition::Any(parts) => {
-            let found = parts.iter().map(|part| exact(ty, part));
+            let found = parts.iter().map(|part| exact(type_id, part));
             let found = found.collect::<Option<Vec<_>>>()?.concat();
             (!found.is_empty()).then_some(found)
         }
@@ -76,7 +76,7 @@ fn exact(ty: TypeId, criterion: &Criterion) -> Option<Vec<ItemMatch>> {
 
 /// A condition that an item at one of a parameter's origins matches.
 fn item_match(
-    ty: TypeId,
+    type_id: TypeId,
     criterion: &Criterion,
     compiled: &Compiled,
     origin: Origin<'_>,
@@ -84,7 +84,7 @@ fn item_match(
 ) -> Option<ItemMatch> {
     let names = leaf_names(origin, matchers.first()?)?;
     let path = origin.path.filter(|path| !path.is_empty())?;
-    if *names == [""] && facts().child(ty, path).is_none_or(|child| child.element.many) {
+    if *names == [""] && facts().child(type_id, path).is_none_or(|child| child.element.many) {
         return None;
     }
     let leaves = names.iter().map(|name| {
@@ -105,8 +105,8 @@ fn item_match(
 
 /// The leaves below an item that a matcher of this kind compares.
 fn leaf_names(origin: Origin<'_>, matcher: &Matcher) -> Option<&'static [&'static str]> {
-    let ty = facts().get(origin.ty.fhir()?);
-    match (matcher, ty.name) {
+    let type_def = facts().get(origin.item_type.fhir()?);
+    match (matcher, type_def.name) {
         (Matcher::Token(_), "CodeableConcept") => Some(&["coding.system", "coding.code"]),
         (Matcher::Token(_), "Coding") => Some(&["system", "code"]),
         (Matcher::Token(_), "Identifier" | "ContactPoint") => Some(&["system", "value"]),
@@ -116,7 +116,7 @@ fn leaf_names(origin: Origin<'_>, matcher: &Matcher) -> Option<&'static [&'stati
         ) => Some(&[REFERENCE_TYPE, REFERENCE_ID]),
         // Only primitives of the root that do not repeat. A list of texts is not the leaf of a struct.
         (Matcher::Token(_) | Matcher::Id(_) | Matcher::OneOf(_) | Matcher::Uri(_) | Matcher::Exact(_), _)
-            if is_text(ty.kind) =>
+            if is_text(type_def.kind) =>
         {
             Some(&[""])
         }
@@ -136,15 +136,16 @@ fn is_text(kind: Kind) -> bool {
 /// The test of each leaf for a matcher.
 fn leaf_tests(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Option<Vec<LeafTest>> {
     let selection = compiled.program.selection();
-    let reference = |ty: Option<TypeId>, id: LeafTest| {
-        let of_type = pointed(selection, ty)?.map_or(LeafTest::Any, |ty| LeafTest::Is(facts().get(ty).name.into()));
+    let reference = |type_id: Option<TypeId>, id: LeafTest| {
+        let of_type = pointed(selection, type_id)?
+            .map_or(LeafTest::Any, |type_id| LeafTest::Is(facts().get(type_id).name.into()));
         Some(vec![of_type, id])
     };
     match matcher {
-        Matcher::Reference(ReferenceValue::Relative { ty, id }) => {
-            return reference(*ty, LeafTest::Is(id.as_str().into()));
+        Matcher::Reference(ReferenceValue::Relative { type_id, id }) => {
+            return reference(*type_id, LeafTest::Is(id.as_str().into()));
         }
-        Matcher::RefersTo(targets) => return reference(Some(targets.ty), LeafTest::In(targets.ids.clone())),
+        Matcher::RefersTo(targets) => return reference(Some(targets.type_id), LeafTest::In(targets.ids.clone())),
         Matcher::PointsTo(ids) => return reference(None, LeafTest::In(ids.clone())),
         _ => {}
     }
@@ -152,7 +153,7 @@ fn leaf_tests(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Opt
         return None;
     }
     match matcher {
-        Matcher::Token(token) if is_text(facts().get(origin.ty.fhir()?).kind) => {
+        Matcher::Token(token) if is_text(facts().get(origin.item_type.fhir()?).kind) => {
             Some(vec![token.code.as_deref().map(code)?])
         }
         Matcher::Token(token) => pair(token),
@@ -167,8 +168,8 @@ fn leaf_tests(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Opt
 fn pointed(selection: Selection, asked: Option<TypeId>) -> Option<Option<TypeId>> {
     match (selection, asked) {
         (Selection::All, asked) => Some(asked),
-        (Selection::PointingTo(ty), None) => Some(Some(ty)),
-        (Selection::PointingTo(ty), Some(asked)) if ty == asked => Some(Some(ty)),
+        (Selection::PointingTo(type_id), None) => Some(Some(type_id)),
+        (Selection::PointingTo(type_id), Some(asked)) if type_id == asked => Some(Some(type_id)),
         _ => None,
     }
 }
@@ -222,10 +223,10 @@ fn refutable(criterion: &Criterion) -> Prune {
     };
     let mut any = Vec::new();
     for origin in compiled.program.origins() {
-        let (Some(path), Some(ty)) = (origin.path, origin.ty.fhir()) else {
+        let (Some(path), Some(type_id)) = (origin.path, origin.item_type.fhir()) else {
             return Prune::Keep;
         };
-        match facts().get(ty).name {
+        match facts().get(type_id).name {
             "date" | "dateTime" | "instant" => {
                 for date in &dates {
                     match within(path, date) {
@@ -297,8 +298,8 @@ fn with_numbers(compiled: &Compiled, numbers: &[&NumberValue]) -> Option<Prune> 
     };
     let mut any = Vec::new();
     for origin in compiled.program.origins() {
-        let (path, ty) = (origin.path?, origin.ty.fhir()?);
-        match facts().get(ty).name {
+        let (path, type_id) = (origin.path?, origin.item_type.fhir()?);
+        match facts().get(type_id).name {
             "decimal" => any.extend(within(format!("{path}{NUMBER}"), 1)),
             "integer" | "positiveInt" | "unsignedInt" => any.extend(within(path.to_owned(), ONE)),
             "Money" => any.extend(within(format!("{path}.value{NUMBER}"), 1)),

@@ -19,7 +19,7 @@ use crate::fhirpath::{Collection, Typed};
 
 /// The Arrow type of a key.
 pub(in crate::search) fn data_type(key: &SortKey) -> DataType {
-    match key.compiled.parameter.ty {
+    match key.compiled.parameter.search_type {
         SearchType::Date => DataType::Int64,
         SearchType::Number | SearchType::Quantity => DataType::Decimal128(NUMBER_PRECISION, NUMBER_SCALE),
         _ => DataType::Utf8,
@@ -37,20 +37,24 @@ pub(in crate::search) fn keys(key: &SortKey, batch: &RecordBatch) -> Result<Arra
             source,
         })?
         .lenient();
-    Ok(match compiled.parameter.ty {
+    Ok(match compiled.parameter.search_type {
         SearchType::Date => Arc::new(Int64Array::from(dates(&values, key.descending))),
         SearchType::Number | SearchType::Quantity => {
             let numbers = Decimal128Array::from(numbers(&values, key.descending));
             Arc::new(numbers.with_precision_and_scale(NUMBER_PRECISION, NUMBER_SCALE)?)
         }
-        _ => Arc::new(StringArray::from(texts(&values, compiled.parameter.ty, key.descending))),
+        _ => Arc::new(StringArray::from(texts(
+            &values,
+            compiled.parameter.search_type,
+            key.descending,
+        ))),
     })
 }
 
 fn dates(values: &Collection, descending: bool) -> Vec<Option<i64>> {
     let mut keys = vec![None; values.rows()];
     for part in values.typed() {
-        let interval = date_interval(&part.items, part.items.ty().name());
+        let interval = date_interval(&part.items, part.items.item_type().name());
         each(&part, &mut keys, descending, |item| {
             interval(item).map(|interval| if descending { interval.end } else { interval.start })
         });
@@ -61,7 +65,7 @@ fn dates(values: &Collection, descending: bool) -> Vec<Option<i64>> {
 fn numbers(values: &Collection, descending: bool) -> Vec<Option<i128>> {
     let mut keys = vec![None; values.rows()];
     for part in values.typed() {
-        match part.items.ty().name() {
+        match part.items.item_type().name() {
             "Range" => {
                 let limits = number::Limits::of(&part.items);
                 each(&part, &mut keys, descending, |item| {
@@ -72,7 +76,7 @@ fn numbers(values: &Collection, descending: bool) -> Vec<Option<i128>> {
                 let samples = Samples::of(&part.items);
                 each(&part, &mut keys, descending, |item| samples.bound(item, descending));
             }
-            name if part.items.ty().is_fhir("Quantity") || name == "Money" => {
+            name if part.items.item_type().is_fhir("Quantity") || name == "Money" => {
                 let quantities = part.items.child("value");
                 each(&part, &mut keys, descending, |item| {
                     number::only_number(&quantities, item)?.nearest()
@@ -86,11 +90,11 @@ fn numbers(values: &Collection, descending: bool) -> Vec<Option<i128>> {
     keys
 }
 
-fn texts(values: &Collection, ty: SearchType, descending: bool) -> Vec<Option<String>> {
+fn texts(values: &Collection, search_type: SearchType, descending: bool) -> Vec<Option<String>> {
     let mut keys = vec![None; values.rows()];
     for part in values.typed() {
         let items = &part.items;
-        match items.ty().name() {
+        match items.item_type().name() {
             "CodeableConcept" => {
                 let codings = items.child("coding");
                 let codes = codings.single().map(|codings| codings.child("code"));
@@ -109,7 +113,7 @@ fn texts(values: &Collection, ty: SearchType, descending: bool) -> Vec<Option<St
                 let references = items.child("reference");
                 each(&part, &mut keys, descending, |item| {
                     match (only_text(&types, item), only_text(&ids, item)) {
-                        (Some(ty), Some(id)) => Some(format!("{ty}/{id}")),
+                        (Some(resource_type), Some(id)) => Some(format!("{resource_type}/{id}")),
                         _ => only_text(&references, item).map(str::to_owned),
                     }
                 });
@@ -126,7 +130,9 @@ fn texts(values: &Collection, ty: SearchType, descending: bool) -> Vec<Option<St
             "boolean" | "Boolean" => each(&part, &mut keys, descending, |item| {
                 items.boolean(item).map(|value| value.to_string())
             }),
-            _ if ty == SearchType::String => each(&part, &mut keys, descending, |item| items.text(item).map(fold)),
+            _ if search_type == SearchType::String => {
+                each(&part, &mut keys, descending, |item| items.text(item).map(fold))
+            }
             _ => each(&part, &mut keys, descending, |item| items.text(item).map(str::to_owned)),
         }
     }

@@ -15,7 +15,7 @@ pub(in crate::search) fn each(
     batch: &RecordBatch,
     mut found: impl FnMut(&str, &str),
 ) -> Result<(), SearchError> {
-    each_by_row(compiled, batch, |_, ty, id| found(ty, id))
+    each_by_row(compiled, batch, |_, resource_type, id| found(resource_type, id))
 }
 
 /// Passes on the row, too.
@@ -36,8 +36,8 @@ pub(in crate::search) fn each_by_row(
         }
         let (types, ids) = (part.items.child(REFERENCE_TYPE), part.items.child(REFERENCE_ID));
         for_each(&part, |row, item| {
-            if let (Some(ty), Some(id)) = (only_text(&types, item), only_text(&ids, item)) {
-                found(row, ty, id);
+            if let (Some(resource_type), Some(id)) = (only_text(&types, item), only_text(&ids, item)) {
+                found(row, resource_type, id);
             }
         });
     }
@@ -63,7 +63,7 @@ pub(in crate::search) fn each_canonical(
 
 /// Whether values are References, and not canonicals.
 pub(in crate::search) fn is_of_references(part: &Typed) -> bool {
-    part.items.ty().name() == "Reference"
+    part.items.item_type().name() == "Reference"
 }
 
 /// The local resource that a canonical names by a relative URL, as R4's own examples do.

@@ -37,7 +37,7 @@ impl TupleSet {
     ) -> Result<TupleSet, Vec<Vec<Matcher>>> {
         alternatives.retain(|of| !of.iter().any(|matcher| matches!(matcher, Matcher::Nothing)));
         let components = &compiled.components;
-        let mut tokens = (0..components.len()).filter(|at| components[*at].parameter.ty == SearchType::Token);
+        let mut tokens = (0..components.len()).filter(|at| components[*at].parameter.search_type == SearchType::Token);
         let is_token = |at: usize| {
             alternatives
                 .iter()

@@ -29,11 +29,11 @@ pub(in crate::search) struct Include {
 
 impl Include {
     /// Parses `Type:parameter`, `Type:parameter:TargetType`, `Type:*` or `*`. Empty if it can never find anything for a
-    /// search of `ty`, because the references are another type's or lead nowhere. `of_any`: resources of other types
-    /// may be among the matches, too.
+    /// search of `type_id`, because the references are another type's or lead nowhere. `of_any`: resources of other
+    /// types may be among the matches, too.
     pub(in crate::search) fn parse(
         programs: &Programs,
-        ty: TypeId,
+        type_id: TypeId,
         raw: &RawParameter,
         of_any: bool,
     ) -> Result<Vec<Include>, SearchError> {
@@ -45,13 +45,13 @@ impl Include {
                 return Err(SearchError::Modifier {
                     parameter: raw.name.clone(),
                     modifier: modifier.to_owned(),
-                    ty: "special",
+                    parameter_type: "special",
                 });
             }
         };
         let asked = Asked {
             programs,
-            ty,
+            type_id,
             raw,
             reverse: raw.name == "_revinclude",
             iterate,
@@ -64,7 +64,7 @@ impl Include {
                 let all = facts().resources().map(|source| asked.all_of(source));
                 Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
             }
-            ["*"] => asked.all_of(ty),
+            ["*"] => asked.all_of(type_id),
             [source, "*"] => asked.all_of(resource_type(source).ok_or_else(|| asked.bad())?),
             [source, code] => asked.one(source, code, None),
             [source, code, target] => asked.one(source, code, Some(target)),
@@ -72,32 +72,37 @@ impl Include {
         }
     }
 
-    /// Whether the parameter's references may lead to resources of `ty`.
-    pub(in crate::search) fn leads_to(&self, ty: TypeId) -> bool {
-        self.target.is_none_or(|target| target == ty) && self.compiled.leads_to(ty)
+    /// Whether the parameter's references may lead to resources of `type_id`.
+    pub(in crate::search) fn leads_to(&self, type_id: TypeId) -> bool {
+        self.target.is_none_or(|target| target == type_id) && self.compiled.leads_to(type_id)
     }
 
     /// Whether it applies to resources of a type that were found before.
-    pub(in crate::search) fn follows(&self, ty: TypeId) -> bool {
+    pub(in crate::search) fn follows(&self, type_id: TypeId) -> bool {
         match self.reverse {
-            true => self.leads_to(ty),
-            false => self.source == ty,
+            true => self.leads_to(type_id),
+            false => self.source == type_id,
         }
     }
 
     /// The line of `explain` for an include: how many resources it followed, of which type, in which round.
-    pub(in crate::search) fn stage(&self, round: usize, ty: TypeId, of: usize, found: usize) -> String {
-        let name = |ty: TypeId| facts().get(ty).name;
+    pub(in crate::search) fn stage(&self, round: usize, type_id: TypeId, of: usize, found: usize) -> String {
+        let name = |type_id: TypeId| facts().get(type_id).name;
         let way = if self.reverse { "Revinclude" } else { "Include" };
         let (source, code) = (name(self.source), &self.compiled.parameter.code);
-        let target = self.target.map(|ty| format!(":{}", name(ty))).unwrap_or_default();
-        let from = name(ty);
+        let target = self
+            .target
+            .map(|type_id| format!(":{}", name(type_id)))
+            .unwrap_or_default();
+        let from = name(type_id);
         format!("{way}: {source}:{code}{target}, round={round}, of={of} {from}, found={found}")
     }
 
     /// The types that its canonicals may lead to by URL.
     pub(in crate::search) fn led_to_by_url(&self) -> impl Iterator<Item = TypeId> {
-        let leads = |ty: &TypeId| self.target.is_none_or(|target| target == *ty) && self.compiled.leads_by_url(*ty);
+        let leads = |type_id: &TypeId| {
+            self.target.is_none_or(|target| target == *type_id) && self.compiled.leads_by_url(*type_id)
+        };
         facts().resources().filter(leads)
     }
 }
@@ -116,7 +121,7 @@ pub(in crate::search) fn each_once(mut includes: Vec<Include>) -> Vec<Include> {
 struct Asked<'a> {
     programs: &'a Programs,
     /// The type searched.
-    ty: TypeId,
+    type_id: TypeId,
     raw: &'a RawParameter,
     reverse: bool,
     iterate: bool,
@@ -137,7 +142,7 @@ impl Asked<'_> {
             .transpose()?;
         let compiled = self.programs.get(source, code, Reading::Targets)?;
         let compiled = compiled
-            .filter(|compiled| compiled.parameter.ty == SearchType::Reference)
+            .filter(|compiled| compiled.parameter.search_type == SearchType::Reference)
             .ok_or_else(|| self.bad())?;
         Ok(self.found(source, compiled, target).into_iter().collect())
     }
@@ -147,7 +152,7 @@ impl Asked<'_> {
         let codes = self
             .programs
             .supported(source)
-            .filter(|parameter| parameter.ty == SearchType::Reference);
+            .filter(|parameter| parameter.search_type == SearchType::Reference);
         let mut includes = Vec::new();
         for parameter in codes {
             let compiled = self.programs.get(source, &parameter.code, Reading::Targets)?;
@@ -165,8 +170,8 @@ impl Asked<'_> {
             iterate: self.iterate,
         };
         let touches = match self.reverse {
-            true => include.leads_to(self.ty),
-            false => source == self.ty,
+            true => include.leads_to(self.type_id),
+            false => source == self.type_id,
         };
         (include.compiled.leads_anywhere() && (touches || self.iterate || self.of_any)).then_some(include)
     }

@@ -61,7 +61,10 @@ impl Included {
     pub(in crate::search) fn of_page(limits: IncludeLimits, matches: &[Entry], skip: usize) -> Included {
         Included {
             limits,
-            seen: matches.iter().map(|entry| (entry.ty, entry.row.id.clone())).collect(),
+            seen: matches
+                .iter()
+                .map(|entry| (entry.type_id, entry.row.id.clone()))
+                .collect(),
             skip,
             met: 0,
             entries: Vec::new(),
@@ -96,13 +99,13 @@ impl Included {
     }
 
     /// Whether a resource has been included or is a match.
-    pub(in crate::search) fn has(&self, ty: TypeId, id: &str) -> bool {
-        self.seen.contains(&(ty, id.to_owned()))
+    pub(in crate::search) fn has(&self, type_id: TypeId, id: &str) -> bool {
+        self.seen.contains(&(type_id, id.to_owned()))
     }
 
     /// Includes a resource. Returns `false` if it is included already or there is no room.
-    pub(in crate::search) fn add(&mut self, ty: TypeId, row: &Row) -> bool {
-        if self.full || self.has(ty, &row.id) {
+    pub(in crate::search) fn add(&mut self, type_id: TypeId, row: &Row) -> bool {
+        if self.full || self.has(type_id, &row.id) {
             return false;
         }
         if self.met >= self.skip {
@@ -112,10 +115,10 @@ impl Included {
                 self.full = true;
                 return false;
             }
-            self.entries.push(Entry::of(ty, row.clone()));
+            self.entries.push(Entry::of(type_id, row.clone()));
         }
         self.met += 1;
-        self.seen.insert((ty, row.id.clone()));
+        self.seen.insert((type_id, row.id.clone()));
         true
     }
 }
@@ -130,7 +133,7 @@ pub(in crate::search) struct Source {
 
 /// Resources of one type whose references are followed.
 pub(in crate::search) struct Sources<'a> {
-    pub(in crate::search) ty: TypeId,
+    pub(in crate::search) type_id: TypeId,
     pub(in crate::search) rows: &'a [Source],
     /// The leaves that the next includes read.
     leaves: LeafSet,
@@ -143,13 +146,13 @@ type Columns = (RecordBatch, Vec<Option<i64>>);
 
 impl<'a> Sources<'a> {
     pub(in crate::search) fn new<'i>(
-        ty: TypeId,
+        type_id: TypeId,
         rows: &'a [Source],
         includes: impl Iterator<Item = &'i Include>,
     ) -> Sources<'a> {
-        let includes = includes.filter(|include| !include.reverse && include.source == ty);
+        let includes = includes.filter(|include| !include.reverse && include.source == type_id);
         Sources {
-            ty,
+            type_id,
             rows,
             leaves: includes
                 .flat_map(|include| include.compiled.program.leaves().iter().cloned())
@@ -169,15 +172,15 @@ impl<'a> Sources<'a> {
         let Some((batch, owners)) = self.columns(table)? else {
             return Ok(found);
         };
-        targets::each_by_row(&include.compiled, batch, |row, ty, id| {
-            let ty = facts()
-                .lookup(ty)
-                .filter(|ty| include.target.is_none_or(|only| only == *ty));
-            let sought = |ty| {
+        targets::each_by_row(&include.compiled, batch, |row, resource_type, id| {
+            let type_id = facts()
+                .lookup(resource_type)
+                .filter(|type_id| include.target.is_none_or(|only| only == *type_id));
+            let sought = |type_id| {
                 let (id, owner) = (id.to_owned(), owners.get(row).copied().flatten());
-                (ty, Sought { id, owner })
+                (type_id, Sought { id, owner })
             };
-            found.extend(ty.map(sought));
+            found.extend(type_id.map(sought));
         })?;
         Ok(found)
     }
@@ -200,7 +203,7 @@ impl Sources<'_> {
     fn columns(&mut self, table: &ScopedTable) -> Result<Option<&Columns>, SearchError> {
         if self.columns.is_none() {
             let owners = owners(table, self.rows)?;
-            self.columns = Some((columns(self.ty, self.rows, &self.leaves)?, owners));
+            self.columns = Some((columns(self.type_id, self.rows, &self.leaves)?, owners));
         }
         Ok(self.columns.as_ref())
     }
@@ -217,9 +220,9 @@ fn owners(table: &ScopedTable, rows: &[Source]) -> Result<Vec<Option<i64>>, Sear
 }
 
 /// The columns of these leaves, shredded from the resources' JSON.
-fn columns(ty: TypeId, rows: &[Source], leaves: &LeafSet) -> Result<RecordBatch, SearchError> {
-    let name = facts().get(ty).name;
-    let clip = Clip::new(ty, leaves);
+fn columns(type_id: TypeId, rows: &[Source], leaves: &LeafSet) -> Result<RecordBatch, SearchError> {
+    let name = facts().get(type_id).name;
+    let clip = Clip::new(type_id, leaves);
     let mut choice = Choice::new("resourceType", [(name, clip.selection().clone())]);
     let mut shredder = Shredder::clipped(&clip);
     let (mut tape, mut whole) = (Tape::new(), Tape::new());
@@ -239,15 +242,19 @@ fn columns(ty: TypeId, rows: &[Source], leaves: &LeafSet) -> Result<RecordBatch,
         .map_err(|error| SearchError::Stored(error.to_string()))
 }
 
-/// A query for the rows of the include's source type that refer to one of these rows of `ty`.
-pub(in crate::search) fn referring_query(include: &Include, ty: TypeId, rows: &[Source]) -> Result<Query, SearchError> {
+/// A query for the rows of the include's source type that refer to one of these rows of `type_id`.
+pub(in crate::search) fn referring_query(
+    include: &Include,
+    type_id: TypeId,
+    rows: &[Source],
+) -> Result<Query, SearchError> {
     let targets = Targets {
-        ty,
+        type_id,
         ids: Arc::new(rows.iter().map(|source| &source.row.id).collect()),
     };
     let label = format!("{} refers to {} matches", include.compiled.parameter.code, rows.len());
     let mut matchers = vec![Matcher::RefersTo(Arc::new(targets))];
-    if include.compiled.leads_by_url(ty) {
+    if include.compiled.leads_by_url(type_id) {
         matchers.push(Matcher::Canonicals(Arc::new(borne(rows)?)));
     }
     let test = Test::AnyOf { matchers, not: false };

@@ -33,35 +33,35 @@ impl Ids {
     /// An empty set for these types. Ids of other types are ignored.
     pub(in crate::search) fn none_of(types: &[TypeId]) -> Ids {
         Ids {
-            of: types.iter().map(|ty| (*ty, FxHashSet::default())).collect(),
+            of: types.iter().map(|type_id| (*type_id, FxHashSet::default())).collect(),
         }
     }
 
     /// The ids of one type.
-    pub(in crate::search) fn of(&self, ty: TypeId) -> impl Iterator<Item = &str> {
-        let of = self.of.iter().find(|(of, _)| *of == ty);
+    pub(in crate::search) fn of(&self, type_id: TypeId) -> impl Iterator<Item = &str> {
+        let of = self.of.iter().find(|(of, _)| *of == type_id);
         of.into_iter().flat_map(|(_, ids)| ids.iter().map(String::as_str))
     }
 
     /// The types with at least one reference.
     pub(in crate::search) fn types(&self) -> impl Iterator<Item = TypeId> {
         let some = self.of.iter().filter(|(_, ids)| !ids.is_empty());
-        some.map(|(ty, _)| *ty)
+        some.map(|(type_id, _)| *type_id)
     }
 
     /// Adds these ids and returns the new ones.
     pub(in crate::search) fn merge(&mut self, other: Ids) -> Ids {
         let mut new = other;
-        for (ty, ids) in &mut new.of {
-            if let Some((_, known)) = self.of.iter_mut().find(|(of, _)| of == ty) {
+        for (type_id, ids) in &mut new.of {
+            if let Some((_, known)) = self.of.iter_mut().find(|(of, _)| of == type_id) {
                 ids.retain(|id| known.insert(id.clone()));
             }
         }
         new
     }
 
-    fn insert(&mut self, ty: &str, id: &str) {
-        let of = |(of, _): &&mut (TypeId, _)| facts().get(*of).name == ty;
+    fn insert(&mut self, resource_type: &str, id: &str) {
+        let of = |(of, _): &&mut (TypeId, _)| facts().get(*of).name == resource_type;
         if let Some((_, ids)) = self.of.iter_mut().find(of)
             && !ids.contains(id)
         {
@@ -116,16 +116,16 @@ fn leaves(table: &ScopedTable) -> LeafSet {
 
 fn add_leaves(fields: &Fields, path: &mut String, leaves: &mut LeafSet) {
     for field in fields {
-        let mut ty = field.data_type();
-        while let DataType::List(item) = ty {
-            ty = item.data_type();
+        let mut data_type = field.data_type();
+        while let DataType::List(item) = data_type {
+            data_type = item.data_type();
         }
         let length = path.len();
         if length > 0 {
             path.push('.');
         }
         path.push_str(field.name());
-        match ty {
+        match data_type {
             DataType::Struct(inner) => add_leaves(inner, path, leaves),
             _ if field.name() == REFERENCE_TYPE || field.name() == REFERENCE_ID => {
                 leaves.insert(path.clone());
@@ -162,8 +162,11 @@ fn collect_column(column: &dyn Array, found: &mut Ids) {
                     .and_then(|column| column.as_string_opt::<i32>())
             };
             if let (Some(types), Some(ids)) = (text(REFERENCE_TYPE), text(REFERENCE_ID)) {
-                let pairs = types.iter().zip(ids).filter_map(|(ty, id)| ty.zip(id));
-                pairs.for_each(|(ty, id)| found.insert(ty, id));
+                let pairs = types
+                    .iter()
+                    .zip(ids)
+                    .filter_map(|(resource_type, id)| resource_type.zip(id));
+                pairs.for_each(|(resource_type, id)| found.insert(resource_type, id));
             }
             items.columns().iter().for_each(|column| collect_column(column, found));
         }

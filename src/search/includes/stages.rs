@@ -46,20 +46,20 @@ impl Engine {
                 row: entry.row.clone(),
                 place: entry.place,
             };
-            (entry.ty, source)
+            (entry.type_id, source)
         });
         merge(&mut followed, sources.collect());
         let mut round = 1;
         while !followed.is_empty() {
             let mut fresh = Followed::new();
-            for (ty, rows) in &followed {
+            for (type_id, rows) in &followed {
                 let now = includes.iter().filter(|include| round == 1 || include.iterate);
-                let mut sources = Sources::new(*ty, rows, now.clone());
+                let mut sources = Sources::new(*type_id, rows, now.clone());
                 for include in now {
                     let ran = trace.of_stage();
                     let found = self.follow(table, include, &mut sources, &mut included, &ran).await?;
-                    if !sources.rows.is_empty() && include.follows(*ty) {
-                        trace.stage(ran, || include.stage(round, *ty, sources.rows.len(), found.len()));
+                    if !sources.rows.is_empty() && include.follows(*type_id) {
+                        trace.stage(ran, || include.stage(round, *type_id, sources.rows.len(), found.len()));
                     }
                     if iterates && !found.is_empty() {
                         merge(&mut fresh, found);
@@ -86,13 +86,15 @@ impl Engine {
             return Ok(new);
         }
         if !include.reverse {
-            if include.source != sources.ty {
+            if include.source != sources.type_id {
                 return Ok(new);
             }
             let mut known = FxHashSet::default();
-            let mut targets = sources.targets(include, &table.other(sources.ty))?;
+            let mut targets = sources.targets(include, &table.other(sources.type_id))?;
             targets.extend(self.named_by(table, include, sources, ran).await?);
-            targets.retain(|(ty, sought)| !included.has(*ty, &sought.id) && known.insert((*ty, sought.id.clone())));
+            targets.retain(|(type_id, sought)| {
+                !included.has(*type_id, &sought.id) && known.insert((*type_id, sought.id.clone()))
+            });
             let mut left = targets.as_slice();
             let mut step = STEP;
             while !left.is_empty() && !included.is_full() {
@@ -104,17 +106,17 @@ impl Engine {
                     step = (step / 16).max(1);
                     continue;
                 };
-                for ((ty, _), found) in now.iter().zip(rows) {
+                for ((type_id, _), found) in now.iter().zip(rows) {
                     if let Some((place, row)) = found
-                        && included.add(*ty, &row)
+                        && included.add(*type_id, &row)
                     {
                         let place = Some(place);
-                        new.push((*ty, Source { row, place }));
+                        new.push((*type_id, Source { row, place }));
                     }
                 }
                 left = later;
             }
-        } else if include.leads_to(sources.ty) {
+        } else if include.leads_to(sources.type_id) {
             let table = table.other(include.source);
             let found = self.referring(&table, include, sources, ran).await?;
             let mut left = found.as_slice();
@@ -145,10 +147,10 @@ impl Engine {
         if types.is_empty() {
             return Ok(named);
         }
-        let asked = sources.canonicals(include, &table.other(sources.ty))?;
-        for ty in types.into_iter().filter(|_| !asked.is_empty()) {
-            let ids = self.named(&table.other(ty), &asked, ran).await?;
-            named.extend(ids.into_iter().map(|id| (ty, Sought { id, owner: None })));
+        let asked = sources.canonicals(include, &table.other(sources.type_id))?;
+        for type_id in types.into_iter().filter(|_| !asked.is_empty()) {
+            let ids = self.named(&table.other(type_id), &asked, ran).await?;
+            named.extend(ids.into_iter().map(|id| (type_id, Sought { id, owner: None })));
         }
         Ok(named)
     }
@@ -161,7 +163,7 @@ impl Engine {
         sources: &Sources<'_>,
         ran: &Trace,
     ) -> Result<Vec<Locator>, SearchError> {
-        let mut query = included::referring_query(include, sources.ty, sources.rows)?;
+        let mut query = included::referring_query(include, sources.type_id, sources.rows)?;
         query.trace = ran.clone();
         let found = self.matches(table, &query).await?;
         match found.more {
@@ -179,23 +181,23 @@ async fn targets_of(
     max_bytes: usize,
 ) -> Result<Option<Vec<PlacedRow>>, SearchError> {
     let mut by_type: FxHashMap<TypeId, Vec<usize>> = FxHashMap::default();
-    for (at, (ty, _)) in targets.iter().enumerate() {
-        by_type.entry(*ty).or_default().push(at);
+    for (at, (type_id, _)) in targets.iter().enumerate() {
+        by_type.entry(*type_id).or_default().push(at);
     }
     let mut parts = Vec::new();
-    for (ty, mut places) in by_type {
+    for (type_id, mut places) in by_type {
         // Neighbours often have neighbouring targets.
         places.sort_by_key(|at| targets[*at].1.owner);
         let size = places.len().div_ceil(processors()).max(WORTH_A_THREAD);
-        parts.extend(places.chunks(size).map(|part| (ty, part.to_vec())));
+        parts.extend(places.chunks(size).map(|part| (type_id, part.to_vec())));
     }
-    let read = |ty: TypeId, part: &[usize]| {
+    let read = |type_id: TypeId, part: &[usize]| {
         let sought: Vec<Sought> = part.iter().map(|at| targets[*at].1.clone()).collect();
-        let table = table.other(ty);
+        let table = table.other(type_id);
         async move { table.read_all(&sought, max_bytes) }
     };
     let mut rows: Vec<PlacedRow> = vec![None; targets.len()];
-    let found = at_once(parts.iter().map(|(ty, part)| read(*ty, part))).await;
+    let found = at_once(parts.iter().map(|(type_id, part)| read(*type_id, part))).await;
     for ((_, part), found) in parts.iter().zip(found.map_err(SearchError::of_thread)?) {
         let Some(found) = found? else { return Ok(None) };
         part.iter().zip(found).for_each(|(at, row)| rows[*at] = row);
@@ -205,10 +207,10 @@ async fn targets_of(
 
 /// Adds new rows to those of the same type.
 fn merge(fresh: &mut Followed, found: Vec<(TypeId, Source)>) {
-    for (ty, row) in found {
-        match fresh.iter_mut().find(|(known, _)| *known == ty) {
+    for (type_id, row) in found {
+        match fresh.iter_mut().find(|(known, _)| *known == type_id) {
             Some((_, rows)) => rows.push(row),
-            None => fresh.push((ty, vec![row])),
+            None => fresh.push((type_id, vec![row])),
         }
     }
 }

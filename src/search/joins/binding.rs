@@ -30,7 +30,7 @@ pub(in crate::search) struct Bound {
 }
 
 /// The people whose rows of `table` can meet all of these criteria.
-pub(in crate::search) fn of(ty: TypeId, criteria: &[Criterion], table: &ScopedTable, lake: &Lake) -> Bound {
+pub(in crate::search) fn of(type_id: TypeId, criteria: &[Criterion], table: &ScopedTable, lake: &Lake) -> Bound {
     let scope = table.scope();
     if scope.patient.is_some() {
         return Bound {
@@ -38,7 +38,7 @@ pub(in crate::search) fn of(ty: TypeId, criteria: &[Criterion], table: &ScopedTa
             owners: None,
         };
     }
-    let named = criteria.iter().filter_map(|criterion| named(ty, criterion));
+    let named = criteria.iter().filter_map(|criterion| named(type_id, criterion));
     let Some(patients) = named.min_by_key(Named::len).filter(|patients| {
         let few = patients.len() as u64 * ROWS_PER_PERSON <= table.stored();
         patients.len() <= 1 || few && patients.len() <= MAX_PEOPLE
@@ -61,8 +61,8 @@ pub(in crate::search) fn of(ty: TypeId, criteria: &[Criterion], table: &ScopedTa
 }
 
 /// The one patient whose rows a query can match, if a criterion names exactly one.
-pub(in crate::search) fn only_patient(ty: TypeId, criteria: &[Criterion]) -> Option<String> {
-    let mut named = criteria.iter().filter_map(|criterion| named(ty, criterion));
+pub(in crate::search) fn only_patient(type_id: TypeId, criteria: &[Criterion]) -> Option<String> {
+    let mut named = criteria.iter().filter_map(|criterion| named(type_id, criterion));
     let only = named.find(|patients| patients.len() == 1)?;
     let mut patient = None;
     only.each(|id| patient = Some(id.to_owned()));
@@ -70,8 +70,8 @@ pub(in crate::search) fn only_patient(ty: TypeId, criteria: &[Criterion]) -> Opt
 }
 
 /// Whether a criterion keeps only rows that are filed under the patients that it names.
-pub(in crate::search) fn is_of_people(ty: TypeId, criterion: &Criterion) -> bool {
-    named(ty, criterion).is_some()
+pub(in crate::search) fn is_of_people(type_id: TypeId, criterion: &Criterion) -> bool {
+    named(type_id, criterion).is_some()
 }
 
 /// Patients whose compartments are searched, and the owners of their own rows.
@@ -91,9 +91,9 @@ impl Filed {
     }
 
     /// The owners of all rows that can meet a criterion. `None` if rows of any owner can meet it.
-    pub(in crate::search) fn owners(&self, ty: TypeId, criterion: &Criterion) -> Option<Arc<[i64]>> {
+    pub(in crate::search) fn owners(&self, type_id: TypeId, criterion: &Criterion) -> Option<Arc<[i64]>> {
         let mut is_theirs = true;
-        named(ty, criterion)?.each(|id| is_theirs &= self.patients.iter().any(|patient| patient == id));
+        named(type_id, criterion)?.each(|id| is_theirs &= self.patients.iter().any(|patient| patient == id));
         is_theirs.then(|| self.owners.clone())
     }
 }
@@ -120,8 +120,11 @@ impl<'q> Named<'q> {
         match matcher {
             Matcher::Id(id) => self.single.push(id),
             Matcher::OneOf(ids) => self.sets.push(ids),
-            Matcher::Reference(ReferenceValue::Relative { ty: Some(ty), id }) if *ty == patient => self.single.push(id),
-            Matcher::RefersTo(targets) if targets.ty == patient => self.sets.push(&targets.ids),
+            Matcher::Reference(ReferenceValue::Relative {
+                type_id: Some(type_id),
+                id,
+            }) if *type_id == patient => self.single.push(id),
+            Matcher::RefersTo(targets) if targets.type_id == patient => self.sets.push(&targets.ids),
             _ => return None,
         }
         Some(self)
@@ -129,13 +132,18 @@ impl<'q> Named<'q> {
 }
 
 /// The patients under whom all rows that meet a criterion are filed. `None` if unknown.
-fn named(ty: TypeId, criterion: &Criterion) -> Option<Named<'_>> {
+fn named(type_id: TypeId, criterion: &Criterion) -> Option<Named<'_>> {
     let (compiled, matchers) = match &criterion.condition {
         Condition::Values {
             compiled,
             test: Test::AnyOf { matchers, not: false },
         } => (compiled, matchers),
-        Condition::All(parts) => return parts.iter().filter_map(|part| named(ty, part)).min_by_key(Named::len),
+        Condition::All(parts) => {
+            return parts
+                .iter()
+                .filter_map(|part| named(type_id, part))
+                .min_by_key(Named::len);
+        }
         _ => return None,
     };
     let patient = facts().lookup("Patient")?;
@@ -145,8 +153,8 @@ fn named(ty: TypeId, criterion: &Criterion) -> Option<Named<'_>> {
         return None;
     }
     let filed_by = match is_of_ids {
-        true => (ty == patient).then_some("id")?.into(),
-        false => root_column(filing_element(ty, patient)?),
+        true => (type_id == patient).then_some("id")?.into(),
+        false => root_column(filing_element(type_id, patient)?),
     };
     let leaves = compiled.program.leaves();
     if leaves.is_empty() || leaves.iter().any(|leaf| leaf.split('.').next() != Some(&*filed_by)) {
@@ -161,14 +169,14 @@ fn named(ty: TypeId, criterion: &Criterion) -> Option<Named<'_>> {
 
 /// The root element whose Patient reference alone decides the filing of a row of this type, if the element does not
 /// repeat.
-fn filing_element(ty: TypeId, patient: TypeId) -> Option<&'static str> {
+fn filing_element(type_id: TypeId, patient: TypeId) -> Option<&'static str> {
     let mut found = None;
     for name in ["subject", "patient", "beneficiary"] {
         let names_patients = |element: &&Element| {
             let all = |target: &TypeId| *target == patient || facts().get(*target).name == "Resource";
             !element.choice && (element.targets.is_empty() || element.targets.iter().any(all))
         };
-        let Some(element) = facts().element(ty, name).filter(names_patients) else {
+        let Some(element) = facts().element(type_id, name).filter(names_patients) else {
             continue;
         };
         if element.many || found.is_some() {

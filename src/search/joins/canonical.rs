@@ -28,7 +28,7 @@ impl Engine {
         trace: &Trace,
     ) -> Result<Canonicals, SearchError> {
         let mut borne = Canonicals::default();
-        let query = Query::of_criteria(table.ty(), criteria.to_vec()).traced(trace);
+        let query = Query::of_criteria(table.type_id(), criteria.to_vec()).traced(trace);
         let leaves = LeafSet::from(["url", "version"].map(|name| root_column(name).into_owned()));
         self.each_row(table, &query, leaves, |batch| {
             each_borne(batch, |_, url, version| borne.insert(url, version));
@@ -47,7 +47,7 @@ impl Engine {
         trace: &Trace,
     ) -> Result<Canonicals, SearchError> {
         let mut asked = Canonicals::default();
-        let query = Query::of_criteria(table.ty(), criteria.to_vec()).traced(trace);
+        let query = Query::of_criteria(table.type_id(), criteria.to_vec()).traced(trace);
         self.each_row(table, &query, through.program.leaves().clone(), |batch| {
             targets::each_canonical(through, batch, |canonical| asked.insert_asked(canonical))?;
             asked.bounded()
@@ -64,15 +64,15 @@ impl Engine {
         trace: &Trace,
     ) -> Result<Vec<String>, SearchError> {
         let mut ids = Vec::new();
-        let urls = self.programs().get(table.ty(), "url", Reading::Values)?;
-        let Some(urls) = urls.filter(|_| !asked.is_empty() && have_urls(table.ty())) else {
+        let urls = self.programs().get(table.type_id(), "url", Reading::Values)?;
+        let Some(urls) = urls.filter(|_| !asked.is_empty() && have_urls(table.type_id())) else {
             return Ok(ids);
         };
         let mut matchers = asked.urls.keys().map(|url| Matcher::Uri(url.to_string())).collect();
         matcher::gather_values(&mut matchers);
         let test = Test::AnyOf { matchers, not: false };
         let of_urls = Criterion::of_values(urls, test, format!("of {} URLs", asked.urls.len()));
-        let query = Query::of_criteria(table.ty(), vec![of_urls]).traced(trace);
+        let query = Query::of_criteria(table.type_id(), vec![of_urls]).traced(trace);
         let leaves = LeafSet::from(["id", "url", "version"].map(|name| root_column(name).into_owned()));
         self.each_row(table, &query, leaves, |batch| {
             let named = texts(batch, "id");

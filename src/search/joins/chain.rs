@@ -17,10 +17,10 @@ pub(in crate::search) type Ask<'a> = &'a dyn Fn(TypeId, &str) -> Result<Option<C
 /// `reference[:Type].rest`: the part after the dot is a condition on the target. `None` if a name is unknown.
 pub(in crate::search) fn chain(
     resolver: &Resolver<'_>,
-    ty: TypeId,
+    type_id: TypeId,
     raw: &RawParameter,
 ) -> Result<Option<Condition>, SearchError> {
-    along(resolver, ty, &written(raw), &|target, rest| {
+    along(resolver, type_id, &written(raw), &|target, rest| {
         resolver.criterion(target, &RawParameter::named(rest, &raw.value))
     })
 }
@@ -29,7 +29,7 @@ pub(in crate::search) fn chain(
 /// for that one. Otherwise for every possible target type with such a parameter.
 pub(in crate::search) fn along(
     resolver: &Resolver<'_>,
-    ty: TypeId,
+    type_id: TypeId,
     chain: &str,
     ask: Ask<'_>,
 ) -> Result<Option<Condition>, SearchError> {
@@ -40,7 +40,7 @@ pub(in crate::search) fn along(
         Some((code, name)) => (code, Some(name)),
         None => (first, None),
     };
-    let Some(compiled) = resolver.programs.get(ty, code, Reading::Targets)? else {
+    let Some(compiled) = resolver.programs.get(type_id, code, Reading::Targets)? else {
         return Ok(None);
     };
     follow(resolver, compiled, only, chain, &|target| ask(target, rest))
@@ -55,21 +55,21 @@ pub(in crate::search) fn follow(
     ask: &dyn Fn(TypeId) -> Result<Option<Criterion>, SearchError>,
 ) -> Result<Option<Condition>, SearchError> {
     let code = &*compiled.parameter.code;
-    if compiled.parameter.ty != SearchType::Reference {
+    if compiled.parameter.search_type != SearchType::Reference {
         return Err(SearchError::Chain {
             parameter: code.to_owned(),
-            ty: compiled.parameter.ty.as_str(),
+            parameter_type: compiled.parameter.search_type.as_str(),
         });
     }
     let follow = match only {
         None => targets(&compiled),
         Some(name) => {
-            let ty = resource_type(name).ok_or_else(|| SearchError::Modifier {
+            let type_id = resource_type(name).ok_or_else(|| SearchError::Modifier {
                 parameter: code.to_owned(),
                 modifier: name.to_owned(),
-                ty: SearchType::Reference.as_str(),
+                parameter_type: SearchType::Reference.as_str(),
             })?;
-            vec![ty]
+            vec![type_id]
         }
     };
     let (mut found, mut failed) = (Vec::new(), None);
@@ -105,13 +105,13 @@ fn targets(compiled: &Compiled) -> Vec<TypeId> {
     } else {
         named.clone()
     };
-    all.into_iter().filter(|ty| compiled.leads_to(*ty)).collect()
+    all.into_iter().filter(|type_id| compiled.leads_to(*type_id)).collect()
 }
 
 /// `_has:Type:reference:rest`: a resource of the type refers to the row and meets the rest.
 pub(in crate::search) fn has(
     resolver: &Resolver<'_>,
-    ty: TypeId,
+    type_id: TypeId,
     raw: &RawParameter,
 ) -> Result<Option<Condition>, SearchError> {
     let path = raw.modifier.as_deref().unwrap_or_default();
@@ -126,17 +126,17 @@ pub(in crate::search) fn has(
     let source = resource_type(source).ok_or_else(form)?;
     let through = resolver.programs.get(source, reference, Reading::Targets)?;
     let through = through.ok_or_else(form)?;
-    if through.parameter.ty != SearchType::Reference {
+    if through.parameter.search_type != SearchType::Reference {
         return Err(form());
     }
-    if !through.leads_to(ty) {
+    if !through.leads_to(type_id) {
         return match resolver.among_others {
             true => Ok(Some(Condition::Any(Vec::new()))),
             false => Err(form()),
         };
     }
     let rest = RawParameter::named(rest, &raw.value);
-    let (Some(criterion), Some(ids)) = (resolver.criterion(source, &rest)?, resolver.ids(ty)?) else {
+    let (Some(criterion), Some(ids)) = (resolver.criterion(source, &rest)?, resolver.ids(type_id)?) else {
         return Ok(None);
     };
     resolver.join(&written(raw))?;

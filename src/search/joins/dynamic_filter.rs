@@ -39,25 +39,26 @@ impl Engine {
         let Condition::Join(join) = &asked.condition else {
             return Ok(None);
         };
-        let link = Reference::of(table.ty(), join, &asked.label);
+        let link = Reference::of(table.type_id(), join, &asked.label);
         let Some(link) = link.filter(|_| self.sessions().pushes_down()) else {
             return Ok(None);
         };
         let of_none = link.criterion(&[]);
-        let looks_inside = link.compiled.ty == table.ty() && link.to.is_some() && contained::may_contain(table);
-        if is_of_people(table.ty(), &of_none) || looks_inside {
+        let looks_inside =
+            link.compiled.type_id == table.type_id() && link.to.is_some() && contained::may_contain(table);
+        if is_of_people(table.type_id(), &of_none) || looks_inside {
             return Ok(None);
         }
         let others = criteria.iter().filter(|known| !known.has_join()).cloned().collect();
-        let known = Query::of_criteria(table.ty(), others);
+        let known = Query::of_criteria(table.type_id(), others);
         if self.bound(&known, table).person.is_some() {
             return Ok(None);
         }
         let mut ids = Ran::new();
         match join.as_ref() {
             Join::Chain { compiled, targets } => {
-                for (ty, criterion) in targets {
-                    let target = (*ty, criterion);
+                for (type_id, criterion) in targets {
+                    let target = (*type_id, criterion);
                     let mut other = self.chained(table, this_side, compiled, target, trace).await?;
                     ids.push(self.meeting(&mut other).await?);
                 }
@@ -71,7 +72,7 @@ impl Engine {
                 let mut other = self
                     .referring_side(table, this_side, through, (*source, criterion), trace)
                     .await?;
-                ids.push(self.referred(&mut other, through, table.ty()).await?);
+                ids.push(self.referred(&mut other, through, table.type_id()).await?);
             }
             Join::List { .. } | Join::Hierarchy { .. } => return Ok(None),
         }
@@ -86,7 +87,7 @@ impl Engine {
 /// A condition that a row refers to one of the found resources, or is one of them.
 #[derive(Debug)]
 pub(in crate::search) struct Reference {
-    ty: TypeId,
+    type_id: TypeId,
     compiled: Arc<Compiled>,
     /// The target types, one for each plan. `None` for the rows' own ids.
     to: Option<Vec<TypeId>>,
@@ -97,18 +98,18 @@ pub(in crate::search) struct Reference {
 
 impl Reference {
     /// `None` if ids alone do not decide.
-    pub(in crate::search) fn of(ty: TypeId, join: &Join, label: &str) -> Option<Reference> {
+    pub(in crate::search) fn of(type_id: TypeId, join: &Join, label: &str) -> Option<Reference> {
         let (compiled, to) = match join {
             Join::Chain { compiled, targets } => {
-                let by_url = targets.iter().any(|(ty, _)| compiled.follows_urls(*ty));
-                let types = targets.iter().map(|(ty, _)| *ty).collect();
+                let by_url = targets.iter().any(|(type_id, _)| compiled.follows_urls(*type_id));
+                let types = targets.iter().map(|(type_id, _)| *type_id).collect();
                 (!by_url).then_some((compiled, Some(types)))?
             }
-            Join::Has { through, ids, .. } => (!through.leads_by_url(ty)).then_some((ids, None))?,
+            Join::Has { through, ids, .. } => (!through.leads_by_url(type_id)).then_some((ids, None))?,
             Join::List { .. } | Join::Hierarchy { .. } => return None,
         };
         Some(Reference {
-            ty,
+            type_id,
             compiled: compiled.clone(),
             to,
             label: label.to_owned(),
@@ -142,7 +143,7 @@ impl Reference {
             Some(types) => types
                 .iter()
                 .enumerate()
-                .map(|(at, ty)| refers_to(*ty, found(at)))
+                .map(|(at, type_id)| refers_to(*type_id, found(at)))
                 .collect(),
             None => vec![Matcher::OneOf(found(0))],
         };
@@ -156,7 +157,7 @@ impl Reference {
 
 impl Link for Reference {
     fn condition(&self, ids: &[Arc<IdSet>]) -> Result<Arc<dyn Predicate>> {
-        let query = Query::of_criteria(self.ty, Vec::new());
+        let query = Query::of_criteria(self.type_id, Vec::new());
         Ok(predicate::one(&query, &self.criterion(ids), true))
     }
 }

@@ -165,13 +165,13 @@ impl Engine {
         match join {
             Join::Chain { compiled, targets } => {
                 let mut matchers = Vec::with_capacity(targets.len());
-                for (ty, criterion) in targets {
-                    let (this_side, target) = (asked.this_side, (*ty, criterion));
+                for (type_id, criterion) in targets {
+                    let (this_side, target) = (asked.this_side, (*type_id, criterion));
                     let mut other = self.chained(table, this_side, compiled, target, asked.trace).await?;
                     let plan = self.meeting(&mut other).await?;
-                    matchers.push(refers_to(*ty, self.ids(&plan).await?));
+                    matchers.push(refers_to(*type_id, self.ids(&plan).await?));
                     ran.push(plan);
-                    if compiled.follows_urls(*ty) {
+                    if compiled.follows_urls(*type_id) {
                         let borne = self.borne_by(&other.table, &other.criteria, asked.trace).await?;
                         matchers.push(Matcher::Canonicals(Arc::new(borne)));
                     }
@@ -191,10 +191,10 @@ impl Engine {
                 let mut other = self
                     .referring_side(table, asked.this_side, through, (*source, criterion), asked.trace)
                     .await?;
-                let plan = self.referred(&mut other, through, table.ty()).await?;
+                let plan = self.referred(&mut other, through, table.type_id()).await?;
                 let mut found = self.ids(&plan).await?;
                 ran.push(plan);
-                if through.leads_by_url(table.ty()) {
+                if through.leads_by_url(table.type_id()) {
                     let (other, trace) = (&other, asked.trace);
                     let canonicals = self.asked_by(&other.table, through, &other.criteria, trace).await?;
                     let mut all = IdSet::clone(&found);
@@ -221,12 +221,12 @@ impl Engine {
                 below,
             } => {
                 let mut matchers = Vec::with_capacity(parents.len());
-                for (ty, parent) in parents {
-                    let start = from.iter().filter(|(of, _)| of == ty).map(|(_, id)| id.clone());
+                for (type_id, parent) in parents {
+                    let start = from.iter().filter(|(of, _)| of == type_id).map(|(_, id)| id.clone());
                     let ids = self
-                        .hierarchy(&table.other(*ty), parent, start.collect(), *below, ran)
+                        .hierarchy(&table.other(*type_id), parent, start.collect(), *below, ran)
                         .await?;
-                    matchers.push(refers_to(*ty, Arc::new(ids)));
+                    matchers.push(refers_to(*type_id, Arc::new(ids)));
                 }
                 Ok(values(compiled, matchers))
             }
@@ -239,10 +239,10 @@ impl Engine {
         table: &ScopedTable,
         this_side: Option<&ThisSide<'_>>,
         compiled: &Arc<Compiled>,
-        (ty, criterion): (TypeId, &Criterion),
+        (type_id, criterion): (TypeId, &Criterion),
         trace: &Trace,
     ) -> Result<Other, SearchError> {
-        let mut other = Other::of(table.other(ty), vec![criterion.clone()]).traced(trace);
+        let mut other = Other::of(table.other(type_id), vec![criterion.clone()]).traced(trace);
         if let Some(this_side) = this_side {
             this_side.referred(self, compiled, &mut other).await?;
         }
@@ -274,18 +274,21 @@ impl Engine {
         ran: &mut Ran,
         trace: &Trace,
     ) -> Result<Option<Condition>, SearchError> {
-        if compiled.ty != table.ty() || !contained::may_contain(table) {
+        if compiled.type_id != table.type_id() || !contained::may_contain(table) {
             return Ok(None);
         }
         let Some((references, only)) = self.programs().inner_references(compiled)? else {
             return Ok(None);
         };
         let mut inside = Vec::with_capacity(targets.len());
-        for (ty, criterion) in targets.iter().filter(|(ty, _)| only.is_none_or(|only| only == *ty)) {
+        for (type_id, criterion) in targets
+            .iter()
+            .filter(|(type_id, _)| only.is_none_or(|only| only == *type_id))
+        {
             let mut criteria = contained::criteria(std::slice::from_ref(criterion));
-            let joins = self.settle(&table.other(*ty), &mut criteria, trace).await?;
+            let joins = self.settle(&table.other(*type_id), &mut criteria, trace).await?;
             ran.extend(joins.into_iter().flat_map(|on| on.ids));
-            inside.extend(criteria.into_iter().map(|criterion| (*ty, criterion)));
+            inside.extend(criteria.into_iter().map(|criterion| (*type_id, criterion)));
         }
         let targets = inside;
         Ok((!targets.is_empty()).then_some(Condition::Inside { references, targets }))
@@ -304,13 +307,15 @@ impl Engine {
         while !next.is_empty() {
             let next_ids = Arc::new(next);
             let plan = if below {
-                let under = criterion(parent, refers_to(table.ty(), next_ids), "under those found before");
+                let under = criterion(parent, refers_to(table.type_id(), next_ids), "under those found before");
                 self.meeting(&mut Other::of(table.clone(), vec![under])).await?
             } else {
-                let Some(ids) = self.ids_of(table.ty())? else { break };
+                let Some(ids) = self.ids_of(table.type_id())? else {
+                    break;
+                };
                 let before = criterion(&ids, Matcher::OneOf(next_ids), "those found before");
                 let mut found_before = Other::of(table.clone(), vec![before]);
-                self.referred(&mut found_before, parent, table.ty()).await?
+                self.referred(&mut found_before, parent, table.type_id()).await?
             };
             let found = self.ids(&plan).await?;
             let mut found = IdSet::clone(&found);

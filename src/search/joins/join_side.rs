@@ -46,7 +46,7 @@ impl<'a> ThisSide<'a> {
         if known.is_empty() {
             return None;
         }
-        let query = Query::of_criteria(table.ty(), known);
+        let query = Query::of_criteria(table.type_id(), known);
         let bound = engine.bound(&query, table);
         let of_people = match (bound.person, &bound.owners) {
             (Some(_), _) => ROWS_OF_A_PERSON,
@@ -72,13 +72,13 @@ impl<'a> ThisSide<'a> {
         through: &Arc<Compiled>,
         other: &mut Other,
     ) -> Result<(), SearchError> {
-        let ty = other.table.ty();
+        let type_id = other.table.type_id();
         // Ids do not tell where canonicals lead.
-        let narrows = self.is_smaller_than(&other.table) && !through.follows_urls(ty);
-        let Some(ids) = engine.ids_of(ty)?.filter(|_| narrows) else {
+        let narrows = self.is_smaller_than(&other.table) && !through.follows_urls(type_id);
+        let Some(ids) = engine.ids_of(type_id)?.filter(|_| narrows) else {
             return Ok(());
         };
-        let plan = engine.referred(&mut self.first(), through, ty).await?;
+        let plan = engine.referred(&mut self.first(), through, type_id).await?;
         narrow(engine, plan, other, |found| {
             criterion(&ids, Matcher::OneOf(found), "referred to by the rows searched")
         })
@@ -92,14 +92,14 @@ impl<'a> ThisSide<'a> {
         through: &Arc<Compiled>,
         other: &mut Other,
     ) -> Result<(), SearchError> {
-        if !self.is_smaller_than(&other.table) || through.follows_urls(self.table.ty()) {
+        if !self.is_smaller_than(&other.table) || through.follows_urls(self.table.type_id()) {
             return Ok(());
         }
         let plan = engine.meeting(&mut self.first()).await?;
         narrow(engine, plan, other, |found| {
             criterion(
                 through,
-                refers_to(self.table.ty(), found),
+                refers_to(self.table.type_id(), found),
                 "refers to the rows searched",
             )
         })
@@ -133,8 +133,8 @@ async fn narrow(
 }
 
 /// A criterion that a row refers to one of these resources of a type.
-pub(in crate::search) fn refers_to(ty: TypeId, ids: Arc<IdSet>) -> Matcher {
-    Matcher::RefersTo(Arc::new(Targets { ty, ids }))
+pub(in crate::search) fn refers_to(type_id: TypeId, ids: Arc<IdSet>) -> Matcher {
+    Matcher::RefersTo(Arc::new(Targets { type_id, ids }))
 }
 
 /// A condition that a value of a parameter matches.
@@ -152,9 +152,9 @@ pub(in crate::search) fn reach(table: &ScopedTable, criterion: &Criterion) -> Op
         Condition::All(parts) | Condition::Any(parts) => parts.iter().filter_map(|part| reach(table, part)).max(),
         Condition::Not(part) | Condition::Item { holds: part, .. } => reach(table, part),
         Condition::Join(join) => Some(match join.as_ref() {
-            Join::Chain { targets, .. } => targets.iter().map(|(ty, _)| table.other(*ty).stored()).sum(),
+            Join::Chain { targets, .. } => targets.iter().map(|(type_id, _)| table.other(*type_id).stored()).sum(),
             Join::Has { source, .. } => table.other(*source).stored(),
-            Join::Hierarchy { parents, .. } => parents.iter().map(|(ty, _)| table.other(*ty).stored()).sum(),
+            Join::Hierarchy { parents, .. } => parents.iter().map(|(type_id, _)| table.other(*type_id).stored()).sum(),
             Join::List { .. } => 0,
         }),
         Condition::Values { .. }

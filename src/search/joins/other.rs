@@ -60,19 +60,19 @@ impl Other {
 impl Engine {
     /// A plan for the ids of the rows that meet the criteria.
     pub(in crate::search) async fn meeting(&self, other: &mut Other) -> Result<Arc<IdsExec>, SearchError> {
-        let label = format!("{}.id", facts().get(other.table.ty()).name);
+        let label = format!("{}.id", facts().get(other.table.type_id()).name);
         let take = Arc::new(Own { label });
         self.side(other, LeafSet::from(["id".to_owned()]), take).await
     }
 
-    /// A plan for the ids of resources of type `ty`, to which the rows that meet the criteria refer.
+    /// A plan for the ids of resources of type `type_id`, to which the rows that meet the criteria refer.
     pub(in crate::search) async fn referred(
         &self,
         other: &mut Other,
         through: &Arc<Compiled>,
-        ty: TypeId,
+        type_id: TypeId,
     ) -> Result<Arc<IdsExec>, SearchError> {
-        let (source, wanted) = (facts().get(other.table.ty()).name, facts().get(ty).name);
+        let (source, wanted) = (facts().get(other.table.type_id()).name, facts().get(type_id).name);
         let take = Arc::new(Referred {
             label: format!("{wanted} of {source}.{}", through.parameter.code),
             through: through.clone(),
@@ -83,9 +83,9 @@ impl Engine {
 
     /// A plan for the ids of the table's type that a List has as entries.
     pub(in crate::search) fn listed(&self, table: &ScopedTable, list: &str) -> IdsExec {
-        let ty = facts().get(table.ty()).name;
+        let resource_type = facts().get(table.type_id()).name;
         let entries = Entries::new(table.clone(), list.to_owned());
-        let label = format!("{ty} of List.item");
+        let label = format!("{resource_type} of List.item");
         IdsExec::new(Arc::new(LookupExec::new(Arc::new(entries))), Arc::new(Own { label }))
     }
 
@@ -105,7 +105,7 @@ impl Engine {
         joins.extend(self.join(table, criteria, trace).await?);
         let query = Query {
             joins: joins.clone(),
-            ..Query::of_criteria(table.ty(), criteria.clone())
+            ..Query::of_criteria(table.type_id(), criteria.clone())
         };
         let bound = self.bound(&query, table);
         let rows: Arc<dyn ExecutionPlan> = if !table.has_files() {
@@ -185,8 +185,8 @@ impl Take for Referred {
     fn take(&self, rows: &RecordBatch, ids: &mut IdSet) -> Result<()> {
         // A person's rows are adjacent, and most of them refer to that person.
         let mut last = String::new();
-        let each = targets::each(&self.through, rows, |ty, id| {
-            if ty == self.wanted && id != last {
+        let each = targets::each(&self.through, rows, |resource_type, id| {
+            if resource_type == self.wanted && id != last {
                 ids.insert(id);
                 id.clone_into(&mut last);
             }
@@ -229,7 +229,7 @@ impl OfPerson {
 /// A person's rows of a table that meet criteria, in plans.
 pub(in crate::search) fn of_one_person(table: &ScopedTable, criteria: &[Criterion]) -> String {
     let conditions: Vec<&str> = criteria.iter().map(|criterion| criterion.label.as_str()).collect();
-    let name = facts().get(table.ty()).name;
+    let name = facts().get(table.type_id()).name;
     format!("{name} of one person, predicates=[{}]", conditions.join("; "))
 }
 
@@ -280,7 +280,7 @@ impl Entries {
         let root = tape
             .parse(&row.resource)
             .map_err(|error| SearchError::Stored(format!("List/{}: {error}", self.list)))?;
-        let prefix = format!("{}/", facts().get(self.table.ty()).name);
+        let prefix = format!("{}/", facts().get(self.table.type_id()).name);
         for entry in root.get("entry").into_iter().flat_map(|entries| entries.items()) {
             if entry.get("deleted").and_then(|deleted| deleted.as_bool()) == Some(true) {
                 continue;

@@ -12,15 +12,15 @@ pub struct Common {
     /// The parameter's name.
     pub name: &'static str,
     /// Its type, by R4's code.
-    pub ty: &'static str,
+    pub search_type: &'static str,
     /// The possible values.
     pub documentation: &'static str,
 }
 
-const fn common(name: &'static str, ty: &'static str, documentation: &'static str) -> Common {
+const fn common(name: &'static str, search_type: &'static str, documentation: &'static str) -> Common {
     Common {
         name,
-        ty,
+        search_type,
         documentation,
     }
 }
@@ -66,25 +66,25 @@ pub const PREFIXES: [&str; 9] = ["eq", "ne", "gt", "lt", "ge", "le", "sa", "eb",
 
 impl Engine {
     /// The modifiers of a parameter of a type. `[type]` stands for the name of any resource type.
-    pub fn modifiers(&self, ty: TypeId, parameter: &SearchParameter) -> Vec<&'static str> {
+    pub fn modifiers(&self, type_id: TypeId, parameter: &SearchParameter) -> Vec<&'static str> {
         let of_type = self.modifiers_by_type(parameter);
-        if !matches!(parameter.ty, SearchType::Token | SearchType::Reference) {
+        if !matches!(parameter.search_type, SearchType::Token | SearchType::Reference) {
             return of_type.to_vec();
         }
-        let compiled = self.programs().unkept(ty, &parameter.code);
+        let compiled = self.programs().unkept(type_id, &parameter.code);
         let misfits = |modifier: &str| modifier::misfit(compiled.as_ref()?, modifier);
         let fitting = of_type.iter().filter(|modifier| misfits(modifier).is_none());
         let mut fitting: Vec<&'static str> = fitting.copied().collect();
         // For canonicals, the `below` of a version.
         let has_canonicals = compiled.as_ref().is_some_and(|compiled| compiled.yields_canonicals());
-        if parameter.ty == SearchType::Reference && has_canonicals && !fitting.contains(&"below") {
+        if parameter.search_type == SearchType::Reference && has_canonicals && !fitting.contains(&"below") {
             fitting.push("below");
         }
         fitting
     }
 
     fn modifiers_by_type(&self, parameter: &SearchParameter) -> &'static [&'static str] {
-        match parameter.ty {
+        match parameter.search_type {
             _ if parameter.expression.is_none() => &[],
             SearchType::String => &["missing", "exact", "contains"],
             SearchType::Token => &["missing", "text", "not", "in", "not-in", "below", "above", "of-type"],
@@ -102,11 +102,11 @@ impl Engine {
     }
 
     /// The resource types to which the values of a reference parameter may point, for includes and chains.
-    pub fn led_to(&self, ty: TypeId, parameter: &SearchParameter) -> Vec<TypeId> {
-        if parameter.ty != SearchType::Reference {
+    pub fn led_to(&self, type_id: TypeId, parameter: &SearchParameter) -> Vec<TypeId> {
+        if parameter.search_type != SearchType::Reference {
             return Vec::new();
         }
-        let compiled = self.programs().unkept(ty, &parameter.code);
+        let compiled = self.programs().unkept(type_id, &parameter.code);
         let leads = |target: &TypeId| compiled.as_ref().is_some_and(|compiled| compiled.leads_to(*target));
         facts().resources().filter(leads).collect()
     }
@@ -114,7 +114,7 @@ impl Engine {
     /// Whether a parameter's values take prefixes.
     pub fn takes_prefixes(&self, parameter: &SearchParameter) -> bool {
         matches!(
-            parameter.ty,
+            parameter.search_type,
             SearchType::Number | SearchType::Date | SearchType::Quantity
         )
     }
@@ -127,7 +127,7 @@ impl Engine {
                     let mut supported = self.supported(*target);
                     supported.find(|parameter| parameter.code == code).cloned()
                 });
-            parents.any(|parent| parent.ty == SearchType::Reference && parent.targets.contains(target))
+            parents.any(|parent| parent.search_type == SearchType::Reference && parent.targets.contains(target))
         };
         parameter.targets.is_empty() || parameter.targets.iter().any(has_parent)
     }

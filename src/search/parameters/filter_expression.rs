@@ -36,10 +36,10 @@ mod grammar {
 }
 use grammar::{Grammar, Rule};
 
-/// The condition of a `_filter` on rows of `ty`.
+/// The condition of a `_filter` on rows of `type_id`.
 pub(in crate::search) fn condition(
     resolver: &Resolver<'_>,
-    ty: TypeId,
+    type_id: TypeId,
     raw: &RawParameter,
 ) -> Result<Condition, SearchError> {
     refuse_modifier(raw, "special")?;
@@ -52,7 +52,7 @@ pub(in crate::search) fn condition(
             max: MAX_TESTS,
         });
     }
-    Filter { resolver, raw }.combined(&TestedNames::Type(ty), root)
+    Filter { resolver, raw }.combined(&TestedNames::Type(type_id), root)
 }
 
 /// The filter with the placeholder replaced by several values. A test that contains it becomes one test per value.
@@ -161,9 +161,9 @@ struct Meant {
 }
 
 impl TestedNames {
-    fn ty(&self) -> TypeId {
+    fn type_id(&self) -> TypeId {
         match self {
-            TestedNames::Type(ty) | TestedNames::Item(ty, _) => *ty,
+            TestedNames::Type(type_id) | TestedNames::Item(type_id, _) => *type_id,
         }
     }
 }
@@ -231,7 +231,7 @@ impl Filter<'_> {
         let criterion = self.at(place, &steps, &comparison)?;
         let criterion = criterion.ok_or_else(|| SearchError::Unknown {
             parameter: name.to_owned(),
-            resource: facts().get(place.ty()).name.to_owned(),
+            resource: facts().get(place.type_id()).name.to_owned(),
         })?;
         Ok(criterion.condition)
     }
@@ -281,18 +281,18 @@ impl Filter<'_> {
         comparison: &Comparison<'_>,
     ) -> Result<Option<Condition>, SearchError> {
         let (code, only) = match first.name.split_once(':') {
-            Some((code, ty)) => (code, Some(ty)),
+            Some((code, resource_type)) => (code, Some(resource_type)),
             None => (first.name, None),
         };
         let mut meant = self.meant(place, code)?;
         let reference = meant
             .iter()
-            .position(|meant| meant.parameter.ty == SearchType::Reference);
+            .position(|meant| meant.parameter.search_type == SearchType::Reference);
         let Some(reference) = reference.map(|at| meant.swap_remove(at)) else {
             return match (meant.first(), &first.inside) {
                 (Some(other), None) => Err(SearchError::Chain {
                     parameter: code.to_owned(),
-                    ty: other.parameter.ty.as_str(),
+                    parameter_type: other.parameter.search_type.as_str(),
                 }),
                 _ => Ok(None),
             };
@@ -327,14 +327,14 @@ impl Filter<'_> {
         rest: &[Step<'_>],
         comparison: &Comparison<'_>,
     ) -> Result<Option<Condition>, SearchError> {
-        let (TestedNames::Type(ty), Some(inside)) = (place, &first.inside) else {
+        let (TestedNames::Type(type_id), Some(inside)) = (place, &first.inside) else {
             return Ok(None);
         };
-        let Some(element) = self.element(*ty, first.name)? else {
+        let Some(element) = self.element(*type_id, first.name)? else {
             return Ok(None);
         };
         let items = element.composites[0].clone();
-        let there = TestedNames::Item(*ty, element);
+        let there = TestedNames::Item(*type_id, element);
         let narrowed = self.bracketed(&there, inside)?;
         let Some(criterion) = self.at(&there, rest, comparison)? else {
             return Ok(None);
@@ -353,13 +353,13 @@ impl Filter<'_> {
     }
 
     /// The element of this name, if composite parameters of the type have components inside its items.
-    fn element(&self, ty: TypeId, name: &str) -> Result<Option<Element>, SearchError> {
+    fn element(&self, type_id: TypeId, name: &str) -> Result<Option<Element>, SearchError> {
         let mut composites = Vec::new();
-        for parameter in self.resolver.programs.supported(ty) {
-            if parameter.ty != SearchType::Composite {
+        for parameter in self.resolver.programs.supported(type_id) {
+            if parameter.search_type != SearchType::Composite {
                 continue;
             }
-            let Some(compiled) = self.resolver.programs.get(ty, &parameter.code, Reading::Values)? else {
+            let Some(compiled) = self.resolver.programs.get(type_id, &parameter.code, Reading::Values)? else {
                 continue;
             };
             let mut origins = compiled.program.origins();
@@ -377,8 +377,8 @@ impl Filter<'_> {
     /// The parameters that a name may mean at a place.
     fn meant(&self, place: &TestedNames, name: &str) -> Result<Vec<Meant>, SearchError> {
         let element = match place {
-            TestedNames::Type(ty) => {
-                let parameter = self.resolver.programs.parameter(*ty, name);
+            TestedNames::Type(type_id) => {
+                let parameter = self.resolver.programs.parameter(*type_id, name);
                 let of_type = |parameter: &Arc<SearchParameter>| Meant {
                     parameter: parameter.clone(),
                     within: None,
@@ -416,7 +416,10 @@ impl Filter<'_> {
         reading: Reading,
     ) -> Result<Option<Arc<Compiled>>, SearchError> {
         match &meant.within {
-            None => self.resolver.programs.get(place.ty(), &meant.parameter.code, reading),
+            None => self
+                .resolver
+                .programs
+                .get(place.type_id(), &meant.parameter.code, reading),
             Some((composite, at)) => self.resolver.programs.component(composite, *at, reading).map(Some),
         }
     }
@@ -431,7 +434,7 @@ impl Filter<'_> {
         let (mut found, mut failed) = (Vec::new(), None);
         for meant in self.meant(place, name)? {
             let compile = |reading| self.compiled(place, &meant, reading);
-            match condition_of(self.resolver, place.ty(), &meant.parameter, comparison, &compile) {
+            match condition_of(self.resolver, place.type_id(), &meant.parameter, comparison, &compile) {
                 Ok(Some(condition)) => found.push(made(condition, meant.parameter.code.to_string())),
                 Ok(None) => {}
                 Err(error) => failed = Some(error),

@@ -40,12 +40,12 @@ pub(in crate::search) type Compile<'a> = &'a dyn Fn(Reading) -> Result<Option<Ar
 /// The condition of a comparison on the values of a parameter. `None` if the parameter cannot be compiled for the type.
 pub(in crate::search) fn condition_of(
     resolver: &Resolver<'_>,
-    ty: TypeId,
+    type_id: TypeId,
     parameter: &SearchParameter,
     comparison: &Comparison<'_>,
     compile: Compile<'_>,
 ) -> Result<Option<Condition>, SearchError> {
-    let modifier = match (parameter.ty, comparison.operator) {
+    let modifier = match (parameter.search_type, comparison.operator) {
         (SearchType::Token, "in") => "in",
         (SearchType::Token, "ni") => "not-in",
         (SearchType::Token, "ss") => "below",
@@ -54,12 +54,12 @@ pub(in crate::search) fn condition_of(
     };
     if !modifier.is_empty()
         && let Some(compiled) = compile(Reading::Values)?
-        && let Some(ty) = modifier::misfit(&compiled, modifier)
+        && let Some(parameter_type) = modifier::misfit(&compiled, modifier)
     {
         return Err(SearchError::Operator {
             parameter: parameter.code.to_string(),
             operator: comparison.operator.to_owned(),
-            ty,
+            parameter_type,
         });
     }
     let mut test = if comparison.operator == "pr" {
@@ -68,9 +68,9 @@ pub(in crate::search) fn condition_of(
             "false" => true,
             _ => return Err(invalid("_filter", comparison.text, "true or false")),
         };
-        if parameter.ty == SearchType::Composite {
+        if parameter.search_type == SearchType::Composite {
             let raw = RawParameter::named(&format!("{}:missing", parameter.code), &missing.to_string());
-            return Ok(resolver.criterion(ty, &raw)?.map(|criterion| criterion.condition));
+            return Ok(resolver.criterion(type_id, &raw)?.map(|criterion| criterion.condition));
         }
         Test::Missing(missing)
     } else {
@@ -110,7 +110,7 @@ fn test(
         not: false,
     };
     let malformed = |expected| invalid("_filter", comparison.text, expected);
-    Ok(match (parameter.ty, operator) {
+    Ok(match (parameter.search_type, operator) {
         (Number | Quantity | Date, "eq" | "ne" | "gt" | "lt" | "ge" | "le" | "ap" | "sa" | "eb") => {
             any(parsed(None, &format!("{operator}{}", with_system(value)))?)
         }
@@ -156,7 +156,7 @@ fn test(
             return Err(SearchError::Operator {
                 parameter: parameter.code.to_string(),
                 operator: operator.to_owned(),
-                ty: parameter.ty.as_str(),
+                parameter_type: parameter.search_type.as_str(),
             });
         }
     })

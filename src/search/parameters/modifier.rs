@@ -11,24 +11,38 @@ const UNCODED: [&str; 4] = ["Identifier", "ContactPoint", "boolean", "id"];
 
 /// The error for a modifier that the search type allows, if no value of this parameter can be compared in that way.
 pub(in crate::search) fn misfit(compiled: &Compiled, modifier: &str) -> Option<&'static str> {
-    let mut types = compiled.program.origins().map(|origin| origin.ty.name()).peekable();
+    let mut types = compiled
+        .program
+        .origins()
+        .map(|origin| origin.item_type.name())
+        .peekable();
     types.peek()?;
-    let is_among = |names: &[&str], ty: &str| names.iter().any(|name| name.eq_ignore_ascii_case(ty));
-    let (fits, otherwise) = match (compiled.parameter.ty, modifier) {
+    let is_among = |names: &[&str], type_name: &str| names.iter().any(|name| name.eq_ignore_ascii_case(type_name));
+    let (fits, otherwise) = match (compiled.parameter.search_type, modifier) {
         (SearchType::Token, "text") => (
-            types.any(|ty| is_among(&LABELLED, ty)),
+            types.any(|type_name| is_among(&LABELLED, type_name)),
             "token without texts for people",
         ),
-        (SearchType::Token, "of-type") => (types.any(|ty| ty == "Identifier"), "token other than identifiers"),
-        (SearchType::Token, "in" | "not-in" | "below" | "above") => {
-            (types.any(|ty| !is_among(&UNCODED, ty)), "token without code systems")
-        }
-        (SearchType::Reference, "identifier") => (types.any(|ty| ty == "Reference"), "reference by canonical URLs"),
+        (SearchType::Token, "of-type") => (
+            types.any(|type_name| type_name == "Identifier"),
+            "token other than identifiers",
+        ),
+        (SearchType::Token, "in" | "not-in" | "below" | "above") => (
+            types.any(|type_name| !is_among(&UNCODED, type_name)),
+            "token without code systems",
+        ),
+        (SearchType::Reference, "identifier") => (
+            types.any(|type_name| type_name == "Reference"),
+            "reference by canonical URLs",
+        ),
         (SearchType::Reference, "below") => {
-            let fits = types.any(|ty| matches!(ty, "Reference" | "canonical" | "uri"));
+            let fits = types.any(|type_name| matches!(type_name, "Reference" | "canonical" | "uri"));
             (fits, "reference to resources without a hierarchy")
         }
-        (SearchType::Reference, "above") => (types.any(|ty| ty == "Reference"), "reference by canonical URLs"),
+        (SearchType::Reference, "above") => (
+            types.any(|type_name| type_name == "Reference"),
+            "reference by canonical URLs",
+        ),
         _ => return None,
     };
     (!fits).then_some(otherwise)

@@ -18,7 +18,7 @@ use crate::fhirpath::{CompileOptions, FhirPathError, Program, Selection, compile
 #[derive(Debug)]
 pub(in crate::search) struct Compiled {
     /// The type of the rows.
-    pub(in crate::search) ty: TypeId,
+    pub(in crate::search) type_id: TypeId,
     /// The parameter.
     pub(in crate::search) parameter: Arc<SearchParameter>,
     /// The columns that it reads of values.
@@ -36,17 +36,17 @@ pub(in crate::search) struct Compiled {
 impl Compiled {
     /// For a reference: the only type to which it may point, if R4 allows only one.
     pub(in crate::search) fn sole_target(&self) -> Option<TypeId> {
-        if self.parameter.ty != SearchType::Reference {
+        if self.parameter.search_type != SearchType::Reference {
             return None;
         }
-        if let Selection::PointingTo(ty) = self.program.selection() {
-            return Some(ty);
+        if let Selection::PointingTo(type_id) = self.program.selection() {
+            return Some(type_id);
         }
         let mut targets = self.program.origins().map(|origin| {
-            let (mut within, mut sole) = (self.ty, None);
+            let (mut within, mut sole) = (self.type_id, None);
             for name in origin.path?.split('.') {
                 let child = facts().child(within, name.strip_suffix(ELEMENT).unwrap_or(name))?;
-                within = child.ty;
+                within = child.type_id;
                 sole = match child.element.targets.as_slice() {
                     [only] => Some(*only),
                     _ => None,
@@ -61,44 +61,46 @@ impl Compiled {
 
     /// Whether some of its values are URLs that may name a version.
     pub(in crate::search) fn yields_canonicals(&self) -> bool {
-        let mut types = self.program.origins().map(|origin| origin.ty.name());
-        types.any(|ty| matches!(ty, "canonical" | "uri"))
+        let mut types = self.program.origins().map(|origin| origin.item_type.name());
+        types.any(|type_name| matches!(type_name, "canonical" | "uri"))
     }
 
     /// Whether some of its values are references to resources.
     pub(in crate::search) fn yields_references(&self) -> bool {
-        self.program.origins().any(|origin| origin.ty.name() == "Reference")
+        self.program
+            .origins()
+            .any(|origin| origin.item_type.name() == "Reference")
     }
 
-    /// Whether a canonical of the parameter may name resources of `ty` by URL.
-    pub(in crate::search) fn follows_urls(&self, ty: TypeId) -> bool {
-        self.yields_canonicals() && canonicals::have_urls(ty)
+    /// Whether a canonical of the parameter may name resources of `type_id` by URL.
+    pub(in crate::search) fn follows_urls(&self, type_id: TypeId) -> bool {
+        self.yields_canonicals() && canonicals::have_urls(type_id)
     }
 
-    /// Whether its canonicals may lead to resources of `ty` by their URL.
-    pub(in crate::search) fn leads_by_url(&self, ty: TypeId) -> bool {
-        self.names(ty) && self.follows_urls(ty)
+    /// Whether its canonicals may lead to resources of `type_id` by their URL.
+    pub(in crate::search) fn leads_by_url(&self, type_id: TypeId) -> bool {
+        self.names(type_id) && self.follows_urls(type_id)
     }
 
-    /// Whether its values may lead to resources of `ty` at all.
-    pub(in crate::search) fn leads_to(&self, ty: TypeId) -> bool {
-        self.names(ty) && self.yields_references() || self.leads_by_url(ty)
+    /// Whether its values may lead to resources of `type_id` at all.
+    pub(in crate::search) fn leads_to(&self, type_id: TypeId) -> bool {
+        self.names(type_id) && self.yields_references() || self.leads_by_url(type_id)
     }
 
     /// Whether its values may lead to a resource type.
     pub(in crate::search) fn leads_anywhere(&self) -> bool {
-        self.yields_references() || facts().resources().any(|ty| self.leads_by_url(ty))
+        self.yields_references() || facts().resources().any(|type_id| self.leads_by_url(type_id))
     }
 
-    fn names(&self, ty: TypeId) -> bool {
+    fn names(&self, type_id: TypeId) -> bool {
         let targets = &self.parameter.targets;
-        targets.is_empty() || targets.contains(&ty)
+        targets.is_empty() || targets.contains(&type_id)
     }
 
     /// Whether all its values have one of these types.
     pub(in crate::search) fn yields_only(&self, names: &[&str]) -> bool {
         let mut origins = self.program.origins().peekable();
-        origins.peek().is_some() && origins.all(|origin| names.contains(&origin.ty.name()))
+        origins.peek().is_some() && origins.all(|origin| names.contains(&origin.item_type.name()))
     }
 
     /// Maps an error of its evaluation.
@@ -148,34 +150,34 @@ impl Programs {
         }
     }
 
-    /// The parameters that searches of `ty` accept.
-    pub(in crate::search) fn supported(&self, ty: TypeId) -> impl Iterator<Item = &Arc<SearchParameter>> {
+    /// The parameters that searches of `type_id` accept.
+    pub(in crate::search) fn supported(&self, type_id: TypeId) -> impl Iterator<Item = &Arc<SearchParameter>> {
         let supported = |parameter: &&Arc<SearchParameter>| is_supported(parameter) || is_of_words(parameter);
-        self.parameters.of(ty).filter(supported)
+        self.parameters.of(type_id).filter(supported)
     }
 
-    /// Whether the parameter `code` can search for words in resources of `ty`.
-    pub(in crate::search) fn has_words(&self, ty: TypeId, code: &str) -> bool {
+    /// Whether the parameter `code` can search for words in resources of `type_id`.
+    pub(in crate::search) fn has_words(&self, type_id: TypeId, code: &str) -> bool {
         self.parameters
-            .get(ty, code)
+            .get(type_id, code)
             .is_some_and(|parameter| is_of_words(parameter))
     }
 
-    /// The parameter `code` of `ty`. `None` if the type has no such parameter, or the parameter is not supported.
-    pub(in crate::search) fn parameter(&self, ty: TypeId, code: &str) -> Option<&Arc<SearchParameter>> {
+    /// The parameter `code` of `type_id`. `None` if the type has no such parameter, or the parameter is not supported.
+    pub(in crate::search) fn parameter(&self, type_id: TypeId, code: &str) -> Option<&Arc<SearchParameter>> {
         self.parameters
-            .get(ty, code)
+            .get(type_id, code)
             .filter(|parameter| is_supported(parameter))
     }
 
-    /// The parameter `code` of `ty`, compiled for this use of its columns. `None` as for [`Programs::parameter`].
+    /// The parameter `code` of `type_id`, compiled for this use of its columns. `None` as for [`Programs::parameter`].
     pub(in crate::search) fn get(
         &self,
-        ty: TypeId,
+        type_id: TypeId,
         code: &str,
         reading: Reading,
     ) -> Result<Option<Arc<Compiled>>, SearchError> {
-        let key = (ty, reading, code.to_owned());
+        let key = (type_id, reading, code.to_owned());
         let known = self
             .compiled
             .read()
@@ -184,20 +186,20 @@ impl Programs {
         if known.is_some() {
             return Ok(known);
         }
-        let Some(parameter) = self.parameter(ty, code) else {
+        let Some(parameter) = self.parameter(type_id, code) else {
             return Ok(None);
         };
-        let compiled = Arc::new(self.compile(ty, parameter, reading)?);
+        let compiled = Arc::new(self.compile(type_id, parameter, reading)?);
         if let Ok(mut cache) = self.compiled.write() {
             cache.insert(key, compiled.clone());
         }
         Ok(Some(compiled))
     }
 
-    /// The parameter `code` of `ty`, compiled without a cache: for callers that go through all parameters once.
-    pub(in crate::search) fn unkept(&self, ty: TypeId, code: &str) -> Option<Compiled> {
-        let parameter = self.parameter(ty, code)?;
-        self.compile(ty, parameter, Reading::Values).ok()
+    /// The parameter `code` of `type_id`, compiled without a cache: for callers that go through all parameters once.
+    pub(in crate::search) fn unkept(&self, type_id: TypeId, code: &str) -> Option<Compiled> {
+        let parameter = self.parameter(type_id, code)?;
+        self.compile(type_id, parameter, Reading::Values).ok()
     }
 
     /// The references of a parameter with their texts, for references within the row itself, and the only target type
@@ -207,16 +209,22 @@ impl Programs {
         compiled: &Compiled,
     ) -> Result<Option<InnerReferences>, SearchError> {
         let Selection::PointingTo(only) = compiled.program.selection() else {
-            let references = self.get(compiled.ty, &compiled.parameter.code, Reading::Values)?;
+            let references = self.get(compiled.type_id, &compiled.parameter.code, Reading::Values)?;
             return Ok(references.map(|references| (references, None)));
         };
         let mut origins = compiled.program.origins();
         let (Some(Some(path)), None) = (origins.next().map(|origin| origin.path), origins.next()) else {
             return Ok(None);
         };
-        let expression = format!("{}.{path}", facts().get(compiled.ty).name);
+        let expression = format!("{}.{path}", facts().get(compiled.type_id).name);
         // A path through a choice of types is no expression.
-        let references = compile_for(compiled.ty, &compiled.parameter, &expression, Reading::Values, None);
+        let references = compile_for(
+            compiled.type_id,
+            &compiled.parameter,
+            &expression,
+            Reading::Values,
+            None,
+        );
         Ok(references.ok().map(|references| (Arc::new(references), Some(only))))
     }
 
@@ -230,19 +238,24 @@ impl Programs {
         let definition = &composite.components[at].parameter;
         let expression = &composite.parameter.components[at].expression;
         let on = Some(&composite.program);
-        compile_for(composite.ty, definition, expression, reading, on).map(Arc::new)
+        compile_for(composite.type_id, definition, expression, reading, on).map(Arc::new)
     }
 
-    fn compile(&self, ty: TypeId, parameter: &Arc<SearchParameter>, reading: Reading) -> Result<Compiled, SearchError> {
+    fn compile(
+        &self,
+        type_id: TypeId,
+        parameter: &Arc<SearchParameter>,
+        reading: Reading,
+    ) -> Result<Compiled, SearchError> {
         let expression = parameter.expression.as_deref().unwrap_or("{}");
-        let mut compiled = compile_for(ty, parameter, expression, reading, None)?;
+        let mut compiled = compile_for(type_id, parameter, expression, reading, None)?;
         for component in &parameter.components {
             // The registry has no composite with unknown components.
             let Some(definition) = self.parameters.by_url(&component.definition) else {
                 continue;
             };
             let on = Some(&compiled.program);
-            let component = compile_for(ty, definition, &component.expression, Reading::Values, on)?;
+            let component = compile_for(type_id, definition, &component.expression, Reading::Values, on)?;
             compiled.components.push(component);
         }
         Ok(compiled)
@@ -250,7 +263,7 @@ impl Programs {
 }
 
 fn is_supported(parameter: &SearchParameter) -> bool {
-    parameter.expression.is_some() && (parameter.ty != SearchType::Special || parameter.usage == Usage::Nearby)
+    parameter.expression.is_some() && (parameter.search_type != SearchType::Special || parameter.usage == Usage::Nearby)
 }
 
 /// Parameters like this have no expression. `words` compares them.
@@ -258,16 +271,16 @@ fn is_of_words(parameter: &SearchParameter) -> bool {
     matches!(&*parameter.code, "_text" | "_content") && parameter.expression.is_none()
 }
 
-/// Compiles a parameter's expression for rows of `ty`, or for the items of the program `on`.
+/// Compiles a parameter's expression for rows of `type_id`, or for the items of the program `on`.
 fn compile_for(
-    ty: TypeId,
+    type_id: TypeId,
     parameter: &Arc<SearchParameter>,
     expression: &str,
     reading: Reading,
     on: Option<&Program>,
 ) -> Result<Compiled, SearchError> {
-    let search_type = parameter.ty;
-    let extra = move |ty: TypeId| Some(leaves_below(search_type, reading, ty));
+    let search_type = parameter.search_type;
+    let extra = move |type_id: TypeId| Some(leaves_below(search_type, reading, type_id));
     let options = CompileOptions {
         lenient: true,
         search: true,
@@ -278,29 +291,29 @@ fn compile_for(
         duplicates: true,
         ..CompileOptions::default()
     };
-    let program = compile(expression, ty, &options).map_err(|source| SearchError::Expression {
+    let program = compile(expression, type_id, &options).map_err(|source| SearchError::Expression {
         parameter: parameter.code.to_string(),
         source,
     })?;
     Ok(Compiled {
-        ty,
+        type_id,
         parameter: parameter.clone(),
         reading,
-        code_system: code_system(ty, &program),
-        plain: Plain::of(ty, &program),
+        code_system: code_system(type_id, &program),
+        plain: Plain::of(type_id, &program),
         program,
         components: Vec::new(),
     })
 }
 
 /// The code system of a program's values, if all have the same one.
-fn code_system(ty: TypeId, program: &Program) -> Option<&'static str> {
+fn code_system(type_id: TypeId, program: &Program) -> Option<&'static str> {
     let mut systems = program.origins().map(|origin| {
-        let mut within = ty;
+        let mut within = type_id;
         let mut system = None;
         for name in origin.path?.split('.') {
             let child = facts().child(within, name)?;
-            (within, system) = (child.ty, child.element.code_system);
+            (within, system) = (child.type_id, child.element.code_system);
         }
         system
     });
@@ -321,9 +334,9 @@ const SAMPLES: [&str; 9] = [
     "upperLimit__number",
 ];
 
-/// The columns below an item of type `ty` that a comparison for `search` reads.
-fn leaves_below(search: SearchType, reading: Reading, ty: TypeId) -> Vec<&'static str> {
-    let def = facts().get(ty);
+/// The columns below an item of type `type_id` that a comparison for `search` reads.
+fn leaves_below(search: SearchType, reading: Reading, type_id: TypeId) -> Vec<&'static str> {
+    let def = facts().get(type_id);
     if let Kind::Primitive(_) = def.kind {
         return match Storage::of(def) {
             Storage::DateTime | Storage::Time if search == SearchType::Date => vec![START, END],
@@ -383,7 +396,7 @@ fn leaves_below(search: SearchType, reading: Reading, ty: TypeId) -> Vec<&'stati
         "Money" => vec!["value", "value__number", "currency"],
         _ if facts()
             .lookup("Quantity")
-            .is_some_and(|quantity| facts().is_a(ty, quantity)) =>
+            .is_some_and(|quantity| facts().is_a(type_id, quantity)) =>
         {
             if reading == Reading::Numbers {
                 return vec!["value", "value__number", "comparator"];

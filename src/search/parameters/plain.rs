@@ -30,14 +30,14 @@ pub(in crate::search) enum Kind {
 
 impl Plain {
     /// The places of a program's values, if it yields exactly everything in them.
-    pub(in crate::search) fn of(ty: TypeId, program: &Program) -> Option<Plain> {
+    pub(in crate::search) fn of(type_id: TypeId, program: &Program) -> Option<Plain> {
         if program.selection() != Selection::All {
             return None;
         }
         let places = program.origins().map(|origin| {
             let column = origin.path.filter(|path| !path.is_empty() && !path.contains('.'))?;
-            let once = facts().child(ty, column).is_some_and(|child| !child.element.many);
-            let kind = match facts().get(origin.ty.fhir()?).name {
+            let once = facts().child(type_id, column).is_some_and(|child| !child.element.many);
+            let kind = match facts().get(origin.item_type.fhir()?).name {
                 "date" | "dateTime" | "instant" if once => Kind::Moment,
                 "Period" if once => Kind::Period,
                 "Quantity" | "Age" | "Count" | "Distance" | "Duration" | "Money" if once => Kind::Quantity,

@@ -67,7 +67,7 @@ impl SortKey {
 /// A checked search.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct Query {
-    pub(in crate::search) ty: TypeId,
+    pub(in crate::search) type_id: TypeId,
     pub(in crate::search) criteria: Vec<Criterion>,
     pub(in crate::search) sort: Vec<SortKey>,
     pub(in crate::search) count: usize,
@@ -99,10 +99,10 @@ pub(in crate::search) struct Query {
 }
 
 impl Query {
-    /// A search of `ty` for rows that meet these criteria.
-    pub(in crate::search) fn of_criteria(ty: TypeId, criteria: Vec<Criterion>) -> Query {
+    /// A search of `type_id` for rows that meet these criteria.
+    pub(in crate::search) fn of_criteria(type_id: TypeId, criteria: Vec<Criterion>) -> Query {
         Query {
-            ty,
+            type_id,
             criteria,
             sort: Vec::new(),
             count: result::DEFAULT_COUNT,
@@ -129,14 +129,14 @@ impl Query {
         Query { trace, ..self }
     }
 
-    /// Resolves the parameters of a search of `ty`.
+    /// Resolves the parameters of a search of `type_id`.
     pub(in crate::search) fn resolve(
         resolver: &Resolver<'_>,
-        ty: TypeId,
+        type_id: TypeId,
         raw: &[RawParameter],
         handling: Handling,
     ) -> Result<Query, SearchError> {
-        let mut query = Query::of_criteria(ty, Vec::new());
+        let mut query = Query::of_criteria(type_id, Vec::new());
         // Read this first, because the includes depend on it.
         let raw = raw.iter().filter(|parameter| parameter.counts(handling));
         for parameter in raw.clone().filter(|parameter| parameter.name == "_contained") {
@@ -145,7 +145,7 @@ impl Query {
         for parameter in raw {
             let understood = match query.result_parameter(resolver, parameter)? {
                 Some(understood) => understood,
-                None => match resolver.criterion(ty, parameter)? {
+                None => match resolver.criterion(type_id, parameter)? {
                     Some(criterion) => {
                         query.criteria.push(criterion);
                         true
@@ -156,7 +156,7 @@ impl Query {
             if !understood && handling == Handling::Strict {
                 return Err(SearchError::Unknown {
                     parameter: unknown(parameter),
-                    resource: facts().get(ty).name.to_owned(),
+                    resource: facts().get(type_id).name.to_owned(),
                 });
             }
             if understood && !is_of_page(parameter) {
@@ -203,7 +203,7 @@ impl Query {
             "_offset" => self.offset = result::offset(value)?,
             "_total" => self.total = Total::parse(value)?,
             "_summary" => self.subset.summary = Summary::parse(value)?,
-            "_elements" => self.subset.take_elements(self.ty, value, resolver.among_others)?,
+            "_elements" => self.subset.take_elements(self.type_id, value, resolver.among_others)?,
             "_sort" => return self.sort_keys(programs, value).map(Some),
             "_contained" => {
                 self.contained.which = match value {
@@ -224,16 +224,16 @@ impl Query {
             "_query" => {
                 return Err(SearchError::Unknown {
                     parameter: "_query".to_owned(),
-                    resource: facts().get(self.ty).name.to_owned(),
+                    resource: facts().get(self.type_id).name.to_owned(),
                 });
             }
             "_include" | "_revinclude" => {
                 // Containers may be of any type.
                 let of_any = self.contained.which != Which::Outer;
-                let includes = Include::parse(programs, self.ty, raw, of_any)?;
+                let includes = Include::parse(programs, self.type_id, raw, of_any)?;
                 if includes.is_empty() {
                     // For a type without references, including all references includes nothing. That is no mistake.
-                    let all = value == "*" || value.strip_suffix(":*") == Some(facts().get(self.ty).name);
+                    let all = value == "*" || value.strip_suffix(":*") == Some(facts().get(self.type_id).name);
                     return Ok(Some(all || raw.modifier.is_some()));
                 }
                 self.includes.extend(includes);
@@ -255,10 +255,10 @@ impl Query {
                 Some(code) => (true, code),
                 None => (false, key),
             };
-            match programs.get(self.ty, code, Reading::Values)? {
+            match programs.get(self.type_id, code, Reading::Values)? {
                 // A repeated key changes nothing, because its first occurrence decides.
                 Some(compiled) if self.sort.iter().any(|key| Arc::ptr_eq(&key.compiled, &compiled)) => {}
-                Some(compiled) if !is_unordered(compiled.parameter.ty) => {
+                Some(compiled) if !is_unordered(compiled.parameter.search_type) => {
                     self.sort.push(SortKey { compiled, descending })
                 }
                 _ => {
@@ -292,8 +292,8 @@ fn is_tag(raw: &RawParameter) -> bool {
 }
 
 /// Whether values of parameters of this type have no order.
-fn is_unordered(ty: SearchType) -> bool {
-    matches!(ty, SearchType::Composite | SearchType::Special)
+fn is_unordered(search_type: SearchType) -> bool {
+    matches!(search_type, SearchType::Composite | SearchType::Special)
 }
 
 /// The message for an unknown parameter. It has the value if the name alone is not clear.

@@ -85,13 +85,13 @@ pub(in crate::search) fn written(raw: &RawParameter) -> String {
 }
 
 /// Refuses any modifier of a parameter of this search type.
-pub(in crate::search) fn refuse_modifier(raw: &RawParameter, ty: &'static str) -> Result<(), SearchError> {
+pub(in crate::search) fn refuse_modifier(raw: &RawParameter, parameter_type: &'static str) -> Result<(), SearchError> {
     match &raw.modifier {
         None => Ok(()),
         Some(modifier) => Err(SearchError::Modifier {
             parameter: raw.name.clone(),
             modifier: modifier.clone(),
-            ty,
+            parameter_type,
         }),
     }
 }

@@ -33,24 +33,24 @@ const MAX_WORDS: usize = 100;
 const MEDIA_TYPES: &str = "urn:ietf:bcp:13";
 
 impl Resolver<'_> {
-    /// The condition that a parameter puts on rows of `ty`. `None` if the type has none of this name.
+    /// The condition that a parameter puts on rows of `type_id`. `None` if the type has none of this name.
     pub(in crate::search) fn criterion(
         &self,
-        ty: TypeId,
+        type_id: TypeId,
         raw: &RawParameter,
     ) -> Result<Option<Criterion>, SearchError> {
-        self.deeper(&written(raw), || self.criterion_here(ty, raw))
+        self.deeper(&written(raw), || self.criterion_here(type_id, raw))
     }
 
-    fn criterion_here(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Criterion>, SearchError> {
+    fn criterion_here(&self, type_id: TypeId, raw: &RawParameter) -> Result<Option<Criterion>, SearchError> {
         let chained = raw.name.contains('.') || raw.modifier.as_deref().is_some_and(|rest| rest.contains('.'));
         let condition = match raw.name.as_str() {
-            "_has" => chain::has(self, ty, raw)?,
-            _ if chained => chain::chain(self, ty, raw)?,
-            "_filter" => Some(filter_expression::condition(self, ty, raw)?),
-            code @ ("_text" | "_content") if self.programs.has_words(ty, code) => Some(words(raw)?),
-            "_list" => self.list(ty, raw)?,
-            _ => self.condition(ty, raw)?,
+            "_has" => chain::has(self, type_id, raw)?,
+            _ if chained => chain::chain(self, type_id, raw)?,
+            "_filter" => Some(filter_expression::condition(self, type_id, raw)?),
+            code @ ("_text" | "_content") if self.programs.has_words(type_id, code) => Some(words(raw)?),
+            "_list" => self.list(type_id, raw)?,
+            _ => self.condition(type_id, raw)?,
         };
         let label = || format!("{}={}", written(raw), raw.value);
         Ok(condition.map(|condition| {
@@ -59,58 +59,58 @@ impl Resolver<'_> {
                 label: label(),
                 origin: None,
             };
-            criterion.come_from(Origin::of(self, ty, raw));
+            criterion.come_from(Origin::of(self, type_id, raw));
             criterion
         }))
     }
 
-    fn condition(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
-        let Some(parameter) = self.programs.parameter(ty, &raw.name) else {
+    fn condition(&self, type_id: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
+        let Some(parameter) = self.programs.parameter(type_id, &raw.name) else {
             return Ok(None);
         };
         check_escapes(raw)?;
-        if parameter.ty == SearchType::Composite {
-            return self.tuples(ty, parameter, raw);
+        if parameter.search_type == SearchType::Composite {
+            return self.tuples(type_id, parameter, raw);
         }
         if let Some(modifier) = raw.modifier.as_deref()
-            && let Some(compiled) = self.programs.get(ty, &raw.name, Reading::Values)?
-            && let Some(ty) = modifier::misfit(&compiled, modifier)
+            && let Some(compiled) = self.programs.get(type_id, &raw.name, Reading::Values)?
+            && let Some(parameter_type) = modifier::misfit(&compiled, modifier)
         {
             return Err(SearchError::Modifier {
                 parameter: raw.name.clone(),
                 modifier: modifier.to_owned(),
-                ty,
+                parameter_type,
             });
         }
-        if parameter.ty == SearchType::Reference
+        if parameter.search_type == SearchType::Reference
             && let Some(direction @ ("below" | "above")) = raw.modifier.as_deref()
         {
-            let values = self.programs.get(ty, &raw.name, Reading::Values)?;
+            let values = self.programs.get(type_id, &raw.name, Reading::Values)?;
             let of_canonicals = values.is_some_and(|values| values.yields_canonicals());
             return match direction == "below" && of_canonicals && is_canonical(raw, self.around.base) {
                 true => {
                     let alternatives = escape::split(&raw.value, ',').into_iter();
-                    self.any_of(ty, raw, alternatives.map(Matcher::versions_of).collect())
+                    self.any_of(type_id, raw, alternatives.map(Matcher::versions_of).collect())
                 }
-                false => hierarchy::condition(self, ty, parameter, raw, direction == "below"),
+                false => hierarchy::condition(self, type_id, parameter, raw, direction == "below"),
             };
         }
-        if parameter.ty == SearchType::Token && raw.modifier.as_deref() == Some("below") {
-            let values = self.programs.get(ty, &raw.name, Reading::Values)?;
+        if parameter.search_type == SearchType::Token && raw.modifier.as_deref() == Some("below") {
+            let values = self.programs.get(type_id, &raw.name, Reading::Values)?;
             if values.is_some_and(|values| values.code_system == Some(MEDIA_TYPES)) {
                 let alternatives = escape::split(&raw.value, ',').into_iter();
-                return self.any_of(ty, raw, alternatives.map(Matcher::media_type).collect());
+                return self.any_of(type_id, raw, alternatives.map(Matcher::media_type).collect());
             }
         }
-        if parameter.ty == SearchType::Uri
+        if parameter.search_type == SearchType::Uri
             && raw.modifier.is_none()
             && raw.name == "url"
-            && let Some(versioned) = self.versioned(ty, raw)?
+            && let Some(versioned) = self.versioned(type_id, raw)?
         {
             return Ok(Some(versioned));
         }
         let mut test = self.test(parameter, raw)?;
-        let Some(compiled) = self.programs.get(ty, &raw.name, test.reading())? else {
+        let Some(compiled) = self.programs.get(type_id, &raw.name, test.reading())? else {
             return Ok(None);
         };
         if let Some(system) = compiled.code_system {
@@ -125,21 +125,21 @@ impl Resolver<'_> {
 
     fn any_of(
         &self,
-        ty: TypeId,
+        type_id: TypeId,
         raw: &RawParameter,
         mut matchers: Vec<Matcher>,
     ) -> Result<Option<Condition>, SearchError> {
         at_most(raw, "values", matchers.len(), MAX_ALTERNATIVES)?;
         matcher::gather_values(&mut matchers);
-        let compiled = self.programs.get(ty, &raw.name, Reading::Values)?;
+        let compiled = self.programs.get(type_id, &raw.name, Reading::Values)?;
         let test = Test::AnyOf { matchers, not: false };
         Ok(compiled.map(|compiled| Condition::Values { compiled, test }))
     }
 
     /// `url=canonical|version` of a type whose resources have versions: both must match. `None` without a version.
-    fn versioned(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
-        let version = self.programs.parameter(ty, "version");
-        if version.is_none_or(|version| version.ty != SearchType::Token)
+    fn versioned(&self, type_id: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
+        let version = self.programs.parameter(type_id, "version");
+        if version.is_none_or(|version| version.search_type != SearchType::Token)
             || !raw.value.contains('|')
             || raw.value.contains("\\|")
         {
@@ -151,7 +151,7 @@ impl Resolver<'_> {
             let names = ["url", "version"].into_iter();
             for (name, value) in names.zip(alternative.splitn(2, '|')) {
                 let alone = RawParameter::named(name, value);
-                all.extend(self.criterion(ty, &alone)?);
+                all.extend(self.criterion(type_id, &alone)?);
             }
             any.push(Criterion {
                 condition: Condition::All(all),
@@ -167,7 +167,7 @@ impl Resolver<'_> {
             return missing(raw).map(Test::Missing);
         }
         let negated = matches!(raw.modifier.as_deref(), Some("not" | "not-in"));
-        let not = negated && parameter.ty == SearchType::Token;
+        let not = negated && parameter.search_type == SearchType::Token;
         let matchers = escape::split(&raw.value, ',')
             .into_iter()
             .map(|alternative| Matcher::parse(parameter, raw, alternative, self.around))
@@ -181,11 +181,11 @@ impl Resolver<'_> {
     /// A composite: values joined by `$`, one for each component (R4 search, 3.1.1.4.14).
     fn tuples(
         &self,
-        ty: TypeId,
+        type_id: TypeId,
         parameter: &SearchParameter,
         raw: &RawParameter,
     ) -> Result<Option<Condition>, SearchError> {
-        let Some(compiled) = self.programs.get(ty, &raw.name, Reading::Values)? else {
+        let Some(compiled) = self.programs.get(type_id, &raw.name, Reading::Values)? else {
             return Ok(None);
         };
         let test = match raw.modifier.as_deref() {
@@ -194,7 +194,7 @@ impl Resolver<'_> {
                 return Err(SearchError::Modifier {
                     parameter: raw.name.clone(),
                     modifier: modifier.to_owned(),
-                    ty: parameter.ty.as_str(),
+                    parameter_type: parameter.search_type.as_str(),
                 });
             }
             None => {
@@ -233,7 +233,7 @@ impl Resolver<'_> {
     }
 
     /// `_list`: ids of Lists.
-    fn list(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
+    fn list(&self, type_id: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
         refuse_modifier(raw, "special")?;
         let list = resource_type("List");
         let ids = escape::split(&raw.value, ',').into_iter().map(|text| {
@@ -245,7 +245,7 @@ impl Resolver<'_> {
         let lists = ids.collect::<Result<Vec<_>, _>>()?;
         self.join("_list")?;
         Ok(self
-            .ids(ty)?
+            .ids(type_id)?
             .map(|ids| Condition::Join(Box::new(Join::List { lists, ids }))))
     }
 }

@@ -89,14 +89,14 @@ impl<'a> Resolver<'a> {
     }
 
     /// The parameter `_id` of a type.
-    pub(in crate::search) fn ids(&self, ty: TypeId) -> Result<Option<Arc<Compiled>>, SearchError> {
-        self.programs.get(ty, "_id", Reading::Values)
+    pub(in crate::search) fn ids(&self, type_id: TypeId) -> Result<Option<Arc<Compiled>>, SearchError> {
+        self.programs.get(type_id, "_id", Reading::Values)
     }
 }
 
 /// The concrete resource type of this name.
 pub(in crate::search) fn resource_type(name: &str) -> Option<TypeId> {
-    let ty = facts().lookup(name)?;
-    let def = facts().get(ty);
-    (def.kind == Kind::Resource && !def.is_abstract).then_some(ty)
+    let type_id = facts().lookup(name)?;
+    let def = facts().get(type_id);
+    (def.kind == Kind::Resource && !def.is_abstract).then_some(type_id)
 }

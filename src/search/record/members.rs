@@ -154,7 +154,7 @@ impl Engine {
     fn members(&self, sources: &Sources<'_>) -> Result<Parts, SearchError> {
         let (mut parts, mut places) = (Vec::new(), Vec::new());
         for (place, member) in sources.request.members.iter().enumerate() {
-            if sources.shows(member.ty)
+            if sources.shows(member.type_id)
                 && let Some(part) = self.member(sources, member, true)?
             {
                 parts.push(part);
@@ -172,19 +172,19 @@ impl Engine {
     /// The resources of one type in the compartments. `None` if there are none.
     fn member(&self, sources: &Sources<'_>, member: &Member, since: bool) -> Result<Option<Part>, SearchError> {
         let request = sources.request;
-        let table = self.lake().table(&sources.snapshot, member.ty, request.scope);
+        let table = self.lake().table(&sources.snapshot, member.type_id, request.scope);
         if !table.has_files() {
             return Ok(None);
         }
         let resolver = self.resolver(request.now, request.base);
-        let mut criteria = vec![compartment::of_any(&resolver, member.ty, request.patients)?];
+        let mut criteria = vec![compartment::of_any(&resolver, member.type_id, request.patients)?];
         let since = request.since.filter(|_| since);
         for parameter in member.parameters.iter().chain(since) {
-            criteria.extend(resolver.criterion(member.ty, parameter)?);
+            criteria.extend(resolver.criterion(member.type_id, parameter)?);
         }
         let query = Query {
             filed: Some(sources.filed.clone()),
-            ..sources.query(member.ty, criteria)
+            ..sources.query(member.type_id, criteria)
         };
         Ok(Some(Part::new(query, table)))
     }
@@ -208,7 +208,7 @@ impl Engine {
     async fn add_referred(&self, sources: &Sources<'_>, parts: &mut Parts) -> Result<(), SearchError> {
         parts.complete = true;
         let request = sources.request;
-        if !request.referred.iter().any(|ty| sources.shows(*ty)) {
+        if !request.referred.iter().any(|type_id| sources.shows(*type_id)) {
             return Ok(());
         }
         let all = self.referred_by_members(sources, false).await?;
@@ -216,15 +216,17 @@ impl Engine {
             Some(_) => Some(self.referred_by_members(sources, true).await?),
             None => None,
         };
-        for (at, ty) in request.referred.iter().enumerate() {
-            let table = self.lake().table(&sources.snapshot, *ty, request.scope);
-            if !sources.shows(*ty) || !table.has_files() {
+        for (at, type_id) in request.referred.iter().enumerate() {
+            let table = self.lake().table(&sources.snapshot, *type_id, request.scope);
+            if !sources.shows(*type_id) || !table.has_files() {
                 continue;
             }
-            let Some(criterion) = self.is_referred(sources, *ty, &all, by_shown.as_ref())? else {
+            let Some(criterion) = self.is_referred(sources, *type_id, &all, by_shown.as_ref())? else {
                 continue;
             };
-            parts.parts.push(Part::new(sources.query(*ty, vec![criterion]), table));
+            parts
+                .parts
+                .push(Part::new(sources.query(*type_id, vec![criterion]), table));
             parts.places.push(request.members.len() + at);
         }
         Ok(())
@@ -245,10 +247,10 @@ impl Engine {
         new = all.merge(new);
         while new.types().next().is_some() {
             let mut next = none.clone();
-            for ty in new.types() {
-                let table = self.lake().table(&sources.snapshot, ty, request.scope);
-                if let Some(ids) = self.one_of(ty, &new)?.filter(|_| table.has_files()) {
-                    let query = Query::of_criteria(ty, vec![ids]);
+            for type_id in new.types() {
+                let table = self.lake().table(&sources.snapshot, type_id, request.scope);
+                if let Some(ids) = self.one_of(type_id, &new)?.filter(|_| table.has_files()) {
+                    let query = Query::of_criteria(type_id, vec![ids]);
                     next.merge(self.all_referred(&table, &query, &none).await?);
                 }
             }
@@ -261,11 +263,11 @@ impl Engine {
     fn is_referred(
         &self,
         sources: &Sources<'_>,
-        ty: TypeId,
+        type_id: TypeId,
         all: &Ids,
         by_shown: Option<&Ids>,
     ) -> Result<Option<Criterion>, SearchError> {
-        let Some(by_any) = self.one_of(ty, all)? else {
+        let Some(by_any) = self.one_of(type_id, all)? else {
             return Ok(None);
         };
         let Some((by_shown, since)) = by_shown.zip(sources.request.since) else {
@@ -273,21 +275,21 @@ impl Engine {
         };
         let resolver = self.resolver(sources.request.now, sources.request.base);
         let mut changed = vec![by_any];
-        changed.extend(resolver.criterion(ty, since)?);
+        changed.extend(resolver.criterion(type_id, since)?);
         let either = |condition, label: &str| Criterion {
             condition,
             label: label.to_owned(),
             origin: None,
         };
         let mut either_of = vec![either(Condition::All(changed), "referred to, and changed since")];
-        either_of.extend(self.one_of(ty, by_shown)?);
+        either_of.extend(self.one_of(type_id, by_shown)?);
         Ok(Some(either(Condition::Any(either_of), "referred to")))
     }
 
     /// A condition that a resource has one of the ids of its type. `None` if there are none.
-    fn one_of(&self, ty: TypeId, ids: &Ids) -> Result<Option<Criterion>, SearchError> {
-        let mut of_type = ids.of(ty).peekable();
-        let Some(compiled) = self.ids_of(ty)?.filter(|_| of_type.peek().is_some()) else {
+    fn one_of(&self, type_id: TypeId, ids: &Ids) -> Result<Option<Criterion>, SearchError> {
+        let mut of_type = ids.of(type_id).peekable();
+        let Some(compiled) = self.ids_of(type_id)?.filter(|_| of_type.peek().is_some()) else {
             return Ok(None);
         };
         let test = Test::AnyOf {
@@ -300,15 +302,15 @@ impl Engine {
 
 impl Sources<'_> {
     /// Runs a search of a part. If the row at the page's position is gone, it returns that error.
-    fn query(&self, ty: TypeId, criteria: Vec<Criterion>) -> Query {
+    fn query(&self, type_id: TypeId, criteria: Vec<Criterion>) -> Query {
         Query {
             erased_since: self.erased_since,
-            ..Query::of_criteria(ty, criteria)
+            ..Query::of_criteria(type_id, criteria)
         }
     }
 
-    fn shows(&self, ty: TypeId) -> bool {
-        self.request.only.is_none_or(|only| only.contains(&ty))
+    fn shows(&self, type_id: TypeId) -> bool {
+        self.request.only.is_none_or(|only| only.contains(&type_id))
     }
 }
 

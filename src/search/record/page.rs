@@ -98,7 +98,7 @@ enum Stage {
 #[derive(Debug)]
 pub struct Gathered {
     /// The type.
-    pub ty: TypeId,
+    pub type_id: TypeId,
     /// Whether they are included because other resources refer to them.
     pub is_referred: bool,
     /// The resources.
@@ -209,10 +209,10 @@ impl RecordPage {
     pub fn gather(mut self) -> Result<Vec<Gathered>, SearchError> {
         let mut gathered: Vec<Gathered> = Vec::new();
         while let Some(entry) = self.entry()? {
-            match gathered.last_mut().filter(|last| last.ty == entry.ty) {
+            match gathered.last_mut().filter(|last| last.type_id == entry.type_id) {
                 Some(last) => last.rows.push(entry.row),
                 None => gathered.push(Gathered {
-                    ty: entry.ty,
+                    type_id: entry.type_id,
                     is_referred: self.source_of(&entry).is_some_and(|source| source.is_referred),
                     rows: vec![entry.row],
                 }),
@@ -257,18 +257,20 @@ impl RecordPage {
                 None => count = (count / 16).max(1),
             }
         };
-        let ty = table.ty();
+        let type_id = table.type_id();
         let entries = rows
             .into_iter()
             .zip(&places)
-            .map(|(row, place)| Entry::of(ty, row).at(*place));
+            .map(|(row, place)| Entry::of(type_id, row).at(*place));
         self.entries.extend(entries);
         self.places.drain(..count);
         Ok(())
     }
 
     fn source_of(&self, entry: &Entry) -> Option<&Source> {
-        self.sources.iter().find(|source| source.table.ty() == entry.ty)
+        self.sources
+            .iter()
+            .find(|source| source.table.type_id() == entry.type_id)
     }
 
     fn note(&mut self, entry: &Entry) {

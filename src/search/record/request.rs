@@ -11,7 +11,7 @@ use crate::lake::Scope;
 #[derive(Clone, Debug)]
 pub struct Member {
     /// The type.
-    pub ty: TypeId,
+    pub type_id: TypeId,
     /// The condition on its resources.
     pub parameters: Vec<RawParameter>,
 }

@@ -92,13 +92,13 @@ impl Engine {
                 criteria: &criteria,
                 order,
                 container,
-                shredder: Shredder::new(query.ty),
+                shredder: Shredder::new(query.type_id),
                 pending: Vec::new(),
                 found: &mut found,
             };
             let holds = Criterion {
-                condition: Condition::Holds(query.ty),
-                label: format!("contains {}", facts().get(query.ty).name),
+                condition: Condition::Holds(query.type_id),
+                label: format!("contains {}", facts().get(query.type_id).name),
                 origin: None,
             };
             let holders = Query::of_criteria(container, vec![holds]).traced(&query.trace);
@@ -126,10 +126,10 @@ impl Engine {
     ) -> Result<(), SearchError> {
         let places: Vec<Locator> = found
             .iter()
-            .filter(|inner| inner.container == query.ty)
+            .filter(|inner| inner.container == query.type_id)
             .map(|inner| inner.at)
             .collect();
-        let (false, Some(ids)) = (places.is_empty(), self.ids_of(query.ty)?) else {
+        let (false, Some(ids)) = (places.is_empty(), self.ids_of(query.type_id)?) else {
             return Ok(());
         };
         let mut named = IdSet::default();
@@ -145,13 +145,13 @@ impl Engine {
         let mut criteria = query.criteria.clone();
         criteria.push(Criterion::of_values(ids, among, "containers".to_owned()));
         let mut matched = FxHashSet::default();
-        let both = Query::of_criteria(query.ty, criteria).traced(&query.trace);
+        let both = Query::of_criteria(query.type_id, criteria).traced(&query.trace);
         let take = |batch: &RecordBatch| {
             matched.extend(Locator::of(batch));
             Ok(())
         };
         self.rows(table, &both, LeafSet::from(["id".to_owned()]), take).await?;
-        found.retain(|inner| inner.container != query.ty || !matched.contains(&inner.at));
+        found.retain(|inner| inner.container != query.type_id || !matched.contains(&inner.at));
         Ok(())
     }
 
@@ -166,21 +166,22 @@ impl Engine {
         let mut tape = Tape::new();
         // Neighbouring matches often have the same container, so fetch each container once per run.
         for run in inner.chunk_by(|one, other| one.container() == other.container()) {
-            let ty = run[0].container;
-            let row = table.other(ty).resources(&[run[0].at])?.pop();
+            let type_id = run[0].container;
+            let row = table.other(type_id).resources(&[run[0].at])?.pop();
             let row = row.ok_or_else(|| SearchError::Stored("a container is not there".to_owned()))?;
             if !query.contained.alone {
-                shown.push(Entry::of(ty, row));
+                shown.push(Entry::of(type_id, row));
                 continue;
             }
-            let broken = |reason: &str| SearchError::Stored(format!("{}/{}: {reason}", facts().get(ty).name, row.id));
+            let broken =
+                |reason: &str| SearchError::Stored(format!("{}/{}: {reason}", facts().get(type_id).name, row.id));
             let root = tape.parse(&row.resource).map_err(|error| broken(&error.to_string()))?;
             for inner in run {
                 let part = objects(root).nth(inner.place as usize);
                 let part = part.ok_or_else(|| broken("a contained resource is not there"))?;
                 let local = part.get_str("id").unwrap_or_default().into_owned();
                 shown.push(Entry {
-                    ty: query.ty,
+                    type_id: query.type_id,
                     row: Row {
                         // No reference has this form, so none leads here.
                         id: format!("{}#{local}", row.id),
@@ -188,7 +189,7 @@ impl Engine {
                         ..row.clone()
                     },
                     place: None,
-                    container: Some(ty),
+                    container: Some(type_id),
                 });
             }
         }
@@ -238,7 +239,7 @@ impl Finder<'_> {
                 if !root.is_object() {
                     continue;
                 }
-                if is_of(root, self.query.ty) {
+                if is_of(root, self.query.type_id) {
                     let local = root.get_str("id").unwrap_or_default().into_owned();
                     self.add(text, root, &local, (*at, place, format!("{}#{local}", ids.value(row))))?;
                 }

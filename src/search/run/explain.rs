@@ -48,7 +48,7 @@ impl Part {
             format!("{sign}{}", key.compiled.parameter.code)
         };
         Part {
-            ty: query.ty,
+            type_id: query.type_id,
             snapshot: table.snapshot(),
             way: way(bound),
             criteria: criteria

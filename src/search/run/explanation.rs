@@ -29,7 +29,7 @@ pub enum Form {
 /// The search of one table.
 #[derive(Debug)]
 pub(in crate::search) struct Part {
-    pub(in crate::search) ty: TypeId,
+    pub(in crate::search) type_id: TypeId,
     pub(in crate::search) snapshot: u64,
     pub(in crate::search) way: String,
     /// Each condition, and the leaves that deciding it reads.
@@ -63,7 +63,7 @@ impl Explanation {
         let part = |part: &Part| {
             let criterion = |(label, leaves): &(String, Vec<String>)| json!({"condition": label, "reads": leaves});
             json!({
-                "type": name(part.ty), "snapshot": part.snapshot, "way": part.way, "sort": part.sort,
+                "type": name(part.type_id), "snapshot": part.snapshot, "way": part.way, "sort": part.sort,
                 "criteria": part.criteria.iter().map(criterion).collect::<Vec<_>>(),
             })
         };
@@ -92,8 +92,8 @@ impl Explanation {
     }
 }
 
-fn name(ty: TypeId) -> &'static str {
-    facts().get(ty).name
+fn name(type_id: TypeId) -> &'static str {
+    facts().get(type_id).name
 }
 
 fn micros(time: Duration) -> f64 {
@@ -102,21 +102,21 @@ fn micros(time: Duration) -> f64 {
 
 fn person_json(person: &SeenPerson) -> Value {
     json!({
-        "type": name(person.ty), "rows": person.rows, "columnsInMemory": person.columns_kept,
+        "type": name(person.type_id), "rows": person.rows, "columnsInMemory": person.columns_kept,
         "columnsRead": person.columns_read, "bytes": person.bytes, "time": micros(person.time),
     })
 }
 
-fn rows_json((ty, rows): (&TypeId, &SeenRows)) -> Value {
+fn rows_json((type_id, rows): (&TypeId, &SeenRows)) -> Value {
     json!({
-        "type": name(*ty), "asked": rows.asked, "found": rows.found, "bytes": rows.bytes, "time": micros(rows.time),
+        "type": name(*type_id), "asked": rows.asked, "found": rows.found, "bytes": rows.bytes, "time": micros(rows.time),
     })
 }
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for part in &self.parts {
-            writeln!(f, "{} in snapshot {}: {}", name(part.ty), part.snapshot, part.way)?;
+            writeln!(f, "{} in snapshot {}: {}", name(part.type_id), part.snapshot, part.way)?;
             for (label, leaves) in &part.criteria {
                 writeln!(f, "  {label}  reads {}", leaves.join(", "))?;
             }
@@ -148,7 +148,7 @@ fn read(seen: &Seen, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
             "  {}: {} rows of one person, {} columns in memory, {} read ({} bytes), {:?}",
-            name(person.ty),
+            name(person.type_id),
             person.rows,
             person.columns_kept,
             person.columns_read,
@@ -156,11 +156,11 @@ fn read(seen: &Seen, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             person.time
         )?;
     }
-    for (ty, rows) in &seen.fetched {
+    for (type_id, rows) in &seen.fetched {
         writeln!(
             f,
             "  {}: {} of {} resources fetched, {} bytes, {:?}",
-            name(*ty),
+            name(*type_id),
             rows.found,
             rows.asked,
             rows.bytes,

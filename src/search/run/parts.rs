@@ -342,9 +342,9 @@ impl Engine {
         let mut outer = part.table.resources(&outer)?.into_iter();
         let mut inner = self.show(&part.table, &part.query, &inner)?.into_iter();
         let in_order = places.iter().filter_map(|place| match place {
-            MatchPosition::Outer(of, row) if *of == at => {
-                outer.next().map(|found| Entry::of(part.table.ty(), found).at(*row))
-            }
+            MatchPosition::Outer(of, row) if *of == at => outer
+                .next()
+                .map(|found| Entry::of(part.table.type_id(), found).at(*row)),
             MatchPosition::Inner(of, _) if *of == at => inner.next(),
             _ => None,
         });

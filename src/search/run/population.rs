@@ -316,7 +316,7 @@ impl Scan {
 
     /// The rows that pass, as the beginning of a plan.
     fn plan(self, query: &Query) -> Result<LogicalPlanBuilder, SearchError> {
-        let name = TableReference::bare(facts().get(query.ty).name);
+        let name = TableReference::bare(facts().get(query.type_id).name);
         let scan = LogicalPlanBuilder::scan(name, provider_as_source(self.provider), None)?;
         let filtered = match conjunction(self.filters) {
             Some(filter) => scan.filter(filter)?,

@@ -36,7 +36,7 @@ pub struct Request<'a> {
     /// Who asks.
     pub scope: &'a Arc<Scope>,
     /// The resource type searched.
-    pub ty: TypeId,
+    pub type_id: TypeId,
     /// Only resources in the compartment of this Patient.
     pub compartment: Option<&'a str>,
     /// The parameters as they were sent.
@@ -72,7 +72,7 @@ impl Engine {
     /// is refused.
     pub fn only_patient(&self, request: &Request<'_>) -> Option<String> {
         let query = self.resolve(request).ok()?;
-        binding::only_patient(query.ty, &query.criteria)
+        binding::only_patient(query.type_id, &query.criteria)
     }
 
     /// Whether a search failed because its rows were erased during the read.
@@ -95,7 +95,7 @@ impl Engine {
         query.trace = trace.clone();
         let table = trace.watched(table);
         trace.lap("resolve", None);
-        let types = [query.ty];
+        let types = [query.type_id];
         let occasion = Occasion {
             base: request.base,
             address: &address,
@@ -137,7 +137,7 @@ impl Engine {
     /// Checks a search and takes the table that it is to be carried out on.
     pub(in crate::search) fn open(&self, request: &Request<'_>) -> Result<Opened, SearchError> {
         let mut query = self.resolve(request)?;
-        let name = facts().get(query.ty).name;
+        let name = facts().get(query.type_id).name;
         let path = match request.compartment {
             None => name.to_owned(),
             Some(patient) => format!("Patient/{patient}/{name}"),
@@ -145,7 +145,7 @@ impl Engine {
         let course = self.course(&query, &path, &query.understood, request.scope)?;
         course.place(&mut query)?;
         let snapshot = self.snapshot(course.tag.as_ref())?;
-        let table = self.lake().table(&snapshot, request.ty, request.scope);
+        let table = self.lake().table(&snapshot, request.type_id, request.scope);
         course.check(&query, &[&table])?;
         Ok(Opened {
             query,
@@ -214,7 +214,7 @@ impl Engine {
     /// The people whose rows a query can match.
     pub(in crate::search) fn bound(&self, query: &Query, table: &ScopedTable) -> Bound {
         match self.sessions().pushes_down() {
-            true => binding::of(query.ty, &query.criteria, table, self.lake()),
+            true => binding::of(query.type_id, &query.criteria, table, self.lake()),
             false => Bound::default(),
         }
     }
@@ -236,11 +236,11 @@ impl Engine {
 
     pub(in crate::search) fn resolve(&self, request: &Request<'_>) -> Result<Query, SearchError> {
         let resolver = self.resolver(request.now, request.base);
-        let mut query = Query::resolve(&resolver, request.ty, request.parameters, request.handling)?;
+        let mut query = Query::resolve(&resolver, request.type_id, request.parameters, request.handling)?;
         if let Some(patient) = request.compartment {
             query
                 .criteria
-                .push(compartment::criterion(&resolver, request.ty, patient)?);
+                .push(compartment::criterion(&resolver, request.type_id, patient)?);
             query.filed = Some(Filed::of(self.lake(), &request.scope.application, &[patient]));
         }
         Ok(query)

@@ -66,7 +66,7 @@ impl Engine {
         let resolver = || self.resolver(request.now, request.base);
         if types.is_empty() {
             types = facts().resources().collect();
-            types.retain(|ty| request.compartment.is_none() || compartment::holds(*ty));
+            types.retain(|type_id| request.compartment.is_none() || compartment::holds(*type_id));
         }
         let path = request.compartment.map(|patient| format!("Patient/{patient}/*"));
         let path = path.unwrap_or_default();
@@ -86,17 +86,19 @@ impl Engine {
         // One resolver for all parts, because it counts the tables that their conditions read.
         let resolver = resolver().among_others();
         let (mut understood, mut includes) = (Vec::new(), Vec::new());
-        for ty in types {
+        for type_id in types {
             // Include types without rows, so that neither errors nor the order of includes reveal what other people
             // have.
-            let mut query = Query::resolve(&resolver, ty, &parameters, Handling::Lenient)?;
+            let mut query = Query::resolve(&resolver, type_id, &parameters, Handling::Lenient)?;
             if let Some(patient) = request.compartment {
-                query.criteria.push(compartment::criterion(&resolver, ty, patient)?);
+                query
+                    .criteria
+                    .push(compartment::criterion(&resolver, type_id, patient)?);
                 query.filed = Some(Filed::of(self.lake(), &request.scope.application, &[patient]));
             }
             understood.append(&mut query.understood);
             includes.append(&mut query.includes);
-            let other = parts.first().map(|first| first.table.other(ty));
+            let other = parts.first().map(|first| first.table.other(type_id));
             if !looks_inside && other.as_ref().is_some_and(|table| !table.has_files()) {
                 continue;
             }
@@ -105,7 +107,7 @@ impl Engine {
                 None => {
                     let course = course.insert(self.course(&query, &path, &repeated, request.scope)?);
                     let snapshot = self.snapshot(course.tag.as_ref())?;
-                    trace.watched(self.lake().table(&snapshot, ty, request.scope))
+                    trace.watched(self.lake().table(&snapshot, type_id, request.scope))
                 }
             };
             query.trace = trace.clone();
@@ -136,7 +138,7 @@ impl Engine {
             now: request.now,
             lake: self.lake(),
         };
-        let types: Vec<TypeId> = parts.iter().map(|part| part.query.ty).collect();
+        let types: Vec<TypeId> = parts.iter().map(|part| part.query.type_id).collect();
         let answer = Answer::new(occasion, &course, &types, &lead, parts[0].table.snapshot());
         self.answer_parts(parts, answer).await
     }
@@ -162,7 +164,7 @@ fn types(parameters: &[RawParameter]) -> Result<(Vec<TypeId>, Vec<RawParameter>)
             .map(|name| resource_type(name).ok_or_else(|| invalid("_type", name, "a resource type of R4")));
         let mut named = named.collect::<Result<Vec<_>, _>>()?;
         if let Some(before) = types {
-            named.retain(|ty| before.contains(ty));
+            named.retain(|type_id| before.contains(type_id));
             if named.is_empty() {
                 return Err(invalid(
                     "_type",
@@ -172,9 +174,9 @@ fn types(parameters: &[RawParameter]) -> Result<(Vec<TypeId>, Vec<RawParameter>)
             }
         }
         let mut once = Vec::with_capacity(named.len());
-        for ty in named {
-            if !once.contains(&ty) {
-                once.push(ty);
+        for type_id in named {
+            if !once.contains(&type_id) {
+                once.push(type_id);
             }
         }
         types = Some(once);
@@ -192,7 +194,7 @@ fn with_narrative(resolver: &Resolver<'_>, types: Vec<TypeId>, parameters: &[Raw
     let narrated = types
         .iter()
         .copied()
-        .filter(|ty| resolver.programs.has_words(*ty, "_text"));
+        .filter(|type_id| resolver.programs.has_words(*type_id, "_text"));
     match narrated.collect::<Vec<_>>() {
         narrated if narrated.is_empty() => types,
         narrated => narrated,
@@ -210,7 +212,7 @@ fn common<'r>(
     'parameters: for parameter in parameters {
         // A query of an element concerns only types that have it.
         if parameter.name == "_elements" && parameter.modifier.is_none() {
-            let of_none = |name: &&str| types.iter().all(|ty| !is_element(*ty, name));
+            let of_none = |name: &&str| types.iter().all(|type_id| !is_element(*type_id, name));
             if let Some(unknown) = elements(&parameter.value).find(of_none) {
                 return Err(invalid("_elements", unknown, "a top-level element of one of the types"));
             }
@@ -218,8 +220,8 @@ fn common<'r>(
             continue;
         }
         let (mut fits, mut refused) = (false, None);
-        for ty in types {
-            let alone = Query::resolve(&resolver(), *ty, std::slice::from_ref(parameter), Handling::Strict);
+        for type_id in types {
+            let alone = Query::resolve(&resolver(), *type_id, std::slice::from_ref(parameter), Handling::Strict);
             match alone {
                 Ok(_) => fits = true,
                 // The reference need not lead to all of the types. Resources of the other types do not match.

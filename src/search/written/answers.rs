@@ -75,11 +75,11 @@ fn answer_of(join: &Join, answer: &Condition, filters: &DynamicFilters) -> Resul
                 return Err(WrittenError::NoText(CONDITION));
             };
             let mut of_types = Vec::with_capacity(targets.len());
-            for (ty, settled) in targets {
-                let open = of_inner(asked, *ty).ok_or(WrittenError::NoText(CONDITION))?;
+            for (type_id, settled) in targets {
+                let open = of_inner(asked, *type_id).ok_or(WrittenError::NoText(CONDITION))?;
                 let mut found = Vec::new();
                 write(&open, settled, filters, &mut found)?;
-                of_types.push((facts().get(*ty).name.to_owned(), found));
+                of_types.push((facts().get(*type_id).name.to_owned(), found));
             }
             Answer::OrInside(Known::of(&outside.condition)?.1, of_types)
         }
@@ -88,8 +88,8 @@ fn answer_of(join: &Join, answer: &Condition, filters: &DynamicFilters) -> Resul
 }
 
 /// The conditions on contained resources of a type.
-fn of_inner(asked: &[(TypeId, Criterion)], ty: TypeId) -> Option<Criterion> {
-    let (_, criterion) = asked.iter().find(|(asked, _)| *asked == ty)?;
+fn of_inner(asked: &[(TypeId, Criterion)], type_id: TypeId) -> Option<Criterion> {
+    let (_, criterion) = asked.iter().find(|(asked, _)| *asked == type_id)?;
     contained::criteria(std::slice::from_ref(criterion)).pop()
 }
 
@@ -98,7 +98,7 @@ pub(super) struct Reader<'a> {
     pub(super) engine: &'a Engine,
     pub(super) filters: &'a DynamicFilters,
     /// The type of the rows.
-    pub(super) ty: TypeId,
+    pub(super) type_id: TypeId,
     /// The text of the criterion.
     pub(super) origin: &'a Origin,
     pub(super) answers: IntoIter<Answer>,
@@ -131,15 +131,15 @@ impl Reader<'_> {
                 let (references, _) = references.ok_or(WrittenError::Otherwise(CONDITION))?;
                 let mut inside = Vec::with_capacity(of_types.len());
                 for (name, answers) in of_types {
-                    let ty = named_type(&name)?;
-                    let mut criterion = of_inner(targets, ty).ok_or(WrittenError::Otherwise(CONDITION))?;
+                    let type_id = named_type(&name)?;
+                    let mut criterion = of_inner(targets, type_id).ok_or(WrittenError::Otherwise(CONDITION))?;
                     let mut reader = Reader {
-                        ty,
+                        type_id,
                         answers: answers.into_iter(),
                         ..*self
                     };
                     reader.read(&mut criterion)?;
-                    inside.push((ty, criterion));
+                    inside.push((type_id, criterion));
                 }
                 let targets = inside;
                 either(outside, Some(Condition::Inside { references, targets }))
@@ -153,7 +153,7 @@ impl Reader<'_> {
         if let Some(filter) = self.filters.get(number) {
             return Ok(filter);
         }
-        let link = Reference::of(self.ty, join, label).ok_or(WrittenError::Otherwise(CONDITION))?;
+        let link = Reference::of(self.type_id, join, label).ok_or(WrittenError::Otherwise(CONDITION))?;
         let filter = Arc::new(link.with_origin(Arc::new(self.origin.clone())).dynamic_filter());
         self.filters.keep(number, &filter);
         Ok(filter)

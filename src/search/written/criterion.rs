@@ -53,7 +53,7 @@ impl WrittenCriterion {
             (None, Condition::All(parts)) => Form::All(parts.iter().map(write).collect::<Result<_, _>>()?),
             (None, Condition::Any(parts)) => Form::Any(parts.iter().map(write).collect::<Result<_, _>>()?),
             (None, Condition::Not(part)) => Form::Not(Box::new(write(part)?)),
-            (None, Condition::Holds(ty)) => Form::Contains(facts().get(*ty).name.to_owned()),
+            (None, Condition::Holds(type_id)) => Form::Contains(facts().get(*type_id).name.to_owned()),
             (None, known) => {
                 let (compiled, known) = Known::of(known)?;
                 Form::Known(Named::write(engine, compiled)?, known)
@@ -84,9 +84,17 @@ impl WrittenCriterion {
     }
 
     /// The criterion over rows of this type.
-    pub(super) fn read(self, engine: &Engine, ty: TypeId, filters: &DynamicFilters) -> Result<Criterion, WrittenError> {
+    pub(super) fn read(
+        self,
+        engine: &Engine,
+        type_id: TypeId,
+        filters: &DynamicFilters,
+    ) -> Result<Criterion, WrittenError> {
         let all = |parts: Vec<WrittenCriterion>| -> Result<Vec<Criterion>, WrittenError> {
-            parts.into_iter().map(|part| part.read(engine, ty, filters)).collect()
+            parts
+                .into_iter()
+                .map(|part| part.read(engine, type_id, filters))
+                .collect()
         };
         let (condition, origin) = match self.form {
             Form::Text(origin, answers) => {
@@ -94,7 +102,7 @@ impl WrittenCriterion {
                 let mut reader = answers::Reader {
                     engine,
                     filters,
-                    ty,
+                    type_id,
                     origin: &origin,
                     answers: answers.into_iter(),
                 };
@@ -106,7 +114,7 @@ impl WrittenCriterion {
             }
             Form::All(parts) => (Condition::All(all(parts)?), None),
             Form::Any(parts) => (Condition::Any(all(parts)?), None),
-            Form::Not(part) => (Condition::Not(Box::new(part.read(engine, ty, filters)?)), None),
+            Form::Not(part) => (Condition::Not(Box::new(part.read(engine, type_id, filters)?)), None),
             Form::Known(named, known) => (Known::condition(&named.read(engine)?, &known)?, None),
             Form::Contains(name) => (Condition::Holds(named_type(&name)?), None),
         };

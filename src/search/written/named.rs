@@ -31,7 +31,7 @@ pub(super) struct Named {
 impl Named {
     pub(super) fn write(engine: &Engine, compiled: &Compiled) -> Result<Named, WrittenError> {
         let named = Named {
-            resource: facts().get(compiled.ty).name.to_owned(),
+            resource: facts().get(compiled.type_id).name.to_owned(),
             code: compiled.parameter.code.to_string(),
             reading: compiled.reading,
             expression: compiled.program.text().to_owned(),
@@ -44,8 +44,8 @@ impl Named {
     }
 
     pub(super) fn read(&self, engine: &Engine) -> Result<Arc<Compiled>, WrittenError> {
-        let ty = named_type(&self.resource)?;
-        let compiled = engine.programs().get(ty, &self.code, self.reading)?;
+        let type_id = named_type(&self.resource)?;
+        let compiled = engine.programs().get(type_id, &self.code, self.reading)?;
         compiled
             .filter(|compiled| compiled.program.text() == self.expression)
             .ok_or(WrittenError::Otherwise(PARAMETER))
@@ -72,7 +72,9 @@ impl Known {
         Ok(match matcher {
             Matcher::OneOf(ids) => Known::OneOf(texts(ids)),
             Matcher::PointsTo(ids) => Known::PointsTo(texts(ids)),
-            Matcher::RefersTo(targets) => Known::RefersTo(facts().get(targets.ty).name.to_owned(), texts(&targets.ids)),
+            Matcher::RefersTo(targets) => {
+                Known::RefersTo(facts().get(targets.type_id).name.to_owned(), texts(&targets.ids))
+            }
             Matcher::Canonicals(borne) => {
                 let urls = borne.iter().map(|(url, versions)| {
                     let versions = versions.into_iter().map(|version| version.map(str::to_owned));
@@ -95,8 +97,8 @@ impl Known {
             Known::Uris(uris) => return Ok(uris.iter().cloned().map(Matcher::Uri).collect()),
             Known::OneOf(ids) => Matcher::OneOf(set(ids)),
             Known::PointsTo(ids) => Matcher::PointsTo(set(ids)),
-            Known::RefersTo(ty, ids) => Matcher::RefersTo(Arc::new(Targets {
-                ty: named_type(ty)?,
+            Known::RefersTo(resource_type, ids) => Matcher::RefersTo(Arc::new(Targets {
+                type_id: named_type(resource_type)?,
                 ids: set(ids),
             })),
             Known::Canonicals(urls) => {

@@ -10,7 +10,7 @@ use super::super::parameters::resolver::resource_type;
 impl Origin {
     /// The criterion, resolved again. `None` if this text resolves to no such criterion here.
     pub(in crate::search) fn resolve(&self, engine: &Engine) -> Result<Option<Criterion>, SearchError> {
-        let Some(ty) = resource_type(&self.resource) else {
+        let Some(type_id) = resource_type(&self.resource) else {
             return Ok(None);
         };
         let resolver = engine.resolver(self.now, &self.base);
@@ -19,7 +19,7 @@ impl Origin {
             false => resolver,
         };
         let raw = RawParameter::named(&self.parameter, &self.value);
-        let root = resolver.criterion(ty, &raw)?;
+        let root = resolver.criterion(type_id, &raw)?;
         let part = |within: Option<Criterion>, at: &usize| {
             let mut within = within?;
             within.parts_mut().into_iter().nth(*at).cloned()

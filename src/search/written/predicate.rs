@@ -86,13 +86,13 @@ impl Engine {
                 plain,
                 filed,
             } => {
-                let criterion = criterion.read(self, table.ty(), filters)?;
+                let criterion = criterion.read(self, table.type_id(), filters)?;
                 let query = Query {
                     filed: filed.map(|(patients, owners)| Filed {
                         patients: patients.into(),
                         owners: owners.into(),
                     }),
-                    ..Query::of_criteria(table.ty(), Vec::new())
+                    ..Query::of_criteria(table.type_id(), Vec::new())
                 };
                 Ok(predicate::one(&query, &criterion, plain))
             }

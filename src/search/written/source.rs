@@ -124,8 +124,8 @@ impl Engine {
                 leaves,
             } => {
                 let criteria = criteria.into_iter();
-                let criteria = criteria.map(|criterion| criterion.read(self, table.ty(), filters));
-                let query = Query::of_criteria(table.ty(), criteria.collect::<Result<_, _>>()?);
+                let criteria = criteria.map(|criterion| criterion.read(self, table.type_id(), filters));
+                let query = Query::of_criteria(table.type_id(), criteria.collect::<Result<_, _>>()?);
                 let person = match person {
                     WrittenPerson::OfScope => Person::OfScope,
                     WrittenPerson::Owner(owner) => Person::Owner(owner),

@@ -40,7 +40,7 @@ impl<'a> Cells<'a> {
             DataType::Binary => Form::Bytes(array.as_binary()),
             DataType::Float16 | DataType::Float32 | DataType::Float64 => Form::Float(formatter()?),
             DataType::Boolean => Form::Token(formatter()?),
-            ty if ty.is_numeric() => Form::Token(formatter()?),
+            data_type if data_type.is_numeric() => Form::Token(formatter()?),
             DataType::List(_) => {
                 let list = array.as_list::<i32>();
                 Form::List(list, Box::new(Cells::new(list.values().as_ref())?))

@@ -13,18 +13,18 @@ pub(super) fn columns(batch: &RecordBatch) -> Result<Vec<ArrayRef>, ArrowError> 
         .columns()
         .iter()
         .map(|array| {
-            let ty = plain(array.data_type());
-            match ty == *array.data_type() {
+            let data_type = plain(array.data_type());
+            match data_type == *array.data_type() {
                 true => Ok(array.clone()),
-                false => cast(array, &ty),
+                false => cast(array, &data_type),
             }
         })
         .collect()
 }
 
-fn plain(ty: &DataType) -> DataType {
+fn plain(data_type: &DataType) -> DataType {
     let field = |field: &FieldRef| -> FieldRef { Arc::new(Field::new(field.name(), plain(field.data_type()), true)) };
-    match ty {
+    match data_type {
         DataType::Dictionary(_, values) => plain(values),
         DataType::Utf8View | DataType::LargeUtf8 => DataType::Utf8,
         DataType::BinaryView | DataType::LargeBinary | DataType::FixedSizeBinary(_) => DataType::Binary,

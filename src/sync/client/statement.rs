@@ -217,7 +217,7 @@ fn read(source: impl Read) -> Option<Statement> {
             }
         }
         for resource in rest.resource.0 {
-            let served = statement.types.entry(resource.ty.0).or_default();
+            let served = statement.types.entry(resource.resource_type.0).or_default();
             // A type without listed interactions is assumed to support reading and searching.
             let is_silent = resource.interaction.0.is_empty();
             (served.read, served.search) = (served.read || is_silent, served.search || is_silent);
@@ -278,7 +278,7 @@ struct Security {
 #[derive(Derive)]
 struct Resource {
     #[serde(rename = "type")]
-    ty: Short,
+    resource_type: Short,
     #[serde(default)]
     interaction: Few<Interaction, ENTRIES>,
     #[serde(default, rename = "searchParam")]
@@ -424,8 +424,8 @@ mod tests {
         assert_eq!(of(&json!({"resourceType": "Patient"})), None);
         assert_eq!(of(&json!([1])), None);
         assert_eq!(read("{\"resourceType\":\"CapabilityStatement\",".as_bytes()), None);
-        let version = |ty: &str, version: &str| {
-            let statement = of(&json!({"resourceType": ty, "fhirVersion": version})).unwrap();
+        let version = |resource_type: &str, version: &str| {
+            let statement = of(&json!({"resourceType": resource_type, "fhirVersion": version})).unwrap();
             statement.problem().unwrap_or_default()
         };
         assert!(version("Conformance", "1.0.2").contains("DSTU2"));

@@ -74,10 +74,10 @@ impl<'w> Work<'w> {
             draft.line(&record.line).map_err(internal)?;
         }
         catch.met.push(record.name.clone());
-        references(&record.line, self.source.base(), |ty, id| {
-            let name = facts().get(ty).name;
+        references(&record.line, self.source.base(), |type_id, id| {
+            let name = facts().get(type_id).name;
             // Other people's Patients are not fetched, and `attach` handles Binaries.
-            if self.granted.contains(&ty) && !matches!(name, "Patient" | "Binary") && catch.wanted.len() < WANTED {
+            if self.granted.contains(&type_id) && !matches!(name, "Patient" | "Binary") && catch.wanted.len() < WANTED {
                 catch.wanted.insert(format!("{name}/{id}"));
             }
         });

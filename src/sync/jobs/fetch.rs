@@ -73,7 +73,7 @@ pub(super) async fn fetch(
         without.extend(not_along);
     }
     let is_searched = plan.searches.iter().any(|search| search.is("Provenance"));
-    if !is_searched || fetched.gaps.iter().any(|gap| gap.ty == "Provenance") {
+    if !is_searched || fetched.gaps.iter().any(|gap| gap.resource_type == "Provenance") {
         fetched.gaps.extend(provenance_gap(without));
     }
     // References of dropped records are not followed.
@@ -83,28 +83,28 @@ pub(super) async fn fetch(
     fetched.has_patient = lock(&work.met).contains(&format!("Patient/{}", whose.patient));
     fetched.unasked = work.unasked.into_inner();
     fetched.bytes = work.held.bytes();
-    fetched.gaps.sort_by_key(|gap| gap.ty);
+    fetched.gaps.sort_by_key(|gap| gap.resource_type);
     Ok(fetched)
 }
 
 /// A type that was fetched without Provenance, because the source refused to include it.
 struct NotAlong {
-    ty: &'static str,
+    resource_type: &'static str,
     status: u16,
 }
 
 /// The gap for missing Provenance, one for all types.
 fn provenance_gap(mut without: Vec<NotAlong>) -> Option<Gap> {
-    without.sort_by_key(|one| one.ty);
+    without.sort_by_key(|one| one.resource_type);
     let status = without.first()?.status;
-    let types: Vec<&str> = without.iter().map(|one| one.ty).collect();
+    let types: Vec<&str> = without.iter().map(|one| one.resource_type).collect();
     Some(Gap::of("Provenance", Why::NotAlong(status, types.join(", "))))
 }
 
 impl<'w> Work<'w> {
     /// Fetches a type.
     async fn search(&'w self, search: &Search) -> Result<(Found, Option<NotAlong>), Trouble> {
-        let name = facts().get(search.ty).name;
+        let name = facts().get(search.type_id).name;
         let Way::Search(query) = &search.way else {
             return Ok((self.patient().await?, None));
         };
@@ -117,7 +117,10 @@ impl<'w> Work<'w> {
             Listing::Directory => self.unlisted(name, &address, true).await?,
             Listing::Nowhere => self.unlisted(name, &address, false).await?,
         };
-        let not_along = along.refused().map(|status| NotAlong { ty: name, status });
+        let not_along = along.refused().map(|status| NotAlong {
+            resource_type: name,
+            status,
+        });
         Ok((found, not_along))
     }
 
@@ -226,6 +229,8 @@ impl<'w> Work<'w> {
     }
 
     pub(super) fn is_granted(&self, name: &str) -> bool {
-        facts().lookup(name).is_some_and(|ty| self.granted.contains(&ty))
+        facts()
+            .lookup(name)
+            .is_some_and(|type_id| self.granted.contains(&type_id))
     }
 }

@@ -35,7 +35,7 @@ impl<'w> Work<'w> {
     pub(super) async fn follow(&'w self, fetched: &mut Fetched) -> Result<(), Trouble> {
         // A type whose search failed is left out.
         let failed = fetched.gaps.iter().filter(|gap| matches!(gap.why, Why::Failed(_)));
-        let broken: HashSet<&'static str> = failed.map(|gap| gap.ty).collect();
+        let broken: HashSet<&'static str> = failed.map(|gap| gap.resource_type).collect();
         let tallies: Mutex<HashMap<&'static str, Tally>> = Mutex::default();
         let mut lost = Lost::default();
         let mut left = REFERRED;
@@ -45,33 +45,35 @@ impl<'w> Work<'w> {
                 break;
             }
             // A requested target counts as met, whatever the result.
-            lock(&self.met).extend(names.iter().map(|(ty, id)| format!("{ty}/{id}")));
+            lock(&self.met).extend(names.iter().map(|(resource_type, id)| format!("{resource_type}/{id}")));
             let mut asked = Vec::new();
-            for (ty, id) in names {
-                let readable = facts().lookup(ty).is_some_and(|one| self.readable.contains(&one));
-                if broken.contains(ty) {
+            for (resource_type, id) in names {
+                let readable = facts()
+                    .lookup(resource_type)
+                    .is_some_and(|one| self.readable.contains(&one));
+                if broken.contains(resource_type) {
                     continue;
                 } else if !readable {
-                    lost.note(ty, Why::NotListed);
+                    lost.note(resource_type, Why::NotListed);
                 } else if left == 0 || round == ROUNDS {
-                    lost.note(ty, Why::TooMany);
+                    lost.note(resource_type, Why::TooMany);
                 } else {
                     left -= 1;
-                    asked.push((ty, id));
+                    asked.push((resource_type, id));
                 }
             }
             let catch = tokio::sync::Mutex::new(self.begin(&format!("referred-{round}"))?);
             let reads: Vec<_> = asked
                 .iter()
-                .map(|(ty, id)| self.refer(ty, id, &catch, &tallies).boxed())
+                .map(|(resource_type, id)| self.refer(resource_type, id, &catch, &tallies).boxed())
                 .collect();
             let done: Vec<Option<(&'static str, Why)>> = futures::stream::iter(reads)
                 .buffer_unordered(AT_ONCE)
                 .try_collect()
                 .await?;
             fetched.records += self.keep(catch.into_inner())?;
-            for (ty, why) in done.into_iter().flatten() {
-                lost.note(ty, why);
+            for (resource_type, why) in done.into_iter().flatten() {
+                lost.note(resource_type, why);
             }
         }
         fetched.gaps.extend(lost.gaps());
@@ -83,9 +85,9 @@ impl<'w> Work<'w> {
         let (mut wanted, met) = (lock(&self.wanted), lock(&self.met));
         let names = std::mem::take(&mut *wanted).into_iter();
         let names = names.filter(|name| !met.contains(name)).filter_map(|name| {
-            let (ty, id) = name.split_once('/')?;
-            let ty = facts().lookup(ty)?;
-            Some((facts().get(ty).name, id.to_owned()))
+            let (resource_type, id) = name.split_once('/')?;
+            let type_id = facts().lookup(resource_type)?;
+            Some((facts().get(type_id).name, id.to_owned()))
         });
         names.collect()
     }
@@ -93,30 +95,32 @@ impl<'w> Work<'w> {
     /// Reads one target of a reference. Returns the reason if that fails.
     async fn refer(
         &self,
-        ty: &'static str,
+        resource_type: &'static str,
         id: &str,
         catch: &tokio::sync::Mutex<Catch<'_>>,
         tallies: &Mutex<HashMap<&'static str, Tally>>,
     ) -> Result<Option<(&'static str, Why)>, Trouble> {
-        let is_listed = facts().lookup(ty).is_none_or(|one| !self.unlisted.contains(&one));
+        let is_listed = facts()
+            .lookup(resource_type)
+            .is_none_or(|one| !self.unlisted.contains(&one));
         let bound = if is_listed { VAIN } else { VAIN_UNLISTED };
         let vain = {
             let mut tallies = lock(tallies);
-            let tally = tallies.entry(ty).or_default();
+            let tally = tallies.entry(resource_type).or_default();
             tally.had == 0 && tally.vain >= bound
         };
         if vain {
-            return Ok(Some((ty, Why::NotFound(404))));
+            return Ok(Some((resource_type, Why::NotFound(404))));
         }
-        let url = format!("{}/{ty}/{}", self.source.base(), encoded(id));
-        let read = match self.read(&url, &format!("{ty}/{id}")).await {
+        let url = format!("{}/{resource_type}/{}", self.source.base(), encoded(id));
+        let read = match self.read(&url, &format!("{resource_type}/{id}")).await {
             // For an unlisted type, a 401 is a refusal. For other types it means that access has ended.
             Err(Trouble::Shut(_)) if !is_listed => Err(Why::Refused(401)),
             read => read?,
         };
         {
             let mut tallies = lock(tallies);
-            let tally = tallies.entry(ty).or_default();
+            let tally = tallies.entry(resource_type).or_default();
             match &read {
                 Ok(_) => tally.had += 1,
                 Err(_) => tally.vain += 1,
@@ -127,7 +131,7 @@ impl<'w> Work<'w> {
                 self.take(&record, &mut *catch.lock().await)?;
                 Ok(None)
             }
-            Err(why) => Ok(Some((ty, why))),
+            Err(why) => Ok(Some((resource_type, why))),
         }
     }
 }
@@ -137,14 +141,14 @@ impl<'w> Work<'w> {
 struct Lost(BTreeMap<&'static str, (Why, u64)>);
 
 impl Lost {
-    fn note(&mut self, ty: &'static str, why: Why) {
+    fn note(&mut self, resource_type: &'static str, why: Why) {
         let rank = |why: &Why| match why {
             Why::Failed(_) => 3,
             Why::Refused(_) => 2,
             Why::TooMany => 1,
             _ => 0,
         };
-        let (known, count) = self.0.entry(ty).or_insert_with(|| (why.clone(), 0));
+        let (known, count) = self.0.entry(resource_type).or_insert_with(|| (why.clone(), 0));
         *count += 1;
         if rank(&why) > rank(known) {
             *known = why;
@@ -152,9 +156,9 @@ impl Lost {
     }
 
     fn gaps(self) -> impl Iterator<Item = Gap> {
-        self.0.into_iter().map(|(ty, (why, records))| Gap {
+        self.0.into_iter().map(|(resource_type, (why, records))| Gap {
             records: Some(records),
-            ..Gap::of(ty, why)
+            ..Gap::of(resource_type, why)
         })
     }
 }

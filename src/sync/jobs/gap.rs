@@ -10,7 +10,7 @@ use crate::normalize::Counts;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Gap {
     /// The resource type.
-    pub(super) ty: &'static str,
+    pub(super) resource_type: &'static str,
     /// The filter of a narrower search; `None` for the whole type.
     pub(super) part: Option<String>,
     pub(super) why: Why,
@@ -43,9 +43,9 @@ pub(super) enum Why {
 }
 
 impl Gap {
-    pub(super) fn of(ty: &'static str, why: Why) -> Gap {
+    pub(super) fn of(resource_type: &'static str, why: Why) -> Gap {
         Gap {
-            ty,
+            resource_type,
             part: None,
             why,
             records: None,
@@ -53,7 +53,7 @@ impl Gap {
     }
 
     fn told(&self) -> Missing {
-        let (one, many) = match self.ty {
+        let (one, many) = match self.resource_type {
             "Binary" => ("attachment", "attachments"),
             _ => ("record that others refer to", "records that others refer to"),
         };
@@ -123,7 +123,7 @@ impl Gap {
             ),
         };
         Missing {
-            ty: self.ty.to_owned(),
+            resource_type: self.resource_type.to_owned(),
             part: self.part.clone(),
             reason,
             status,
@@ -137,22 +137,22 @@ impl Gap {
 pub(super) fn report(gaps: &[Gap], summary: Option<&Summary>) -> JobReport {
     let mut missing: Vec<Missing> = gaps.iter().map(Gap::told).collect();
     let mut counts = Vec::new();
-    for (ty, of) in summary.iter().flat_map(|summary| &summary.types) {
+    for (resource_type, of) in summary.iter().flat_map(|summary| &summary.types) {
         if of.stored + of.unchanged > 0 {
-            counts.push(((*ty).to_owned(), of.stored + of.unchanged));
+            counts.push(((*resource_type).to_owned(), of.stored + of.unchanged));
         }
         if of.refused > 0 {
             missing.push(Missing {
-                ty: (*ty).to_owned(),
+                resource_type: (*resource_type).to_owned(),
                 part: None,
                 reason: MissingReason::NotTaken,
                 status: None,
                 records: Some(of.refused),
-                detail: format!("not taken: {} records{}", of.refused, reasons(summary, ty)),
+                detail: format!("not taken: {} records{}", of.refused, reasons(summary, resource_type)),
             });
         }
     }
-    missing.sort_by(|one, other| (&one.ty, &one.part).cmp(&(&other.ty, &other.part)));
+    missing.sort_by(|one, other| (&one.resource_type, &one.part).cmp(&(&other.resource_type, &other.part)));
     JobReport {
         missing,
         counts,
@@ -169,9 +169,13 @@ pub(super) fn rules(summary: &Summary) -> Vec<(String, Counts)> {
 }
 
 /// The known reasons why records of a type were refused, without duplicates.
-fn reasons(summary: Option<&Summary>, ty: &str) -> String {
+fn reasons(summary: Option<&Summary>, resource_type: &str) -> String {
     let refusals = summary.iter().flat_map(|summary| &summary.refusals);
-    let of_type = refusals.filter(|refusal| refusal.ty.is_some_and(|one| crate::fhir::facts().get(one).name == ty));
+    let of_type = refusals.filter(|refusal| {
+        refusal
+            .type_id
+            .is_some_and(|one| crate::fhir::facts().get(one).name == resource_type)
+    });
     let mut words: Vec<String> = of_type.map(|refusal| refusal.reason.to_string()).collect();
     words.sort_unstable();
     words.dedup();

@@ -63,7 +63,7 @@ pub(super) struct Plan {
 /// A type that is searched by patient.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Search {
-    pub(super) ty: TypeId,
+    pub(super) type_id: TypeId,
     pub(super) way: Way,
     pub(super) listing: Listing,
 }
@@ -90,7 +90,7 @@ pub(super) enum Way {
 impl Search {
     /// Whether it is for this type.
     pub(super) fn is(&self, name: &str) -> bool {
-        facts().get(self.ty).name == name
+        facts().get(self.type_id).name == name
     }
 }
 
@@ -101,18 +101,26 @@ pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
     let usual = USUAL.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let names = if known.listed.is_empty() { &usual } else { known.listed };
     let statement = known.statement.filter(|statement| statement.tells_types());
-    let name = |ty: TypeId| facts().get(ty).name;
+    let name = |type_id: TypeId| facts().get(type_id).name;
     let mut granted: Vec<TypeId> = facts()
         .resources()
-        .filter(|ty| known.scope.is_none_or(|scope| is_granted(scope, name(*ty))))
-        .filter(|ty| !WRAPPERS.contains(&name(*ty)))
+        .filter(|type_id| known.scope.is_none_or(|scope| is_granted(scope, name(*type_id))))
+        .filter(|type_id| !WRAPPERS.contains(&name(*type_id)))
         .collect();
-    granted.sort_unstable_by_key(|ty| name(*ty));
-    let served = |ty: TypeId| statement.map(|statement| statement.types.get(name(ty)));
-    let of_granted = |so: &dyn Fn(TypeId) -> bool| granted.iter().copied().filter(|ty| so(*ty)).collect::<Vec<_>>();
+    granted.sort_unstable_by_key(|type_id| name(*type_id));
+    let served = |type_id: TypeId| statement.map(|statement| statement.types.get(name(type_id)));
+    let of_granted = |so: &dyn Fn(TypeId) -> bool| {
+        granted
+            .iter()
+            .copied()
+            .filter(|type_id| so(*type_id))
+            .collect::<Vec<_>>()
+    };
     let mut plan = Plan {
-        readable: of_granted(&|ty| name(ty) != "Patient" && served(ty).flatten().is_none_or(|served| served.read)),
-        unlisted: of_granted(&|ty| served(ty).is_some_and(|served| served.is_none())),
+        readable: of_granted(&|type_id| {
+            name(type_id) != "Patient" && served(type_id).flatten().is_none_or(|served| served.read)
+        }),
+        unlisted: of_granted(&|type_id| served(type_id).is_some_and(|served| served.is_none())),
         ..Plan::default()
     };
     let beside = if known.listed.is_empty() {
@@ -120,28 +128,28 @@ pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
     } else {
         Listing::Directory
     };
-    for ty in &granted {
-        let ty = *ty;
-        if name(ty) == "Patient" {
+    for type_id in &granted {
+        let type_id = *type_id;
+        if name(type_id) == "Patient" {
             let (way, listing) = (Way::Read, Listing::Source);
-            plan.searches.push(Search { ty, way, listing });
+            plan.searches.push(Search { type_id, way, listing });
             continue;
         }
-        if !names.iter().any(|one| one == name(ty)) {
+        if !names.iter().any(|one| one == name(type_id)) {
             continue;
         }
-        let (parameters, listing) = match served(ty) {
+        let (parameters, listing) = match served(type_id) {
             None => (&[] as &[String], Listing::Source),
             Some(None) => (&[] as &[String], beside),
             Some(Some(served)) if served.search => (served.parameters.as_slice(), Listing::Source),
             Some(Some(_)) => continue,
         };
         // The statement's list of parameters may be incomplete.
-        let found = by_patient(ty, parameters).map(|parameter| (parameter, listing));
-        let found = found.or_else(|| Some((by_patient(ty, &[])?, Listing::Directory)));
+        let found = by_patient(type_id, parameters).map(|parameter| (parameter, listing));
+        let found = found.or_else(|| Some((by_patient(type_id, &[])?, Listing::Directory)));
         if let Some((parameter, listing)) = found {
             let way = Way::Search(format!("{parameter}={}", encoded(patient)));
-            plan.searches.push(Search { ty, way, listing });
+            plan.searches.push(Search { type_id, way, listing });
         }
     }
     plan.granted = granted;
@@ -149,13 +157,13 @@ pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
 }
 
 /// The parameter that searches a type by patient. If the source names parameters, it must be one of them.
-fn by_patient(ty: TypeId, named: &[String]) -> Option<&'static str> {
+fn by_patient(type_id: TypeId, named: &[String]) -> Option<&'static str> {
     let admitted = |code: &&str| named.is_empty() || named.iter().any(|one| one == code);
-    let of_patient = SearchParameters::builtin().get(ty, "patient").map(|_| "patient");
+    let of_patient = SearchParameters::builtin().get(type_id, "patient").map(|_| "patient");
     if let Some(code) = of_patient.filter(admitted) {
         return Some(code);
     }
-    let codes = patient_params(ty);
+    let codes = patient_params(type_id);
     ["subject", "beneficiary", "actor"]
         .into_iter()
         .filter(admitted)
@@ -163,7 +171,7 @@ fn by_patient(ty: TypeId, named: &[String]) -> Option<&'static str> {
 }
 
 /// Whether scopes grant a type. If they name no records at all, the source decides.
-fn is_granted(scope: &str, ty: &str) -> bool {
+fn is_granted(scope: &str, resource_type: &str) -> bool {
     let mut any = false;
     for one in scope.split_ascii_whitespace() {
         let Some((context, rest)) = one.split_once('/') else {
@@ -180,7 +188,7 @@ fn is_granted(scope: &str, ty: &str) -> bool {
         let letters = permission.split('?').next().unwrap_or_default();
         let reads = matches!(letters, "read" | "*")
             || (letters != "write" && letters.chars().all(|c| "cruds".contains(c)) && letters.contains(['r', 's']));
-        if reads && (name == "*" || name == ty) {
+        if reads && (name == "*" || name == resource_type) {
             return true;
         }
     }
@@ -206,18 +214,18 @@ mod tests {
                 Way::Read => "",
                 Way::Search(query) => query.as_str(),
             };
-            (facts().get(search.ty).name, query)
+            (facts().get(search.type_id).name, query)
         });
         searches.collect()
     }
 
     fn readable(plan: &Plan, name: &str) -> bool {
-        plan.readable.iter().any(|ty| facts().get(*ty).name == name)
+        plan.readable.iter().any(|type_id| facts().get(*type_id).name == name)
     }
 
     #[test]
     fn scopes_narrow_what_is_asked_for() {
-        for (scope, ty, expected) in [
+        for (scope, resource_type, expected) in [
             ("launch/patient patient/*.read", "Observation", true),
             ("patient/*.rs", "Observation", true),
             ("patient/*.*", "Observation", true),
@@ -229,7 +237,7 @@ mod tests {
             ("launch/patient openid", "Condition", true),
             ("", "Condition", true),
         ] {
-            assert_eq!(is_granted(scope, ty), expected, "{scope} {ty}");
+            assert_eq!(is_granted(scope, resource_type), expected, "{scope} {resource_type}");
         }
     }
 
@@ -283,8 +291,8 @@ mod tests {
         let listed = |listing: Listing| {
             let searches = found.searches.iter().filter(|search| search.listing == listing);
             let searches = searches.map(|search| match &search.way {
-                Way::Read => facts().get(search.ty).name.to_owned(),
-                Way::Search(query) => format!("{}?{query}", facts().get(search.ty).name),
+                Way::Read => facts().get(search.type_id).name.to_owned(),
+                Way::Search(query) => format!("{}?{query}", facts().get(search.type_id).name),
             });
             searches.collect::<Vec<String>>()
         };
@@ -297,7 +305,7 @@ mod tests {
         assert!(!others.iter().any(|one| one.starts_with("Provenance")), "{others:?}");
         assert!(readable(&found, "Goal") && !readable(&found, "ExplanationOfBenefit"));
         assert!(readable(&found, "Practitioner"));
-        let is_unlisted = |name: &str| found.unlisted.iter().any(|ty| facts().get(*ty).name == name);
+        let is_unlisted = |name: &str| found.unlisted.iter().any(|type_id| facts().get(*type_id).name == name);
         assert!(is_unlisted("Practitioner") && !is_unlisted("Goal"));
     }
 }

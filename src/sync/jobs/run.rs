@@ -238,7 +238,7 @@ async fn carry_out(
     let is_searched = |name: &String| {
         plan.searches
             .iter()
-            .any(|search| facts().get(search.ty).name == name.as_str())
+            .any(|search| facts().get(search.type_id).name == name.as_str())
     };
     let since = since.filter(|last| last.missing.iter().all(is_searched));
     let spool = context.spools.open(&errand.job.id).map_err(internal)?;
@@ -304,7 +304,10 @@ async fn carry_out(
     report.rules = rules(&summary);
     report.attachments = Some(tally);
     if generated_patient {
-        let of_patient = report.missing.iter_mut().filter(|missing| missing.ty == "Patient");
+        let of_patient = report
+            .missing
+            .iter_mut()
+            .filter(|missing| missing.resource_type == "Patient");
         for missing in of_patient {
             missing
                 .detail
@@ -346,7 +349,7 @@ async fn whose_attachments(
 /// Whether reading the Patient failed permanently. Without a grant for it there is no gap.
 fn is_granted_patient(gaps: &[Gap]) -> bool {
     gaps.iter()
-        .any(|gap| gap.ty == "Patient" && !matches!(gap.why, Why::Failed(_)))
+        .any(|gap| gap.resource_type == "Patient" && !matches!(gap.why, Why::Failed(_)))
 }
 
 /// Adds a generated Patient to the records.

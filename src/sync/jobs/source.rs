@@ -305,7 +305,7 @@ impl Source {
             return Some(Renewal::Refresh(token));
         }
         let patient = self.authorization.source_patient.as_deref();
-        match self.authorization.ty {
+        match self.authorization.authorization_type {
             AuthorizationType::Ial1 => patient.map(Renewal::Located),
             _ => credential.assertion.as_deref().map(Renewal::Asserted),
         }

@@ -14,9 +14,9 @@ use crate::fhirpath::parse;
 use crate::fhirpath::{Expr, ExprKind, FhirPathError, ItemType, JsonName, Program, System};
 
 /// The FHIR type of items, or the nearest one.
-pub(in crate::views) fn fhir_name(ty: ItemType) -> &'static str {
-    match ty {
-        ItemType::Fhir(_) => ty.name(),
+pub(in crate::views) fn fhir_name(item_type: ItemType) -> &'static str {
+    match item_type {
+        ItemType::Fhir(_) => item_type.name(),
         ItemType::System(system) => match system {
             System::Boolean => "boolean",
             System::String => "string",
@@ -45,19 +45,19 @@ pub(in crate::views) fn meant<'n>(error: &FhirPathError, constants: impl Iterato
 /// The SQL type that a column's tag names, if it is a known one.
 pub(in crate::views) fn sql_type(raw: &RawColumn, kind: Kind, findings: &mut Findings) -> Option<SqlType> {
     let tag = raw.tags.iter().find(|tag| tag.name.eq_ignore_ascii_case(ANSI_TYPE))?;
-    let ty = SqlType::parse(&tag.value);
-    let problem = match ty {
+    let sql_type = SqlType::parse(&tag.value);
+    let problem = match sql_type {
         None => format!(
             "'{}' is no SQL type that is known here; the column stays {}",
             tag.value,
-            SqlType::of(kind, raw.ty.as_deref())
+            SqlType::of(kind, raw.fhir_type.as_deref())
         ),
-        Some(ty) if !ty.suits(kind) => format!("no {} can be a {ty}", kind.name()),
-        Some(_) => return ty,
+        Some(sql_type) if !sql_type.suits(kind) => format!("no {} can be a {sql_type}", kind.name()),
+        Some(_) => return sql_type,
     };
     let finding = Finding::warning(format!("{}.value", tag.at), IssueType::Value, problem);
     findings.add(finding.of_column(&raw.name));
-    ty
+    sql_type
 }
 
 /// Warnings about a column. `compiled` compiles a part of its path in the same context.
@@ -76,13 +76,13 @@ pub(in crate::views) fn column(
     let (primitive, complex): (Vec<ItemType>, Vec<ItemType>) = program
         .output_types()
         .into_iter()
-        .partition(|ty| Kind::of_items(*ty).is_some());
+        .partition(|item_type| Kind::of_items(*item_type).is_some());
     let given = either(&primitive);
     if let Some(complex) = complex.first() {
         let problem = format!("may be a {complex}, which is not a primitive and an error when it happens");
         doubt(findings, &raw.path.at, problem);
     }
-    match &raw.ty {
+    match &raw.fhir_type {
         None => {
             let problem = format!("has no type; its path gives {given}");
             let finding = Finding {
@@ -91,11 +91,11 @@ pub(in crate::views) fn column(
             };
             findings.add(finding.of_column(&raw.name));
         }
-        Some(ty) if !primitive.iter().all(|given| is_of(*given, ty)) => {
+        Some(fhir_type) if !primitive.iter().all(|given| is_of(*given, fhir_type)) => {
             doubt(
                 findings,
                 &format!("{}.type", raw.at),
-                format!("is declared as {ty}, but its path gives {given}"),
+                format!("is declared as {fhir_type}, but its path gives {given}"),
             );
         }
         Some(_) => {}
@@ -107,7 +107,10 @@ pub(in crate::views) fn column(
     }
     if let Some(joined) = joined(&raw.path.text).and_then(compiled) {
         let types = joined.output_types();
-        if let Some(other) = types.iter().find(|ty| ty.system() != Some(System::String)) {
+        if let Some(other) = types
+            .iter()
+            .find(|item_type| item_type.system() != Some(System::String))
+        {
             let problem = format!(
                 "join() is defined for strings; a {} is joined as it is written",
                 fhir_name(*other)
@@ -161,7 +164,7 @@ fn joined(text: &str) -> Option<&str> {
 
 /// Names of types, as the end of a sentence.
 fn either(types: &[ItemType]) -> String {
-    let mut names: Vec<&str> = types.iter().map(|ty| fhir_name(*ty)).collect();
+    let mut names: Vec<&str> = types.iter().map(|item_type| fhir_name(*item_type)).collect();
     names.sort_unstable();
     names.dedup();
     names.join(" or ")
@@ -208,20 +211,24 @@ pub(in crate::views) fn iteration(program: &Program, at: &str, findings: &mut Fi
 }
 
 /// Profiles of base R4 for another type.
-pub(in crate::views) fn profiles(definition: &Definition, ty: Option<TypeId>, findings: &mut Findings) {
-    let Some(ty) = ty.map(|ty| facts().get(ty).name) else {
+pub(in crate::views) fn profiles(definition: &Definition, type_id: Option<TypeId>, findings: &mut Findings) {
+    let Some(type_name) = type_id.map(|type_id| facts().get(type_id).name) else {
         return;
     };
     for profile in &definition.profiles {
         let address = profile.text.split('|').next().unwrap_or_default();
         let about = address.strip_prefix("http://hl7.org/fhir/StructureDefinition/");
         if let Some(about) = about
-            && about != ty
+            && about != type_name
             && facts()
                 .lookup(about)
                 .is_some_and(|about| facts().get(about).kind == FhirKind::Resource)
         {
-            findings.warn(&profile.at, IssueType::Value, format!("is about {about}, not {ty}"));
+            findings.warn(
+                &profile.at,
+                IssueType::Value,
+                format!("is about {about}, not {type_name}"),
+            );
         }
     }
 }
@@ -284,7 +291,7 @@ fn claims_of(select: &RawSelect, definition: &Definition, findings: &mut Finding
         let mut unmet = |problem: &str| {
             findings.add(Finding::warning(&column.at, IssueType::Invariant, problem).of_column(&column.name));
         };
-        if definition.claims.shareable && column.ty.is_none() {
+        if definition.claims.shareable && column.fhir_type.is_none() {
             unmet("has no type, which ShareableViewDefinition asks for");
         }
         if definition.claims.tabular && column.collection == Some(true) {

@@ -26,7 +26,7 @@ pub struct Column {
     /// Whether a row has a list of values.
     pub collection: bool,
     /// The FHIR type that the view declares, or the only one that its path yields.
-    pub ty: Option<String>,
+    pub fhir_type: Option<String>,
     /// The view's description of the column.
     pub description: Option<String>,
     /// The view's tags for particular systems.
@@ -84,8 +84,8 @@ impl Kind {
     }
 
     /// The kind of items of a type. `None` for complex ones.
-    pub(in crate::views) fn of_items(ty: ItemType) -> Option<Kind> {
-        match ty {
+    pub(in crate::views) fn of_items(item_type: ItemType) -> Option<Kind> {
+        match item_type {
             ItemType::System(system) => match system {
                 System::Boolean => Some(Kind::Boolean),
                 System::Integer => Some(Kind::Integer),
@@ -93,7 +93,7 @@ impl Kind {
                 System::String | System::Date | System::DateTime | System::Time => Some(Kind::Text),
                 System::Quantity | System::TypeInfo | System::Target => None,
             },
-            ItemType::Fhir(ty) => Kind::of_fhir(facts().get(ty)),
+            ItemType::Fhir(type_id) => Kind::of_fhir(facts().get(type_id)),
         }
     }
 
@@ -108,15 +108,15 @@ impl Kind {
     }
 
     /// The kind for a column's `type`: a FHIR type's name or URL, or a System type's.
-    pub(in crate::views) fn declared(ty: &str) -> Result<Kind, String> {
-        let name = ty.rsplit('/').next().unwrap_or(ty);
+    pub(in crate::views) fn declared(fhir_type: &str) -> Result<Kind, String> {
+        let name = fhir_type.rsplit('/').next().unwrap_or(fhir_type);
         if let Some(system) = name.strip_prefix("System.") {
             return match system {
                 "Boolean" => Ok(Kind::Boolean),
                 "Integer" => Ok(Kind::Integer),
                 "Decimal" => Ok(Kind::Decimal),
                 "String" | "Date" | "DateTime" | "Time" => Ok(Kind::Text),
-                _ => Err(format!("'{ty}' is not a type that a column can have")),
+                _ => Err(format!("'{fhir_type}' is not a type that a column can have")),
             };
         }
         // R4 has no integer64. Views for later versions declare it for integers, also for integers beyond 32 bits.
@@ -125,11 +125,13 @@ impl Kind {
         }
         let known = facts()
             .lookup(name.strip_prefix("FHIR.").unwrap_or(name))
-            .map(|ty| facts().get(ty));
-        let known = known.ok_or_else(|| format!("'{ty}' is no FHIR type"))?;
+            .map(|type_id| facts().get(type_id));
+        let known = known.ok_or_else(|| format!("'{fhir_type}' is no FHIR type"))?;
         match known.kind {
-            FhirKind::Primitive(_) => Kind::of_fhir(known).ok_or_else(|| format!("'{ty}' is no primitive type")),
-            _ => Err(format!("'{ty}' is not a primitive type; choose one of its elements")),
+            FhirKind::Primitive(_) => Kind::of_fhir(known).ok_or_else(|| format!("'{fhir_type}' is no primitive type")),
+            _ => Err(format!(
+                "'{fhir_type}' is not a primitive type; choose one of its elements"
+            )),
         }
     }
 }
@@ -156,13 +158,13 @@ impl Column {
     }
 
     fn field_of(&self, values: DataType) -> FieldRef {
-        let ty = match self.collection {
+        let data_type = match self.collection {
             true => DataType::List(item_field(values)),
             false => values,
         };
         let mut metadata = HashMap::new();
-        if let Some(ty) = &self.ty {
-            metadata.insert(FHIR_TYPE.to_owned(), ty.clone());
+        if let Some(fhir_type) = &self.fhir_type {
+            metadata.insert(FHIR_TYPE.to_owned(), fhir_type.clone());
         }
         if let Some(description) = &self.description {
             metadata.insert(DESCRIPTION.to_owned(), description.clone());
@@ -172,7 +174,7 @@ impl Column {
                 .entry(format!("{TAG}{}", tag.name))
                 .or_insert_with(|| tag.value.clone());
         }
-        Arc::new(Field::new(&self.name, ty, true).with_metadata(metadata))
+        Arc::new(Field::new(&self.name, data_type, true).with_metadata(metadata))
     }
 }
 
@@ -187,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_declared_type_is_a_name_or_an_address() {
-        for (ty, kind) in [
+        for (fhir_type, kind) in [
             ("boolean", Kind::Boolean),
             ("positiveInt", Kind::Integer),
             ("decimal", Kind::Decimal),
@@ -195,7 +197,7 @@ mod tests {
             ("http://hl7.org/fhir/StructureDefinition/decimal", Kind::Decimal),
             ("http://hl7.org/fhirpath/System.Integer", Kind::Integer),
         ] {
-            assert_eq!(Kind::declared(ty), Ok(kind), "{ty}");
+            assert_eq!(Kind::declared(fhir_type), Ok(kind), "{fhir_type}");
         }
         assert!(Kind::declared("HumanName").unwrap_err().contains("not a primitive"));
         assert!(Kind::declared("varchar").unwrap_err().contains("no FHIR type"));

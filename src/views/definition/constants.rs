@@ -68,9 +68,11 @@ pub(in crate::views) fn constant(
     let (mut values, mut found) = (Vec::new(), None);
     for (key, value) in value.entries() {
         let key = key.name().into_owned();
-        let Some(ty) = key.strip_prefix("value") else { continue };
+        let Some(fhir_type) = key.strip_prefix("value") else {
+            continue;
+        };
         if !value.is_null() && !values.contains(&key) {
-            found = typed(findings, ty, value, &at.property(&key));
+            found = typed(findings, fhir_type, value, &at.property(&key));
             values.push(key);
         }
     }
@@ -98,8 +100,8 @@ pub(in crate::views) fn constant(
     })
 }
 
-fn typed(findings: &mut Findings, ty: &str, value: Value<'_>, at: &ElementPath<'_>) -> Option<Constant> {
-    match ty {
+fn typed(findings: &mut Findings, fhir_type: &str, value: Value<'_>, at: &ElementPath<'_>) -> Option<Constant> {
+    match fhir_type {
         "Boolean" => {
             if value.as_bool().is_none() {
                 findings.error(at, IssueType::Structure, must_be("true or false", value));
@@ -109,7 +111,7 @@ fn typed(findings: &mut Findings, ty: &str, value: Value<'_>, at: &ElementPath<'
         "Decimal" => number(findings, value, at).map(Constant::Decimal),
         "Integer" | "PositiveInt" | "UnsignedInt" => {
             let digits = number(findings, value, at)?;
-            let min = match ty {
+            let min = match fhir_type {
                 "PositiveInt" => 1,
                 "UnsignedInt" => 0,
                 _ => i32::MIN,
@@ -134,12 +136,12 @@ fn typed(findings: &mut Findings, ty: &str, value: Value<'_>, at: &ElementPath<'
             }
             Some(Constant::Integer(digits))
         }
-        _ if TYPES.contains(&ty) => {
+        _ if TYPES.contains(&fhir_type) => {
             let text = super::read::text(findings, value, at)?;
-            of_text(findings, ty, text, at)
+            of_text(findings, fhir_type, text, at)
         }
         _ => {
-            let meant = match nearest(ty, TYPES.into_iter()) {
+            let meant = match nearest(fhir_type, TYPES.into_iter()) {
                 Some(meant) => format!("; did you mean 'value{meant}'?"),
                 None => String::new(),
             };
@@ -158,8 +160,8 @@ fn number(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> Op
 }
 
 /// A value that JSON holds as a string.
-fn of_text(findings: &mut Findings, ty: &str, text: String, at: &ElementPath<'_>) -> Option<Constant> {
-    let problem = match ty {
+fn of_text(findings: &mut Findings, fhir_type: &str, text: String, at: &ElementPath<'_>) -> Option<Constant> {
+    let problem = match fhir_type {
         "Date" => Temporal::date(&text).err(),
         "DateTime" => Temporal::date_time(&text).err(),
         "Instant" => Temporal::instant(&text).err(),
@@ -167,15 +169,15 @@ fn of_text(findings: &mut Findings, ty: &str, text: String, at: &ElementPath<'_>
         _ => None,
     };
     if let Some(problem) = problem {
-        let name = format!("{}{}", ty[..1].to_ascii_lowercase(), &ty[1..]);
+        let name = format!("{}{}", fhir_type[..1].to_ascii_lowercase(), &fhir_type[1..]);
         findings.error(at, IssueType::Value, format!("'{text}' is no {name}: {problem}"));
         return None;
     }
-    if !is_usual(ty, &text) {
-        let name = format!("{}{}", ty[..1].to_ascii_lowercase(), &ty[1..]);
+    if !is_usual(fhir_type, &text) {
+        let name = format!("{}{}", fhir_type[..1].to_ascii_lowercase(), &fhir_type[1..]);
         findings.warn(at, IssueType::Value, format!("'{text}' is no {name} by FHIR's rules"));
     }
-    Some(match ty {
+    Some(match fhir_type {
         "Date" => Constant::Date(text),
         "DateTime" | "Instant" => Constant::DateTime(text),
         "Time" => Constant::Time(text),
@@ -184,9 +186,9 @@ fn of_text(findings: &mut Findings, ty: &str, text: String, at: &ElementPath<'_>
 }
 
 /// Whether a text has the form of its R4 type.
-fn is_usual(ty: &str, text: &str) -> bool {
+fn is_usual(fhir_type: &str, text: &str) -> bool {
     let hex = |part: &str, length: usize| part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit());
-    match ty {
+    match fhir_type {
         "Base64Binary" => {
             use base64::Engine;
             let compact: String = text.split_whitespace().collect();

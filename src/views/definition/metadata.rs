@@ -128,7 +128,9 @@ fn is_view_definition(findings: &mut Findings, root: Value<'_>, at: &ElementPath
         Some(value) => match value.as_str() {
             None => findings.error(place, IssueType::Structure, must_be("a string", value)),
             // Before it was a resource, the forms used the address of the logical model.
-            Some(ty) if ty == "ViewDefinition" || ty.ends_with("/StructureDefinition/ViewDefinition") => {}
+            Some(resource_type)
+                if resource_type == "ViewDefinition"
+                    || resource_type.ends_with("/StructureDefinition/ViewDefinition") => {}
             Some(other) => {
                 let problem = format!("is '{other}', not 'ViewDefinition'");
                 findings.error(place, IssueType::Value, problem);

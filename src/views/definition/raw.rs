@@ -76,7 +76,7 @@ pub(in crate::views) struct RawColumn {
     pub(in crate::views) at: String,
     pub(in crate::views) name: String,
     pub(in crate::views) path: Located,
-    pub(in crate::views) ty: Option<String>,
+    pub(in crate::views) fhir_type: Option<String>,
     pub(in crate::views) collection: Option<bool>,
     pub(in crate::views) description: Option<String>,
     pub(in crate::views) tags: Vec<RawTag>,
@@ -216,7 +216,7 @@ fn column(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> Op
     known(findings, value, at, "a column", &COLUMN);
     let name = required_text(findings, value, at, "name");
     let path = required(findings, value, at, "path");
-    let ty = optional_text(findings, value, at, "type");
+    let fhir_type = optional_text(findings, value, at, "type");
     let collection = flag(findings, value, at, "collection");
     let description = optional_text(findings, value, at, "description");
     let tags = tags(findings, value, at, name.as_deref());
@@ -224,7 +224,7 @@ fn column(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> Op
         at: at.to_string(),
         name: name?,
         path: path?,
-        ty,
+        fhir_type,
         collection,
         description,
         tags,

@@ -37,11 +37,11 @@ pub(in crate::views) fn resolve(
     names: Names,
     findings: &mut Findings,
 ) -> Option<View> {
-    let ty = resource_type(definition.resource.as_deref(), findings);
+    let type_id = resource_type(definition.resource.as_deref(), findings);
     let (constants, unreadable) = constants(definition, findings);
-    advice::profiles(definition, ty, findings);
+    advice::profiles(definition, type_id, findings);
     let mut resolver = Resolver {
-        ty,
+        type_id,
         constants,
         unreadable,
         terminology,
@@ -71,7 +71,7 @@ pub(in crate::views) fn resolve(
     let schema = view::schema(&columns);
     Some(View {
         name: definition.name.clone(),
-        resource: ty?,
+        resource: type_id?,
         filters: filters.into_iter().collect::<Option<_>>()?,
         selects,
         constants,
@@ -98,18 +98,21 @@ enum Context<'p> {
 
 fn resource_type(name: Option<&str>, findings: &mut Findings) -> Option<TypeId> {
     let name = name?;
-    let concrete = |ty: &TypeId| {
-        let def = facts().get(*ty);
+    let concrete = |type_id: &TypeId| {
+        let def = facts().get(*type_id);
         def.kind == FhirKind::Resource && !def.is_abstract
     };
-    let ty = facts().lookup(name).filter(concrete);
-    if ty.is_none() {
-        let names = facts().resources().filter(concrete).map(|ty| facts().get(ty).name);
+    let type_id = facts().lookup(name).filter(concrete);
+    if type_id.is_none() {
+        let names = facts()
+            .resources()
+            .filter(concrete)
+            .map(|type_id| facts().get(type_id).name);
         let meant = did_you_mean(name, names);
         let problem = format!("'{name}' is no R4 resource type{meant}");
         findings.error("ViewDefinition.resource", IssueType::CodeInvalid, problem);
     }
-    ty
+    type_id
 }
 
 /// The constants, and the names of constants whose values could not be read.
@@ -154,7 +157,7 @@ fn unique(columns: &[Placed], findings: &mut Findings) {
 }
 
 struct Resolver<'f> {
-    ty: Option<TypeId>,
+    type_id: Option<TypeId>,
     constants: HashMap<String, Constant>,
     unreadable: HashSet<String>,
     terminology: Option<Arc<Terminology>>,
@@ -179,15 +182,15 @@ impl Resolver<'_> {
     /// Compiles an expression. Errors are noted.
     fn compile(&mut self, expression: &Located, column: Option<&str>, context: Context<'_>) -> Option<Program> {
         let context = match context {
-            Context::Resource => self.ty.map(|ty| (ty, None)),
-            Context::Items(items) => self.ty.map(|ty| (ty, Some(items))),
+            Context::Resource => self.type_id.map(|type_id| (type_id, None)),
+            Context::Items(items) => self.type_id.map(|type_id| (type_id, Some(items))),
             Context::Unknown => None,
         };
         let compiled = match context {
             None => parse(&expression.text).map(|_| None),
-            Some((ty, context)) => {
+            Some((type_id, context)) => {
                 let options = self.options(context);
-                compile(&expression.text, ty, &options).map(Some)
+                compile(&expression.text, type_id, &options).map(Some)
             }
         };
         match compiled {
@@ -224,15 +227,15 @@ impl Resolver<'_> {
 
     fn filter(&mut self, filter: &Located) -> Option<Filter> {
         let program = self.compile(filter, None, Context::Resource)?;
-        let boolean = |ty: &ItemType| ty.system() == Some(System::Boolean);
-        if let Some(other) = program.output_types().iter().find(|ty| !boolean(ty)) {
+        let boolean = |item_type: &ItemType| item_type.system() == Some(System::Boolean);
+        if let Some(other) = program.output_types().iter().find(|item_type| !boolean(item_type)) {
             let problem = format!("must be true or false, but is a {other}");
             self.findings.error(&filter.at, IssueType::Value, problem);
             return None;
         }
         advice::filter(&program, &filter.at, self.findings);
         let options = self.options(None);
-        let necessary = match necessary(&filter.text, self.ty?, &options) {
+        let necessary = match necessary(&filter.text, self.type_id?, &options) {
             Ok(necessary) => necessary,
             Err(error) => {
                 self.failed(&filter.at, None, &error);
@@ -317,7 +320,7 @@ impl Resolver<'_> {
     }
 
     fn repeat(&mut self, paths: &[Located], context: Context<'_>) -> Option<(Iteration, Program)> {
-        let on = match (self.ty, context) {
+        let on = match (self.type_id, context) {
             (Some(_), Context::Resource) => None,
             (Some(_), Context::Items(items)) => Some(items),
             _ => {
@@ -328,7 +331,7 @@ impl Resolver<'_> {
             }
         };
         let resolved =
-            super::super::evaluation::repeat::resolve(paths, self.ty?, &self.options(None), on, &mut self.leaves);
+            super::super::evaluation::repeat::resolve(paths, self.type_id?, &self.options(None), on, &mut self.leaves);
         let (iteration, items) = match resolved {
             Ok(resolved) => resolved,
             Err((at, error)) => {
@@ -342,7 +345,7 @@ impl Resolver<'_> {
                 advice::json_names([first, next], &path.at, None, self.findings);
                 if first.is_statically_empty() && next.is_statically_empty() {
                     // An element that only some of the item types have is fine. None of them has this one.
-                    match compile(&path.text, self.ty?, &self.options(on)) {
+                    match compile(&path.text, self.type_id?, &self.options(on)) {
                         Ok(program) => advice::iteration(&program, &path.at, self.findings),
                         Err(error) => self.findings.add(Finding {
                             severity: Severity::Warning,
@@ -360,8 +363,8 @@ impl Resolver<'_> {
             let at = format!("{}.name", raw.at);
             self.findings.error(at, IssueType::Invariant, no_name(&raw.name));
         }
-        let declared = raw.ty.as_deref().map(|ty| {
-            Kind::declared(ty).map_err(|problem| {
+        let declared = raw.fhir_type.as_deref().map(|fhir_type| {
+            Kind::declared(fhir_type).map_err(|problem| {
                 let finding = Finding::error(format!("{}.type", raw.at), IssueType::Value, problem);
                 self.findings.add(finding.of_column(&raw.name));
             })
@@ -371,14 +374,17 @@ impl Resolver<'_> {
             at: raw.at.clone(),
             name: raw.name.clone(),
             column: None,
-            empty: program.as_ref().is_some_and(Program::is_statically_empty) && raw.ty.is_none(),
+            empty: program.as_ref().is_some_and(Program::is_statically_empty) && raw.fhir_type.is_none(),
             tagged: false,
         };
         let (Some(program), Ok(declared)) = (program, declared.transpose()) else {
             return (None, placed);
         };
         let types = program.output_types();
-        let kinds: Vec<Kind> = types.iter().filter_map(|ty| Kind::of_items(*ty)).collect();
+        let kinds: Vec<Kind> = types
+            .iter()
+            .filter_map(|item_type| Kind::of_items(*item_type))
+            .collect();
         if kinds.is_empty()
             && let Some(complex) = types.first()
         {
@@ -388,7 +394,7 @@ impl Resolver<'_> {
             return (None, placed);
         }
         let kind = declared.or(kinds.into_iter().reduce(Kind::with)).unwrap_or(Kind::Text);
-        let ty = raw.ty.clone().or(match types.as_slice() {
+        let fhir_type = raw.fhir_type.clone().or(match types.as_slice() {
             [only] => Some(advice::fhir_name(*only).to_owned()),
             _ => None,
         });
@@ -399,8 +405,8 @@ impl Resolver<'_> {
             at: raw.at.clone(),
             kind,
             collection: raw.collection.unwrap_or(false),
-            sql: tagged.unwrap_or(SqlType::of(kind, ty.as_deref())),
-            ty,
+            sql: tagged.unwrap_or(SqlType::of(kind, fhir_type.as_deref())),
+            fhir_type,
             description: raw.description.clone(),
             tags: raw
                 .tags
@@ -411,13 +417,13 @@ impl Resolver<'_> {
                 })
                 .collect(),
         });
-        if let Some(ty) = self.ty {
+        if let Some(type_id) = self.type_id {
             let compiled_on = match context {
                 Context::Items(items) => Some(items),
                 _ => None,
             };
             let options = self.options(compiled_on);
-            let of_prefix = |text: &str| compile(text, ty, &options).ok();
+            let of_prefix = |text: &str| compile(text, type_id, &options).ok();
             advice::column(raw, &program, of_prefix, self.findings);
         }
         let cell = Cell {

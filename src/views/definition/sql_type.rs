@@ -61,7 +61,7 @@ impl SqlType {
             }
         };
         let words: Vec<&str> = name.split_whitespace().collect();
-        let plain = |ty: SqlType| arguments.is_empty().then_some(ty);
+        let plain = |sql_type: SqlType| arguments.is_empty().then_some(sql_type);
         let one = || match arguments.as_slice() {
             [] => Some(None),
             [length] if *length > 0 => Some(Some(*length)),
@@ -105,8 +105,8 @@ impl SqlType {
     }
 
     /// The type of a column without a tag: the specification's mapping of FHIR types.
-    pub(in crate::views) fn of(kind: Kind, ty: Option<&str>) -> SqlType {
-        let name = ty.map(|ty| ty.rsplit('/').next().unwrap_or(ty));
+    pub(in crate::views) fn of(kind: Kind, fhir_type: Option<&str>) -> SqlType {
+        let name = fhir_type.map(|fhir_type| fhir_type.rsplit('/').next().unwrap_or(fhir_type));
         let name = name.map(|name| name.strip_prefix("FHIR.").unwrap_or(name));
         match (kind, name) {
             (Kind::Boolean, _) => SqlType::Boolean,
@@ -188,9 +188,9 @@ fn decimal(arguments: &[u32]) -> Option<SqlType> {
 }
 
 /// A type with a declared precision of seconds. The engine stores microseconds.
-fn seconds(arguments: &[u32], ty: SqlType) -> Option<SqlType> {
+fn seconds(arguments: &[u32], sql_type: SqlType) -> Option<SqlType> {
     match arguments {
-        [] | [_] => Some(ty),
+        [] | [_] => Some(sql_type),
         _ => None,
     }
 }
@@ -225,7 +225,7 @@ mod tests {
             ("TIMESTAMP WITHOUT TIME ZONE", "TIMESTAMP"),
         ] {
             assert_eq!(
-                SqlType::parse(text).map(|ty| ty.to_string()).as_deref(),
+                SqlType::parse(text).map(|sql_type| sql_type.to_string()).as_deref(),
                 Some(shown),
                 "{text}"
             );
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_fhir_type_has_its_default() {
-        for (kind, ty, shown) in [
+        for (kind, fhir_type, shown) in [
             (Kind::Text, Some("instant"), "TIMESTAMP WITH TIME ZONE"),
             (
                 Kind::Text,
@@ -265,7 +265,7 @@ mod tests {
             // If a column's values differ from its declared type, its SQL type follows the values.
             (Kind::Boolean, Some("instant"), "BOOLEAN"),
         ] {
-            assert_eq!(SqlType::of(kind, ty).to_string(), shown);
+            assert_eq!(SqlType::of(kind, fhir_type).to_string(), shown);
         }
     }
 }

@@ -59,7 +59,7 @@ fn joined(mut first: Placed, other: Placed, findings: &mut Findings) -> Placed {
         (_, true) => {}
         (true, false) => {
             one.kind = another.kind;
-            one.ty = another.ty.clone();
+            one.fhir_type = another.fhir_type.clone();
             if !first.tagged {
                 one.sql = another.sql;
             }
@@ -73,20 +73,20 @@ fn joined(mut first: Placed, other: Placed, findings: &mut Findings) -> Placed {
                     here.name(),
                     there.name()
                 ));
-            } else if let (Some(ty), Some(in_first)) = (&another.ty, &one.ty)
-                && ty != in_first
+            } else if let (Some(fhir_type), Some(in_first)) = (&another.fhir_type, &one.fhir_type)
+                && fhir_type != in_first
             {
-                let problem = format!("is {ty} here, but {in_first} in the first branch");
+                let problem = format!("is {fhir_type} here, but {in_first} in the first branch");
                 findings.add(Finding::warning(&other.at, IssueType::Value, problem).of_column(&other.name));
             }
-            if one.ty != another.ty {
-                one.ty = None;
+            if one.fhir_type != another.fhir_type {
+                one.fhir_type = None;
             }
             one.kind = kind;
             match (first.tagged, other.tagged) {
                 (true, _) => {}
                 (false, true) => one.sql = another.sql,
-                (false, false) => one.sql = SqlType::of(kind, one.ty.as_deref()),
+                (false, false) => one.sql = SqlType::of(kind, one.fhir_type.as_deref()),
             }
         }
     }

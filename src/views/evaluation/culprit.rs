@@ -14,7 +14,7 @@ pub(in crate::views) const ID: &str = "id";
 /// batch has no ids, or if the error has other causes than a resource.
 pub(in crate::views) fn named(
     error: RunError,
-    ty: TypeId,
+    type_id: TypeId,
     batch: &RecordBatch,
     check: impl Fn(&RecordBatch) -> Result<(), RunError>,
 ) -> RunError {
@@ -36,7 +36,7 @@ pub(in crate::views) fn named(
         .map(|ids| ids.value(0));
     match (id.filter(|id| is_id(id)), check(&batch)) {
         (Some(id), Err(error)) => RunError::Of {
-            resource: format!("{}/{id}", facts().get(ty).name),
+            resource: format!("{}/{id}", facts().get(type_id).name),
             error: Box::new(error),
         },
         _ => error,

@@ -23,7 +23,7 @@ const MAX_TYPE_STEPS: usize = 8;
 /// found. It is the context of everything inside. An error comes with the place of its expression.
 pub(in crate::views) fn resolve(
     paths: &[Located],
-    ty: TypeId,
+    type_id: TypeId,
     options: &CompileOptions<'_>,
     context: Option<&Program>,
     leaves: &mut LeafSet,
@@ -33,7 +33,7 @@ pub(in crate::views) fn resolve(
     let compiled = |text: &str, context: Option<&Program>| -> Result<Program, FhirPathError> {
         compile(
             text,
-            ty,
+            type_id,
             &CompileOptions {
                 lenient: true,
                 context,
@@ -63,7 +63,7 @@ pub(in crate::views) fn resolve(
     for _ in 0..MAX_TYPE_STEPS {
         let known = reached.output_types();
         let next = compiled(&step, Some(&reached)).map_err(failed)?;
-        if next.output_types().iter().all(|ty| known.contains(ty)) {
+        if next.output_types().iter().all(|item_type| known.contains(item_type)) {
             break;
         }
         text = format!("{step} | ({text}).select({step})");

@@ -156,8 +156,8 @@ fn value<'i, T>(
     if !items.has_value(item) {
         return Ok(None);
     }
-    let (at, name, found) = (column.at.clone(), column.name.clone(), items.ty().name());
-    if Kind::of_items(items.ty()).is_none() {
+    let (at, name, found) = (column.at.clone(), column.name.clone(), items.item_type().name());
+    if Kind::of_items(items.item_type()).is_none() {
         return Err(RunError::Complex {
             at,
             column: name,
@@ -207,7 +207,7 @@ fn text(items: &Items, item: usize) -> Option<Cow<'_, str>> {
 /// A value as a JSON token.
 fn token(items: &Items, item: usize) -> Option<Cow<'_, str>> {
     let text = text(items, item)?;
-    match Kind::of_items(items.ty())? {
+    match Kind::of_items(items.item_type())? {
         Kind::Text | Kind::Any => {
             let mut quoted = Vec::with_capacity(text.len() + 2);
             crate::columns::json::push_quoted(&mut quoted, &text);

@@ -58,8 +58,8 @@ impl SharedRows {
         let parts = groups(documents).map(move |documents| {
             let (views, stopped, reader) = (all.clone(), of_parts.clone(), reader.clone());
             part(documents, reader, move |batch| match batch {
-                Ok((ty, batch)) => {
-                    let places = (0..views.len()).filter(|at| views[*at].resource() == ty).collect();
+                Ok((type_id, batch)) => {
+                    let places = (0..views.len()).filter(|at| views[*at].resource() == type_id).collect();
                     let rows = several::fan(views.clone(), places, batch, true, several::wants(stopped.clone()));
                     Box::new(rows.map(Ok)) as Results<OfView<RecordBatch>>
                 }

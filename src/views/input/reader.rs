@@ -50,9 +50,9 @@ pub trait Document: Send {
 /// Selects resources before they are converted to columns.
 pub trait Pick: Send + Sync {
     /// Whether this resource is selected.
-    fn takes(&self, ty: TypeId, resource: Value<'_>) -> bool;
+    fn takes(&self, type_id: TypeId, resource: Value<'_>) -> bool;
     /// The root properties of such resources that it reads.
-    fn reads(&self, ty: TypeId) -> Vec<&'static str>;
+    fn reads(&self, type_id: TypeId) -> Vec<&'static str>;
 }
 
 /// The leaves that views read, and the tools to read them. The next group of documents reuses the tools.
@@ -92,7 +92,7 @@ impl Reader {
             wanted.extend(view.filter_leaves());
             // An error names its resource.
             wanted.insert(ID.to_owned());
-            match leaves.iter_mut().find(|(ty, _)| *ty == view.resource()) {
+            match leaves.iter_mut().find(|(type_id, _)| *type_id == view.resource()) {
                 Some((_, leaves)) => leaves.extend(wanted),
                 None => leaves.push((view.resource(), wanted)),
             }
@@ -102,13 +102,16 @@ impl Reader {
 
     /// A reader for these columns of these types, each type once. The leaf [`TEXT`] requests the resources' own text.
     pub fn of_leaves(mut leaves: Vec<(TypeId, LeafSet)>, pick: Option<Arc<dyn Pick>>) -> Reader {
-        for (ty, leaves) in &mut leaves {
-            let reads = pick.iter().flat_map(|pick| pick.reads(*ty));
+        for (type_id, leaves) in &mut leaves {
+            let reads = pick.iter().flat_map(|pick| pick.reads(*type_id));
             leaves.extend(reads.map(|property| format!("{}.{EVERYTHING}", root_column(property))));
         }
         let texts = leaves.iter().map(|(_, leaves)| leaves.contains(TEXT)).collect();
-        let clips: Vec<Clip> = leaves.iter().map(|(ty, leaves)| Clip::new(*ty, leaves)).collect();
-        let name = |clip: &Clip| facts().get(clip.ty()).name;
+        let clips: Vec<Clip> = leaves
+            .iter()
+            .map(|(type_id, leaves)| Clip::new(*type_id, leaves))
+            .collect();
+        let name = |clip: &Clip| facts().get(clip.type_id()).name;
         let mut selections: Vec<_> = clips
             .iter()
             .map(|clip| (name(clip), clip.selection().clone()))
@@ -145,13 +148,15 @@ impl Reader {
         }
     }
 
-    fn takes(&self, ty: TypeId, resource: Value<'_>) -> bool {
-        self.pick.as_ref().is_none_or(|pick| pick.takes(ty, resource))
+    fn takes(&self, type_id: TypeId, resource: Value<'_>) -> bool {
+        self.pick.as_ref().is_none_or(|pick| pick.takes(type_id, resource))
     }
 
     fn table(&self, name: &str) -> Option<usize> {
         let clips = self.clips.iter();
-        clips.map(|clip| facts().get(clip.ty()).name).position(|of| of == name)
+        clips
+            .map(|clip| facts().get(clip.type_id()).name)
+            .position(|of| of == name)
     }
 }
 
@@ -315,10 +320,10 @@ impl Turn<'_> {
                 None => Some(resource),
                 Some(_) if self.reader.bundles == Some(table) && entries.is_none() => return Ok(()),
                 Some(shredder) => {
-                    let ty = self.reader.clips[table].ty();
-                    let picked = self.reader.takes(ty, resource);
+                    let type_id = self.reader.clips[table].type_id();
+                    let picked = self.reader.takes(type_id, resource);
                     let with_text = self.reader.texts[table];
-                    if picked && let Some(problem) = store(shredder, ty, resource, with_text, self.ready)? {
+                    if picked && let Some(problem) = store(shredder, type_id, resource, with_text, self.ready)? {
                         document.refuse(offset + resource.span().start, problem);
                     }
                     match self.reader.bundles == Some(table) && shredders.len() > 1 {
@@ -361,16 +366,16 @@ impl Turn<'_> {
             let Some(table) = table.filter(|table| is_root || self.reader.bundles != Some(*table)) else {
                 continue;
             };
-            let ty = self.reader.clips[table].ty();
-            if !self.reader.takes(ty, resource) {
+            let type_id = self.reader.clips[table].type_id();
+            if !self.reader.takes(type_id, resource) {
                 continue;
             }
-            let refused = push(&mut Shredder::new(ty), resource, false).err();
+            let refused = push(&mut Shredder::new(type_id), resource, false).err();
             let problem = match refused {
                 Some(error) => Some(Refused::Shape(error.to_string())),
                 None => store(
                     &mut shredders[table],
-                    ty,
+                    type_id,
                     resource,
                     self.reader.texts[table],
                     self.ready,
@@ -387,7 +392,7 @@ impl Turn<'_> {
     fn finish(&mut self) -> Result<(), RunError> {
         for (clip, shredder) in self.reader.clips.iter().zip(&mut self.tools.shredders) {
             if !shredder.is_empty() {
-                self.ready.push_back((clip.ty(), shredder.finish()?));
+                self.ready.push_back((clip.type_id(), shredder.finish()?));
             }
         }
         Ok(())
@@ -401,21 +406,21 @@ fn type_of<'t>(resource: Value<'t>) -> Option<std::borrow::Cow<'t, str>> {
 /// Adds a resource to its batch. A full batch becomes ready. Returns the reason if the resource is refused.
 fn store(
     shredder: &mut Shredder,
-    ty: TypeId,
+    type_id: TypeId,
     resource: Value<'_>,
     with_text: bool,
     ready: &mut VecDeque<(TypeId, RecordBatch)>,
 ) -> Result<Option<Refused>, RunError> {
     let mut pushed = push(shredder, resource, with_text);
     if let Err(ShredError::Full) = pushed {
-        ready.push_back((ty, shredder.finish()?));
+        ready.push_back((type_id, shredder.finish()?));
         pushed = push(shredder, resource, with_text);
     }
     if let Err(error) = pushed {
         return Ok(Some(Refused::Shape(error.to_string())));
     }
     if shredder.len() >= BATCH || shredder.bytes() >= BATCH_BYTES {
-        ready.push_back((ty, shredder.finish()?));
+        ready.push_back((type_id, shredder.finish()?));
     }
     Ok(None)
 }

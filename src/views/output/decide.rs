@@ -77,7 +77,10 @@ impl Seen {
         if column.has_sql_tag() {
             return None;
         }
-        let name = column.ty.as_deref().map(|ty| ty.rsplit('/').next().unwrap_or(ty));
+        let name = column
+            .fhir_type
+            .as_deref()
+            .map(|fhir_type| fhir_type.rsplit('/').next().unwrap_or(fhir_type));
         let name = name.map(|name| name.trim_start_matches("FHIR.").trim_start_matches("System."));
         let wanted = match (column.kind, name) {
             (Kind::Decimal, Some("integer64")) => return None,
@@ -234,27 +237,27 @@ mod tests {
 
     use super::*;
 
-    fn column(kind: Kind, ty: &str) -> Column {
+    fn column(kind: Kind, fhir_type: &str) -> Column {
         Column {
             name: "c".to_owned(),
             at: String::new(),
             kind,
             collection: false,
-            ty: Some(ty.to_owned()),
+            fhir_type: Some(fhir_type.to_owned()),
             description: None,
             tags: Vec::new(),
-            sql: SqlType::of(kind, Some(ty)),
+            sql: SqlType::of(kind, Some(fhir_type)),
         }
     }
 
-    fn decided(kind: Kind, ty: &str, values: &[&str]) -> Result<String, WhyText> {
-        let mut seen = Seen::of(&column(kind, ty)).unwrap();
+    fn decided(kind: Kind, fhir_type: &str, values: &[&str]) -> Result<String, WhyText> {
+        let mut seen = Seen::of(&column(kind, fhir_type)).unwrap();
         // Each value is its own batch, because the result must not depend on where batches end.
         for value in values {
             let array: ArrayRef = Arc::new(StringArray::from(vec![None, Some(*value)]));
             seen.look(&array);
         }
-        seen.decided().map(|ty| ty.to_string())
+        seen.decided().map(|sql_type| sql_type.to_string())
     }
 
     #[test]
@@ -281,7 +284,7 @@ mod tests {
     #[test]
     fn dates_and_moments_have_one_precision() {
         let moment = Ok("TIMESTAMP WITH TIME ZONE");
-        for (ty, values, expected) in [
+        for (fhir_type, values, expected) in [
             ("date", &["2024-02-29", "1970-01-01"][..], Ok("DATE")),
             ("date", &[], Ok("DATE")),
             ("date", &["2024-02-29", "1970-01"], Err(WhyText::PartialDate)),
@@ -317,7 +320,11 @@ mod tests {
             ("time", &["noon"], Err(WhyText::Form)),
         ] {
             let expected = expected.map(str::to_owned);
-            assert_eq!(decided(Kind::Text, ty, values), expected, "{ty} {values:?}");
+            assert_eq!(
+                decided(Kind::Text, fhir_type, values),
+                expected,
+                "{fhir_type} {values:?}"
+            );
         }
     }
 
@@ -329,13 +336,13 @@ mod tests {
             value: "DOUBLE PRECISION".to_owned(),
         });
         assert!(Seen::of(&tagged).is_none());
-        for (kind, ty) in [
+        for (kind, fhir_type) in [
             (Kind::Decimal, "integer64"),
             (Kind::Text, "string"),
             (Kind::Integer, "integer"),
             (Kind::Any, "dateTime"),
         ] {
-            assert!(Seen::of(&column(kind, ty)).is_none(), "{ty}");
+            assert!(Seen::of(&column(kind, fhir_type)).is_none(), "{fhir_type}");
         }
     }
 }

@@ -88,7 +88,7 @@ mod tests {
             at: String::new(),
             kind,
             collection,
-            ty: None,
+            fhir_type: None,
             description: None,
             tags: Vec::new(),
             sql: SqlType::of(kind, None),

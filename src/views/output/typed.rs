@@ -95,7 +95,7 @@ fn values(column: &Column, array: &ArrayRef) -> Result<ArrayRef, RunError> {
     let as_is = match column.sql {
         SqlType::Text(None) => column.kind != Kind::Any || !column.has_sql_tag(),
         SqlType::Text(Some(_)) => false,
-        ty => ty.data_type() == column.kind.data_type(),
+        sql_type => sql_type.data_type() == column.kind.data_type(),
     };
     if as_is && array.data_type() == &column.sql.data_type() {
         return Ok(array.clone());
@@ -112,7 +112,7 @@ fn values(column: &Column, array: &ArrayRef) -> Result<ArrayRef, RunError> {
 }
 
 /// The values as a SQL type. `None` if one of them does not fit.
-fn build(ty: SqlType, array: &dyn Array, written: &Written<'_>) -> Option<ArrayRef> {
+fn build(sql_type: SqlType, array: &dyn Array, written: &Written<'_>) -> Option<ArrayRef> {
     macro_rules! built {
         ($builder:expr, $convert:expr) => {{
             let mut builder = $builder;
@@ -128,7 +128,7 @@ fn build(ty: SqlType, array: &dyn Array, written: &Written<'_>) -> Option<ArrayR
             Arc::new(builder.finish()) as ArrayRef
         }};
     }
-    Some(match ty {
+    Some(match sql_type {
         SqlType::Boolean => built!(BooleanBuilder::new(), |text: &str| text.parse::<bool>().ok()),
         SqlType::SmallInt => built!(Int16Builder::new(), |text: &str| i16::try_from(scaled(
             text, 38, 0, true
@@ -143,9 +143,10 @@ fn build(ty: SqlType, array: &dyn Array, written: &Written<'_>) -> Option<ArrayR
         )?)
         .ok()),
         SqlType::Decimal { precision, scale } => {
-            built!(Decimal128Builder::new().with_data_type(ty.data_type()), |text: &str| {
-                scaled(text, precision, scale, false)
-            })
+            built!(
+                Decimal128Builder::new().with_data_type(sql_type.data_type()),
+                |text: &str| { scaled(text, precision, scale, false) }
+            )
         }
         SqlType::Real => built!(Float32Builder::new(), |text: &str| float(text)
             .map(|number| number as f32)
@@ -162,7 +163,7 @@ fn build(ty: SqlType, array: &dyn Array, written: &Written<'_>) -> Option<ArrayR
             .ok()
             .map(|time| time.start)),
         SqlType::Timestamp { .. } => built!(
-            TimestampMicrosecondBuilder::new().with_data_type(ty.data_type()),
+            TimestampMicrosecondBuilder::new().with_data_type(sql_type.data_type()),
             moment
         ),
     })

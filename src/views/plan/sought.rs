@@ -209,7 +209,7 @@ fn compared(view: &View, at: usize, operator: Operator, values: &[&ScalarValue])
 
 /// A condition that a single text is one of several. Dictionary codes can decide it for all of them together.
 fn texts(column: &Column, cell: &Cell, path: &str, operator: Operator, values: &[&ScalarValue]) -> Option<String> {
-    let of_text = |ty: &ItemType| ty.system() == Some(System::String);
+    let of_text = |item_type: &ItemType| item_type.system() == Some(System::String);
     let is_text = matches!(column.sql, SqlType::Text(_)) && column.kind == Kind::Text;
     let is_single = !cell.program.is_multi_valued() && cell.program.output_types().iter().all(of_text);
     if !is_text || !is_single || values.len() < 2 || operator != Operator::Eq {
@@ -228,7 +228,7 @@ fn cell_compared(column: &Column, cell: &Cell, path: &str, operator: Operator, v
         !types.is_empty()
             && types
                 .iter()
-                .all(|ty| ty.system().is_some_and(|system| wanted.contains(&system)))
+                .all(|item_type| item_type.system().is_some_and(|system| wanted.contains(&system)))
     };
     if all(&[System::Date, System::DateTime]) {
         return moment_compared(column, path, operator, value);

@@ -10,13 +10,15 @@ fn searches_show_a_person_their_own_rows_and_what_those_refer_to() {
     let server = Server::imported(&family());
     for id in ["ann", "ben"] {
         let token = server.patient_token(id);
-        for (ty, expected) in visible(id) {
-            let all = entries(&server.get(&format!("/fhir/{ty}?_count=1000"), &token));
-            assert_eq!(ids(&all), expected, "{id}: {ty}");
-            let counted = server.get(&format!("/fhir/{ty}?_summary=count"), &token).json();
-            assert_eq!(counted["total"], expected.len(), "{id}: {ty}");
+        for (resource_type, expected) in visible(id) {
+            let all = entries(&server.get(&format!("/fhir/{resource_type}?_count=1000"), &token));
+            assert_eq!(ids(&all), expected, "{id}: {resource_type}");
+            let counted = server
+                .get(&format!("/fhir/{resource_type}?_summary=count"), &token)
+                .json();
+            assert_eq!(counted["total"], expected.len(), "{id}: {resource_type}");
             let mut walked = Vec::new();
-            let mut next = Some(format!("/fhir/{ty}?_count=1"));
+            let mut next = Some(format!("/fhir/{resource_type}?_count=1"));
             while let Some(path) = next {
                 let page = server.get(&path, &token);
                 walked.extend(ids(&entries(&page)));
@@ -31,7 +33,7 @@ fn searches_show_a_person_their_own_rows_and_what_those_refer_to() {
                 next = next.map(|rest| format!("/fhir/{rest}"));
             }
             walked.sort();
-            assert_eq!(walked, expected, "{id}: {ty} page by page");
+            assert_eq!(walked, expected, "{id}: {resource_type} page by page");
         }
     }
 }
@@ -44,7 +46,7 @@ fn reads_by_guessed_ids_find_nothing_of_another() {
         let token = server.patient_token(id);
         let shown: BTreeSet<String> = visible(id)
             .into_iter()
-            .flat_map(|(ty, ids)| ids.into_iter().map(move |id| format!("{ty}/{id}")))
+            .flat_map(|(resource_type, ids)| ids.into_iter().map(move |id| format!("{resource_type}/{id}")))
             .collect();
         for resource in &everything {
             let name = format!(

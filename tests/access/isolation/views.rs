@@ -44,8 +44,8 @@ const RUNS: [&str; 4] = [
 ];
 
 /// Runs a view of the ids of a type, with these additional parameters.
-fn run(server: &Server, token: &str, path: &str, ty: &str, more: &[Value]) -> Answer {
-    let view = json!({"resourceType":"ViewDefinition","status":"active","resource":ty,
+fn run(server: &Server, token: &str, path: &str, resource_type: &str, more: &[Value]) -> Answer {
+    let view = json!({"resourceType":"ViewDefinition","status":"active","resource":resource_type,
         "select":[{"column":[{"name":"id","path":"id"}]}]});
     let mut parameters = vec![json!({"name":"viewResource","resource":view})];
     parameters.extend(more.iter().cloned());
@@ -72,20 +72,20 @@ fn views_show_the_tokens_rows_by_every_name_and_page() {
     let server = Server::imported(&family());
     for id in ["ann", "ben"] {
         let token = server.patient_token(id);
-        for (ty, expected) in visible(id) {
+        for (resource_type, expected) in visible(id) {
             for path in RUNS {
-                let answer = run(&server, &token, path, ty, &[]);
-                assert_eq!(rows(&answer), expected, "{id}: {ty} by {path}");
+                let answer = run(&server, &token, path, resource_type, &[]);
+                assert_eq!(rows(&answer), expected, "{id}: {resource_type} by {path}");
                 assert_eq!(answer.header("x-resource-count"), expected.len().to_string());
             }
             // Pages reached by offset show no more than pages reached by links.
             let mut walked = Vec::new();
             for offset in 0..12 {
                 let path = format!("{}?_count=1&_offset={offset}", RUNS[0]);
-                walked.extend(rows(&run(&server, &token, &path, ty, &[])));
+                walked.extend(rows(&run(&server, &token, &path, resource_type, &[])));
             }
             walked.sort();
-            assert_eq!(walked, expected, "{id}: {ty} page by page");
+            assert_eq!(walked, expected, "{id}: {resource_type} page by page");
         }
     }
 }
@@ -95,7 +95,7 @@ fn parameters_of_a_view_lead_to_no_row_of_another() {
     let server = Server::imported(&family());
     let ann = server.patient_token("ann");
     for path in RUNS {
-        for ty in [
+        for resource_type in [
             "Patient",
             "Observation",
             "ExplanationOfBenefit",
@@ -103,15 +103,21 @@ fn parameters_of_a_view_lead_to_no_row_of_another() {
             "Appointment",
         ] {
             let other = [reference("patient", "Patient/ben")];
-            assert!(rows(&run(&server, &ann, path, ty, &other)).is_empty(), "{ty}");
+            assert!(
+                rows(&run(&server, &ann, path, resource_type, &other)).is_empty(),
+                "{resource_type}"
+            );
             let by_query = format!("{path}?patient=Patient/ben&_since=1970-01-01T00:00:00Z");
-            assert!(rows(&run(&server, &ann, &by_query, ty, &[])).is_empty(), "{ty}");
+            assert!(
+                rows(&run(&server, &ann, &by_query, resource_type, &[])).is_empty(),
+                "{resource_type}"
+            );
             let both = [
                 reference("patient", "Patient/ben"),
                 reference("patient", "Patient/$PATIENT_ID"),
             ];
-            let found = rows(&run(&server, &ann, path, ty, &both));
-            assert!(found.iter().all(|id| !id.contains("ben")), "{ty}: {found:?}");
+            let found = rows(&run(&server, &ann, path, resource_type, &both));
+            assert!(found.iter().all(|id| !id.contains("ben")), "{resource_type}: {found:?}");
         }
         for group in ["household", "nobody"] {
             let grouped = run(

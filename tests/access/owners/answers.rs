@@ -56,11 +56,11 @@ pub(super) fn shown(ask: &Ask, answer: &Answer) -> Vec<(String, String)> {
         return marked.chain(told_of(&answer.text)).chain(pages).collect();
     }
     if let Ask::Run { path, .. } = ask {
-        let ty = path.rsplit('?').next().unwrap();
+        let resource_type = path.rsplit('?').next().unwrap();
         let rows = body["rows"].as_array().unwrap().clone();
         let row = |row: Value| {
             (
-                format!("{ty}/{}", row["id"].as_str().unwrap()),
+                format!("{resource_type}/{}", row["id"].as_str().unwrap()),
                 row["whose"].to_string(),
             )
         };

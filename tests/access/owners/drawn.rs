@@ -252,10 +252,10 @@ fn sections() -> impl Strategy<Value = String> {
 }
 
 pub(super) fn asks() -> impl Strategy<Value = Ask> {
-    let ty = || select(&TYPES[..]);
+    let any_type = || select(&TYPES[..]);
     let person = || select(vec!["ann", "ben", "$PATIENT_ID", "zoe"]);
     let run = (
-        ty(),
+        any_type(),
         proptest::option::of(select(vec!["Patient/ann", "Patient/ben", "Patient/zoe"])),
     );
     let all = records("");
@@ -263,10 +263,10 @@ pub(super) fn asks() -> impl Strategy<Value = Ask> {
     // A Binary is read as its content, which says nothing of its owner.
     let ids: Vec<String> = ids.filter(|name| !name.starts_with("Binary/")).collect();
     prop_oneof![
-        5 => (ty(), parameters()).prop_map(|(ty, query)| Ask::Get(format!("/fhir/{ty}?{query}"))),
-        2 => (ty(), parameters()).prop_map(|(ty, body)| Ask::Form { path: format!("/fhir/{ty}/_search"), body }),
-        2 => (person(), ty(), parameters()).prop_map(|(id, ty, query)| Ask::Get(format!("/fhir/Patient/{id}/{ty}?{query}"))),
-        2 => (ty(), ty(), parameters()).prop_map(|(one, two, query)| Ask::Get(format!("/fhir?_type={one},{two}&{query}"))),
+        5 => (any_type(), parameters()).prop_map(|(resource_type, query)| Ask::Get(format!("/fhir/{resource_type}?{query}"))),
+        2 => (any_type(), parameters()).prop_map(|(resource_type, body)| Ask::Form { path: format!("/fhir/{resource_type}/_search"), body }),
+        2 => (person(), any_type(), parameters()).prop_map(|(id, resource_type, query)| Ask::Get(format!("/fhir/Patient/{id}/{resource_type}?{query}"))),
+        2 => (any_type(), any_type(), parameters()).prop_map(|(one, two, query)| Ask::Get(format!("/fhir?_type={one},{two}&{query}"))),
         1 => parameters().prop_map(|query| Ask::Get(format!("/fhir?{query}"))),
         1 => (person(), parameters()).prop_map(|(id, query)| Ask::Get(format!("/fhir/Patient/{id}/*?{query}"))),
         2 => (person(), wholes()).prop_map(|(id, query)| Ask::Get(format!("/fhir/Patient/{id}/$everything?{query}"))),
@@ -276,18 +276,18 @@ pub(super) fn asks() -> impl Strategy<Value = Ask> {
         1 => (person(), select(vec!["pdf", "pdf", "zip"])).prop_map(|(id, form)| Ask::Pages(format!("/fhir/Patient/{id}/$pdf?_format={form}"))),
         1 => select(vec!["summary", "health-card"]).prop_map(Ask::Shared),
         1 => select(ids).prop_map(|name| Ask::Get(format!("/fhir/{name}"))),
-        1 => run.prop_map(|(ty, patient)| run_of(ty, patient)),
+        1 => run.prop_map(|(resource_type, patient)| run_of(resource_type, patient)),
     ]
 }
 
-fn run_of(ty: &str, patient: Option<&str>) -> Ask {
+fn run_of(resource_type: &str, patient: Option<&str>) -> Ask {
     let columns =
         json!([{"name":"id","path":"id"},{"name":"whose","path":"meta.tag.where(system = 'urn:whose').code.first()"}]);
-    let view = json!({"resourceType":"ViewDefinition","status":"active","resource":ty,"select":[{"column":columns}]});
+    let view = json!({"resourceType":"ViewDefinition","status":"active","resource":resource_type,"select":[{"column":columns}]});
     let mut parameters = vec![json!({"name":"viewResource","resource":view})];
     parameters.extend(patient.map(|patient| json!({"name":"patient","valueReference":{"reference":patient}})));
     Ask::Run {
-        path: format!("/fhir/ViewDefinition/$run?{ty}"),
+        path: format!("/fhir/ViewDefinition/$run?{resource_type}"),
         body: json!({"resourceType":"Parameters","parameter":parameters}).to_string(),
     }
 }

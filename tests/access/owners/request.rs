@@ -31,8 +31,13 @@ pub(super) enum Ask {
 impl Ask {
     pub(super) fn of(&self, server: &Server, token: &str) -> Answer {
         let bearer = format!("Bearer {token}");
-        let send = |path: &str, ty: &str, body: &str| {
-            server.send("POST", path, &[("authorization", &bearer), ("content-type", ty)], body)
+        let send = |path: &str, content_type: &str, body: &str| {
+            server.send(
+                "POST",
+                path,
+                &[("authorization", &bearer), ("content-type", content_type)],
+                body,
+            )
         };
         match self {
             Ask::Get(path) => server.get(path, token),

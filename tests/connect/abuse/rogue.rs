@@ -34,7 +34,7 @@ fn entered(world: &World, rogue: &Rogue) -> Browser {
         id: "rogue".to_owned(),
         name: "Rogue".to_owned(),
         note: String::new(),
-        ty: "PAYER".to_owned(),
+        organization_type: "PAYER".to_owned(),
     };
     world
         .store()
@@ -47,7 +47,7 @@ fn entered(world: &World, rogue: &Rogue) -> Browser {
         name: "rogue",
         mode: Mode::Test,
         label: &["Rogue".to_owned()],
-        ty: AuthorizationType::Oauth,
+        authorization_type: AuthorizationType::Oauth,
         refreshable: true,
         refresh_valid_for: None,
         max_auth_period: None,

@@ -22,7 +22,7 @@ fn list(world: &World, number: usize, label: &str) {
         name: &id,
         mode: Mode::Test,
         label: &[label.to_owned()],
-        ty: AuthorizationType::Oauth,
+        authorization_type: AuthorizationType::Oauth,
         refreshable: false,
         refresh_valid_for: None,
         max_auth_period: None,

@@ -15,7 +15,7 @@ fn save(world: &World, id: &str, secret: Option<&str>, scope: Option<&str>) {
         name: &known.name,
         mode: known.mode,
         label: &known.label,
-        ty: known.ty,
+        authorization_type: known.authorization_type,
         refreshable: known.refreshable,
         refresh_valid_for: known.refresh_valid_for,
         max_auth_period: known.max_auth_period,

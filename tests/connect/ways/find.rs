@@ -7,12 +7,12 @@ use super::super::world::World;
 use crate::commands::service_commands::done;
 
 /// Lists an endpoint with an organization of its own.
-fn list(world: &World, id: &str, name: &str, ty: &str, place: &str) {
+fn list(world: &World, id: &str, name: &str, organization_type: &str, place: &str) {
     let organization = Organization {
         id: id.to_owned(),
         name: name.to_owned(),
         note: String::new(),
-        ty: ty.to_owned(),
+        organization_type: organization_type.to_owned(),
     };
     world
         .store()
@@ -26,7 +26,7 @@ fn list(world: &World, id: &str, name: &str, ty: &str, place: &str) {
         name: id,
         mode: Mode::Test,
         label: &[name.to_owned()],
-        ty: AuthorizationType::Oauth,
+        authorization_type: AuthorizationType::Oauth,
         refreshable: false,
         refresh_valid_for: None,
         max_auth_period: None,

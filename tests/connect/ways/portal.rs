@@ -152,10 +152,10 @@ fn records_of_a_portal_are_fetched_and_are_their_own_patients_only() {
         }
     }
     runtime.block_on(worker.stop());
-    let ids = |tokens: &Value, ty: &str| -> Vec<String> {
+    let ids = |tokens: &Value, resource_type: &str| -> Vec<String> {
         let found = world
             .server
-            .get(&format!("/fhir/{ty}?_count=1000"), &token(tokens))
+            .get(&format!("/fhir/{resource_type}?_count=1000"), &token(tokens))
             .json();
         let entries = found["entry"].as_array().cloned().unwrap_or_default();
         entries
@@ -163,15 +163,15 @@ fn records_of_a_portal_are_fetched_and_are_their_own_patients_only() {
             .map(|entry| entry["resource"]["id"].as_str().unwrap().to_owned())
             .collect()
     };
-    for ty in ["Patient", "Observation", "Condition"] {
-        let (mine, theirs) = (ids(&own, ty), ids(&other, ty));
-        assert!(!mine.is_empty() && !theirs.is_empty(), "{ty}");
-        assert!(mine.iter().all(|id| !theirs.contains(id)), "{ty}");
+    for resource_type in ["Patient", "Observation", "Condition"] {
+        let (mine, theirs) = (ids(&own, resource_type), ids(&other, resource_type));
+        assert!(!mine.is_empty() && !theirs.is_empty(), "{resource_type}");
+        assert!(mine.iter().all(|id| !theirs.contains(id)), "{resource_type}");
         for (tokens, foreign) in [(&own, &theirs[0]), (&other, &mine[0])] {
             assert_eq!(
                 world
                     .server
-                    .get(&format!("/fhir/{ty}/{foreign}"), &token(tokens))
+                    .get(&format!("/fhir/{resource_type}/{foreign}"), &token(tokens))
                     .status,
                 404
             );

@@ -17,8 +17,8 @@ pub(in crate::fhirpath) struct Arranged {
 }
 
 impl Arranged {
-    pub(in crate::fhirpath) fn new(ty: TypeId, texts: &[String]) -> Arranged {
-        let batch = |texts: &[String]| super::super::batch(ty, texts);
+    pub(in crate::fhirpath) fn new(type_id: TypeId, texts: &[String]) -> Arranged {
+        let batch = |texts: &[String]| super::super::batch(type_id, texts);
         let around: Vec<String> = texts
             .iter()
             .rev()

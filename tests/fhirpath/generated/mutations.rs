@@ -79,8 +79,8 @@ fn changed_expressions_are_survived() {
         .chain(&official)
         .map(|case| case["expression"].as_str().unwrap());
     let mut mutator = Mutator::new(20, seeds.collect(), &WORDS);
-    let ty = facts().lookup("Patient").unwrap();
-    let batch = super::super::batch(ty, &PATIENTS.map(String::from));
+    let type_id = facts().lookup("Patient").unwrap();
+    let batch = super::super::batch(type_id, &PATIENTS.map(String::from));
     let (mut parsed, mut compiled) = (0, 0);
     for round in 0..6000 {
         let text = if round % 10 == 0 {
@@ -95,7 +95,7 @@ fn changed_expressions_are_survived() {
                     lenient,
                     ..CompileOptions::default()
                 };
-                if let Ok(program) = compile(text, ty, &options) {
+                if let Ok(program) = compile(text, type_id, &options) {
                     compiled += 1;
                     let _ = program.evaluate(&batch);
                 }
@@ -111,7 +111,7 @@ fn changed_expressions_are_survived() {
 /// Any deep nesting is refused soon, before it can use up the stack.
 #[test]
 fn deep_nesting_is_refused() {
-    let ty = facts().lookup("Patient").unwrap();
+    let type_id = facts().lookup("Patient").unwrap();
     let nested = |open: &str, core: &str, close: &str| {
         [30, 99, 300, 5_000, 30_000].map(|depth| format!("{}{core}{}", open.repeat(depth), close.repeat(depth)))
     };
@@ -145,10 +145,10 @@ fn deep_nesting_is_refused() {
         nested("name.all(", "true", ")"),
         nested("(1).combine(", "2", ")"),
     ];
-    let batch = super::super::batch(ty, &PATIENTS.map(String::from));
+    let batch = super::super::batch(type_id, &PATIENTS.map(String::from));
     for shape in &shapes {
         for text in shape {
-            let outcome = compile(text, ty, &CompileOptions::default());
+            let outcome = compile(text, type_id, &CompileOptions::default());
             if let Ok(program) = &outcome {
                 let _ = program.evaluate(&batch);
             }

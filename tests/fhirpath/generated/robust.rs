@@ -186,21 +186,21 @@ fn sensible() -> impl Strategy<Value = String> {
 }
 
 fn exercise(expression: &str) {
-    let ty = facts().lookup("Patient").unwrap();
+    let type_id = facts().lookup("Patient").unwrap();
     let options = CompileOptions {
         lenient: true,
         ..CompileOptions::default()
     };
-    let Ok(program) = compile(expression, ty, &options) else {
+    let Ok(program) = compile(expression, type_id, &options) else {
         return;
     };
     let texts: Vec<String> = PATIENTS.iter().map(|text| (*text).to_string()).collect();
-    let Ok(together) = program.evaluate(&super::super::batch(ty, &texts)) else {
+    let Ok(together) = program.evaluate(&super::super::batch(type_id, &texts)) else {
         return;
     };
     assert_eq!(together.collection.rows(), texts.len(), "{expression}");
     for (row, text) in texts.iter().enumerate() {
-        let Ok(alone) = program.evaluate(&super::super::batch(ty, std::slice::from_ref(text))) else {
+        let Ok(alone) = program.evaluate(&super::super::batch(type_id, std::slice::from_ref(text))) else {
             continue;
         };
         let (one, other) = (alone.collection.range(0).len(), together.collection.range(row).len());
@@ -232,14 +232,14 @@ proptest! {
 /// If a result exceeds the caller's limit, the error comes before the items are created.
 #[test]
 fn a_result_beyond_what_the_caller_has_room_for_is_refused() {
-    let ty = facts().lookup("Patient").unwrap();
+    let type_id = facts().lookup("Patient").unwrap();
     let rows: Vec<String> = (0..10)
         .map(|id| {
             format!(r#"{{"resourceType":"Patient","id":"{id}","name":[{{}},{{"family":"a"}},{{"family":"b"}}]}}"#)
         })
         .collect();
-    let batch = super::super::batch(ty, &rows);
-    let focus = Focus::root(&batch, ty);
+    let batch = super::super::batch(type_id, &rows);
+    let focus = Focus::root(&batch, type_id);
     for (expression, items) in [
         ("1 | 2 | 3", 30),
         ("(1 | 2 | 2).combine(3)", 30),
@@ -249,7 +249,7 @@ fn a_result_beyond_what_the_caller_has_room_for_is_refused() {
         ("name.family.select(1 | 2 | 3)", 60),
         ("name.family | 'a' | 'c'", 30),
     ] {
-        let program = compile(expression, ty, &CompileOptions::default()).unwrap();
+        let program = compile(expression, type_id, &CompileOptions::default()).unwrap();
         let exact = program.evaluate_at_most(&focus, items).unwrap();
         assert_eq!(exact.collection.len(), items, "{expression}");
         let max_items = items - 1;
@@ -261,8 +261,8 @@ fn a_result_beyond_what_the_caller_has_room_for_is_refused() {
 /// Items below contained resources may have hundreds of types, so a short text could keep the compiler busy for long.
 #[test]
 fn steps_through_every_type_count_as_work() {
-    let ty = facts().lookup("Patient").unwrap();
-    let compiled = |expression: &str| compile(expression, ty, &CompileOptions::default()).map(|_| ());
+    let type_id = facts().lookup("Patient").unwrap();
+    let compiled = |expression: &str| compile(expression, type_id, &CompileOptions::default()).map(|_| ());
     let chain = |length: usize| format!("$this{}", ".descendants()".repeat(length));
     let nested = |depth: usize| {
         (0..depth).fold("children()".to_string(), |inner, _| {

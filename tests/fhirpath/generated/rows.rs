@@ -19,7 +19,7 @@ pub(in crate::fhirpath) fn answer(evaluation: &Evaluation, row: usize) -> String
     let collection = &evaluation.collection;
     let item = |item| {
         let (items, item) = collection.item(item);
-        let mut text = format!("{} ", items.ty());
+        let mut text = format!("{} ", items.item_type());
         items.write_json(item, &mut text);
         text
     };
@@ -46,9 +46,9 @@ impl Case {
 
     /// Each row's answer, after the check that all arrangements agree. `None` if the expression does not compile.
     fn answers(&self) -> Option<Vec<String>> {
-        let ty = facts().lookup(self.root).unwrap();
-        let program = compile(&self.expression, ty, &CompileOptions::default()).ok()?;
-        let answers = Arranged::new(ty, &self.resources).answers(&program, answer);
+        let type_id = facts().lookup(self.root).unwrap();
+        let program = compile(&self.expression, type_id, &CompileOptions::default()).ok()?;
+        let answers = Arranged::new(type_id, &self.resources).answers(&program, answer);
         let (_, together) = &answers[0];
         for (arrangement, found) in &answers[1..] {
             assert_eq!(

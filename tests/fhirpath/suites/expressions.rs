@@ -16,10 +16,10 @@ const EXPECTED: &str = include_str!("../../fixtures/expressions.jsonl");
 /// The result of an expression over the resource; `None` for an error.
 fn found(resource: &str, expression: &str) -> Option<Vec<Value>> {
     let json: Value = serde_json::from_str(resource).unwrap();
-    let ty = facts().lookup(json["resourceType"].as_str().unwrap()).unwrap();
-    let program = compile(expression, ty, &CompileOptions::default()).ok()?;
+    let type_id = facts().lookup(json["resourceType"].as_str().unwrap()).unwrap();
+    let program = compile(expression, type_id, &CompileOptions::default()).ok()?;
     let evaluation = program
-        .evaluate(&super::super::batch(ty, &[resource.to_string()]))
+        .evaluate(&super::super::batch(type_id, &[resource.to_string()]))
         .ok()?;
     Some(row_json(&evaluation.strict().ok()?, 0))
 }

@@ -29,16 +29,16 @@ enum Outcome {
 fn run(resource: &str, case: &Value) -> Outcome {
     let expression = case["expression"].as_str().unwrap();
     let json: Value = serde_json::from_str(resource).unwrap();
-    let ty = facts().lookup(json["resourceType"].as_str().unwrap()).unwrap();
+    let type_id = facts().lookup(json["resourceType"].as_str().unwrap()).unwrap();
     let options = CompileOptions {
         ordered: case["checkOrderedFunctions"] == true,
         ..CompileOptions::default()
     };
-    let program = match compile(expression, ty, &options) {
+    let program = match compile(expression, type_id, &options) {
         Ok(program) => program,
         Err(error) => return Outcome::CompileError(error.to_string()),
     };
-    let batch = super::super::batch(ty, &[resource.to_string()]);
+    let batch = super::super::batch(type_id, &[resource.to_string()]);
     match program.evaluate(&batch).and_then(|evaluation| evaluation.strict()) {
         Ok(collection) => Outcome::Values(values(&collection)),
         Err(error) => Outcome::RunError(error.to_string()),
@@ -110,8 +110,8 @@ fn the_official_suite() {
                     && values
                         .iter()
                         .zip(&expected)
-                        .all(|((ty, value), (expected_ty, expected))| {
-                            expected_ty.as_ref().is_none_or(|expected| expected == ty)
+                        .all(|((output_type, value), (expected_type, expected))| {
+                            expected_type.as_ref().is_none_or(|expected| expected == output_type)
                                 && plain(value) == plain(expected)
                         });
                 (!same).then(|| format!("{values:?}, not {expected:?}"))

@@ -6,7 +6,10 @@ use tabularium::fhirpath::{CompileOptions, compile};
 
 /// The concrete types that a parameter with this base applies to.
 fn types_of(base: TypeId) -> Vec<TypeId> {
-    facts().resources().filter(|ty| facts().is_a(*ty, base)).collect()
+    facts()
+        .resources()
+        .filter(|type_id| facts().is_a(*type_id, base))
+        .collect()
 }
 
 #[test]
@@ -22,11 +25,11 @@ fn every_expression_compiles_for_each_of_its_bases() {
         let Some(expression) = parameter.expression.as_deref() else {
             continue;
         };
-        for ty in parameter.bases.iter().flat_map(|base| types_of(*base)) {
-            let program = match compile(expression, ty, &search) {
+        for type_id in parameter.bases.iter().flat_map(|base| types_of(*base)) {
+            let program = match compile(expression, type_id, &search) {
                 Ok(program) => program,
                 Err(error) => {
-                    failures.push(format!("{} {}: {error}", parameter.url, facts().get(ty).name));
+                    failures.push(format!("{} {}: {error}", parameter.url, facts().get(type_id).name));
                     continue;
                 }
             };
@@ -36,7 +39,7 @@ fn every_expression_compiles_for_each_of_its_bases() {
                     context: Some(&program),
                     ..search.clone()
                 };
-                if let Err(error) = compile(&component.expression, ty, &options) {
+                if let Err(error) = compile(&component.expression, type_id, &options) {
                     failures.push(format!("{} {}: {error}", parameter.url, component.expression));
                 }
             }

@@ -82,17 +82,20 @@ pub(in crate::fhirpath) fn same(left: &Value, right: &Value) -> bool {
     }
 }
 
-fn programs(ty: TypeId) -> Vec<(String, Program)> {
+fn programs(type_id: TypeId) -> Vec<(String, Program)> {
     let options = CompileOptions {
         search: true,
         ..CompileOptions::default()
     };
     SearchParameters::builtin()
-        .of(ty)
-        .filter(|parameter| parameter.ty != SearchType::Composite)
+        .of(type_id)
+        .filter(|parameter| parameter.search_type != SearchType::Composite)
         .filter_map(|parameter| {
             let expression = parameter.expression.as_deref()?;
-            Some((parameter.code.to_string(), compile(expression, ty, &options).unwrap()))
+            Some((
+                parameter.code.to_string(),
+                compile(expression, type_id, &options).unwrap(),
+            ))
         })
         .collect()
 }
@@ -106,10 +109,10 @@ fn search_parameters_yield_what_another_implementation_says() {
     let real = harness::real();
     let (mut compared, mut failures) = (0, Vec::new());
     for (name, resources) in expected(&real) {
-        let ty = facts().lookup(&name).unwrap();
+        let type_id = facts().lookup(&name).unwrap();
         let texts: Vec<String> = resources.iter().map(|expected| expected.resource.clone()).collect();
-        let batch = super::super::batch(ty, &texts);
-        for (code, program) in programs(ty) {
+        let batch = super::super::batch(type_id, &texts);
+        for (code, program) in programs(type_id) {
             let collection = evaluate(&program, &batch);
             for (row, expected) in resources.iter().enumerate() {
                 let wanted = expected.values.get(&code).cloned().unwrap_or_default();
@@ -136,13 +139,16 @@ fn search_parameters_yield_what_another_implementation_says() {
 fn a_row_yields_the_same_alone_and_among_others() {
     let real = harness::real();
     for (name, resources) in expected(&real) {
-        let ty = facts().lookup(&name).unwrap();
+        let type_id = facts().lookup(&name).unwrap();
         let texts: Vec<String> = resources.into_iter().map(|expected| expected.resource).collect();
-        let batch = super::super::batch(ty, &texts);
-        let programs = programs(ty);
+        let batch = super::super::batch(type_id, &texts);
+        let programs = programs(type_id);
         let together: Vec<Collection> = programs.iter().map(|(_, program)| evaluate(program, &batch)).collect();
         for (row, text) in texts.iter().enumerate() {
-            let (sliced, alone) = (batch.slice(row, 1), super::super::batch(ty, std::slice::from_ref(text)));
+            let (sliced, alone) = (
+                batch.slice(row, 1),
+                super::super::batch(type_id, std::slice::from_ref(text)),
+            );
             for ((code, program), together) in programs.iter().zip(&together) {
                 let together = row_json(together, row);
                 assert_eq!(

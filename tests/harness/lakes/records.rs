@@ -74,12 +74,12 @@ impl Record {
         self.json["id"].as_str().unwrap()
     }
 
-    fn ty(&self) -> TypeId {
-        ty(self.json["resourceType"].as_str().unwrap())
+    fn type_id(&self) -> TypeId {
+        type_named(self.json["resourceType"].as_str().unwrap())
     }
 }
 
-pub(crate) fn ty(name: &str) -> TypeId {
+pub(crate) fn type_named(name: &str) -> TypeId {
     facts().lookup(name).unwrap()
 }
 
@@ -102,11 +102,11 @@ pub(crate) fn commit_deleting(lake: &Lake, records: &[Record], deleted: &[(TypeI
     let time = transaction.time();
     let mut tables: BTreeMap<(Mode, TypeId), Vec<&Record>> = BTreeMap::new();
     for record in records {
-        tables.entry((record.mode, record.ty())).or_default().push(record);
+        tables.entry((record.mode, record.type_id())).or_default().push(record);
     }
-    for ((mode, ty), mut rows) in tables {
+    for ((mode, type_id), mut rows) in tables {
         rows.sort_by_key(|row| (row.owner, row.id().to_owned()));
-        let mut shredder = Shredder::new(ty);
+        let mut shredder = Shredder::new(type_id);
         let mut tape = Tape::default();
         for row in rows {
             let text = row.text();
@@ -126,13 +126,13 @@ pub(crate) fn commit_deleting(lake: &Lake, records: &[Record], deleted: &[(TypeI
             shredder.push(&values, tape.parse(text.as_bytes()).unwrap()).unwrap();
         }
         let batch = shredder.finish().unwrap();
-        let schema = transaction.adopt(mode, ty, &batch.schema()).unwrap();
-        let path = transaction.new_file_path(mode, ty).unwrap();
-        let written = write_file(&path, ty, &schema, [&batch], transaction.keys()).unwrap();
-        transaction.add_file(mode, ty, written);
+        let schema = transaction.adopt(mode, type_id, &batch.schema()).unwrap();
+        let path = transaction.new_file_path(mode, type_id).unwrap();
+        let written = write_file(&path, type_id, &schema, [&batch], transaction.keys()).unwrap();
+        transaction.add_file(mode, type_id, written);
     }
-    for (ty, file, row) in deleted {
-        transaction.delete_rows(Mode::Live, *ty, *file, [*row]).unwrap();
+    for (type_id, file, row) in deleted {
+        transaction.delete_rows(Mode::Live, *type_id, *file, [*row]).unwrap();
     }
     transaction.commit("test", "").unwrap()
 }

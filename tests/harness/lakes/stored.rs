@@ -28,8 +28,8 @@ pub(crate) type Identity = (Mode, String, &'static str, String);
 /// Owner, `Type/id` and version of all rows of the newest snapshot. A duplicate row fails the test.
 pub(crate) fn versions(lake: &Lake) -> BTreeMap<i64, BTreeMap<String, i64>> {
     let mut owners: BTreeMap<i64, BTreeMap<String, i64>> = BTreeMap::new();
-    for ((_, ty), table) in &lake.snapshot().tables {
-        let name = facts().get(*ty).name;
+    for ((_, type_id), table) in &lake.snapshot().tables {
+        let name = facts().get(*type_id).name;
         for file in &table.files {
             let deleted: HashSet<u64> = match &file.deletes {
                 Some(deletes) => kind::deleted(&deletes.path).into_iter().collect(),
@@ -51,7 +51,7 @@ pub(crate) fn versions(lake: &Lake) -> BTreeMap<i64, BTreeMap<String, i64>> {
                     let name = format!("{name}/{}", id.value(row));
                     let rows = owners.entry(owner.value(row)).or_default();
                     let before = rows.insert(name, version.value(row));
-                    assert!(before.is_none(), "a row of {} stands twice", facts().get(*ty).name);
+                    assert!(before.is_none(), "a row of {} stands twice", facts().get(*type_id).name);
                 }
             }
         }
@@ -62,7 +62,7 @@ pub(crate) fn versions(lake: &Lake) -> BTreeMap<i64, BTreeMap<String, i64>> {
 /// All rows of the newest snapshot. A duplicate row fails the test.
 pub(crate) fn stored(lake: &Lake) -> BTreeMap<Identity, Stored> {
     let mut rows = BTreeMap::new();
-    for ((mode, ty), table) in &lake.snapshot().tables {
+    for ((mode, type_id), table) in &lake.snapshot().tables {
         let mut count = 0;
         for file in &table.files {
             let deleted: HashSet<u64> = match &file.deletes {
@@ -110,7 +110,7 @@ pub(crate) fn stored(lake: &Lake) -> BTreeMap<Identity, Stored> {
                         shared_refs: refs.into_iter().map(str::to_owned).collect(),
                         resource: text("resource", row).unwrap(),
                     };
-                    let identity = (*mode, text("application", row).unwrap(), facts().get(*ty).name, id);
+                    let identity = (*mode, text("application", row).unwrap(), facts().get(*type_id).name, id);
                     assert!(
                         rows.insert(identity.clone(), stored).is_none(),
                         "{identity:?} stands twice"
@@ -119,7 +119,7 @@ pub(crate) fn stored(lake: &Lake) -> BTreeMap<Identity, Stored> {
                 }
             }
         }
-        assert_eq!(count, table.rows, "rows of {}", facts().get(*ty).name);
+        assert_eq!(count, table.rows, "rows of {}", facts().get(*type_id).name);
     }
     rows
 }

@@ -19,12 +19,12 @@ pub(crate) fn complaints(resource: &Value) -> Vec<String> {
 fn resource_at(resource: &Value, path: &str, complaints: &mut Vec<String>) {
     let name = resource["resourceType"].as_str().unwrap_or_default();
     match (facts().lookup(name), resource.as_object()) {
-        (Some(ty), Some(object)) => object_at(object, ty, &format!("{path}{name}"), complaints),
+        (Some(type_id), Some(object)) => object_at(object, type_id, &format!("{path}{name}"), complaints),
         _ => complaints.push(format!("{path}: no resource type {name:?}")),
     }
 }
 
-fn object_at(object: &Map<String, Value>, ty: TypeId, path: &str, complaints: &mut Vec<String>) {
+fn object_at(object: &Map<String, Value>, type_id: TypeId, path: &str, complaints: &mut Vec<String>) {
     let facts = facts();
     if object.is_empty() {
         complaints.push(format!("{path}: empty"));
@@ -37,7 +37,7 @@ fn object_at(object: &Map<String, Value>, ty: TypeId, path: &str, complaints: &m
         if name == "resourceType" {
             continue;
         }
-        match facts.child(ty, bare) {
+        match facts.child(type_id, bare) {
             None => complaints.push(format!("{at}: not defined")),
             Some(child) => {
                 given.entry(child.element.name).or_default().insert(bare);
@@ -45,7 +45,7 @@ fn object_at(object: &Map<String, Value>, ty: TypeId, path: &str, complaints: &m
             }
         }
     }
-    for element in &facts.get(ty).elements {
+    for element in &facts.get(type_id).elements {
         let given = given.get(element.name).map_or(0, BTreeSet::len);
         if given < usize::from(element.min.min(1)) {
             complaints.push(format!("{path}.{}: required", element.name));
@@ -77,16 +77,16 @@ fn property(child: Child<'_>, companion: bool, value: &Value, path: &str, compla
 
 fn item(child: Child<'_>, companion: bool, value: &Value, path: &str, complaints: &mut Vec<String>) {
     let facts = facts();
-    match (facts.get(child.ty).kind, value) {
+    match (facts.get(child.type_id).kind, value) {
         (Kind::Resource, _) => resource_at(value, &format!("{path}/"), complaints),
-        (Kind::Primitive(_), Value::Object(object)) if companion => object_at(object, child.ty, path, complaints),
+        (Kind::Primitive(_), Value::Object(object)) if companion => object_at(object, child.type_id, path, complaints),
         (Kind::Primitive(primitive), _) if !companion => {
             if !fits(primitive, value) {
                 complaints.push(format!("{path}: {value} is no {primitive:?}"));
             }
         }
         (Kind::Complex | Kind::Backbone, Value::Object(object)) => {
-            object_at(object, child.ty, path, complaints);
+            object_at(object, child.type_id, path, complaints);
             if let Some(text) = object.get("reference").and_then(Value::as_str) {
                 target(child.element, text, path, complaints);
             }
@@ -99,9 +99,10 @@ fn target(element: &Element, text: &str, path: &str, complaints: &mut Vec<String
     let Some(target) = Reference::parse(text).relative() else {
         return;
     };
-    let ty = facts().lookup(target.type_name());
-    let allowed = ty
-        .is_some_and(|ty| element.targets.is_empty() || element.targets.iter().any(|target| facts().is_a(ty, *target)));
+    let type_id = facts().lookup(target.type_name());
+    let allowed = type_id.is_some_and(|type_id| {
+        element.targets.is_empty() || element.targets.iter().any(|target| facts().is_a(type_id, *target))
+    });
     if !allowed {
         complaints.push(format!("{path}: may not refer to {text}"));
     }

@@ -63,8 +63,8 @@ impl Check<'_> {
                     continue;
                 }
                 "type" => match argument {
-                    Value::Array(types) => types.iter().any(|ty| is_of(value, ty)),
-                    ty => is_of(value, ty),
+                    Value::Array(types) => types.iter().any(|schema_type| is_of(value, schema_type)),
+                    schema_type => is_of(value, schema_type),
                 },
                 "const" => value == argument,
                 "enum" => argument.as_array().unwrap().contains(value),
@@ -107,8 +107,8 @@ impl Check<'_> {
     }
 }
 
-fn is_of(value: &Value, ty: &Value) -> bool {
-    match ty.as_str().unwrap() {
+fn is_of(value: &Value, schema_type: &Value) -> bool {
+    match schema_type.as_str().unwrap() {
         "object" => value.is_object(),
         "array" => value.is_array(),
         "string" => value.is_string(),

@@ -82,7 +82,7 @@ impl App {
 pub(crate) struct TestEndpoint {
     pub(crate) name: &'static str,
     pub(crate) mode: Mode,
-    pub(crate) ty: AuthorizationType,
+    pub(crate) authorization_type: AuthorizationType,
     pub(crate) refreshable: bool,
     pub(crate) refresh_valid_for: Option<i64>,
     pub(crate) max_auth_period: Option<i64>,
@@ -92,7 +92,7 @@ pub(crate) struct TestEndpoint {
 pub(crate) const PAYER: TestEndpoint = TestEndpoint {
     name: "payer",
     mode: Mode::Test,
-    ty: AuthorizationType::Oauth,
+    authorization_type: AuthorizationType::Oauth,
     refreshable: true,
     refresh_valid_for: None,
     max_auth_period: Some(31_536_000),
@@ -105,7 +105,7 @@ impl TestEndpoint {
             id: format!("org-{}", self.name),
             name: self.name.to_owned(),
             note: String::new(),
-            ty: "PAYER".to_owned(),
+            organization_type: "PAYER".to_owned(),
         };
         store.organizations().save(&organization, Actor::Operator).unwrap();
         let id = format!("endpoint-{}", self.name);
@@ -116,7 +116,7 @@ impl TestEndpoint {
             name: self.name,
             mode: self.mode,
             label: &label,
-            ty: self.ty,
+            authorization_type: self.authorization_type,
             refreshable: self.refreshable,
             refresh_valid_for: self.refresh_valid_for,
             max_auth_period: self.max_auth_period,
@@ -202,7 +202,7 @@ impl<'f> Flow<'f> {
             let new = NewAuthorization {
                 consent: &consent.id,
                 endpoint: &endpoint,
-                ty: place.ty,
+                authorization_type: place.authorization_type,
                 usage,
                 identity_provider: None,
             };

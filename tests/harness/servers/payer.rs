@@ -245,8 +245,14 @@ impl Payer {
         if shown.text.contains(r#"name="password""#) {
             fields.extend([("user", visit.user.as_str()), ("password", visit.password.as_str())]);
         } else {
-            let kept = |ty: &&String| visit.types.as_ref().is_none_or(|chosen| chosen.contains(ty));
-            fields.extend(types.iter().filter(kept).map(|ty| ("type", ty.as_str())));
+            let kept =
+                |resource_type: &&String| visit.types.as_ref().is_none_or(|chosen| chosen.contains(resource_type));
+            fields.extend(
+                types
+                    .iter()
+                    .filter(kept)
+                    .map(|resource_type| ("type", resource_type.as_str())),
+            );
             if visit.offline && shown.text.contains(r#"name="offline""#) {
                 fields.push(("offline", "yes"));
             }

@@ -285,10 +285,12 @@ impl Server {
         body: &str,
     ) -> (u16, String) {
         let response = self.exchange(method, path, headers, body.as_bytes());
-        let ty = response.headers().get("content-type");
+        let content_type = response.headers().get("content-type");
         (
             response.status().as_u16(),
-            ty.map_or("", |ty| ty.to_str().unwrap()).to_owned(),
+            content_type
+                .map_or("", |content_type| content_type.to_str().unwrap())
+                .to_owned(),
         )
     }
 

@@ -6,17 +6,21 @@ use tabularium::fhir::search_parameter::{SearchParameter, SearchParameters, Sear
 use tabularium::fhir::{TypeId, facts};
 
 /// A value of the parameter and the id of a resource that has it.
-pub(in crate::http) fn value(parameter: &SearchParameter, ty: &str, records: &[Value]) -> Option<(String, String)> {
+pub(in crate::http) fn value(
+    parameter: &SearchParameter,
+    resource_type: &str,
+    records: &[Value],
+) -> Option<(String, String)> {
     records.iter().find_map(|record| {
-        let items = items(parameter, ty, record);
+        let items = items(parameter, resource_type, record);
         let text = items.into_iter().find_map(|item| written(parameter, item))?;
         Some((text, record["id"].as_str()?.to_owned()))
     })
 }
 
 /// The relative references of the parameter in a resource.
-pub(in crate::http) fn references(parameter: &SearchParameter, ty: &str, record: &Value) -> Vec<String> {
-    let items = items(parameter, ty, record).into_iter();
+pub(in crate::http) fn references(parameter: &SearchParameter, resource_type: &str, record: &Value) -> Vec<String> {
+    let items = items(parameter, resource_type, record).into_iter();
     let texts = items.filter_map(|item| item["reference"].as_str());
     texts.filter(|text| leads(parameter, text)).map(str::to_owned).collect()
 }
@@ -30,18 +34,18 @@ fn leads(parameter: &SearchParameter, text: &str) -> bool {
 }
 
 /// The values at the parameter's paths.
-fn items<'a>(parameter: &SearchParameter, ty: &str, record: &'a Value) -> Vec<&'a Value> {
+fn items<'a>(parameter: &SearchParameter, resource_type: &str, record: &'a Value) -> Vec<&'a Value> {
     let expression = parameter.expression.as_deref().unwrap_or_default();
-    let branches = expression.split(" | ").filter_map(|branch| path(branch, ty));
-    let found = branches.flat_map(|steps| along(record, ty, &steps));
+    let branches = expression.split(" | ").filter_map(|branch| path(branch, resource_type));
+    let found = branches.flat_map(|steps| along(record, resource_type, &steps));
     // `occurrenceString` may look like a date but is not one.
-    let is_text = |ty: Option<TypeId>| ty.is_some_and(|ty| facts().get(ty).name == "string");
-    let fitting = found.filter(|(_, ty)| parameter.ty != SearchType::Date || !is_text(*ty));
+    let is_text = |type_id: Option<TypeId>| type_id.is_some_and(|type_id| facts().get(type_id).name == "string");
+    let fitting = found.filter(|(_, type_id)| parameter.search_type != SearchType::Date || !is_text(*type_id));
     fitting.map(|(value, _)| value).collect()
 }
 
 /// The property names of a branch for this type, if it is a simple path.
-fn path(branch: &str, ty: &str) -> Option<Vec<String>> {
+fn path(branch: &str, resource_type: &str) -> Option<Vec<String>> {
     let mut plain = branch.trim().trim_start_matches('(').trim_end_matches(')').to_owned();
     // `X.value as Quantity` and `X.value.as(Quantity)` are the property `valueQuantity`.
     for (before, after) in [(" as ", ""), (".as(", ")"), (".ofType(", ")")] {
@@ -59,7 +63,7 @@ fn path(branch: &str, ty: &str) -> Option<Vec<String>> {
     }
     let mut steps = plain.split('.').map(str::to_owned);
     let first = steps.next()?;
-    if first != ty && first != "Resource" && first != "DomainResource" {
+    if first != resource_type && first != "Resource" && first != "DomainResource" {
         return None;
     }
     let steps: Vec<String> = steps.collect();
@@ -69,23 +73,25 @@ fn path(branch: &str, ty: &str) -> Option<Vec<String>> {
         .then_some(steps)
 }
 
-fn along<'a>(value: &'a Value, ty: &str, steps: &[String]) -> Vec<(&'a Value, Option<TypeId>)> {
-    let mut found = vec![(value, facts().lookup(ty))];
+fn along<'a>(value: &'a Value, resource_type: &str, steps: &[String]) -> Vec<(&'a Value, Option<TypeId>)> {
+    let mut found = vec![(value, facts().lookup(resource_type))];
     for step in steps {
         let mut next = Vec::new();
-        for (value, ty) in found {
-            let (Some(object), Some(ty)) = (value.as_object(), ty) else {
+        for (value, type_id) in found {
+            let (Some(object), Some(type_id)) = (value.as_object(), type_id) else {
                 continue;
             };
             for (name, value) in object {
-                let Some(child) = facts().child(ty, name) else { continue };
+                let Some(child) = facts().child(type_id, name) else {
+                    continue;
+                };
                 // `onset` may be `onsetDateTime` or another type of the choice.
                 if name != step && !(child.element.choice && child.element.name == step) {
                     continue;
                 }
                 match value {
-                    Value::Array(items) => next.extend(items.iter().map(|item| (item, Some(child.ty)))),
-                    one => next.push((one, Some(child.ty))),
+                    Value::Array(items) => next.extend(items.iter().map(|item| (item, Some(child.type_id)))),
+                    one => next.push((one, Some(child.type_id))),
                 }
             }
         }
@@ -121,7 +127,7 @@ fn written(parameter: &SearchParameter, item: &Value) -> Option<String> {
             _ => None,
         })
     };
-    match parameter.ty {
+    match parameter.search_type {
         SearchType::Token => match item {
             Value::String(text) => Some(escaped(text)),
             Value::Bool(is) => Some(is.to_string()),
@@ -175,7 +181,7 @@ fn written(parameter: &SearchParameter, item: &Value) -> Option<String> {
 
 /// A plausible value for parameters of this kind.
 pub(in crate::http) fn plausible(parameter: &SearchParameter, all: &SearchParameters) -> String {
-    match parameter.ty {
+    match parameter.search_type {
         // Some tokens are booleans.
         SearchType::Token => "true".to_owned(),
         SearchType::String => "a".to_owned(),

@@ -108,7 +108,7 @@ fn definition(parameter: &Value) -> SearchParameter {
     let found = SearchParameters::builtin();
     let found = found.by_url(url).unwrap_or_else(|| panic!("no definition {url:?}"));
     assert_eq!(
-        (&*found.code, found.ty.as_str()),
+        (&*found.code, found.search_type.as_str()),
         (text(parameter, "name"), text(parameter, "type"))
     );
     (**found).clone()
@@ -120,25 +120,28 @@ fn every_parameter_finds_what_its_value_was_drawn_from() {
     let walk = walk();
     let (mut drawn_from, mut wrong) = (0, Vec::new());
     for resource in walk.resources() {
-        let ty = text(&resource, "type").to_owned();
+        let resource_type = text(&resource, "type").to_owned();
         for parameter in parameters(&resource) {
             let (name, definition) = (text(parameter, "name"), definition(parameter));
-            match drawn::value(&definition, &ty, &walk.records[&ty]) {
+            match drawn::value(&definition, &resource_type, &walk.records[&resource_type]) {
                 Some((value, id)) => {
                     drawn_from += 1;
                     let answer = walk.search(
-                        &format!("/{ty}"),
+                        &format!("/{resource_type}"),
                         &[(name, &value), ("_id", &id), ("_summary", "count")],
                     );
                     if answer.status != 200 || answer.json()["total"] != 1 {
-                        wrong.push(format!("{ty}?{name}={value} does not find {id}: {}", answer.text));
+                        wrong.push(format!(
+                            "{resource_type}?{name}={value} does not find {id}: {}",
+                            answer.text
+                        ));
                     }
                 }
                 None => {
                     let value = drawn::plausible(&definition, SearchParameters::builtin().as_ref());
-                    let answer = walk.search(&format!("/{ty}"), &[(name, &value), ("_summary", "count")]);
+                    let answer = walk.search(&format!("/{resource_type}"), &[(name, &value), ("_summary", "count")]);
                     if answer.status != 200 {
-                        wrong.push(format!("{ty}?{name}={value}: {}", answer.text));
+                        wrong.push(format!("{resource_type}?{name}={value}: {}", answer.text));
                     }
                 }
             }
@@ -183,7 +186,7 @@ fn every_modifier_that_is_listed_is_taken_and_no_other() {
         }
     }
     assert!(kinds.len() >= 9, "{kinds:?}");
-    for ((ty, documentation), (resource, parameter)) in kinds {
+    for ((search_type, documentation), (resource, parameter)) in kinds {
         let listed: BTreeSet<&str> = documentation
             .split(' ')
             .filter_map(|word| word.strip_prefix(':'))
@@ -194,19 +197,22 @@ fn every_modifier_that_is_listed_is_taken_and_no_other() {
                 "missing" => ("missing".to_owned(), "true".to_owned()),
                 "of-type" => ("of-type".to_owned(), "http://system|code|value".to_owned()),
                 "[type]" => {
-                    let target = definition.targets.first().map_or("Patient", |ty| facts().get(*ty).name);
+                    let target = definition
+                        .targets
+                        .first()
+                        .map_or("Patient", |type_id| facts().get(*type_id).name);
                     (target.to_owned(), "an-id".to_owned())
                 }
                 // Only some types have hierarchies.
                 "below" | "above"
-                    if ty == "reference" && definition.targets.is_empty() && listed.contains("identifier") =>
+                    if search_type == "reference" && definition.targets.is_empty() && listed.contains("identifier") =>
                 {
                     (modifier.to_owned(), "Organization/an-id".to_owned())
                 }
-                "below" if ty == "reference" && !listed.contains("identifier") => {
+                "below" if search_type == "reference" && !listed.contains("identifier") => {
                     (modifier.to_owned(), "http://example.org/plan|1".to_owned())
                 }
-                "below" | "above" if ty == "token" => (modifier.to_owned(), "http://system|code".to_owned()),
+                "below" | "above" if search_type == "token" => (modifier.to_owned(), "http://system|code".to_owned()),
                 other => (
                     other.to_owned(),
                     drawn::plausible(&definition, SearchParameters::builtin().as_ref()),
@@ -227,7 +233,7 @@ fn every_modifier_that_is_listed_is_taken_and_no_other() {
         let prefixes: Vec<&str> = documentation.split(' ').filter(|word| word.len() == 2).collect();
         assert_eq!(
             prefixes.is_empty(),
-            !["number", "date", "quantity"].contains(&ty.as_str()),
+            !["number", "date", "quantity"].contains(&search_type.as_str()),
             "{documentation}"
         );
         for prefix in prefixes {
@@ -287,9 +293,12 @@ fn every_include_is_taken_and_no_other() {
 fn includes_bring_along_what_is_referred_to() {
     let walk = walk();
     let stored = |reference: &str| {
-        let (ty, id) = reference.split_once('/')?;
-        walk.records.get(ty)?.iter().find(|record| record["id"] == id)?;
-        Some((ty.to_owned(), id.to_owned()))
+        let (resource_type, id) = reference.split_once('/')?;
+        walk.records
+            .get(resource_type)?
+            .iter()
+            .find(|record| record["id"] == id)?;
+        Some((resource_type.to_owned(), id.to_owned()))
     };
     let holds = |answer: &Answer, mode: &str, id: &str| {
         let bundle = answer.json();
@@ -300,7 +309,7 @@ fn includes_bring_along_what_is_referred_to() {
     };
     let mut followed = 0;
     for resource in walk.resources() {
-        let ty = text(&resource, "type");
+        let resource_type = text(&resource, "type");
         let reverse: BTreeMap<String, Vec<String>> = walk
             .resources()
             .iter()
@@ -314,13 +323,13 @@ fn includes_bring_along_what_is_referred_to() {
             .filter(|parameter| text(parameter, "type") == "reference")
         {
             let definition = definition(parameter);
-            let pair = format!("{ty}:{}", definition.code);
+            let pair = format!("{resource_type}:{}", definition.code);
             let listed = texts(&resource, "searchInclude").contains(&pair.as_str());
             // These parameters yield resources instead of references.
             let leads = !["Bundle:composition", "Bundle:message"].contains(&pair.as_str());
             assert_eq!(listed, leads, "{pair}");
-            let mut targets = walk.records[ty].iter().flat_map(|record| {
-                let references = drawn::references(&definition, ty, record);
+            let mut targets = walk.records[resource_type].iter().flat_map(|record| {
+                let references = drawn::references(&definition, resource_type, record);
                 references.into_iter().map(move |reference| (record, reference))
             });
             let Some((record, (target, id))) =
@@ -330,12 +339,16 @@ fn includes_bring_along_what_is_referred_to() {
             };
             followed += 1;
             let from = record["id"].as_str().unwrap();
-            let answer = walk.search(&format!("/{ty}"), &[("_id", from), ("_include", &pair)]);
+            let answer = walk.search(&format!("/{resource_type}"), &[("_id", from), ("_include", &pair)]);
             // A match is not included again.
-            let mode = if id == from && target == ty { "match" } else { "include" };
+            let mode = if id == from && target == resource_type {
+                "match"
+            } else {
+                "include"
+            };
             assert!(
                 holds(&answer, mode, &id),
-                "{ty}/{from} _include={pair} brings {target}/{id}: {}",
+                "{resource_type}/{from} _include={pair} brings {target}/{id}: {}",
                 answer.text
             );
             assert!(reverse[&target].contains(&pair), "{target} lists {pair}");
@@ -343,7 +356,7 @@ fn includes_bring_along_what_is_referred_to() {
             let mode = if mode == "match" { "match" } else { "include" };
             assert!(
                 holds(&answer, mode, from),
-                "{target}/{id} _revinclude={pair} brings {ty}/{from}"
+                "{target}/{id} _revinclude={pair} brings {resource_type}/{from}"
             );
         }
     }
@@ -451,28 +464,32 @@ fn interactions_are_those_that_are_listed() {
         json!(["http://hl7.org/fhir/CompartmentDefinition/patient"])
     );
     assert_eq!(walk.get("/fhir/Patient/nobody/Observation").status, 200);
-    let all: Vec<&str> = facts().resources().map(|ty| facts().get(ty).name).collect();
+    let all: Vec<&str> = facts().resources().map(|type_id| facts().get(type_id).name).collect();
     let resources = walk.resources();
     let listed: Vec<&str> = resources.iter().map(|resource| text(resource, "type")).collect();
     assert_eq!(listed, all);
     for resource in &resources {
-        let ty = text(resource, "type");
+        let resource_type = text(resource, "type");
         assert_eq!(
             resource["interaction"],
             json!([{"code": "read"}, {"code": "search-type"}]),
-            "{ty}"
+            "{resource_type}"
         );
-        assert_eq!(resource.get("operation").is_some(), ty == "Patient", "{ty}");
+        assert_eq!(
+            resource.get("operation").is_some(),
+            resource_type == "Patient",
+            "{resource_type}"
+        );
         let issue = |method: &str, path: &str| {
             let answer = walk.server.send(method, path, &[("authorization", &walk.bearer)], "");
             (answer.status, answer.issue())
         };
         assert_eq!(
-            issue("GET", &format!("/fhir/{ty}/nobody")),
+            issue("GET", &format!("/fhir/{resource_type}/nobody")),
             (404, "not-found".to_owned())
         );
-        if let Some(record) = walk.records[ty].first() {
-            let path = format!("/fhir/{ty}/{}", record["id"].as_str().unwrap());
+        if let Some(record) = walk.records[resource_type].first() {
+            let path = format!("/fhir/{resource_type}/{}", record["id"].as_str().unwrap());
             // A Binary is sent as its bytes, unless FHIR is requested.
             let wanted = [
                 ("authorization", walk.bearer.as_str()),
@@ -492,14 +509,14 @@ fn interactions_are_those_that_are_listed() {
             );
         }
         for (method, path) in [
-            ("PUT", format!("/fhir/{ty}/nobody")),
-            ("DELETE", format!("/fhir/{ty}/nobody")),
-            ("PATCH", format!("/fhir/{ty}/nobody")),
-            ("POST", format!("/fhir/{ty}")),
-            ("GET", format!("/fhir/{ty}/nobody/_history/1")),
-            ("GET", format!("/fhir/{ty}/nobody/_history")),
-            ("GET", format!("/fhir/{ty}/_history")),
-            ("GET", format!("/fhir/{ty}/nobody/$everything")),
+            ("PUT", format!("/fhir/{resource_type}/nobody")),
+            ("DELETE", format!("/fhir/{resource_type}/nobody")),
+            ("PATCH", format!("/fhir/{resource_type}/nobody")),
+            ("POST", format!("/fhir/{resource_type}")),
+            ("GET", format!("/fhir/{resource_type}/nobody/_history/1")),
+            ("GET", format!("/fhir/{resource_type}/nobody/_history")),
+            ("GET", format!("/fhir/{resource_type}/_history")),
+            ("GET", format!("/fhir/{resource_type}/nobody/$everything")),
         ] {
             // The operation is only for Patients, and this is not a Patient.
             let code = match path.starts_with("/fhir/Patient/") && path.ends_with("$everything") {
@@ -518,8 +535,8 @@ fn interactions_are_those_that_are_listed() {
 }
 
 /// The faults of a JSON object by R4's definition of its type.
-fn faults(ty: TypeId, value: &Value, place: &str, found: &mut Vec<String>) {
-    let def = facts().get(ty);
+fn faults(type_id: TypeId, value: &Value, place: &str, found: &mut Vec<String>) {
+    let def = facts().get(type_id);
     let Some(object) = value.as_object() else {
         let is_primitive = matches!(def.kind, Kind::Primitive(_)) && !value.is_array() && !value.is_null();
         if !is_primitive {
@@ -529,17 +546,17 @@ fn faults(ty: TypeId, value: &Value, place: &str, found: &mut Vec<String>) {
     };
     for (name, value) in object.iter().filter(|(name, _)| *name != "resourceType") {
         let place = format!("{place}.{name}");
-        let Some(child) = facts().child(ty, name) else {
+        let Some(child) = facts().child(type_id, name) else {
             found.push(format!("{place} is not of R4"));
             continue;
         };
         match value {
             Value::Array(items) if child.element.many && !items.is_empty() => {
-                items.iter().for_each(|item| faults(child.ty, item, &place, found));
+                items.iter().for_each(|item| faults(child.type_id, item, &place, found));
             }
             Value::Array(_) => found.push(format!("{place} is a list, or an empty one")),
             _ if child.element.many => found.push(format!("{place} is no list")),
-            one => faults(child.ty, one, &place, found),
+            one => faults(child.type_id, one, &place, found),
         }
     }
     for element in def.elements.iter().filter(|element| element.min > 0 && !element.choice) {
@@ -588,8 +605,13 @@ fn includes_that_can_bring_nothing_are_not_listed() {
     let server = Server::start(&[json!({"resourceType": "Patient", "id": "p"})]);
     let statement = server.send("GET", "/fhir/metadata", &[], "").json();
     let resources = statement["rest"][0]["resource"].as_array().unwrap();
-    let of = |ty: &str| resources.iter().find(|resource| resource["type"] == ty).unwrap();
-    let lists = |ty: &str, element: &str, pair: &str| texts(of(ty), element).contains(&pair);
+    let of = |resource_type: &str| {
+        resources
+            .iter()
+            .find(|resource| resource["type"] == resource_type)
+            .unwrap()
+    };
+    let lists = |resource_type: &str, element: &str, pair: &str| texts(of(resource_type), element).contains(&pair);
     let group = "RequestGroup:instantiates-canonical";
     assert!(lists("RequestGroup", "searchInclude", group));
     assert!(lists("PlanDefinition", "searchRevInclude", group));
@@ -614,12 +636,12 @@ fn operations_are_listed_where_they_are_answered() {
     let walk = walk();
     let patient = walk.records["Patient"][0]["id"].as_str().unwrap();
     for resource in walk.resources() {
-        let ty = text(&resource, "type");
+        let resource_type = text(&resource, "type");
         let Some(operations) = resource.get("operation") else {
-            assert_ne!(ty, "Patient");
+            assert_ne!(resource_type, "Patient");
             continue;
         };
-        assert_eq!(ty, "Patient");
+        assert_eq!(resource_type, "Patient");
         let operations = operations.as_array().unwrap();
         assert!(operations.iter().any(|operation| {
             *operation

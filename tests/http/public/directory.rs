@@ -19,7 +19,7 @@ fn organization(server: &Server, id: &str, name: &str) {
         id: id.to_owned(),
         name: name.to_owned(),
         note: "all plans".to_owned(),
-        ty: "PAYER".to_owned(),
+        organization_type: "PAYER".to_owned(),
     };
     server
         .store
@@ -35,7 +35,7 @@ fn endpoint<'a>(name: &'a str, fhir_base: &'a str, label: &'a [String]) -> NewEn
         name,
         mode: Mode::Test,
         label,
-        ty: AuthorizationType::Oauth,
+        authorization_type: AuthorizationType::Oauth,
         refreshable: true,
         refresh_valid_for: Some(0),
         max_auth_period: None,
@@ -74,7 +74,7 @@ fn endpoints_have_every_field_and_no_secret() {
     let first = server.store.endpoints().save(&first, Actor::Operator).unwrap();
     let second = NewEndpoint {
         mode: Mode::Live,
-        ty: AuthorizationType::Ial1,
+        authorization_type: AuthorizationType::Ial1,
         refreshable: false,
         refresh_valid_for: None,
         max_auth_period: Some(3_600),
@@ -258,13 +258,13 @@ fn what_is_wrong_with_an_application_is_named() {
             answer.text
         );
     }
-    for (ty, body, status) in [
+    for (content_type, body, status) in [
         ("application/json", "{", 400),
         ("application/json", "[]", 400),
         ("text/plain", "{}", 415),
         ("application/json", "", 400),
     ] {
-        let answer = server.send("POST", "/apply", &[("content-type", ty)], body);
+        let answer = server.send("POST", "/apply", &[("content-type", content_type)], body);
         assert_eq!(answer.status, status, "{body}");
         assert!(answer.json()["message"].is_string());
     }

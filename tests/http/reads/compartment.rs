@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::harness::server::{Answer, Server};
 
 fn server() -> Server {
-    let of = |ty: &str, id: &str, patient: &str| {
-        json!({"resourceType": ty, "id": id, "status": "final", "code": {"text": "x"},
+    let of = |resource_type: &str, id: &str, patient: &str| {
+        json!({"resourceType": resource_type, "id": id, "status": "final", "code": {"text": "x"},
             "subject": {"reference": format!("Patient/{patient}")}})
     };
     let mut performed = of("Observation", "o3", "b");

@@ -247,7 +247,7 @@ fn wrong_values_and_modifiers_are_named() {
         ("Patient", "_tag", &["~~nonsense", "~~1.zz"]),
     ];
     let mut wrong = Vec::new();
-    for (ty, parameter, values) in values {
+    for (resource_type, parameter, values) in values {
         for value in values {
             let query: String = form_urlencoded::Serializer::new(String::new())
                 .append_pair(parameter, value)
@@ -256,14 +256,14 @@ fn wrong_values_and_modifiers_are_named() {
             let strict = [("prefer", "handling=strict")];
             let wishes = if value.is_empty() { strict.as_slice() } else { &[] };
             if value.is_empty() && parameter != "_pretty" {
-                let answer = get(&server, &format!("/fhir/{ty}?{query}&_count=1"), &[]);
+                let answer = get(&server, &format!("/fhir/{resource_type}?{query}&_count=1"), &[]);
                 let bundle = answer.json();
-                let left = format!("http://{}/fhir/{ty}?_count=1", server.address);
+                let left = format!("http://{}/fhir/{resource_type}?_count=1", server.address);
                 if answer.status != 200 || bundle["link"][0]["url"] != left {
-                    wrong.push(format!("{ty}?{parameter}= is not left out: {bundle}"));
+                    wrong.push(format!("{resource_type}?{parameter}= is not left out: {bundle}"));
                 }
             }
-            let answer = get(&server, &format!("/fhir/{ty}?{query}"), wishes);
+            let answer = get(&server, &format!("/fhir/{resource_type}?{query}"), wishes);
             let text = answer.json()["issue"][0]["details"]["text"]
                 .as_str()
                 .unwrap_or_default()
@@ -274,11 +274,11 @@ fn wrong_values_and_modifiers_are_named() {
             let code = parameter.rsplit(['.', ':']).next().unwrap();
             let about = parameter.split(':').next().unwrap();
             if answer.status != 400 || !named || !(text.contains(about) || text.contains(code)) {
-                wrong.push(format!("{ty}?{parameter}={value}: {} {text}", answer.status));
+                wrong.push(format!("{resource_type}?{parameter}={value}: {} {text}", answer.status));
             }
         }
     }
-    for (ty, parameter) in [
+    for (resource_type, parameter) in [
         ("Patient", "birthdate:exact"),
         ("RiskAssessment", "probability:contains"),
         ("Patient", "name:below"),
@@ -301,14 +301,14 @@ fn wrong_values_and_modifiers_are_named() {
         ("Patient", "_sort:desc"),
         ("Patient", "_summary:text"),
     ] {
-        let answer = get(&server, &format!("/fhir/{ty}?{parameter}=a"), &[]);
+        let answer = get(&server, &format!("/fhir/{resource_type}?{parameter}=a"), &[]);
         let text = answer.json()["issue"][0]["details"]["text"]
             .as_str()
             .unwrap_or_default()
             .to_owned();
         let modifier = parameter.split(':').nth(1).unwrap();
         if answer.status != 400 || !text.contains(parameter.split(':').next().unwrap()) || !text.contains(modifier) {
-            wrong.push(format!("{ty}?{parameter}=a: {} {text}", answer.status));
+            wrong.push(format!("{resource_type}?{parameter}=a: {} {text}", answer.status));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

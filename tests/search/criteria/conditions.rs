@@ -20,14 +20,14 @@ struct World<'c> {
 
 impl World<'_> {
     /// `Type/id` of a type's resources that a reading keeps.
-    fn names(&self, ty: &str, keep: impl Fn(&Value) -> bool) -> BTreeSet<String> {
-        let all = self.corpus.everything(ty);
+    fn names(&self, resource_type: &str, keep: impl Fn(&Value) -> bool) -> BTreeSet<String> {
+        let all = self.corpus.everything(resource_type);
         all.iter().filter(|resource| keep(resource)).map(name).collect()
     }
 
     /// The references at a path of a type's resources that a reading keeps.
-    fn referred(&self, ty: &str, path: &str, keep: impl Fn(&Value) -> bool) -> BTreeSet<String> {
-        let all = self.corpus.everything(ty);
+    fn referred(&self, resource_type: &str, path: &str, keep: impl Fn(&Value) -> bool) -> BTreeSet<String> {
+        let all = self.corpus.everything(resource_type);
         let kept = all.iter().filter(|resource| keep(resource));
         kept.flat_map(|resource| texts(resource, path).into_iter().map(str::to_owned).collect::<Vec<_>>())
             .collect()
@@ -51,8 +51,8 @@ fn quantity(resource: &Value, path: &str, unit: &str, holds: impl Fn(f64) -> boo
 fn compare(corpus: &Corpus, queries: Vec<(&str, Reading<'_>)>, with_matches: usize) {
     let (mut wrong, mut matched) = (Vec::new(), 0);
     for (query, reading) in &queries {
-        let ty = query.split('?').next().unwrap();
-        let expected: Vec<Value> = corpus.everything(ty).into_iter().filter(reading).collect();
+        let resource_type = query.split('?').next().unwrap();
+        let expected: Vec<Value> = corpus.everything(resource_type).into_iter().filter(reading).collect();
         let expected = ids(&expected);
         matched += usize::from(!expected.is_empty());
         let found = corpus.all(&corpus.application(), &format!("{query}&_count=700"));

@@ -306,8 +306,8 @@ fn queries_find_what_a_plain_reading_finds() {
     let mut wrong = Vec::new();
     let mut with_matches = 0;
     for (query, reading) in QUERIES {
-        let ty = query.split('?').next().unwrap();
-        let expected: Vec<Value> = corpus.everything(ty).into_iter().filter(reading).collect();
+        let resource_type = query.split('?').next().unwrap();
+        let expected: Vec<Value> = corpus.everything(resource_type).into_iter().filter(reading).collect();
         let expected = ids(&expected);
         with_matches += usize::from(!expected.is_empty());
         let paged = format!("{query}&_count=500");

@@ -94,8 +94,8 @@ fn value_sets_and_hierarchies() {
         ),
     ];
     for (query, reading) in queries {
-        let ty = query.split('?').next().unwrap();
-        let expected: Vec<Value> = corpus.everything(ty).into_iter().filter(&reading).collect();
+        let resource_type = query.split('?').next().unwrap();
+        let expected: Vec<Value> = corpus.everything(resource_type).into_iter().filter(&reading).collect();
         assert!(!expected.is_empty(), "{query}");
         let counted = corpus
             .page_of(&engine, &scope, &format!("{query}&_summary=count"))

@@ -60,12 +60,12 @@ fn resources(shared: &Path) -> Vec<Value> {
         let entries = document["entry"].as_array().cloned().unwrap_or_default();
         let inner = entries.into_iter().map(|mut entry| entry["resource"].take());
         for resource in inner.chain([document]) {
-            let (Some(ty), Some(id)) = (resource["resourceType"].as_str(), resource["id"].as_str()) else {
+            let (Some(resource_type), Some(id)) = (resource["resourceType"].as_str(), resource["id"].as_str()) else {
                 continue;
             };
-            let count = of_type.entry(ty.to_owned()).or_default();
-            let fits = !["Bundle", "Binary"].contains(&ty) && *count < OF_A_TYPE;
-            if fits && known.insert(format!("{ty}/{id}")) {
+            let count = of_type.entry(resource_type.to_owned()).or_default();
+            let fits = !["Bundle", "Binary"].contains(&resource_type) && *count < OF_A_TYPE;
+            if fits && known.insert(format!("{resource_type}/{id}")) {
                 *count += 1;
                 found.push(resource);
             }
@@ -168,18 +168,22 @@ impl Crook {
     /// Adds the contained resource for a reference that points to one.
     fn contain(&mut self, resource: &mut Value) {
         if resource.to_string().contains("\"#inside\"") && self.one_in(2) && resource.get("contained").is_none() {
-            let ty = self.pick(&["Patient", "Patient", "Practitioner", "Organization"]);
-            resource["contained"] = json!([{"resourceType": ty, "id": "inside"}]);
+            let resource_type = self.pick(&["Patient", "Patient", "Practitioner", "Organization"]);
+            resource["contained"] = json!([{"resourceType": resource_type, "id": "inside"}]);
         }
     }
 
     /// Resources with URLs, and others with canonicals that name these.
     fn canonical(&mut self, at: usize) -> Vec<Value> {
-        let mut named = |ty: &str| {
-            let url = format!("http://example.org/{ty}/{}", self.below(6));
+        let mut named = |resource_type: &str| {
+            let url = format!("http://example.org/{resource_type}/{}", self.below(6));
             match self.below(8) {
                 0 => url,
-                1 => format!("{ty}/named-{}-{}", self.below(MADE), ty.to_lowercase()),
+                1 => format!(
+                    "{resource_type}/named-{}-{}",
+                    self.below(MADE),
+                    resource_type.to_lowercase()
+                ),
                 2 => format!("{url}|3"),
                 _ => format!("{url}|{}", 1 + self.below(2)),
             }
@@ -188,9 +192,9 @@ impl Crook {
             .map(&mut named)
             .into();
         let subject = json!({"reference": "Patient/85"});
-        let mut known = |ty: &str| {
-            let mut known = json!({"resourceType": ty, "id": format!("named-{at}-{}", ty.to_lowercase()), "status": "active",
-                "url": format!("http://example.org/{ty}/{}", self.below(6)), "title": format!("{ty} {}", self.below(9))});
+        let mut known = |resource_type: &str| {
+            let mut known = json!({"resourceType": resource_type, "id": format!("named-{at}-{}", resource_type.to_lowercase()), "status": "active",
+                "url": format!("http://example.org/{resource_type}/{}", self.below(6)), "title": format!("{resource_type} {}", self.below(9))});
             if !self.one_in(4) {
                 known["version"] = json!((1 + self.below(2)).to_string());
             }

@@ -91,17 +91,19 @@ impl Definitions {
     }
 
     /// The parameter of a type with a code.
-    pub(super) fn get(&self, ty: &str, code: &str) -> Option<&Rc<Definition>> {
-        let of = |ty: &str| self.by_code.get(&(ty.to_owned(), code.to_owned()));
-        of(ty).or_else(|| of("DomainResource")).or_else(|| of("Resource"))
+    pub(super) fn get(&self, resource_type: &str, code: &str) -> Option<&Rc<Definition>> {
+        let of = |resource_type: &str| self.by_code.get(&(resource_type.to_owned(), code.to_owned()));
+        of(resource_type)
+            .or_else(|| of("DomainResource"))
+            .or_else(|| of("Resource"))
     }
 
     /// The parameters of a type, without those for all types.
-    pub(super) fn own(&self, ty: &str) -> impl Iterator<Item = &Rc<Definition>> {
-        let ty = ty.to_owned();
-        let of_type = self.by_code.range((ty.clone(), String::new())..);
+    pub(super) fn own(&self, resource_type: &str) -> impl Iterator<Item = &Rc<Definition>> {
+        let resource_type = resource_type.to_owned();
+        let of_type = self.by_code.range((resource_type.clone(), String::new())..);
         of_type
-            .take_while(move |(key, _)| key.0 == ty)
+            .take_while(move |(key, _)| key.0 == resource_type)
             .map(|(_, definition)| definition)
     }
 }

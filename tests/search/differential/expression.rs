@@ -48,7 +48,7 @@ const CHOICES_TOO: [&str; 2] = ["SampledData", "Expression"];
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item<'a> {
     pub(super) value: &'a Value,
-    pub(super) ty: Option<&'static str>,
+    pub(super) type_name: Option<&'static str>,
 }
 
 /// An expression: a union of paths.
@@ -91,11 +91,14 @@ impl Expression {
         if self.deceased {
             let dead = root["deceasedBoolean"] == true || root.get("deceasedDateTime").is_some();
             let value = if dead { TRUE } else { FALSE };
-            return vec![Item { value, ty: None }];
+            return vec![Item { value, type_name: None }];
         }
         let mut found: Vec<Item<'a>> = Vec::new();
         for path in &self.paths {
-            let mut items = vec![Item { value: part, ty: None }];
+            let mut items = vec![Item {
+                value: part,
+                type_name: None,
+            }];
             for step in path {
                 items = step.from(items, root);
             }
@@ -141,17 +144,17 @@ fn path(text: &str) -> Vec<Step> {
         if let Some(inner) = part.strip_prefix('(') {
             let inner = inner.strip_suffix(')').unwrap();
             match inner.split_once(" as ") {
-                Some((inner, ty)) => {
+                Some((inner, type_name)) => {
                     steps.extend(path(inner));
-                    steps.push(Step::As(ty.trim().to_owned()));
+                    steps.push(Step::As(type_name.trim().to_owned()));
                 }
                 None => steps.extend(path(inner)),
             }
-        } else if let Some(ty) = argument("as").or_else(|| argument("ofType")) {
-            steps.push(Step::As(ty.to_owned()));
+        } else if let Some(type_name) = argument("as").or_else(|| argument("ofType")) {
+            steps.push(Step::As(type_name.to_owned()));
         } else if let Some(condition) = argument("where") {
             steps.push(match condition.strip_prefix("resolve() is ") {
-                Some(ty) => Step::PointingTo(ty.trim().to_owned()),
+                Some(type_name) => Step::PointingTo(type_name.trim().to_owned()),
                 None => {
                     let (left, right) = condition.split_once('=').unwrap();
                     let right = right.trim().trim_matches('\'');
@@ -175,22 +178,25 @@ fn path(text: &str) -> Vec<Step> {
 impl Step {
     fn from<'a>(&self, items: Vec<Item<'a>>, root: &'a Value) -> Vec<Item<'a>> {
         match self {
-            Step::Root => vec![Item { value: root, ty: None }],
-            Step::Of(ty) => {
-                let all = ["Resource", "DomainResource"].contains(&ty.as_str());
+            Step::Root => vec![Item {
+                value: root,
+                type_name: None,
+            }],
+            Step::Of(type_name) => {
+                let all = ["Resource", "DomainResource"].contains(&type_name.as_str());
                 items
                     .into_iter()
-                    .filter(|item| all || item.value["resourceType"] == **ty)
+                    .filter(|item| all || item.value["resourceType"] == **type_name)
                     .collect()
             }
             Step::Child(name) => items.into_iter().flat_map(|item| children(item.value, name)).collect(),
-            Step::As(ty) => {
-                let is = |item: &Item<'_>| item.ty.is_none_or(|of| of.eq_ignore_ascii_case(ty));
+            Step::As(type_name) => {
+                let is = |item: &Item<'_>| item.type_name.is_none_or(|of| of.eq_ignore_ascii_case(type_name));
                 items.into_iter().filter(is).collect()
             }
-            Step::PointingTo(ty) => items
+            Step::PointingTo(type_name) => items
                 .into_iter()
-                .filter(|item| pointed(item.value, root).as_deref() == Some(ty))
+                .filter(|item| pointed(item.value, root).as_deref() == Some(type_name))
                 .collect(),
             Step::Having(path, text) => {
                 let has = |item: &Item<'_>| {
@@ -214,20 +220,23 @@ fn children<'a>(value: &'a Value, name: &str) -> Vec<Item<'a>> {
     let found = object.get(name).map(|child| (child, None)).or_else(|| {
         object.iter().find_map(|(property, child)| {
             let rest = property.strip_prefix(name)?;
-            let ty = CHOICES.iter().chain(&CHOICES_TOO).find(|ty| **ty == rest)?;
+            let type_name = CHOICES
+                .iter()
+                .chain(&CHOICES_TOO)
+                .find(|type_name| **type_name == rest)?;
             // `subscriberId` is not a choice of `subscriber`: only `value` can have the type id.
             let is_choice = rest != "Id" || name == "value";
             is_choice.then_some(())?;
-            Some((child, Some(*ty)))
+            Some((child, Some(*type_name)))
         })
     });
     match found {
         None | Some((Value::Null, _)) => Vec::new(),
-        Some((Value::Array(items), ty)) => {
+        Some((Value::Array(items), type_name)) => {
             let items = items.iter().filter(|item| !item.is_null());
-            items.map(|value| Item { value, ty }).collect()
+            items.map(|value| Item { value, type_name }).collect()
         }
-        Some((value, ty)) => vec![Item { value, ty }],
+        Some((value, type_name)) => vec![Item { value, type_name }],
     }
 }
 
@@ -245,7 +254,7 @@ fn pointed(reference: &Value, root: &Value) -> Option<String> {
         all => all,
     };
     match segments {
-        [.., ty, _] if ty.starts_with(char::is_uppercase) => Some((*ty).to_owned()),
+        [.., resource_type, _] if resource_type.starts_with(char::is_uppercase) => Some((*resource_type).to_owned()),
         _ => reference["type"].as_str().map(str::to_owned),
     }
 }
@@ -255,8 +264,10 @@ pub(super) fn relative(reference: &Value) -> Option<String> {
     let text = reference["reference"].as_str()?;
     let segments: Vec<&str> = text.split('/').collect();
     match segments.as_slice() {
-        [ty, id] | [ty, id, "_history", _] if ty.starts_with(char::is_uppercase) && !id.is_empty() => {
-            Some(format!("{ty}/{id}"))
+        [resource_type, id] | [resource_type, id, "_history", _]
+            if resource_type.starts_with(char::is_uppercase) && !id.is_empty() =>
+        {
+            Some(format!("{resource_type}/{id}"))
         }
         _ => None,
     }

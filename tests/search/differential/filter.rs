@@ -11,10 +11,10 @@ const TESTS: usize = 4;
 
 impl Draw<'_, '_> {
     /// A filter that a row of the type probably meets.
-    pub(super) fn filter(&mut self, ty: &str, row: usize) -> Option<(String, String)> {
-        let mut text = self.test(ty, row)?;
+    pub(super) fn filter(&mut self, resource_type: &str, row: usize) -> Option<(String, String)> {
+        let mut text = self.test(resource_type, row)?;
         for _ in 1..1 + self.below(TESTS) {
-            let other = self.test(ty, row)?;
+            let other = self.test(resource_type, row)?;
             let word = *self.pick(&[" and ", " or ", " AND "]);
             text = match self.below(4) {
                 0 => format!("({text}){word}{other}"),
@@ -26,21 +26,21 @@ impl Draw<'_, '_> {
         Some(("_filter".to_owned(), text))
     }
 
-    fn test(&mut self, ty: &str, row: usize) -> Option<String> {
+    fn test(&mut self, resource_type: &str, row: usize) -> Option<String> {
         // A condition that filters do not support is drawn again.
         for _ in 0..12 {
-            let Some((written, value)) = self.condition(ty, row, super::draw::DEPTH - 1) else {
+            let Some((written, value)) = self.condition(resource_type, row, super::draw::DEPTH - 1) else {
                 continue;
             };
             let value = split(&value, ',').remove(0);
-            if let Some(test) = self.as_test(ty, &written, &value) {
+            if let Some(test) = self.as_test(resource_type, &written, &value) {
                 return Some(test);
             }
         }
         None
     }
 
-    fn as_test(&mut self, ty: &str, written: &str, value: &str) -> Option<String> {
+    fn as_test(&mut self, resource_type: &str, written: &str, value: &str) -> Option<String> {
         if written.starts_with('_') {
             return None;
         }
@@ -48,7 +48,7 @@ impl Draw<'_, '_> {
             let present = value == "false";
             return Some(format!("{path} pr {present}"));
         }
-        let kind = self.world().kind(ty, written)?;
+        let kind = self.world().kind(resource_type, written)?;
         let (operator, value) = match kind.as_str() {
             "date" | "number" | "quantity" => {
                 let (prefix, rest) = split_prefix(value);
@@ -74,10 +74,10 @@ impl Draw<'_, '_> {
 
 impl World<'_> {
     /// For each row whether a filter holds; `None` if the filter is invalid.
-    pub(super) fn filtered(&self, ty: &str, text: &str, seen: Seen<'_>) -> Option<Vec<bool>> {
+    pub(super) fn filtered(&self, resource_type: &str, text: &str, seen: Seen<'_>) -> Option<Vec<bool>> {
         let mut reading = Reading {
             world: self,
-            ty,
+            resource_type,
             seen,
             rest: text,
         };
@@ -86,19 +86,19 @@ impl World<'_> {
     }
 
     /// The kind of the parameter at the end of a chain; `None` if a modifier follows.
-    fn kind(&self, ty: &str, written: &str) -> Option<String> {
-        let (ty, code) = match written.rsplit_once('.') {
+    fn kind(&self, resource_type: &str, written: &str) -> Option<String> {
+        let (resource_type, code) = match written.rsplit_once('.') {
             Some((chain, code)) => (chain.rsplit_once(':')?.1, code),
-            None => (ty, written),
+            None => (resource_type, written),
         };
         let of_one_type = written.matches('.').count() <= 1;
-        of_one_type.then(|| self.definitions.get(ty, code).map(|of| of.kind.clone()))?
+        of_one_type.then(|| self.definitions.get(resource_type, code).map(|of| of.kind.clone()))?
     }
 }
 
 struct Reading<'t, 'a> {
     world: &'t World<'a>,
-    ty: &'t str,
+    resource_type: &'t str,
     seen: Seen<'t>,
     rest: &'t str,
 }
@@ -152,7 +152,7 @@ impl Reading<'_, '_> {
     }
 
     fn test(&self, path: &str, operator: &str, value: &str) -> Option<Vec<bool>> {
-        let kind = self.world.kind(self.ty, path);
+        let kind = self.world.kind(self.resource_type, path);
         let (written, value) = match (kind.as_deref(), operator) {
             (_, "pr") => (format!("{path}:missing"), (value == "false").to_string()),
             (Some("date" | "number" | "quantity"), prefix) => (path.to_owned(), format!("{prefix}{value}")),
@@ -161,6 +161,6 @@ impl Reading<'_, '_> {
             (_, "ne") => (format!("{path}:is-ne"), value.to_owned()),
             _ => (path.to_owned(), value.to_owned()),
         };
-        self.world.holds(self.ty, &written, &value, self.seen)
+        self.world.holds(self.resource_type, &written, &value, self.seen)
     }
 }

@@ -58,11 +58,11 @@ impl Held {
         let mut own: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut shared: BTreeMap<String, usize> = BTreeMap::new();
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
-        for ((mode, application, ty, id), row) in stored(lake) {
+        for ((mode, application, resource_type, id), row) in stored(lake) {
             if (mode, application.as_str()) != (Mode::Live, "local") {
                 continue;
             }
-            let name = format!("{ty}/{id}");
+            let name = format!("{resource_type}/{id}");
             places.insert(name.clone(), resources.len());
             match (row.owner, row.patient) {
                 (0, _) => {
@@ -172,15 +172,15 @@ fn delete_some(lake: &Lake) {
     let snapshot = lake.snapshot();
     let mut writer = lake.writer().unwrap();
     let mut transaction = writer.begin();
-    for ((mode, ty), table) in &snapshot.tables {
-        let few = ["Observation", "Condition", "Encounter", "Claim"].contains(&facts().get(*ty).name);
+    for ((mode, type_id), table) in &snapshot.tables {
+        let few = ["Observation", "Condition", "Encounter", "Claim"].contains(&facts().get(*type_id).name);
         for file in table
             .files
             .iter()
             .filter(|file| few && *mode == Mode::Live && file.rows > 30)
         {
             let rows = (3..file.rows).step_by(17);
-            transaction.delete_rows(*mode, *ty, file.id, rows).unwrap();
+            transaction.delete_rows(*mode, *type_id, file.id, rows).unwrap();
         }
     }
     transaction.commit("test", "").unwrap();

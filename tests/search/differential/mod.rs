@@ -221,7 +221,7 @@ fn run(trial: &Trial<'_>, seed: u64, count: usize, out: &mut Outcome) {
         let scope = match at % 4 {
             // A patient token, or a patient in the search.
             1 => Some(records::patient(lake, "local", patient)),
-            3 if world.definitions.get(&query.ty, "patient").is_some() => {
+            3 if world.definitions.get(&query.resource_type, "patient").is_some() => {
                 let form = *draw.pick(&["", "Patient/"]);
                 query
                     .conditions
@@ -385,7 +385,7 @@ fn parameters_of_packages_find_what_they_mean() {
         scope: corpus.application(),
         seen: None,
     };
-    for (ty, name, value) in [
+    for (resource_type, name, value) in [
         ("ExplanationOfBenefit", "service-start-date", "ge2021"),
         ("ExplanationOfBenefit", "service-date", "2019"),
         ("Condition", "asserted-date:missing", "false"),
@@ -394,7 +394,7 @@ fn parameters_of_packages_find_what_they_mean() {
         ("Encounter", "discharge-disposition:missing", "true"),
     ] {
         let query = Query {
-            ty: ty.to_owned(),
+            resource_type: resource_type.to_owned(),
             conditions: vec![(name.to_owned(), value.to_owned())],
             sort: Vec::new(),
         };

@@ -49,7 +49,7 @@ fn plans_of_random_searches_give_the_same_rows_in_another_process() {
             1 => (&plain, corpus.application()),
             _ => (&usual, corpus.application()),
         };
-        if query.ty.contains(',') {
+        if query.resource_type.contains(',') {
             let text = query.text("_count=7&_elements=id");
             let request = SystemRequest {
                 scope: &scope,
@@ -73,7 +73,7 @@ fn plans_of_random_searches_give_the_same_rows_in_another_process() {
             let (name, parameters) = text.split_once('?').unwrap();
             let request = Request {
                 scope: &scope,
-                ty: facts().lookup(name).unwrap(),
+                type_id: facts().lookup(name).unwrap(),
                 parameters: &raw::parse(parameters),
                 compartment: None,
                 handling: Handling::Strict,

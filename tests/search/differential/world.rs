@@ -24,7 +24,7 @@ pub(super) struct Row<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Query {
     /// The type, or several separated by commas.
-    pub(super) ty: String,
+    pub(super) resource_type: String,
     /// Parameter names with modifiers, and values.
     pub(super) conditions: Vec<(String, String)>,
     /// Sort codes, and whether the order is descending.
@@ -45,9 +45,9 @@ impl Query {
                 .map(|(code, down)| format!("{}{code}", if *down { "-" } else { "" }));
             text.append_pair("_sort", &keys.collect::<Vec<_>>().join(","));
         }
-        match self.ty.contains(',') {
-            true => format!("?_type={}&{}&{more}", self.ty, text.finish()),
-            false => format!("{}?{}&{more}", self.ty, text.finish()),
+        match self.resource_type.contains(',') {
+            true => format!("?_type={}&{}&{more}", self.resource_type, text.finish()),
+            false => format!("{}?{}&{more}", self.resource_type, text.finish()),
         }
     }
 }
@@ -76,13 +76,13 @@ impl<'a> World<'a> {
         let mut places = HashMap::new();
         let mut urls: HashMap<String, Vec<String>> = HashMap::new();
         for resource in resources {
-            let ty = resource["resourceType"].as_str().unwrap();
-            let name = format!("{ty}/{}", resource["id"].as_str().unwrap());
-            let of_type = rows.entry(ty.to_owned()).or_default();
+            let resource_type = resource["resourceType"].as_str().unwrap();
+            let name = format!("{resource_type}/{}", resource["id"].as_str().unwrap());
+            let of_type = rows.entry(resource_type.to_owned()).or_default();
             places.insert(name.clone(), of_type.len());
             if let Some(url) = resource["url"]
                 .as_str()
-                .filter(|_| !["Device", "Subscription"].contains(&ty))
+                .filter(|_| !["Device", "Subscription"].contains(&resource_type))
             {
                 urls.entry(url.to_owned()).or_default().push(name.clone());
             }
@@ -98,11 +98,13 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn types(&self) -> impl Iterator<Item = (&str, usize)> {
-        self.rows.iter().map(|(ty, rows)| (ty.as_str(), rows.len()))
+        self.rows
+            .iter()
+            .map(|(resource_type, rows)| (resource_type.as_str(), rows.len()))
     }
 
-    pub(super) fn rows(&self, ty: &str) -> &[Row<'a>] {
-        self.rows.get(ty).map_or(&[], Vec::as_slice)
+    pub(super) fn rows(&self, resource_type: &str) -> &[Row<'a>] {
+        self.rows.get(resource_type).map_or(&[], Vec::as_slice)
     }
 
     /// The type and the index of a resource.
@@ -111,13 +113,13 @@ impl<'a> World<'a> {
     }
 
     /// The values of a parameter for each row.
-    pub(super) fn values(&self, ty: &str, code: &str) -> Option<Values<'a>> {
-        let key = (ty.to_owned(), code.to_owned());
+    pub(super) fn values(&self, resource_type: &str, code: &str) -> Option<Values<'a>> {
+        let key = (resource_type.to_owned(), code.to_owned());
         if let Some(known) = self.values.borrow().get(&key) {
             return Some(known.clone());
         }
-        let definition = self.definitions.get(ty, code)?;
-        let rows = self.rows(ty).iter();
+        let definition = self.definitions.get(resource_type, code)?;
+        let rows = self.rows(resource_type).iter();
         let values: Vec<_> = rows
             .map(|row| definition.expression.of(row.resource, row.resource))
             .collect();
@@ -128,7 +130,10 @@ impl<'a> World<'a> {
 
     /// The matches of a search, sorted if it asks for that.
     pub(super) fn matches(&self, query: &Query, seen: Seen<'_>) -> Vec<&str> {
-        let of_types = query.ty.split(',').map(|ty| self.matches_of(ty, query, seen));
+        let of_types = query
+            .resource_type
+            .split(',')
+            .map(|resource_type| self.matches_of(resource_type, query, seen));
         let mut all: Vec<_> = of_types.flatten().collect();
         all.sort_by(|(a, one), (b, other)| {
             let keys = query.sort.iter().zip(a.iter().zip(b));
@@ -146,15 +151,18 @@ impl<'a> World<'a> {
     }
 
     /// The matches of one type with their sort keys.
-    fn matches_of(&self, ty: &str, query: &Query, seen: Seen<'_>) -> Vec<(Vec<Option<Key>>, &str)> {
-        let rows = self.rows(ty);
+    fn matches_of(&self, resource_type: &str, query: &Query, seen: Seen<'_>) -> Vec<(Vec<Option<Key>>, &str)> {
+        let rows = self.rows(resource_type);
         let mut left: Vec<usize> = (0..rows.len()).filter(|row| is_seen(seen, &rows[*row].name)).collect();
         for (name, value) in &query.conditions {
-            let held = self.holds(ty, name, value, seen);
-            let held = held.unwrap_or_else(|| panic!("{ty}?{name}={value}"));
+            let held = self.holds(resource_type, name, value, seen);
+            let held = held.unwrap_or_else(|| panic!("{resource_type}?{name}={value}"));
             left.retain(|row| held[*row]);
         }
-        let keys = query.sort.iter().map(|(code, down)| self.keys(ty, code, *down));
+        let keys = query
+            .sort
+            .iter()
+            .map(|(code, down)| self.keys(resource_type, code, *down));
         let keys: Vec<Vec<Option<Key>>> = keys.collect();
         let keyed = left.into_iter().map(|row| {
             let of_row = keys.iter().map(|keys| keys[row].clone()).collect();
@@ -165,7 +173,7 @@ impl<'a> World<'a> {
 
     /// For each row whether a condition holds; `None` if the type does not have the parameter, or the parameter does
     /// not support the value.
-    pub(super) fn holds(&self, ty: &str, written: &str, value: &str, seen: Seen<'_>) -> Option<Vec<bool>> {
+    pub(super) fn holds(&self, resource_type: &str, written: &str, value: &str, seen: Seen<'_>) -> Option<Vec<bool>> {
         if let Some(path) = written.strip_prefix("_has:") {
             let parts: Vec<&str> = path.splitn(3, ':').collect();
             let (source, reference, rest) = (parts[0], parts[1], parts[2]);
@@ -176,23 +184,28 @@ impl<'a> World<'a> {
                     referred.extend(items.iter().flat_map(|item| self.led_to(item.value)));
                 }
             }
-            return Some(self.rows(ty).iter().map(|row| referred.contains(&row.name)).collect());
+            return Some(
+                self.rows(resource_type)
+                    .iter()
+                    .map(|row| referred.contains(&row.name))
+                    .collect(),
+            );
         }
         if written == "_filter" {
-            return self.filtered(ty, value, seen);
+            return self.filtered(resource_type, value, seen);
         }
         if let Some((first, rest)) = written.split_once('.') {
-            return self.chain(ty, first, rest, value, seen);
+            return self.chain(resource_type, first, rest, value, seen);
         }
         let (code, modifier) = match written.split_once(':') {
             Some((code, modifier)) => (code, Some(modifier)),
             None => (written, None),
         };
-        let definition = self.definitions.get(ty, code)?.clone();
-        let values = self.values(ty, code)?;
+        let definition = self.definitions.get(resource_type, code)?.clone();
+        let values = self.values(resource_type, code)?;
         if modifier == Some("missing") && definition.kind == "composite" {
             // A tuple without a value for a component does not count.
-            let rows = self.rows(ty).iter().zip(values.iter());
+            let rows = self.rows(resource_type).iter().zip(values.iter());
             let held = rows.map(|(row, items)| {
                 let whole = |item: &Item<'a>| {
                     let mut parts = definition.components.iter();
@@ -217,9 +230,11 @@ impl<'a> World<'a> {
             return Some(values.iter().map(|items| items.iter().any(is)).collect());
         }
         if definition.kind == "composite" {
-            return self.tuples(ty, &definition, &values, &alternatives);
+            return self.tuples(resource_type, &definition, &values, &alternatives);
         }
-        let bound = BOUND.iter().find(|(of, element, _)| *of == ty && *element == code);
+        let bound = BOUND
+            .iter()
+            .find(|(of, element, _)| *of == resource_type && *element == code);
         let wanted = alternatives.iter().map(|text| Wanted {
             kind: &definition.kind,
             modifier,
@@ -249,12 +264,12 @@ impl<'a> World<'a> {
         Some(values.iter().map(any).collect())
     }
 
-    fn chain(&self, ty: &str, first: &str, rest: &str, value: &str, seen: Seen<'_>) -> Option<Vec<bool>> {
+    fn chain(&self, resource_type: &str, first: &str, rest: &str, value: &str, seen: Seen<'_>) -> Option<Vec<bool>> {
         let (code, only) = match first.split_once(':') {
             Some((code, only)) => (code, Some(only)),
             None => (first, None),
         };
-        let definition = self.definitions.get(ty, code)?;
+        let definition = self.definitions.get(resource_type, code)?;
         let targets: Vec<String> = match only {
             Some(only) => vec![only.to_owned()],
             None if definition.targets.is_empty() => self.rows.keys().cloned().collect(),
@@ -271,7 +286,7 @@ impl<'a> World<'a> {
             let held = rows.filter(|(row, held)| *held && is_seen(seen, &row.name));
             meant.extend(held.map(|(row, _)| row.name.as_str()));
         }
-        let values = self.values(ty, code)?;
+        let values = self.values(resource_type, code)?;
         let leads = |row: &Row<'a>, item: &Item<'_>| {
             let inside = || {
                 let mut inside = targets
@@ -281,7 +296,7 @@ impl<'a> World<'a> {
             };
             self.led_to(item.value).iter().any(|name| meant.contains(name.as_str())) || inside()
         };
-        let rows = self.rows(ty).iter().zip(values.iter());
+        let rows = self.rows(resource_type).iter().zip(values.iter());
         known.then(|| {
             rows.map(|(row, items)| items.iter().any(|item| leads(row, item)))
                 .collect()
@@ -315,21 +330,21 @@ impl<'a> World<'a> {
         let of_version = |resource: &Value| version.is_none_or(|version| resource["version"] == version);
         let known = self.urls.get(url).into_iter().flatten();
         let known = known.filter(|name| {
-            let (ty, place) = self.place(name).unwrap();
-            of_version(self.rows(ty)[place].resource)
+            let (resource_type, place) = self.place(name).unwrap();
+            of_version(self.rows(resource_type)[place].resource)
         });
         known.cloned().collect()
     }
 
     fn tuples(
         &self,
-        ty: &str,
+        resource_type: &str,
         definition: &Definition,
         values: &Values<'a>,
         alternatives: &[String],
     ) -> Option<Vec<bool>> {
         let alternatives: Vec<Vec<String>> = alternatives.iter().map(|text| split(text, '$')).collect();
-        let rows = self.rows(ty).iter().zip(values.iter());
+        let rows = self.rows(resource_type).iter().zip(values.iter());
         let held = rows.map(|(row, items)| {
             let tuple = |item: &Item<'a>, texts: &Vec<String>| {
                 let mut parts = definition.components.iter().zip(texts);
@@ -353,10 +368,10 @@ impl<'a> World<'a> {
     }
 
     /// The sort key of each row: of several values the lowest, or the highest if descending.
-    fn keys(&self, ty: &str, code: &str, down: bool) -> Vec<Option<Key>> {
-        let kind = self.definitions.get(ty, code).unwrap().kind.clone();
+    fn keys(&self, resource_type: &str, code: &str, down: bool) -> Vec<Option<Key>> {
+        let kind = self.definitions.get(resource_type, code).unwrap().kind.clone();
         let key = |item: &Item<'_>| match kind.as_str() {
-            "date" if item.ty == Some("String") => None,
+            "date" if item.type_name == Some("String") => None,
             "date" => time_of(item.value).map(|span| Key::Amount(i128::from(if down { span.1 } else { span.0 }))),
             "number" | "quantity" => amount(item.value, down).map(Key::Amount),
             kind => text_of(kind, item.value).map(Key::Text),
@@ -365,7 +380,7 @@ impl<'a> World<'a> {
             let keys = items.iter().filter_map(key);
             if down { keys.max() } else { keys.min() }
         };
-        self.values(ty, code).unwrap().iter().map(best).collect()
+        self.values(resource_type, code).unwrap().iter().map(best).collect()
     }
 }
 

@@ -25,7 +25,7 @@ fn a_wildcard_follows_every_reference_parameter() {
     let corpus = corpus();
     let scope = corpus.application();
     let mut existing = BTreeSet::new();
-    for ty in [
+    for resource_type in [
         "Patient",
         "Organization",
         "Practitioner",
@@ -34,7 +34,7 @@ fn a_wildcard_follows_every_reference_parameter() {
         "Encounter",
         "EpisodeOfCare",
     ] {
-        existing.extend(ids(&corpus.everything(ty)));
+        existing.extend(ids(&corpus.everything(resource_type)));
     }
     let paths = [
         "subject.reference",
@@ -89,7 +89,7 @@ fn an_iterating_wildcard_follows_everything_from_everywhere() {
     let each: String = types
         .iter()
         .chain(&["Observation"])
-        .map(|ty| format!("&_include:iterate={ty}:*"))
+        .map(|resource_type| format!("&_include:iterate={resource_type}:*"))
         .collect();
     assert_eq!(all, included(&format!("{query}{each}")), "{each}");
     let once = included(&format!("{query}&_include=*"));

@@ -36,7 +36,7 @@ enum Ask {
     },
     Chain {
         parameter: &'static str,
-        ty: &'static str,
+        resource_type: &'static str,
         rest: Box<Ask>,
     },
     Has {
@@ -176,9 +176,11 @@ fn referred(resource: &Value, parameter: &str) -> Vec<String> {
 }
 
 /// The resources of a type that meet a condition, by plain reading.
-fn meeting(world: &World, ty: &str, ask: &Ask) -> BTreeSet<String> {
+fn meeting(world: &World, resource_type: &str, ask: &Ask) -> BTreeSet<String> {
     let targets = match ask {
-        Ask::Chain { ty, rest, .. } => meeting(world, ty, rest),
+        Ask::Chain {
+            resource_type, rest, ..
+        } => meeting(world, resource_type, rest),
         Ask::Has {
             source,
             parameter,
@@ -195,15 +197,17 @@ fn meeting(world: &World, ty: &str, ask: &Ask) -> BTreeSet<String> {
         Ask::Class(class) => resource["class"]["code"] == *class,
         Ask::Ids(ids) => ids.iter().any(|id| resource["id"] == *id),
         Ask::People { parameter, typed, ids } => referred(resource, parameter).iter().any(|target| {
-            let (ty, id) = target.split_once('/').unwrap();
-            (!typed || ty == "Patient") && ids.iter().any(|wanted| wanted == id)
+            let (resource_type, id) = target.split_once('/').unwrap();
+            (!typed || resource_type == "Patient") && ids.iter().any(|wanted| wanted == id)
         }),
         Ask::Chain { parameter, .. } => referred(resource, parameter)
             .iter()
             .any(|target| targets.contains(target)),
         Ask::Has { .. } => targets.contains(name),
     };
-    let of_type = world.iter().filter(|(_, resource)| resource["resourceType"] == ty);
+    let of_type = world
+        .iter()
+        .filter(|(_, resource)| resource["resourceType"] == resource_type);
     of_type
         .filter(|(name, resource)| holds(name, resource))
         .map(|(name, _)| name.clone())
@@ -226,11 +230,11 @@ fn parameter(ask: &Ask) -> (String, String) {
         }
         Ask::Chain {
             parameter: by,
-            ty,
+            resource_type,
             rest,
         } => {
             let (name, value) = parameter(rest);
-            (format!("{by}:{ty}.{name}"), value)
+            (format!("{by}:{resource_type}.{name}"), value)
         }
         Ask::Has {
             source,
@@ -257,16 +261,20 @@ fn people(random: &mut ChaCha8Rng) -> Ask {
     }
 }
 
-fn ask(random: &mut ChaCha8Rng, ty: &str, depth: usize) -> Ask {
-    let deeper = |random: &mut ChaCha8Rng, ty: &str| Box::new(ask(random, ty, depth - 1));
-    let chain = |parameter, ty: &'static str, rest| Ask::Chain { parameter, ty, rest };
+fn ask(random: &mut ChaCha8Rng, resource_type: &str, depth: usize) -> Ask {
+    let deeper = |random: &mut ChaCha8Rng, resource_type: &str| Box::new(ask(random, resource_type, depth - 1));
+    let chain = |parameter, resource_type: &'static str, rest| Ask::Chain {
+        parameter,
+        resource_type,
+        rest,
+    };
     let has = |source, parameter, rest| Ask::Has {
         source,
         parameter,
         rest,
     };
     let kind = random.random_range(0..if depth == 0 { 3 } else { 8 });
-    match (ty, kind) {
+    match (resource_type, kind) {
         ("Observation", 0) => Ask::Code(CODES[random.random_range(0..5)]),
         ("Observation", 1) => Ask::Ids(some_ids(random, |at| uuid(2, at), 2_500)),
         ("Observation", 3 | 4) => chain("subject", "Patient", deeper(random, "Patient")),
@@ -314,10 +322,10 @@ impl Records {
     }
 
     fn bundle(&self, engine: &Engine, scope: &Arc<Scope>, compartment: Option<&str>, query: &str) -> Value {
-        let (ty, parameters) = query.split_once('?').unwrap();
+        let (resource_type, parameters) = query.split_once('?').unwrap();
         let request = Request {
             scope,
-            ty: facts().lookup(ty).unwrap(),
+            type_id: facts().lookup(resource_type).unwrap(),
             parameters: &raw::parse(parameters),
             compartment,
             handling: Handling::Strict,
@@ -358,18 +366,18 @@ fn sets_and_shortcuts_find_what_reading_everything_finds() {
     let mut random = ChaCha8Rng::seed_from_u64(23);
     let (mut some, mut none) = (0, 0);
     for at in 0..140 {
-        let ty = *["Observation", "Observation", "Patient", "Encounter", "Condition"]
+        let resource_type = *["Observation", "Observation", "Patient", "Encounter", "Condition"]
             .choose(&mut random)
             .unwrap();
         let asks: Vec<Ask> = (0..random.random_range(1..4))
-            .map(|_| ask(&mut random, ty, 2))
+            .map(|_| ask(&mut random, resource_type, 2))
             .collect();
         let parameters = asks
             .iter()
             .map(parameter)
             .map(|(name, value)| format!("{name}={value}"));
-        let query = format!("{ty}?{}", parameters.collect::<Vec<_>>().join("&"));
-        let sets = asks.iter().map(|ask| meeting(&records.world, ty, ask));
+        let query = format!("{resource_type}?{}", parameters.collect::<Vec<_>>().join("&"));
+        let sets = asks.iter().map(|ask| meeting(&records.world, resource_type, ask));
         let expected = sets.reduce(|all, one| &all & &one).unwrap();
         let found = records.found(&records.engine, &application, None, &query);
         assert_eq!(set(&found), expected, "{query}");
@@ -440,11 +448,11 @@ fn a_patients_conditions_on_other_resources_stay_within_their_rows() {
             .filter(|(_, resource)| is_seen(resource))
             .map(|(name, resource)| (name.clone(), resource.clone()))
             .collect();
-        let ty = ["Observation", "Patient", "Encounter", "Condition"][at % 4];
-        let ask = ask(&mut random, ty, 2);
+        let resource_type = ["Observation", "Patient", "Encounter", "Condition"][at % 4];
+        let ask = ask(&mut random, resource_type, 2);
         let (parameter, value) = parameter(&ask);
-        let query = format!("{ty}?{parameter}={value}");
-        let expected = meeting(&seen, ty, &ask);
+        let query = format!("{resource_type}?{parameter}={value}");
+        let expected = meeting(&seen, resource_type, &ask);
         assert_eq!(
             set(&records.found(&records.engine, &scope, None, &query)),
             expected,
@@ -488,10 +496,10 @@ fn several_types_are_asked_who_refers_to_them() {
     let both = found("_type=Encounter,Patient&_has:Observation:patient:code=rare&_count=1000").unwrap();
     assert_eq!(both, expected);
     // A subject may be a Group or a Patient.
-    let rest = |ty| {
+    let rest = |resource_type| {
         meeting(
             &records.world,
-            ty,
+            resource_type,
             &Ask::Has {
                 source: "Observation",
                 parameter: "subject",

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::super::small::{Small, small};
 
-fn reference(ty: &str, id: String) -> Value {
-    json!({"reference": format!("{ty}/{id}")})
+fn reference(resource_type: &str, id: String) -> Value {
+    json!({"reference": format!("{resource_type}/{id}")})
 }
 
 pub(in crate::search) fn records() -> Small {
@@ -285,7 +285,8 @@ fn ids_that_are_found_late_spare_the_scan_as_much() {
             .flat_map(|step| step["scans"].as_array().unwrap().clone())
             .collect()
     };
-    let of = |scans: &[Value], ty: &str| scans.iter().find(|scan| scan["type"] == ty).unwrap().clone();
+    let of =
+        |scans: &[Value], resource_type: &str| scans.iter().find(|scan| scan["type"] == resource_type).unwrap().clone();
     let late = of(&scans("Observation?encounter.class=AMB&_summary=count"), "Observation");
     let named: Vec<String> = (0..20).step_by(2).map(|at| format!("Encounter/e{at}")).collect();
     let query = format!("Observation?encounter={}&_summary=count", named.join(","));

@@ -101,7 +101,7 @@ impl Records {
     fn request<'a>(&'a self, parameters: &'a [raw::RawParameter]) -> Request<'a> {
         Request {
             scope: &self.scope,
-            ty: facts().lookup("Observation").unwrap(),
+            type_id: facts().lookup("Observation").unwrap(),
             parameters,
             compartment: None,
             handling: Handling::Strict,

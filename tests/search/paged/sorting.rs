@@ -96,9 +96,10 @@ fn by_every_type_of_parameter_both_ways() {
 
 #[test]
 fn several_types_by_any_key_they_share() {
-    let event = |ty: &str, id: &str, status: &str, date: Option<&str>| {
-        let mut made = json!({"resourceType": ty, "id": id, "status": status, "subject": {"reference": "Patient/p"}});
-        let element = if ty == "Procedure" {
+    let event = |resource_type: &str, id: &str, status: &str, date: Option<&str>| {
+        let mut made =
+            json!({"resourceType": resource_type, "id": id, "status": status, "subject": {"reference": "Patient/p"}});
+        let element = if resource_type == "Procedure" {
             "performedDateTime"
         } else {
             "effectiveDateTime"

@@ -266,7 +266,7 @@ fn large_resources_make_short_pages() {
         let query = url.split_once('?').unwrap().1;
         let request = Request {
             scope: &scope,
-            ty: records::ty("Basic"),
+            type_id: records::type_named("Basic"),
             parameters: &raw::parse(query),
             compartment: None,
             handling: Handling::Strict,

@@ -39,7 +39,7 @@ fn a_patient_sees_their_own_rows_whatever_is_asked() {
     let corpus = corpus();
     let token = corpus.patient(PATIENT);
     let reference = format!("Patient/{PATIENT}");
-    for ty in [
+    for resource_type in [
         "Observation",
         "Condition",
         "Encounter",
@@ -48,22 +48,29 @@ fn a_patient_sees_their_own_rows_whatever_is_asked() {
         "DiagnosticReport",
     ] {
         let own: Vec<Value> = corpus
-            .everything(ty)
+            .everything(resource_type)
             .into_iter()
             .filter(|resource| resource["subject"]["reference"] == *reference)
             .collect();
-        assert!(!own.is_empty(), "{ty}");
+        assert!(!own.is_empty(), "{resource_type}");
         assert_eq!(
-            ids(&corpus.all(&token, &format!("{ty}?_count=1000"))),
+            ids(&corpus.all(&token, &format!("{resource_type}?_count=1000"))),
             ids(&own),
-            "{ty}"
+            "{resource_type}"
         );
         let other = "32cd9fa4-7a32-4de1-bce2-548e37151540";
         assert!(
-            corpus.all(&token, &format!("{ty}?subject=Patient/{other}")).is_empty(),
-            "{ty}"
+            corpus
+                .all(&token, &format!("{resource_type}?subject=Patient/{other}"))
+                .is_empty(),
+            "{resource_type}"
         );
-        assert!(corpus.all(&token, &format!("{ty}?patient={other}")).is_empty(), "{ty}");
+        assert!(
+            corpus
+                .all(&token, &format!("{resource_type}?patient={other}"))
+                .is_empty(),
+            "{resource_type}"
+        );
     }
     let patients = corpus.all(&token, "Patient");
     assert_eq!(ids(&patients).into_iter().collect::<Vec<_>>(), [reference]);

@@ -25,8 +25,8 @@ fn observation(id: &str, more: Value) -> Value {
     made
 }
 
-fn of(ty: &str, id: &str, more: Value) -> Value {
-    let mut made = json!({"resourceType": ty, "id": id});
+fn of(resource_type: &str, id: &str, more: Value) -> Value {
+    let mut made = json!({"resourceType": resource_type, "id": id});
     made.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     made
 }

@@ -33,10 +33,12 @@ fn a_sync_brings_what_records_refer_to_and_says_what_it_could_not_have() {
         let runs = matches!(kind, "html" | "ccda");
         assert_eq!(headers.contains_key("content-disposition"), runs, "{kind}");
         // A search result contains the same address.
-        let (ty, id) = (text(&record, "resourceType"), text(&record, "id"));
-        let found = world.get(&format!("/fhir/{ty}?_id={id}"), &connected.token).json();
+        let (resource_type, id) = (text(&record, "resourceType"), text(&record, "id"));
+        let found = world
+            .get(&format!("/fhir/{resource_type}?_id={id}"), &connected.token)
+            .json();
         assert_eq!(found["entry"][0]["resource"], record);
-        if ty == "DocumentReference" {
+        if resource_type == "DocumentReference" {
             let url = text(attachment, "url");
             let found = world.get(&format!("/fhir/DocumentReference?location={url}"), &connected.token);
             assert_eq!(
@@ -55,7 +57,11 @@ fn a_sync_brings_what_records_refer_to_and_says_what_it_could_not_have() {
         assert_eq!(attachment(&record).get("hash"), None);
     }
     let jobs = world.store().jobs().list(Some(&connected.consent), 1).unwrap();
-    let missing = jobs[0].report.missing.iter().filter(|one| one.ty == "Binary");
+    let missing = jobs[0]
+        .report
+        .missing
+        .iter()
+        .filter(|one| one.resource_type == "Binary");
     let mut missing: Vec<(MissingReason, &str)> = missing.map(|one| (one.reason, one.detail.as_str())).collect();
     missing.sort_by_key(|(_, detail)| *detail);
     assert_eq!(

@@ -41,15 +41,15 @@ pub(super) fn work(world: &World) {
 
 /// The path of the record that refers to a document.
 pub(super) fn record_path(world: &World, connected: &Connected, kind: &str) -> String {
-    let ty = if kind == "html" {
+    let content_type = if kind == "html" {
         "DiagnosticReport"
     } else {
         "DocumentReference"
     };
     let id = format!("{}-{kind}", connected.source_patient);
     format!(
-        "/fhir/{ty}/{}",
-        world.lake().synced_id(connected.owner, "riverbend", ty, &id)
+        "/fhir/{content_type}/{}",
+        world.lake().synced_id(connected.owner, "riverbend", content_type, &id)
     )
 }
 

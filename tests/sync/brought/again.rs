@@ -40,8 +40,11 @@ fn what_comes_again_unchanged_keeps_its_version() {
         .unwrap();
     assert_eq!(world.end_of(&connected), JobState::Completed);
     let here = |name: &str| {
-        let (ty, id) = name.split_once('/').unwrap();
-        format!("{ty}/{}", world.lake().synced_id(connected.owner, "lakeshore", ty, id))
+        let (resource_type, id) = name.split_once('/').unwrap();
+        format!(
+            "{resource_type}/{}",
+            world.lake().synced_id(connected.owner, "lakeshore", resource_type, id)
+        )
     };
     let mut expected = before;
     expected.insert(here(&changed), 2);

@@ -49,7 +49,8 @@ fn fifty_people_at_once_go_through_the_pages_and_get_their_records() {
     for (person, granted) in people.iter().enumerate() {
         assert_eq!(total(&world.base_url(), "Patient", granted), 1, "person {person}");
         // Health plans have claims, and the medical center has visits.
-        let more = ["ExplanationOfBenefit", "Encounter"].map(|ty| total(&world.base_url(), ty, granted));
+        let more =
+            ["ExplanationOfBenefit", "Encounter"].map(|resource_type| total(&world.base_url(), resource_type, granted));
         assert!(more.iter().sum::<u64>() > 0, "person {person}");
     }
     let patients: HashSet<&str> = people.iter().map(|granted| text(granted, "patient")).collect();

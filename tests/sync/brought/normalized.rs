@@ -136,10 +136,12 @@ fn a_changed_claim_changes_what_was_made_of_it() {
         .collect();
     let user = world.payer.person(0).user;
     for mut record in world.record_of("lakeshore", &connected) {
-        let (ty, id) = (text(&record, "resourceType").to_owned(), text(&record, "id").to_owned());
+        let (resource_type, id) = (text(&record, "resourceType").to_owned(), text(&record, "id").to_owned());
         let here = format!(
-            "{ty}/{}",
-            world.lake().synced_id(connected.owner, "lakeshore", &ty, &id)
+            "{resource_type}/{}",
+            world
+                .lake()
+                .synced_id(connected.owner, "lakeshore", &resource_type, &id)
         );
         if claims.contains(here.as_str()) {
             record["status"] = json!("cancelled");

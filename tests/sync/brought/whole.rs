@@ -69,7 +69,12 @@ fn a_providers_records_are_all_there_and_as_they_were() {
     let connected = world.synced("riverbend", 0);
     compare(&world, "riverbend", &connected);
     let found = here(&world, &connected);
-    let referred = |ty: &str| found.values().filter(|record| record["resourceType"] == ty).count();
+    let referred = |resource_type: &str| {
+        found
+            .values()
+            .filter(|record| record["resourceType"] == resource_type)
+            .count()
+    };
     assert!(
         referred("Organization") > 0 && referred("Practitioner") > 0,
         "nothing was followed"

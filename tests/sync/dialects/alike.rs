@@ -42,7 +42,10 @@ fn a_source_that_refuses_every_search_is_soon_left_alone() {
             true => MissingReason::Forbidden,
             false => MissingReason::NotServed,
         };
-        let expected: Vec<_> = SEARCHED.iter().map(|ty| (*ty, None, reason)).collect();
+        let expected: Vec<_> = SEARCHED
+            .iter()
+            .map(|resource_type| (*resource_type, None, reason))
+            .collect();
         assert_eq!(named(&gaps), expected, "{knobs}");
         let asked = world.payer.requests("riverbend")["fhir"].as_u64().unwrap();
         assert!(asked <= 80, "{asked} requests: {knobs}");
@@ -55,8 +58,8 @@ fn what_helps_no_type_is_not_tried_for_every_type() {
     // An unpredictable parameter.
     let require: serde_json::Map<_, _> = SEARCHED
         .iter()
-        .filter(|ty| **ty != "Immunization")
-        .map(|ty| ((*ty).to_owned(), json!("encounter")))
+        .filter(|resource_type| **resource_type != "Immunization")
+        .map(|resource_type| ((*resource_type).to_owned(), json!("encounter")))
         .collect();
     world
         .payer

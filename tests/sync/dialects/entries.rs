@@ -30,7 +30,7 @@ fn outcomes_other_types_empty_pages_and_ids_that_come_twice_do_no_harm() {
     let connected = connect(&world, &rogue, ALL);
     world.work_at(settings());
     assert_eq!(world.end_of(&connected), JobState::Completed);
-    let count = |ty: &str| found(&world, ty, &connected).len();
+    let count = |resource_type: &str| found(&world, resource_type, &connected).len();
     assert_eq!((count("Condition"), count("Observation"), count("Patient")), (2, 1, 1));
     assert_eq!(super::missing(&world, &connected), []);
 }

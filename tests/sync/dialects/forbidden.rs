@@ -40,7 +40,7 @@ fn of_a_type_with_a_forbidden_category_the_others_are_kept() {
         .find(|one| one.part.as_deref() == Some("category=laboratory"));
     let part = part.unwrap_or_else(|| panic!("{gaps:?}"));
     assert_eq!((part.reason, part.status), (MissingReason::Forbidden, Some(403)));
-    assert!(gaps.iter().all(|one| one.ty == "Observation"), "{gaps:?}");
+    assert!(gaps.iter().all(|one| one.resource_type == "Observation"), "{gaps:?}");
 }
 
 #[test]
@@ -53,7 +53,8 @@ fn a_type_whose_every_category_is_forbidden_is_said_once() {
     let connected = world.synced("riverbend", 0);
     let gaps = missing(&world, &connected);
     assert!(
-        gaps.iter().any(|one| one.ty == "Condition" && one.part.is_none()),
+        gaps.iter()
+            .any(|one| one.resource_type == "Condition" && one.part.is_none()),
         "{gaps:?}"
     );
     assert!(world.total("Observation", &connected.token) > 0);

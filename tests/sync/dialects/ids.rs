@@ -23,10 +23,14 @@ fn ids_of_older_payers_are_taken_and_kept_as_identifiers() {
     world.work();
     let connected = world.synced("lakeshore", 0);
     assert_eq!(missing(&world, &connected), []);
-    let find = |ty: &str, id: &str| -> Value {
-        let path = format!("/fhir/{ty}?identifier={}|{id}", system("lakeshore"));
+    let find = |resource_type: &str, id: &str| -> Value {
+        let path = format!("/fhir/{resource_type}?identifier={}|{id}", system("lakeshore"));
         let bundle = world.get(&path, &connected.token).json();
-        assert_eq!(bundle["entry"].as_array().map(Vec::len), Some(1), "{ty} {bundle}");
+        assert_eq!(
+            bundle["entry"].as_array().map(Vec::len),
+            Some(1),
+            "{resource_type} {bundle}"
+        );
         bundle["entry"][0]["resource"].clone()
     };
     let (coverage, claim) = (find("Coverage", &long), find("ExplanationOfBenefit", "eob_1"));

@@ -26,7 +26,10 @@ fn next_pages_at_another_host_are_said_and_followed_once_the_operator_says_so() 
     world.work();
     let connected = world.synced("lakeshore", 0);
     let gaps = missing(&world, &connected);
-    let claims = gaps.iter().find(|one| one.ty == "ExplanationOfBenefit").unwrap();
+    let claims = gaps
+        .iter()
+        .find(|one| one.resource_type == "ExplanationOfBenefit")
+        .unwrap();
     assert_eq!(claims.reason, MissingReason::Failed);
     let origin = world.payer.base.replace("127.0.0.1", "localhost");
     assert!(

@@ -29,7 +29,7 @@ fn missing(world: &World, connected: &Connected) -> Vec<Missing> {
 fn named(missing: &[Missing]) -> Vec<(&str, Option<&str>, MissingReason)> {
     missing
         .iter()
-        .map(|one| (one.ty.as_str(), one.part.as_deref(), one.reason))
+        .map(|one| (one.resource_type.as_str(), one.part.as_deref(), one.reason))
         .collect()
 }
 
@@ -44,9 +44,12 @@ fn again(world: &World, connected: &Connected) {
 }
 
 /// The number of a type's records at a source.
-fn at_source(world: &World, organization: &str, connected: &Connected, ty: &str) -> u64 {
+fn at_source(world: &World, organization: &str, connected: &Connected, resource_type: &str) -> u64 {
     let records = world.record_of(organization, connected);
-    records.iter().filter(|one| text(one, "resourceType") == ty).count() as u64
+    records
+        .iter()
+        .filter(|one| text(one, "resourceType") == resource_type)
+        .count() as u64
 }
 
 /// Checks that all records of a source are stored, and that none is reported missing.
@@ -56,9 +59,9 @@ fn assert_whole(world: &World, organization: &str, connected: &Connected) {
     let here = world.rows(connected);
     let ids: Vec<&str> = here.iter().map(|((_, _, _, id), _)| id.as_str()).collect();
     for record in &source {
-        let (ty, id) = (text(record, "resourceType"), text(record, "id"));
-        let ours = world.lake().synced_id(connected.owner, organization, ty, id);
-        assert!(ids.contains(&ours.as_str()), "{ty}/{id} is not here");
+        let (resource_type, id) = (text(record, "resourceType"), text(record, "id"));
+        let ours = world.lake().synced_id(connected.owner, organization, resource_type, id);
+        assert!(ids.contains(&ours.as_str()), "{resource_type}/{id} is not here");
     }
     assert_eq!(here.len(), source.len());
 }

@@ -20,10 +20,14 @@ fn searches_that_need_more_are_made_and_what_they_do_not_reach_is_said() {
         world.payer.turn("riverbend", &more);
         world.work();
         let connected = world.synced("riverbend", 0);
-        for ty in ["Observation", "MedicationRequest", "Procedure", "Condition"] {
-            let count = at_source(&world, "riverbend", &connected, ty);
-            assert!(count > 0, "{ty}");
-            assert_eq!(world.total(ty, &connected.token), count, "{ty} {more}");
+        for resource_type in ["Observation", "MedicationRequest", "Procedure", "Condition"] {
+            let count = at_source(&world, "riverbend", &connected, resource_type);
+            assert!(count > 0, "{resource_type}");
+            assert_eq!(
+                world.total(resource_type, &connected.token),
+                count,
+                "{resource_type} {more}"
+            );
         }
         let gaps = missing(&world, &connected);
         // The searches cover all of R4's values of intent and status, but categories may have others.
@@ -42,11 +46,11 @@ fn a_search_that_nothing_helps_is_missing() {
     world.work();
     let connected = world.synced("riverbend", 0);
     let gaps = missing(&world, &connected);
-    let immunization = gaps.iter().find(|one| one.ty == "Immunization").unwrap();
+    let immunization = gaps.iter().find(|one| one.resource_type == "Immunization").unwrap();
     assert_eq!(
         (immunization.reason, immunization.status),
         (MissingReason::NotServed, Some(400))
     );
-    assert!(gaps.iter().any(|one| one.ty == "Observation"), "{gaps:?}");
+    assert!(gaps.iter().any(|one| one.resource_type == "Observation"), "{gaps:?}");
     assert!(world.total("Condition", &connected.token) > 0);
 }

@@ -42,19 +42,27 @@ fn a_source_that_refuses_provenance_along_gives_its_records_without() {
         world.work();
         let connected = world.synced("riverbend", 0);
         let gaps = missing(&world, &connected);
-        let of_provenance: Vec<_> = gaps.iter().filter(|gap| gap.ty == "Provenance").collect();
+        let of_provenance: Vec<_> = gaps.iter().filter(|gap| gap.resource_type == "Provenance").collect();
         assert_eq!(of_provenance.len(), 1, "{knobs} {gaps:?}");
         assert_eq!(
             (of_provenance[0].status, of_provenance[0].reason),
             (Some(status), reason)
         );
         assert!(of_provenance[0].detail.contains("Condition"), "{gaps:?}");
-        for ty in ["Condition", "Observation", "Immunization"] {
-            let count = at_source(&world, "riverbend", &connected, ty);
-            assert!(count > 0, "{ty}");
-            assert_eq!(world.total(ty, &connected.token), count, "{ty} {knobs} {gaps:?}");
+        for resource_type in ["Condition", "Observation", "Immunization"] {
+            let count = at_source(&world, "riverbend", &connected, resource_type);
+            assert!(count > 0, "{resource_type}");
+            assert_eq!(
+                world.total(resource_type, &connected.token),
+                count,
+                "{resource_type} {knobs} {gaps:?}"
+            );
         }
-        let others: Vec<_> = gaps.iter().filter(|gap| gap.ty != "Provenance").cloned().collect();
+        let others: Vec<_> = gaps
+            .iter()
+            .filter(|gap| gap.resource_type != "Provenance")
+            .cloned()
+            .collect();
         let required = knobs.get("require").is_some();
         let expected = required.then_some(("Observation", None, MissingReason::NotAsked));
         assert_eq!(named(&others), expected.into_iter().collect::<Vec<_>>(), "{knobs}");

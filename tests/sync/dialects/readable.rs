@@ -81,7 +81,7 @@ fn a_source_without_a_patient_gets_one_until_it_gives_its_own() {
         (&json!("Inside"), &json!("1970-01-01"))
     );
     let gaps = missing(&world, &connected);
-    assert_eq!(gaps[0].ty, "Patient");
+    assert_eq!(gaps[0].resource_type, "Patient");
     assert!(gaps[0].detail.contains("the service made one"), "{}", gaps[0].detail);
     // The source's own Patient replaces the generated one, and never the other way round.
     world.payer.turn("lakeshore", &json!({"unserved": []}));

@@ -114,5 +114,5 @@ fn a_type_that_breaks_off_is_said_and_so_is_a_sync_that_fails() {
     failing.work();
     assert_eq!(failing.end_of(&connected), JobState::Failed);
     let gaps = missing(&failing, &connected);
-    assert!(gaps.iter().any(|one| one.ty == "Coverage"), "{gaps:?}");
+    assert!(gaps.iter().any(|one| one.resource_type == "Coverage"), "{gaps:?}");
 }

@@ -35,17 +35,17 @@ fn a_type_that_only_the_directory_lists_is_missing_where_it_is_refused() {
     let told = gaps.iter().find(|gap| gap.detail.contains("does not list"));
     let told = told.unwrap_or_else(|| panic!("{gaps:?}"));
     assert_eq!(
-        (told.ty.as_str(), told.reason, told.status),
+        (told.resource_type.as_str(), told.reason, told.status),
         ("Coverage", MissingReason::NotServed, Some(404))
     );
-    assert!(gaps.iter().all(|gap| gap.ty == "Coverage"), "{gaps:?}");
+    assert!(gaps.iter().all(|gap| gap.resource_type == "Coverage"), "{gaps:?}");
 }
 
 #[test]
 fn a_source_that_answers_401_to_types_that_it_does_not_list_gives_the_others() {
     let rogue = Rogue::start(|asked, _| {
         let path = asked.path.split('?').next().unwrap();
-        let served = |ty: &str| json!({"type": ty, "interaction": [{"code": "read"}, {"code": "search-type"}]});
+        let served = |resource_type: &str| json!({"type": resource_type, "interaction": [{"code": "read"}, {"code": "search-type"}]});
         match path {
             "/fhir/metadata" => Said::json(&json!({"resourceType": "CapabilityStatement", "fhirVersion": "4.0.1",
                 "rest": [{"mode": "server", "resource": [served("Patient"), served("Condition")]}]})),
@@ -69,7 +69,8 @@ fn a_source_that_answers_401_to_types_that_it_does_not_list_gives_the_others() {
     );
     assert_eq!(found(&world, "Condition", &connected).len(), 1);
     let gaps = missing(&world, &connected);
-    let expected = ["Account", "Observation", "Practitioner"].map(|ty| (ty, None, MissingReason::Forbidden));
+    let expected =
+        ["Account", "Observation", "Practitioner"].map(|resource_type| (resource_type, None, MissingReason::Forbidden));
     assert_eq!(named(&gaps), expected, "{gaps:?}");
     assert!(gaps.iter().all(|gap| gap.status == Some(401)), "{gaps:?}");
 }

@@ -116,7 +116,10 @@ fn goes_whole(organization: &str, types: &[&str], has_generated: bool) {
     let rows = rows_in_files(&world, gone.owner);
     assert!(rows > own.len() as u64, "files of earlier snapshots hold them, too");
     let stored: BTreeSet<&str> = own.iter().map(|(identity, _)| identity.2).collect();
-    assert!(types.iter().all(|ty| stored.contains(ty)), "{stored:?}");
+    assert!(
+        types.iter().all(|resource_type| stored.contains(resource_type)),
+        "{stored:?}"
+    );
     assert_eq!(!world.generated(&gone).is_empty(), has_generated);
     let patient = world
         .get(&format!("/fhir/Patient/{}", gone.patient), &gone.token)
@@ -226,8 +229,8 @@ fn goes_whole(organization: &str, types: &[&str], has_generated: bool) {
         stored.iter().all(|name| name.starts_with("service.sqlite")),
         "{stored:?}"
     );
-    for (ty, id) in ids.into_iter().filter(|(_, id)| *id != gone.patient) {
-        assert_eq!(files_with(folder, id), [""; 0], "{ty}/{id}");
+    for (resource_type, id) in ids.into_iter().filter(|(_, id)| *id != gone.patient) {
+        assert_eq!(files_with(folder, id), [""; 0], "{resource_type}/{id}");
     }
     assert_eq!(files_with(folder, &gone.source_patient), [""; 0]);
     assert_eq!(files_with(folder, &family), [""; 0]);

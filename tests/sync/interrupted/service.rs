@@ -239,8 +239,14 @@ pub(in crate::sync) fn check_records(world: &World, looks: &[Seen]) {
             .or_insert_with(|| world.names_at(&endpoint, &patient, &credential.access_token));
         assert!(source.len() > 10, "{} records", source.len());
         let here = |name: &String| {
-            let (ty, id) = name.split_once('/').unwrap();
-            (format!("{ty}/{}", world.lake().synced_id(owner, &endpoint, ty, id)), 1)
+            let (resource_type, id) = name.split_once('/').unwrap();
+            (
+                format!(
+                    "{resource_type}/{}",
+                    world.lake().synced_id(owner, &endpoint, resource_type, id)
+                ),
+                1,
+            )
         };
         // A row stored twice would have a second version.
         let expected: BTreeMap<String, i64> = source.iter().map(here).collect();

@@ -23,8 +23,8 @@ impl Workspace {
         let place = Workspace { folder };
         std::fs::create_dir(place.path("views")).unwrap();
         std::fs::create_dir(place.path("input")).unwrap();
-        for (file, ty, element) in VIEWS {
-            place.view(file, ty, element);
+        for (file, resource_type, element) in VIEWS {
+            place.view(file, resource_type, element);
         }
         std::fs::write(place.path("views/notes.txt"), "no view").unwrap();
         std::fs::write(place.path("views/.hidden.json"), "no view").unwrap();
@@ -61,8 +61,8 @@ impl Workspace {
         path(self.folder.path(), name)
     }
 
-    fn view(&self, file: &str, ty: &str, element: &str) {
-        let view = json!({"resource": ty, "select": [{"column": [
+    fn view(&self, file: &str, resource_type: &str, element: &str) {
+        let view = json!({"resource": resource_type, "select": [{"column": [
             {"name": "key", "path": "getResourceKey()"}, {"name": element.replace('.', "_"), "path": element}]}]});
         std::fs::write(self.path("views").join(file), view.to_string()).unwrap();
     }

@@ -27,8 +27,8 @@ fn of(columns: Value) -> Arc<View> {
 }
 
 /// A column with a type hint.
-fn hinted(name: &str, path: &str, ty: &str) -> Value {
-    json!({"name": name, "path": path, "tag": [{"name": "ansi/type", "value": ty}]})
+fn hinted(name: &str, path: &str, fhir_type: &str) -> Value {
+    json!({"name": name, "path": path, "tag": [{"name": "ansi/type", "value": fhir_type}]})
 }
 
 fn parquet(view: &Arc<View>) -> Result<RecordBatch, String> {
@@ -255,16 +255,16 @@ fn a_column_that_its_values_do_not_fit_is_text_and_says_why() {
 fn told(batch: &RecordBatch, name: &str, expected: Result<DataType, &str>) {
     let schema = batch.schema();
     let field = schema.field_with_name(name).unwrap();
-    let ty = match field.data_type() {
+    let data_type = match field.data_type() {
         DataType::List(item) => item.data_type(),
-        ty => ty,
+        data_type => data_type,
     };
     let found = match field.metadata().get("why_text") {
         Some(why) => {
-            assert_eq!(ty, &DataType::Utf8);
+            assert_eq!(data_type, &DataType::Utf8);
             Err(why.as_str())
         }
-        None => Ok(ty.clone()),
+        None => Ok(data_type.clone()),
     };
     assert_eq!(found, expected, "{name}");
 }
@@ -378,7 +378,7 @@ fn text_keeps_what_was_written_whatever_the_hint() {
 
 #[test]
 fn a_value_that_cannot_be_of_its_type_is_named_by_column_and_type() {
-    for (path, ty) in [
+    for (path, sql_type) in [
         ("code.text", "DATE"),
         ("code.text", "INTEGER"),
         ("code.text", "VARCHAR(3)"),
@@ -390,8 +390,8 @@ fn a_value_that_cannot_be_of_its_type_is_named_by_column_and_type() {
         ("40000", "SMALLINT"),
         ("'%%'", "BINARY VARYING"),
     ] {
-        let view = of(json!([{"name": "id", "path": "id"}, hinted("c", path, ty)]));
-        let shown = ty.replace("VARCHAR", "CHARACTER VARYING");
+        let view = of(json!([{"name": "id", "path": "id"}, hinted("c", path, sql_type)]));
+        let shown = sql_type.replace("VARCHAR", "CHARACTER VARYING");
         let expected =
             format!("ViewDefinition.select[0].column[1]: column 'c' is to be {shown}, but one of its values cannot be");
         assert_eq!(parquet(&view).unwrap_err(), expected);

@@ -195,7 +195,9 @@ fn documents_are_read_once_for_views_of_all_types() {
         bundle.to_string(),
         json!({"resourceType": "Patient", "id": "q"}).to_string(),
     ];
-    let ids = |ty: &str| view(&json!({"resource": ty, "select": [{"column": [{"name": "id", "path": "id"}]}]}));
+    let ids = |resource_type: &str| {
+        view(&json!({"resource": resource_type, "select": [{"column": [{"name": "id", "path": "id"}]}]}))
+    };
     let views = vec![
         ids("Patient"),
         ids("Bundle"),

@@ -9,9 +9,9 @@ use crate::fhirpath::{CompileOptions, FhirPathError, Focus, Program, compile};
 
 /// Evaluates the expression once, or explains it.
 pub(super) fn run(arguments: &Args, options: &CompileOptions<'_>) -> Result<(), Failure> {
-    if let Some(ty) = arguments.ty.as_deref() {
+    if let Some(type_name) = arguments.resource_type.as_deref() {
         return match arguments.explain {
-            true => explain(arguments, resource_type(ty)?, options),
+            true => explain(arguments, resource_type(type_name)?, options),
             false => Err(Failure::input(
                 "--type says what to read of an input; name one with --input or --data",
             )),

@@ -35,7 +35,7 @@ pub(in crate::cli) struct Args {
     pub(super) data: Option<PathBuf>,
     /// Only resources of this type; over a lake, its table
     #[arg(long = "type", id = "type", value_name = "TYPE")]
-    pub(super) ty: Option<String>,
+    pub(super) resource_type: Option<String>,
     /// Read the live or the test records of the lake
     #[arg(long, value_enum, default_value_t = Mode::Live, conflicts_with = "input")]
     pub(super) mode: Mode,

@@ -9,10 +9,10 @@ use crate::fhir::{TypeId, facts};
 use crate::fhirpath::{CompileOptions, FhirPathError, Program, typed};
 
 /// Prints the typed program and the columns it reads.
-pub(super) fn explain(arguments: &Args, ty: TypeId, options: &CompileOptions<'_>) -> Result<(), Failure> {
-    let (program, part) = typed(&arguments.expression, ty, options).map_err(|error| wrong(arguments, &error))?;
+pub(super) fn explain(arguments: &Args, type_id: TypeId, options: &CompileOptions<'_>) -> Result<(), Failure> {
+    let (program, part) = typed(&arguments.expression, type_id, options).map_err(|error| wrong(arguments, &error))?;
     advise([&program]);
-    println!("{} over {}", arguments.expression, facts().get(ty).name);
+    println!("{} over {}", arguments.expression, facts().get(type_id).name);
     print!("{part}");
     let leaves: Vec<&str> = program.leaves().iter().map(String::as_str).collect();
     println!("reads [{}]", leaves.join(", "));

@@ -18,9 +18,9 @@ use crate::views::{Document, Reader};
 
 /// Evaluates the expression over what the files hold, or explains it.
 pub(super) fn run(arguments: &Args, options: &CompileOptions<'_>) -> Result<(), Failure> {
-    let wanted = arguments.ty.as_deref().map(resource_type).transpose()?;
-    if let Some(ty) = wanted.filter(|_| arguments.explain) {
-        return explain(arguments, ty, options);
+    let wanted = arguments.resource_type.as_deref().map(resource_type).transpose()?;
+    if let Some(type_id) = wanted.filter(|_| arguments.explain) {
+        return explain(arguments, type_id, options);
     }
     let (mut documents, refusals) = documents(&standard_input(&arguments.input), |_| {})?;
     let one_file = matches!(arguments.input.as_slice(), [path] if path.is_file() || is_standard(path));
@@ -33,9 +33,9 @@ pub(super) fn run(arguments: &Args, options: &CompileOptions<'_>) -> Result<(), 
             many(arguments, options, wanted, std::iter::once(document))?.finish()?;
         }
         first if arguments.explain => {
-            let ty = first.as_ref().and_then(first_type);
+            let type_id = first.as_ref().and_then(first_type);
             let asked = "say with --type what type of resource to explain it for";
-            return explain(arguments, ty.ok_or_else(|| Failure::input(asked))?, options);
+            return explain(arguments, type_id.ok_or_else(|| Failure::input(asked))?, options);
         }
         first => {
             let lines = many(arguments, options, wanted, first.into_iter().chain(documents))?;
@@ -48,8 +48,8 @@ pub(super) fn run(arguments: &Args, options: &CompileOptions<'_>) -> Result<(), 
 }
 
 /// Everything below a complex item, since all of it is printed.
-pub(super) fn whole(ty: TypeId) -> Option<Vec<&'static str>> {
-    (!matches!(facts().get(ty).kind, crate::fhir::Kind::Primitive(_))).then(|| vec!["*"])
+pub(super) fn whole(type_id: TypeId) -> Option<Vec<&'static str>> {
+    (!matches!(facts().get(type_id).kind, crate::fhir::Kind::Primitive(_))).then(|| vec!["*"])
 }
 
 /// The columns to read, and the text of the resource where that may be printed.
@@ -87,19 +87,19 @@ fn single(
         .parse(document.text())
         .map_err(|error| Failure::input(format!("{path} is no JSON: {error}")))?;
     let name = root.get_str("resourceType").unwrap_or_default();
-    let ty = resource_type(&name)
+    let type_id = resource_type(&name)
         .map_err(|_| Failure::input(format!("{path} holds no R4 resource: resourceType is '{name}'")))?;
-    if wanted.is_some_and(|wanted| wanted != ty) {
+    if wanted.is_some_and(|wanted| wanted != type_id) {
         return Ok(false);
     }
     if arguments.explain {
-        return explain(arguments, ty, options).map(|()| true);
+        return explain(arguments, type_id, options).map(|()| true);
     }
-    let program = compile(&arguments.expression, ty, options).map_err(|error| wrong(arguments, &error))?;
+    let program = compile(&arguments.expression, type_id, options).map_err(|error| wrong(arguments, &error))?;
     advise([&program]);
     let id = root.get_str("id").unwrap_or_default();
     let system = SystemValues::outside(&id, root.raw());
-    let mut shredder = Shredder::new(ty);
+    let mut shredder = Shredder::new(type_id);
     shredder
         .push(&system, root)
         .map_err(|error| Failure::input(format!("{path}: {error}")))?;
@@ -125,15 +125,15 @@ fn many(
     };
     let programs = programs(arguments, &options, wanted).map_err(|error| wrong(arguments, &error))?;
     advise(programs.values());
-    let wanted = programs.iter().map(|(ty, program)| (*ty, leaves(program)));
+    let wanted = programs.iter().map(|(type_id, program)| (*type_id, leaves(program)));
     let reader = Arc::new(Reader::of_leaves(wanted.collect(), None));
     let mut lines = Lines::new(arguments.limit);
     for document in documents {
         for batch in reader.clone().batches(vec![document]) {
-            let (ty, batch) = batch.map_err(Failure::other)?;
+            let (type_id, batch) = batch.map_err(Failure::other)?;
             if lines.wants_more() {
                 lines
-                    .print(ty, &programs[&ty], &batch)
+                    .print(type_id, &programs[&type_id], &batch)
                     .map_err(|error| wrong(arguments, &error))?;
             }
         }
@@ -151,14 +151,14 @@ fn programs(
     wanted: Option<TypeId>,
 ) -> Result<HashMap<TypeId, Program>, FhirPathError> {
     let text = &arguments.expression;
-    if let Some(ty) = wanted {
-        return Ok(HashMap::from([(ty, compile(text, ty, options)?)]));
+    if let Some(type_id) = wanted {
+        return Ok(HashMap::from([(type_id, compile(text, type_id, options)?)]));
     }
     let (mut programs, mut fault) = (HashMap::new(), None);
-    for ty in facts().resources().filter(|ty| !facts().get(*ty).is_abstract) {
-        match compile(text, ty, options) {
+    for type_id in facts().resources().filter(|type_id| !facts().get(*type_id).is_abstract) {
+        match compile(text, type_id, options) {
             Ok(program) => {
-                programs.insert(ty, program);
+                programs.insert(type_id, program);
             }
             // An error for one type that lacks an element says less than an error for all types.
             Err(error) if fault.is_none() || !matches!(error, FhirPathError::UnknownElement { .. }) => {

@@ -19,13 +19,13 @@ use crate::lake::scan::{FILE, ROW, ScanRequest};
 
 /// Evaluates the expression over the table, or explains it.
 pub(super) fn run(arguments: &Args, data: &Path, options: &CompileOptions<'_>) -> Result<(), Failure> {
-    let ty = resource_type(arguments.ty.as_deref().unwrap_or_default())?;
+    let type_id = resource_type(arguments.resource_type.as_deref().unwrap_or_default())?;
     let whole = super::files::whole;
     let options = CompileOptions {
         extra: Some(&whole),
         ..options.clone()
     };
-    let program = compile(&arguments.expression, ty, &options).map_err(|error| wrong(arguments, &error))?;
+    let program = compile(&arguments.expression, type_id, &options).map_err(|error| wrong(arguments, &error))?;
     advise([&program]);
     let lake = Lake::open(data).map_err(Failure::from_lake)?;
     if let Some(patient) = &arguments.patient {
@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &Args, data: &Path, options: &CompileOptions<'_>) -
         ..ScanRequest::default()
     };
     request.leaves.insert("id".to_owned());
-    let provider = lake.table(&lake.snapshot(), ty, &scope).provider(request);
+    let provider = lake.table(&lake.snapshot(), type_id, &scope).provider(request);
     let schema = provider.schema();
     let columns: Vec<usize> = (0..schema.fields().len())
         .filter(|at| !matches!(schema.field(*at).name().as_str(), FILE | ROW))
@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &Args, data: &Path, options: &CompileOptions<'_>) -
     let state = SessionStateBuilder::new().with_config(config).build();
     let plan = futures::executor::block_on(provider.scan(&state, Some(&columns), &[], None)).map_err(Failure::other)?;
     if arguments.explain {
-        explain(arguments, ty, &options)?;
+        explain(arguments, type_id, &options)?;
         print!("{}", displayable(Arc::as_ref(&plan)).indent(true));
         return Ok(());
     }
@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &Args, data: &Path, options: &CompileOptions<'_>) -
         }
         let batch = batch.map_err(Failure::other)?;
         lines
-            .print(ty, &program, &batch)
+            .print(type_id, &program, &batch)
             .map_err(|error| wrong(arguments, &error))?;
     }
     lines.finish()

@@ -46,11 +46,16 @@ impl Lines {
     }
 
     /// Evaluates the program over the resources of a batch and prints what comes of each.
-    pub(super) fn print(&mut self, ty: TypeId, program: &Program, batch: &RecordBatch) -> Result<(), FhirPathError> {
+    pub(super) fn print(
+        &mut self,
+        type_id: TypeId,
+        program: &Program,
+        batch: &RecordBatch,
+    ) -> Result<(), FhirPathError> {
         let batch = batch.slice(0, batch.num_rows().min(self.left));
         self.left -= batch.num_rows();
         let work = Work::over(&batch, program.parts(), &self.budget);
-        let evaluation = program.evaluate_on(&Focus::root(&batch, ty).within(&work))?;
+        let evaluation = program.evaluate_on(&Focus::root(&batch, type_id).within(&work))?;
         let ids = batch
             .column_by_name("id")
             .and_then(|ids| ids.as_string_opt::<i32>().cloned());
@@ -58,8 +63,8 @@ impl Lines {
         let mut text = String::new();
         for row in 0..batch.num_rows() {
             let id = ids.as_ref().filter(|ids| ids.is_valid(row)).map(|ids| ids.value(row));
-            let ty = facts().get(ty).name;
-            let name = id.map_or_else(|| ty.to_owned(), |id| format!("{ty}/{id}"));
+            let resource_type = facts().get(type_id).name;
+            let name = id.map_or_else(|| resource_type.to_owned(), |id| format!("{resource_type}/{id}"));
             let name = serde_json::Value::from(name);
             let fault = faults.next_if(|fault| fault.row as usize == row);
             let result = match fault {

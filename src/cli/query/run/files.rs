@@ -156,7 +156,7 @@ impl Document for Input {
             file: self.piece.file.clone(),
             line,
             entry: None,
-            ty: None,
+            type_id: None,
             reason,
         });
     }

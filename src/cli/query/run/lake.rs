@@ -23,8 +23,8 @@ pub(super) fn run(arguments: &Args, lake: &Lake, targets: &[Target], format: For
     let (snapshot, resources) = (lake.snapshot(), resources(arguments, lake));
     let watch = (arguments.explain == Some(ExplainArgument::Analyze)).then(Arc::<Watch>::default);
     let mut plans = Vec::new();
-    for (ty, places) in by_type(targets) {
-        let table = lake.table(&snapshot, ty, &scope);
+    for (type_id, places) in by_type(targets) {
+        let table = lake.table(&snapshot, type_id, &scope);
         let table = match &watch {
             Some(watch) => table.watched(watch),
             None => table,
@@ -75,9 +75,9 @@ fn explain(targets: &[Target], plans: &[(Vec<usize>, SharedRun)], how: ExplainAr
 fn by_type(targets: &[Target]) -> Vec<(TypeId, Vec<usize>)> {
     let mut by_type: BTreeMap<&str, (TypeId, Vec<usize>)> = BTreeMap::new();
     for (place, target) in targets.iter().enumerate() {
-        let ty = target.view.resource();
-        let name = crate::fhir::facts().get(ty).name;
-        by_type.entry(name).or_insert((ty, Vec::new())).1.push(place);
+        let type_id = target.view.resource();
+        let name = crate::fhir::facts().get(type_id).name;
+        by_type.entry(name).or_insert((type_id, Vec::new())).1.push(place);
     }
     by_type.into_values().collect()
 }

@@ -32,7 +32,7 @@ fn as_it_stands(reference: Value<'_>) -> Option<String> {
 }
 
 impl Pick for Asked {
-    fn takes(&self, ty: TypeId, resource: Value<'_>) -> bool {
+    fn takes(&self, type_id: TypeId, resource: Value<'_>) -> bool {
         if let Some(since) = self.since {
             let updated = resource.get("meta").and_then(|meta| meta.get_str("lastUpdated"));
             let updated = updated.and_then(|text| Temporal::instant(&text).ok());
@@ -43,18 +43,18 @@ impl Pick for Asked {
         match &self.patients {
             None => true,
             Some(patients) => {
-                ingest::patient_of(ty, resource, &as_it_stands).is_some_and(|patient| patients.contains(&patient))
+                ingest::patient_of(type_id, resource, &as_it_stands).is_some_and(|patient| patients.contains(&patient))
             }
         }
     }
 
-    fn reads(&self, ty: TypeId) -> Vec<&'static str> {
+    fn reads(&self, type_id: TypeId) -> Vec<&'static str> {
         let mut properties = Vec::new();
         if self.since.is_some() {
             properties.push("meta");
         }
         if self.patients.is_some() {
-            properties.extend(ingest::patient_properties(ty));
+            properties.extend(ingest::patient_properties(type_id));
         }
         properties
     }

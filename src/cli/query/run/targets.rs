@@ -69,7 +69,7 @@ pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
 
 /// The one view that columns on the command line make.
 fn typed(arguments: &Args) -> Result<Vec<Target>, Failure> {
-    let [ty] = arguments.view.as_slice() else {
+    let [resource_type] = arguments.view.as_slice() else {
         return Err(Failure::input(
             "--column goes with one resource type, as in: run Patient --column id",
         ));
@@ -77,7 +77,7 @@ fn typed(arguments: &Args) -> Result<Vec<Target>, Failure> {
     let terminology = arguments.terminology.load(arguments.data.as_deref())?;
     let filter = arguments.filter.as_deref();
     let view = inline::view(
-        &ty.to_string_lossy(),
+        &resource_type.to_string_lossy(),
         &arguments.column,
         "--column",
         filter,
@@ -88,7 +88,7 @@ fn typed(arguments: &Args) -> Result<Vec<Target>, Failure> {
     keep_apart(arguments.data.as_deref(), &arguments.input, &[], &outs)?;
     let [out] = outs;
     Ok(vec![Target {
-        file: ty.clone(),
+        file: resource_type.clone(),
         view: Arc::new(view),
         out,
     }])

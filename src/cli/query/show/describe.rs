@@ -90,11 +90,11 @@ impl Held {
 /// Describes it.
 pub(in crate::cli) fn run(arguments: DescribeArgs) -> Result<(), Failure> {
     let lake = arguments.lake.open()?;
-    let (view, ty) = view(&arguments)?;
+    let (view, type_id) = view(&arguments)?;
     let types = view.columns().iter().map(|column| {
-        let of_element = ty.and_then(|ty| elements::types(ty, &column.name));
+        let of_element = type_id.and_then(|type_id| elements::types(type_id, &column.name));
         of_element
-            .or_else(|| column.ty.clone())
+            .or_else(|| column.fhir_type.clone())
             .unwrap_or_else(|| column.sql_type())
     });
     let types: Vec<String> = types.collect();
@@ -113,7 +113,9 @@ pub(in crate::cli) fn run(arguments: DescribeArgs) -> Result<(), Failure> {
     )?;
     let columns = || names.iter().zip(&types).zip(&held);
     if arguments.json {
-        let columns: Vec<Value> = columns().map(|((name, ty), held)| object(name, ty, held)).collect();
+        let columns: Vec<Value> = columns()
+            .map(|((name, type_name), held)| object(name, type_name, held))
+            .collect();
         println!("{:#}", json!({"rows": total, "columns": columns}));
         return Ok(());
     }
@@ -123,8 +125,8 @@ pub(in crate::cli) fn run(arguments: DescribeArgs) -> Result<(), Failure> {
         .filter(|(_, held)| held.filled == 0)
         .map(|((name, _), _)| name.as_str())
         .collect();
-    for ((name, ty), held) in columns().filter(|(_, held)| held.filled > 0) {
-        print!("{}", table.push(row(name, ty, held, total)));
+    for ((name, type_name), held) in columns().filter(|(_, held)| held.filled > 0) {
+        print!("{}", table.push(row(name, type_name, held, total)));
     }
     print!("{}", table.finish());
     let told = match total {
@@ -146,16 +148,16 @@ fn view(arguments: &DescribeArgs) -> Result<(View, Option<TypeId>), Failure> {
     if names_file {
         return Ok((targets::read(file, terminology, false)?, None));
     }
-    let ty = named(&arguments.what).map_err(Failure::input)?;
+    let type_id = named(&arguments.what).map_err(Failure::input)?;
     let view = inline::view(
         &arguments.what,
-        &elements::columns(ty),
+        &elements::columns(type_id),
         "--column",
         None,
         terminology,
         false,
     )?;
-    Ok((view, Some(ty)))
+    Ok((view, Some(type_id)))
 }
 
 /// How many of the rows have a value.
@@ -172,19 +174,19 @@ fn distinct(held: &Held) -> String {
     format!("{}{more}", held.distinct.len())
 }
 
-fn row(name: &str, ty: &str, held: &Held, total: u64) -> Vec<String> {
+fn row(name: &str, type_name: &str, held: &Held, total: u64) -> Vec<String> {
     vec![
         name.to_owned(),
-        ty.to_owned(),
+        type_name.to_owned(),
         share(held.filled, total),
         distinct(held),
         held.examples.join(", "),
     ]
 }
 
-fn object(name: &str, ty: &str, held: &Held) -> Value {
+fn object(name: &str, type_name: &str, held: &Held) -> Value {
     json!({
-        "name": name, "type": ty, "filled": held.filled, "distinct": held.distinct.len(),
+        "name": name, "type": type_name, "filled": held.filled, "distinct": held.distinct.len(),
         "distinctIsLowerBound": held.more, "examples": held.examples,
     })
 }

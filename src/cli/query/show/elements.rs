@@ -16,17 +16,17 @@ const LEFT_OUT: [&str; 8] = [
 ];
 
 /// The elements of a resource type that can be shown, in the order of R4.
-pub(super) fn columns(ty: TypeId) -> Vec<TypedColumn> {
-    let mut elements: Vec<&Element> = facts().get(ty).elements.iter().collect();
+pub(super) fn columns(type_id: TypeId) -> Vec<TypedColumn> {
+    let mut elements: Vec<&Element> = facts().get(type_id).elements.iter().collect();
     elements.sort_by_key(|element| (element.name != "id", element.ordinal));
     let shown = elements.into_iter().filter(|element| !LEFT_OUT.contains(&element.name));
     shown.filter_map(column).collect()
 }
 
 /// The element of this name as it is shown.
-pub(super) fn named(ty: TypeId, name: &str) -> Option<TypedColumn> {
+pub(super) fn named(type_id: TypeId, name: &str) -> Option<TypedColumn> {
     facts()
-        .get(ty)
+        .get(type_id)
         .elements
         .iter()
         .find(|element| element.name == name)
@@ -34,9 +34,13 @@ pub(super) fn named(ty: TypeId, name: &str) -> Option<TypedColumn> {
 }
 
 /// The types that an element may have, as R4 writes them.
-pub(super) fn types(ty: TypeId, name: &str) -> Option<String> {
-    let element = facts().get(ty).elements.iter().find(|element| element.name == name)?;
-    let names: Vec<&str> = element.types.iter().map(|ty| facts().get(*ty).name).collect();
+pub(super) fn types(type_id: TypeId, name: &str) -> Option<String> {
+    let element = facts()
+        .get(type_id)
+        .elements
+        .iter()
+        .find(|element| element.name == name)?;
+    let names: Vec<&str> = element.types.iter().map(|type_id| facts().get(*type_id).name).collect();
     Some(match names.len() {
         0..=3 => names.join(" | "),
         more => format!("{} | {} and {} more", names[0], names[1], more - 2),
@@ -46,11 +50,11 @@ pub(super) fn types(ty: TypeId, name: &str) -> Option<String> {
 fn column(element: &Element) -> Option<TypedColumn> {
     let path = match element.choice {
         true => {
-            let of_type = |ty: &TypeId| {
-                let one = format!("{}.ofType({})", element.name, facts().get(*ty).name);
-                let text = match facts().get(*ty).kind {
+            let of_type = |type_id: &TypeId| {
+                let one = format!("{}.ofType({})", element.name, facts().get(*type_id).name);
+                let text = match facts().get(*type_id).kind {
                     Kind::Primitive(_) => format!("{one}.toString()"),
-                    _ => text(&one, *ty)?,
+                    _ => text(&one, *type_id)?,
                 };
                 Some((one, text))
             };
@@ -83,8 +87,8 @@ fn column(element: &Element) -> Option<TypedColumn> {
 }
 
 /// What an item of a type is for people; `None` where no one part of it stands for the whole.
-fn text(item: &str, ty: TypeId) -> Option<String> {
-    let def = facts().get(ty);
+fn text(item: &str, type_id: TypeId) -> Option<String> {
+    let def = facts().get(type_id);
     if let Kind::Primitive(_) = def.kind {
         return (!matches!(def.name, "base64Binary" | "xhtml")).then(|| item.to_owned());
     }
@@ -117,15 +121,15 @@ mod tests {
 
     #[test]
     fn every_type_can_be_shown() {
-        let types = facts().resources().filter(|ty| !facts().get(*ty).is_abstract);
+        let types = facts().resources().filter(|type_id| !facts().get(*type_id).is_abstract);
         let mut shown = 0;
-        for ty in types {
-            let columns = columns(ty);
+        for type_id in types {
+            let columns = columns(type_id);
             assert_eq!(columns[0].name, "id");
-            let view = inline::view(facts().get(ty).name, &columns, "--column", None, None, true);
-            let view = view.unwrap_or_else(|failure| panic!("{}: {}", facts().get(ty).name, failure.to_text()));
+            let view = inline::view(facts().get(type_id).name, &columns, "--column", None, None, true);
+            let view = view.unwrap_or_else(|failure| panic!("{}: {}", facts().get(type_id).name, failure.to_text()));
             let list = view.columns().iter().find(|column| column.collection);
-            assert!(list.is_none(), "{}: {list:?} is a list", facts().get(ty).name);
+            assert!(list.is_none(), "{}: {list:?} is a list", facts().get(type_id).name);
             shown += 1;
         }
         assert!(shown > 140, "{shown}");

@@ -52,8 +52,8 @@ pub(in crate::cli) fn run(arguments: ShowArgs) -> Result<(), Failure> {
     let Some(name) = &arguments.table else {
         return info::print(&lake, arguments.json);
     };
-    let ty = named(name).map_err(Failure::input)?;
-    let (columns, chosen) = columns(&arguments, ty)?;
+    let type_id = named(name).map_err(Failure::input)?;
+    let (columns, chosen) = columns(&arguments, type_id)?;
     let scope = arguments.lake.scope(&lake);
     let terminology = arguments.terminology.load(Some(&arguments.lake.data))?;
     let view = inline::view(
@@ -108,12 +108,12 @@ fn is_filled(rows: &[Vec<String>], at: usize) -> bool {
 }
 
 /// The columns to show, and whether somebody chose them.
-fn columns(arguments: &ShowArgs, ty: TypeId) -> Result<(Vec<TypedColumn>, bool), Failure> {
+fn columns(arguments: &ShowArgs, type_id: TypeId) -> Result<(Vec<TypedColumn>, bool), Failure> {
     if arguments.columns.is_empty() {
-        return Ok((elements::columns(ty), false));
+        return Ok((elements::columns(type_id), false));
     }
     let parts = arguments.columns.iter().flat_map(|list| inline::parts(list));
-    let columns = parts.map(|part| match elements::named(ty, part) {
+    let columns = parts.map(|part| match elements::named(type_id, part) {
         Some(element) => Ok(element),
         None => inline::column(part).map_err(|problem| Failure::input(format!("--columns {part}: {problem}"))),
     });

@@ -183,13 +183,13 @@ fn bar(what: &'static str, numbers: &str, length: u64) -> ProgressBar {
 
 /// The person whose blood pressure was taken last.
 fn somebody(engine: &Engine, lake: &Lake, scope: &Arc<Scope>) -> Result<String, Failure> {
-    let ty = facts()
+    let type_id = facts()
         .lookup("Observation")
         .ok_or_else(|| Failure::other("the R4 tables have no Observation"))?;
     let parameters = raw::parse(&format!("code={BLOOD_PRESSURE}&_sort=-date&_count=1"));
     let request = Request {
         scope,
-        ty,
+        type_id,
         parameters: &parameters,
         compartment: None,
         handling: Handling::Strict,

@@ -127,7 +127,7 @@ fn list(store: &Store, organization: &payer::Organization, sandbox: &str) -> Res
             _ => "",
         }
         .to_owned(),
-        ty: match organization.kind {
+        organization_type: match organization.kind {
             Kind::Payer => "PAYER",
             _ => "PROVIDER",
         }
@@ -146,14 +146,18 @@ fn list(store: &Store, organization: &payer::Organization, sandbox: &str) -> Res
         .set_of_organization(&id, &profile, Actor::Operator)
         .map_err(Failure::other)?;
     let labels: Vec<String> = organization.labels.iter().map(|label| (*label).to_owned()).collect();
-    let types: Vec<String> = organization.types().iter().map(|ty| (*ty).to_owned()).collect();
+    let types: Vec<String> = organization
+        .types()
+        .iter()
+        .map(|resource_type| (*resource_type).to_owned())
+        .collect();
     let endpoint = NewEndpoint {
         id: Some(&id),
         organization: &id,
         name: organization.name,
         mode: Mode::Test,
         label: &labels,
-        ty: match organization.kind {
+        authorization_type: match organization.kind {
             Kind::Facility => AuthorizationType::Ial2,
             Kind::Portal => AuthorizationType::Credentials,
             _ => AuthorizationType::Oauth,

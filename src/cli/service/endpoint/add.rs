@@ -58,7 +58,7 @@ pub(super) struct Args {
     /// How its patients authorize: oauth; credentials (a patient portal, which they sign in to each time); ial1 or ial2
     /// (a place without such a page, found by a record locator)
     #[arg(long = "type", value_name = "TYPE", value_parser = authorization_type, default_value = "oauth")]
-    ty: AuthorizationType,
+    authorization_type: AuthorizationType,
     /// Whether access lasts without the patient [default: what the source says; never at a portal]
     #[arg(long, value_name = "true|false")]
     refreshable: Option<bool>,
@@ -91,13 +91,13 @@ pub(super) struct Args {
 }
 
 fn authorization_type(text: &str) -> Result<AuthorizationType, String> {
-    let ty = AuthorizationType::named(&text.to_ascii_uppercase());
-    ty.ok_or_else(|| "it is oauth, credentials, ial1 or ial2".to_owned())
+    let authorization_type = AuthorizationType::named(&text.to_ascii_uppercase());
+    authorization_type.ok_or_else(|| "it is oauth, credentials, ial1 or ial2".to_owned())
 }
 
 /// A portal that is to give lasting access is no portal.
 fn portal_for_once(arguments: &Args) -> Result<(), Failure> {
-    if arguments.ty != AuthorizationType::Credentials {
+    if arguments.authorization_type != AuthorizationType::Credentials {
         return Ok(());
     }
     let scope = arguments.scope.as_deref().unwrap_or_default();
@@ -141,8 +141,11 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let title = arguments.organization.as_ref().or(brand);
     let organization = organization(&store, arguments, title.unwrap_or(&name))?;
     // A place that a record locator finds accepts the service's own statement at any time, and issues no refresh token.
-    let located = matches!(arguments.ty, AuthorizationType::Ial1 | AuthorizationType::Ial2);
-    let portal = arguments.ty == AuthorizationType::Credentials;
+    let located = matches!(
+        arguments.authorization_type,
+        AuthorizationType::Ial1 | AuthorizationType::Ial2
+    );
+    let portal = arguments.authorization_type == AuthorizationType::Credentials;
     let says = || located || (!portal && found.grants_offline());
     let refreshable = arguments.refreshable.unwrap_or_else(says);
     let usual = found.scope(refreshable && !located);
@@ -156,7 +159,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
         name: &name,
         mode: arguments.mode.into(),
         label: &arguments.labels,
-        ty: arguments.ty,
+        authorization_type: arguments.authorization_type,
         refreshable,
         refresh_valid_for: arguments.refresh_valid_for,
         max_auth_period: arguments.max_auth_period,
@@ -214,7 +217,7 @@ fn organization(store: &Store, arguments: &Args, name: &str) -> Result<Organizat
         id: known.map_or_else(|| Uuid::new_v4().to_string(), |known| known.id),
         name: name.to_owned(),
         note: arguments.note.clone(),
-        ty: arguments.organization_type.clone(),
+        organization_type: arguments.organization_type.clone(),
     })
 }
 

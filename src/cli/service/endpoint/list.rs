@@ -50,7 +50,7 @@ fn row(endpoint: &Endpoint) -> [String; 7] {
         endpoint.id.clone(),
         endpoint.name.clone(),
         endpoint.mode.schema().to_owned(),
-        endpoint.ty.to_string(),
+        endpoint.authorization_type.to_string(),
         endpoint.status.to_string(),
         if endpoint.refreshable { "yes" } else { "no" }.to_owned(),
         endpoint.checked_at.map_or_else(|| "never".to_owned(), time),
@@ -61,7 +61,7 @@ fn object(endpoint: &Endpoint) -> Value {
     json!({
         "id": endpoint.id, "name": endpoint.name, "mode": endpoint.mode.schema(), "label": endpoint.label,
         "organization": {"id": endpoint.organization.id, "name": endpoint.organization.name},
-        "type": endpoint.ty, "status": endpoint.status, "refreshable": endpoint.refreshable,
+        "type": endpoint.authorization_type, "status": endpoint.status, "refreshable": endpoint.refreshable,
         "refreshValidFor": endpoint.refresh_valid_for, "maxAuthPeriod": endpoint.max_auth_period,
         "resources": endpoint.resources, "fhirBase": endpoint.fhir_base, "clientId": endpoint.client_id,
         "confidential": endpoint.confidential, "scope": endpoint.scope,

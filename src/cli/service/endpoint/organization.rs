@@ -73,7 +73,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let shown = store.profiles().of_organization(&organization.id).map_err(refused)?;
     if arguments.json {
         let object = json!({
-            "id": organization.id, "name": organization.name, "type": organization.ty, "place": shown.place,
+            "id": organization.id, "name": organization.name, "type": organization.organization_type, "place": shown.place,
             "rank": shown.rank, "logo": shown.logo.is_some(),
         });
         println!("{object:#}");

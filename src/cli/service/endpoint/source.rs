@@ -102,8 +102,8 @@ impl Found {
 }
 
 fn is_resource(name: &str) -> bool {
-    let ty = facts().lookup(name).map(|ty| facts().get(ty));
-    ty.is_some_and(|ty| ty.kind == Kind::Resource && !ty.is_abstract)
+    let type_def = facts().lookup(name).map(|type_id| facts().get(type_id));
+    type_def.is_some_and(|type_def| type_def.kind == Kind::Resource && !type_def.is_abstract)
 }
 
 /// A FHIR base, of which the address of its SMART configuration or CapabilityStatement may have been given.

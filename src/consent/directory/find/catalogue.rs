@@ -35,7 +35,7 @@ pub(super) struct Made {
 pub(super) struct Numbered {
     pub(super) id: String,
     pub(super) mode: Mode,
-    pub(super) ty: AuthorizationType,
+    pub(super) authorization_type: AuthorizationType,
 }
 
 impl Made {

@@ -57,7 +57,7 @@ impl Listed {
             numbered: Numbered {
                 id: row.get(0)?,
                 mode: mode_of(&row.get::<_, String>(1)?),
-                ty: row.get(2)?,
+                authorization_type: row.get(2)?,
             },
             known: Known {
                 names,
@@ -84,7 +84,7 @@ impl Endpoints<'_> {
         let made = self.made_catalogue()?;
         let admits = |number: usize| {
             let one = &made.endpoints[number];
-            one.mode == mode && (types.is_empty() || types.contains(&one.ty))
+            one.mode == mode && (types.is_empty() || types.contains(&one.authorization_type))
         };
         let found = made.index.find(text, limit, admits).into_iter();
         Ok(found.map(|number| made.endpoints[number].id.clone()).collect())

@@ -47,7 +47,9 @@ pub(super) fn others(word: &str) -> impl Iterator<Item = &'static str> {
 }
 
 /// The words for an organization's type.
-pub(super) fn of_kind(ty: &str) -> impl Iterator<Item = &'static str> {
-    let known = KINDS.iter().filter(move |(kind, _)| ty.eq_ignore_ascii_case(kind));
+pub(super) fn of_kind(organization_type: &str) -> impl Iterator<Item = &'static str> {
+    let known = KINDS
+        .iter()
+        .filter(move |(kind, _)| organization_type.eq_ignore_ascii_case(kind));
     known.flat_map(|(_, words)| words.split(' '))
 }

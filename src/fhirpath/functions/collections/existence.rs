@@ -131,8 +131,8 @@ fn every_row(
         let odd = call
             .input
             .range(row)
-            .map(|item| call.input.item(item).0.ty())
-            .find(|ty| ty.system() != Some(System::Boolean));
+            .map(|item| call.input.item(item).0.item_type())
+            .find(|item_type| item_type.system() != Some(System::Boolean));
         if let Some(odd) = odd {
             call.problem(row, format!("expects Booleans, not a {odd}"));
         }

@@ -102,7 +102,7 @@ fn has_value(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
             1 => call.input.item(range.start),
             _ => return false,
         };
-        items.ty().is_primitive() && items.has_value(item)
+        items.item_type().is_primitive() && items.has_value(item)
     };
     Ok(Output::Truth(Truth::known(arrow::buffer::BooleanBuffer::collect_bool(
         call.input.rows(),
@@ -113,14 +113,14 @@ fn has_value(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
 fn get_value(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(super::combining::keep(&call.input, |row, item| {
         let (items, place) = call.input.item(item);
-        call.input.range(row).len() == 1 && items.ty().is_primitive() && items.has_value(place)
+        call.input.range(row).len() == 1 && items.item_type().is_primitive() && items.has_value(place)
     })))
 }
 
 /// One constant per type.
 fn type_of(items: &Items) -> Collection {
-    let (namespace, name) = match items.ty() {
-        ItemType::Fhir(_) => ("FHIR", items.ty().name()),
+    let (namespace, name) = match items.item_type() {
+        ItemType::Fhir(_) => ("FHIR", items.item_type().name()),
         ItemType::System(System::Target) => ("FHIR", "Resource"),
         ItemType::System(system) => ("System", system.name()),
     };
@@ -140,9 +140,9 @@ fn type_of(items: &Items) -> Collection {
 fn type_names(items: &Items) -> Collection {
     let text = |name: Option<&str>| Values::Text(StringArray::from(vec![name]));
     let string = ItemType::System(System::String);
-    match items.ty() {
-        ItemType::Fhir(ty) if facts().get(ty).kind == Kind::Resource && !facts().get(ty).is_abstract => {
-            let names = text(Some(items.ty().name()));
+    match items.item_type() {
+        ItemType::Fhir(type_id) if facts().get(type_id).kind == Kind::Resource && !facts().get(type_id).is_abstract => {
+            let names = text(Some(items.item_type().name()));
             Collection::each(Items::constant(string, names, items.len()))
         }
         ItemType::System(System::Target) => {

@@ -19,7 +19,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[Function {
                 1 => call.input.item(range.start),
                 _ => return None,
             };
-            let text = items.text(item).filter(|_| items.ty().is_fhir("xhtml"))?;
+            let text = items.text(item).filter(|_| items.item_type().is_fhir("xhtml"))?;
             Some(check(text).is_ok())
         };
         Ok(Output::Truth(Truth::collect(call.input.rows(), answer)))

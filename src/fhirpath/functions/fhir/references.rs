@@ -59,9 +59,13 @@ pub(in crate::fhirpath) const RESOLVE_ALONE: Function = Function {
 };
 
 fn targets(signature: &Signature<'_>) -> Shape {
-    let references = signature.input.sources.iter().filter(|source| is_reference(source.ty));
+    let references = signature
+        .input
+        .sources
+        .iter()
+        .filter(|source| is_reference(source.item_type));
     let target = |source: &Source| Source {
-        ty: ItemType::System(System::Target),
+        item_type: ItemType::System(System::Target),
         path: source.path.clone(),
         inside: source.inside,
     };
@@ -83,7 +87,7 @@ fn keys(signature: &Signature<'_>) -> Shape {
 /// The id, which the reference keys of other tables hold.
 fn resource_key(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let input = opened(&call.input, &|_| true);
-    let key = |items: &Items| match items.ty().fhir().map(|ty| facts().get(ty).kind) {
+    let key = |items: &Items| match items.item_type().fhir().map(|type_id| facts().get(type_id).kind) {
         Some(Kind::Resource) => match items.text_child("id") {
             Some(ids) => ids,
             None => Collection::empty(items.len()),
@@ -122,7 +126,7 @@ fn target_id(items: &Items, item: usize) -> Option<&str> {
     let Values::Struct(array) = items.values() else {
         return None;
     };
-    if !is_reference(items.ty()) {
+    if !is_reference(items.item_type()) {
         return None;
     }
     let slot = items.slot(item);

@@ -22,14 +22,15 @@ use crate::fhirpath::values::columns::Values;
 use crate::fhirpath::values::items::Items;
 
 /// Whether items of a type are references.
-pub(in crate::fhirpath) fn is_reference(ty: ItemType) -> bool {
-    ty.fhir()
-        .is_some_and(|ty| Storage::of(facts().get(ty)) == Storage::Reference)
+pub(in crate::fhirpath) fn is_reference(item_type: ItemType) -> bool {
+    item_type
+        .fhir()
+        .is_some_and(|type_id| Storage::of(facts().get(type_id)) == Storage::Reference)
 }
 
 /// The facts that references state about their targets.
 pub(in crate::fhirpath::functions) fn targets(input: &Collection) -> Collection {
-    flat_map(input, |items: &Items| match is_reference(items.ty()) {
+    flat_map(input, |items: &Items| match is_reference(items.item_type()) {
         true => Collection::each(items.with_type(ItemType::System(System::Target))),
         false => Collection::empty(items.len()),
     })
@@ -82,7 +83,7 @@ pub(in crate::fhirpath::functions) fn resolve(call: &Invocation<'_>) -> Result<O
 fn flat_of(input: &Collection, targets: &Collection) -> Vec<Option<usize>> {
     let mut next = 0;
     let of = |item: usize| {
-        is_reference(input.item(item).0.ty()).then(|| {
+        is_reference(input.item(item).0.item_type()).then(|| {
             next += 1;
             next - 1
         })
@@ -129,7 +130,7 @@ impl Numbered {
 
 impl Around {
     fn wanted<'a>(&mut self, items: &'a Items, item: usize) -> Wanted<'a> {
-        if !is_reference(items.ty()) {
+        if !is_reference(items.item_type()) {
             return Wanted::Nothing;
         }
         let text = match items.values() {
@@ -234,7 +235,7 @@ impl Entries {
                         by_url.of.entry((bundle, url.to_string())).or_insert(item);
                     }
                     if let Some(id) = &ids[item] {
-                        let name = format!("{}/{id}", resources.item(item).0.ty());
+                        let name = format!("{}/{id}", resources.item(item).0.item_type());
                         let known = by_name.of.entry((bundle, name)).or_insert(item);
                         if *known != item {
                             *known = usize::MAX;

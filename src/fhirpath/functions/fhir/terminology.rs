@@ -48,15 +48,19 @@ pub(in crate::fhirpath) const CONFORMS_TO: Function = Function {
 };
 
 /// Whether items of this type have codes that a value set may contain.
-pub(in crate::fhirpath) fn has_codes(ty: ItemType) -> bool {
-    is_coded(ty) || matches!(ty.system(), Some(crate::fhirpath::compile::types::System::String))
+pub(in crate::fhirpath) fn has_codes(item_type: ItemType) -> bool {
+    is_coded(item_type)
+        || matches!(
+            item_type.system(),
+            Some(crate::fhirpath::compile::types::System::String)
+        )
 }
 
 /// Whether items of this type are codes with their systems.
-pub(in crate::fhirpath) fn is_coded(ty: ItemType) -> bool {
+pub(in crate::fhirpath) fn is_coded(item_type: ItemType) -> bool {
     ["Coding", "CodeableConcept", "Quantity"]
         .iter()
-        .any(|name| ty.is_fhir(name))
+        .any(|name| item_type.is_fhir(name))
 }
 
 /// A code and the URL of its system.
@@ -96,8 +100,8 @@ impl Pair {
 impl Codes {
     fn of(items: &Items) -> Codes {
         match items.values() {
-            Values::Text(array) => Codes::Text(array.clone(), items.ty().is_fhir("code")),
-            Values::Struct(array) if items.ty().is_fhir("CodeableConcept") => {
+            Values::Text(array) => Codes::Text(array.clone(), items.item_type().is_fhir("code")),
+            Values::Struct(array) if items.item_type().is_fhir("CodeableConcept") => {
                 let codings = array
                     .column_by_name("coding")
                     .and_then(|list| list.as_list_opt::<i32>());
@@ -107,7 +111,7 @@ impl Codes {
                     _ => Codes::None,
                 }
             }
-            Values::Struct(array) if is_coded(items.ty()) => Codes::One(Pair::of(array)),
+            Values::Struct(array) if is_coded(items.item_type()) => Codes::One(Pair::of(array)),
             _ => Codes::None,
         }
     }

@@ -38,7 +38,7 @@ const MAX_DECIMALS: i32 = 28;
 fn shape(signature: &Signature<'_>) -> Shape {
     let mut shape = Shape::default();
     for source in &signature.input.sources {
-        match source.ty.system() {
+        match source.item_type.system() {
             Some(System::Integer | System::Long) => shape.add(&Shape::one(ItemType::System(System::Decimal))),
             Some(system @ (System::Decimal | System::Date | System::DateTime | System::Time | System::Quantity)) => {
                 shape.add(&Shape::one(ItemType::System(system)));

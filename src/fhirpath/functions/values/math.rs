@@ -55,7 +55,8 @@ fn decimal(_: &Signature<'_>) -> Shape {
 fn same(signature: &Signature<'_>) -> Shape {
     let mut shape = Shape::default();
     for source in &signature.input.sources {
-        if let Some(system @ (System::Integer | System::Long | System::Decimal | System::Quantity)) = source.ty.system()
+        if let Some(system @ (System::Integer | System::Long | System::Decimal | System::Quantity)) =
+            source.item_type.system()
         {
             shape.add(&Shape::one(ItemType::System(system)));
         }
@@ -70,11 +71,11 @@ fn of_power(signature: &Signature<'_>) -> Shape {
         shape
             .sources
             .iter()
-            .any(|source| source.ty.system() == Some(System::Long))
+            .any(|source| source.item_type.system() == Some(System::Long))
     };
     let long = long(signature.input) || signature.arguments.iter().any(long);
     for source in &signature.input.sources {
-        match source.ty.system() {
+        match source.item_type.system() {
             Some(System::Integer) if !long => shape.add(&Shape::one(ItemType::System(System::Integer))),
             Some(System::Integer | System::Long) => shape.add(&Shape::one(ItemType::System(System::Long))),
             _ => {}

@@ -105,7 +105,9 @@ async fn chosen(service: &Arc<Service>, visit: Visit, form: Parameters) -> Resul
     let taken = stored(service, move |service| {
         let endpoint = service.store.endpoints().get(&id)?;
         match endpoint.filter(|endpoint| is_offered(endpoint, mode)) {
-            Some(endpoint) if endpoint.ty.signs_in() => service.store.flows().choose_source(key, &departure(&endpoint)),
+            Some(endpoint) if endpoint.authorization_type.signs_in() => {
+                service.store.flows().choose_source(key, &departure(&endpoint))
+            }
             Some(endpoint) if by_details => service.store.flows().seek_place(key, &endpoint.id),
             _ => Err(FlowError::Stale),
         }

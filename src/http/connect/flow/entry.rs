@@ -223,7 +223,9 @@ async fn begin(
         if let Some(id) = &wanted.endpoint {
             let endpoint = service.store.endpoints().get(id)?;
             let offered = endpoint.is_some_and(|endpoint| {
-                endpoint.mode == client.mode && endpoint.status != EndpointStatus::Unavailable && endpoint.ty.signs_in()
+                endpoint.mode == client.mode
+                    && endpoint.status != EndpointStatus::Unavailable
+                    && endpoint.authorization_type.signs_in()
             });
             if !offered {
                 return Ok(Err(Invalid {

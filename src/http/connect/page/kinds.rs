@@ -102,10 +102,19 @@ pub(in crate::http::connect) fn what<'a>(t: &'static Texts, types: impl IntoIter
 pub(in crate::http::connect) fn granted<'a>(types: &'a [String], scope: &str) -> Vec<&'a str> {
     let named: Vec<&str> = scope
         .split_whitespace()
-        .filter_map(|one| one.split_once('/')?.1.split_once('.').map(|(ty, _)| ty))
+        .filter_map(|one| {
+            one.split_once('/')?
+                .1
+                .split_once('.')
+                .map(|(resource_type, _)| resource_type)
+        })
         .collect();
-    let covers = |ty: &str| named.is_empty() || named.contains(&"*") || named.contains(&ty);
-    types.iter().map(String::as_str).filter(|ty| covers(ty)).collect()
+    let covers = |resource_type: &str| named.is_empty() || named.contains(&"*") || named.contains(&resource_type);
+    types
+        .iter()
+        .map(String::as_str)
+        .filter(|resource_type| covers(resource_type))
+        .collect()
 }
 
 #[cfg(test)]

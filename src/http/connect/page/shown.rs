@@ -369,7 +369,10 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
     // A place that failed first and was connected later is not listed. A located place that has not answered by now
     // counts as failed.
     let unanswered = flow.authorizations.iter().filter(|one| {
-        let located = matches!(one.ty, AuthorizationType::Ial1 | AuthorizationType::Ial2);
+        let located = matches!(
+            one.authorization_type,
+            AuthorizationType::Ial1 | AuthorizationType::Ial2
+        );
         located && one.state == AuthorizationState::Authorizing
     });
     let alone = flow.request.way == Way::Choose;
@@ -385,7 +388,7 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
     let view = |endpoint: &Endpoint| Failed {
         endpoint: endpoint.id.clone(),
         name: display_name(endpoint),
-        again: !alone && endpoint.ty.signs_in() && endpoint.status != EndpointStatus::Unavailable,
+        again: !alone && endpoint.authorization_type.signs_in() && endpoint.status != EndpointStatus::Unavailable,
     };
     // The remaining step. With only one source there is none. Otherwise the patient connects more sources or shares the
     // connected ones.
@@ -607,14 +610,14 @@ pub(in crate::http::connect) async fn places(
 /// access.
 fn durations(visit: &Visit, endpoints: &[Endpoint]) -> Vec<Lasting> {
     let (t, flow) = (visit.texts, &visit.flow);
-    let ty = located::type_of(flow);
+    let authorization_type = located::type_of(flow);
     let mut by_usage: BTreeMap<Usage, Vec<&str>> = BTreeMap::new();
     for place in &flow.progress.places {
         let Some(endpoint) = endpoints.iter().find(|one| one.id == place.endpoint) else {
             continue;
         };
         let to = Departure {
-            ty,
+            authorization_type,
             ..departure(endpoint)
         };
         let names = by_usage.entry(to.usage(flow.consent.usage)).or_default();

@@ -182,7 +182,7 @@ impl OrganizationView {
         organization: &Organization,
         profile: OrganizationProfile,
     ) -> OrganizationView {
-        let kind = match organization.ty.to_ascii_uppercase().as_str() {
+        let kind = match organization.organization_type.to_ascii_uppercase().as_str() {
             "PAYER" => Some(t.organization_payer),
             "PROVIDER" => Some(t.organization_provider),
             "PHARMACY" => Some(t.organization_pharmacy),

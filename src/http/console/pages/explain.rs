@@ -47,8 +47,8 @@ pub(in crate::http::console) async fn show(
         let explained = match name {
             "" => None,
             name => {
-                if let Ok(ty) = resource_type(name) {
-                    looks(&service, &operator, "explain", &place, (ty, query)).await?;
+                if let Ok(type_id) = resource_type(name) {
+                    looks(&service, &operator, "explain", &place, (type_id, query)).await?;
                 }
                 match explained(&service, &place, name, query).await {
                     Err(error) if !error.status().is_client_error() => return Err(error),
@@ -75,7 +75,7 @@ pub(in crate::http::console) async fn show(
 }
 
 async fn explained(service: &Arc<Service>, place: &Tenant, name: &str, query: &str) -> Result<String, Error> {
-    let ty = resource_type(name)?;
+    let type_id = resource_type(name)?;
     let parameters = raw::parse_checked(query)?;
     let turn = service.turn().await?;
     let scope = place.scope();
@@ -85,7 +85,7 @@ async fn explained(service: &Arc<Service>, place: &Tenant, name: &str, query: &s
             let _turn = turn;
             let request = Request {
                 scope: &scope,
-                ty,
+                type_id,
                 compartment: None,
                 parameters: &parameters,
                 handling: Handling::Strict,

@@ -96,8 +96,8 @@ pub(in crate::http::console) async fn show(
 }
 
 async fn tried(service: &Arc<Service>, place: &Tenant, name: &str, expression: &str) -> Result<Trial, Error> {
-    let ty = resource_type(name)?;
-    let (program, part) = compiled(service, ty, expression)?;
+    let type_id = resource_type(name)?;
+    let (program, part) = compiled(service, type_id, expression)?;
     let leaves: Vec<String> = program.leaves().iter().cloned().collect();
     let turn = service.view_turn("console").await?;
     let started = Instant::now();
@@ -114,9 +114,9 @@ async fn tried(service: &Arc<Service>, place: &Tenant, name: &str, expression: &
         request.leaves.insert("id".to_owned());
         let provider = service
             .lake
-            .table(&service.lake.snapshot(), ty, &scope)
+            .table(&service.lake.snapshot(), type_id, &scope)
             .provider(request);
-        evaluated(&provider, &program, ty)
+        evaluated(&provider, &program, type_id)
     });
     let rows = tokio::time::timeout(PATIENCE, working).await;
     let rows = rows.map_err(|_| Error::TooCostly("the trial took longer than 15 s".to_owned()))???;
@@ -131,25 +131,25 @@ async fn tried(service: &Arc<Service>, place: &Tenant, name: &str, expression: &
     })
 }
 
-fn compiled(service: &Service, ty: TypeId, expression: &str) -> Result<(Program, Part), Error> {
+fn compiled(service: &Service, type_id: TypeId, expression: &str) -> Result<(Program, Part), Error> {
     let options = CompileOptions {
         terminology: Some(service.terminology.clone()),
         extra: Some(&whole),
         ..CompileOptions::default()
     };
-    typed(expression, ty, &options).map_err(|error| Error::Invalid(error.to_string()))
+    typed(expression, type_id, &options).map_err(|error| Error::Invalid(error.to_string()))
 }
 
 /// All elements below a complex item, because the page shows the whole item.
-fn whole(ty: TypeId) -> Option<Vec<&'static str>> {
-    (!matches!(facts().get(ty).kind, Kind::Primitive(_))).then(|| vec!["*"])
+fn whole(type_id: TypeId) -> Option<Vec<&'static str>> {
+    (!matches!(facts().get(type_id).kind, Kind::Primitive(_))).then(|| vec!["*"])
 }
 
 /// The expression's results over the first rows.
 fn evaluated(
     provider: &Arc<crate::lake::scan::LakeProvider>,
     program: &Program,
-    ty: TypeId,
+    type_id: TypeId,
 ) -> Result<Vec<Row>, Error> {
     let schema = provider.schema();
     let columns: Vec<usize> = (0..schema.fields().len())
@@ -167,7 +167,7 @@ fn evaluated(
         let batch = batch.map_err(Error::internal)?;
         let batch = batch.slice(0, batch.num_rows().min(TRIED - rows.len()));
         let work = Work::over(&batch, program.parts(), &budget);
-        let evaluation = program.evaluate_on(&Focus::root(&batch, ty).within(&work));
+        let evaluation = program.evaluate_on(&Focus::root(&batch, type_id).within(&work));
         let evaluation = evaluation.map_err(|error| Error::Invalid(error.to_string()))?;
         let ids = batch
             .column_by_name("id")
@@ -208,7 +208,7 @@ fn branch(part: &Part, html: &mut String) {
     escape(&part.name, html);
     html.push_str("</b>");
     if let Some(types) = &part.types {
-        let names: Vec<&str> = types.iter().map(|ty| ty.name()).collect();
+        let names: Vec<&str> = types.iter().map(|item_type| item_type.name()).collect();
         html.push(' ');
         escape(&names.join(" or "), html);
         if part.many {

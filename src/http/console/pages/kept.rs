@@ -299,7 +299,7 @@ fn endpoint(endpoint: &Endpoint) -> Vec<Cell> {
         endpoint.name.clone(),
         endpoint.organization.name.clone(),
         endpoint.mode.schema().to_owned(),
-        endpoint.ty.to_string(),
+        endpoint.authorization_type.to_string(),
         endpoint.status.to_string(),
         endpoint.fhir_base.clone(),
         maybe(endpoint.checked_at),

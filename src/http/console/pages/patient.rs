@@ -99,7 +99,7 @@ pub(super) fn checked(id: &str) -> Result<(), Error> {
     match is_id(id) {
         true => Ok(()),
         false => Err(Error::NotFound {
-            ty: "Patient".to_owned(),
+            resource_type: "Patient".to_owned(),
             id: id.to_owned(),
         }),
     }
@@ -112,10 +112,10 @@ fn gathered(service: &Service, record: &Record, id: &str) -> (Value, Vec<(Type, 
         if of_type.rows.is_empty() {
             continue;
         }
-        let name = facts().get(of_type.ty).name;
+        let name = facts().get(of_type.type_id).name;
         let codes: Vec<String> = service
             .engine
-            .supported(of_type.ty)
+            .supported(of_type.type_id)
             .map(|one| one.code.to_string())
             .collect();
         let parameter = match name {

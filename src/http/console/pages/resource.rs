@@ -70,14 +70,14 @@ pub(in crate::http::console) async fn show(
     let frame = operator.frame(&service, "stored", place.as_ref().ok());
     let work = async {
         let place = place?;
-        let ty = resource_type(&name)?;
+        let type_id = resource_type(&name)?;
         let fields = Fields::of_query(sent.as_deref());
         let wanted = fields.filled("version").and_then(|text| text.parse::<i64>().ok());
         let since = fields.filled("since").and_then(|text| text.parse::<i64>().ok());
-        let versions = versions(&service, &place, ty, &id).await?;
+        let versions = versions(&service, &place, type_id, &id).await?;
         let Some(at) = chosen(&versions, wanted) else {
             return Err(Error::NotFound {
-                ty: name.clone(),
+                resource_type: name.clone(),
                 id: id.clone(),
             });
         };
@@ -143,7 +143,7 @@ fn patient_of(name: &str, id: &str, resource: &Value) -> Option<String> {
 }
 
 /// The versions in all readable snapshots, newest first.
-async fn versions(service: &Arc<Service>, place: &Tenant, ty: TypeId, id: &str) -> Result<Vec<Version>, Error> {
+async fn versions(service: &Arc<Service>, place: &Tenant, type_id: TypeId, id: &str) -> Result<Vec<Version>, Error> {
     if !is_id(id) {
         return Ok(Vec::new());
     }
@@ -161,7 +161,7 @@ async fn versions(service: &Arc<Service>, place: &Tenant, ty: TypeId, id: &str) 
             };
             let row = service
                 .lake
-                .table(&snapshot, ty, &scope)
+                .table(&snapshot, type_id, &scope)
                 .read(&id)
                 .map_err(Error::internal)?;
             if let Some(row) = row

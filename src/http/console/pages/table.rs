@@ -53,7 +53,7 @@ pub(super) struct Row {
 
 struct Parameter {
     code: String,
-    ty: String,
+    search_type: String,
 }
 
 /// The result of a search.
@@ -74,7 +74,7 @@ pub(in crate::http::console) async fn show(
     let frame = operator.frame(&service, "stored", place.as_ref().ok());
     let work = async {
         let place = place?;
-        let ty = resource_type(&name)?;
+        let type_id = resource_type(&name)?;
         let fields = Fields::of_query(sent.as_deref());
         let query = fields
             .get("q")
@@ -82,14 +82,14 @@ pub(in crate::http::console) async fn show(
             .trim()
             .trim_start_matches('?')
             .to_owned();
-        looks(&service, &operator, "table", &place, (ty, &query)).await?;
-        let found = match search(&service, &place, ty, &query).await {
+        looks(&service, &operator, "table", &place, (type_id, &query)).await?;
+        let found = match search(&service, &place, type_id, &query).await {
             // Errors of a search are shown beside its form, where they can be corrected.
             Err(error) if error.status().is_client_error() => Err(error.to_string()),
             Err(error) => return Err(error),
             Ok(found) => Ok(found),
         };
-        Ok(rendered(&service, &frame, (ty, &name), &query, found))
+        Ok(rendered(&service, &frame, (type_id, &name), &query, found))
     };
     page_or_error(&frame, work).await
 }
@@ -97,7 +97,7 @@ pub(in crate::http::console) async fn show(
 fn rendered(
     service: &Service,
     frame: &Frame,
-    (ty, name): (TypeId, &str),
+    (type_id, name): (TypeId, &str),
     query: &str,
     found: Result<Found, String>,
 ) -> Response {
@@ -111,10 +111,10 @@ fn rendered(
     };
     let mut parameters: Vec<Parameter> = service
         .engine
-        .supported(ty)
+        .supported(type_id)
         .map(|parameter| Parameter {
             code: parameter.code.to_string(),
-            ty: format!("{:?}", parameter.ty).to_lowercase(),
+            search_type: format!("{:?}", parameter.search_type).to_lowercase(),
         })
         .collect();
     parameters.sort_by(|one, other| one.code.cmp(&other.code));
@@ -148,7 +148,7 @@ pub(in crate::http::console) async fn looks(
     operator: &Operator,
     page: &'static str,
     place: &Tenant,
-    (ty, query): (TypeId, &str),
+    (type_id, query): (TypeId, &str),
 ) -> Result<(), Error> {
     // A query that is refused finds nothing.
     let parameters = raw::parse_checked(query).unwrap_or_default();
@@ -157,7 +157,7 @@ pub(in crate::http::console) async fn looks(
         async move {
             let request = Request {
                 scope: &scope,
-                ty,
+                type_id,
                 compartment: None,
                 parameters: &parameters,
                 handling: Handling::Strict,
@@ -170,13 +170,13 @@ pub(in crate::http::console) async fn looks(
     match service.workers.run(binding).await? {
         Some(patient) => operator.looks_at(service, page, place, &patient).await,
         None => {
-            let name = facts().get(ty).name.to_owned();
+            let name = facts().get(type_id).name.to_owned();
             operator.looks(service, page, place, (None, name)).await
         }
     }
 }
 
-async fn search(service: &Arc<Service>, place: &Tenant, ty: TypeId, query: &str) -> Result<Found, Error> {
+async fn search(service: &Arc<Service>, place: &Tenant, type_id: TypeId, query: &str) -> Result<Found, Error> {
     let parameters = raw::parse_checked(query)?;
     let turn = service.turn().await?;
     let scope = place.scope();
@@ -187,7 +187,7 @@ async fn search(service: &Arc<Service>, place: &Tenant, ty: TypeId, query: &str)
             let _turn = turn;
             let request = Request {
                 scope: &scope,
-                ty,
+                type_id,
                 compartment: None,
                 parameters: &parameters,
                 handling: Handling::Strict,

@@ -127,8 +127,10 @@ fn only_everything(sent: &[u8]) -> Result<(), Error> {
         return invalid(PARAMETER, problem);
     };
     match &only.value {
-        Given::Value(ty, value) if ty == "Uri" && value.as_str().as_deref() == Some(EVERYTHING) => Ok(()),
-        Given::Value(ty, value) if ty == "Uri" && value.is_string() => {
+        Given::Value(value_type, value) if value_type == "Uri" && value.as_str().as_deref() == Some(EVERYTHING) => {
+            Ok(())
+        }
+        Given::Value(value_type, value) if value_type == "Uri" && value.is_string() => {
             invalid(PARAMETER, "must be Patient/$everything: a card always has all records")
         }
         other => Err(other.wrong(PARAMETER, "a valueUri, Patient/$everything")),
@@ -180,7 +182,7 @@ fn resources(record: &Record) -> Vec<Resource<'_>> {
     let mut resources = Vec::with_capacity(record.len());
     for gathered in &record.types {
         resources.extend(gathered.rows.iter().map(|row| Resource {
-            resource_type: gathered.ty,
+            resource_type: gathered.type_id,
             id: &row.id,
             text: &row.resource,
         }));

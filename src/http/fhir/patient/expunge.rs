@@ -78,8 +78,8 @@ async fn accept(
         return Err(Error::Processing(why.to_owned()));
     };
     if id != WILDCARD && !patients.contains(&id) {
-        let ty = "Patient".to_owned();
-        return Err(Error::NotFound { ty, id });
+        let resource_type = "Patient".to_owned();
+        return Err(Error::NotFound { resource_type, id });
     }
     let text = request.to_string();
     let asking = access.clone();

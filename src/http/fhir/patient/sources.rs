@@ -94,14 +94,17 @@ fn has_failed(authorization: &Authorization) -> bool {
 /// A source of a consent, and the types that its newest sync could not get in full. Missing attachments are not among
 /// them, because the pages name each.
 fn of_consent(source: &consent::Source) -> Source {
-    let kind = match source.authorization.ty {
+    let kind = match source.authorization.authorization_type {
         AuthorizationType::Ial1 => SourceKind::SelfAttested,
         AuthorizationType::Ial2 => SourceKind::Facility,
         _ => SourceKind::Connected,
     };
     let mut shown = Source::of_endpoint(kind, &source.endpoint.label, &source.endpoint.name);
-    let missing = source.missing.iter().filter(|missing| missing.ty != "Binary");
-    shown.missing = missing.map(|missing| missing.ty.clone()).collect();
+    let missing = source
+        .missing
+        .iter()
+        .filter(|missing| missing.resource_type != "Binary");
+    shown.missing = missing.map(|missing| missing.resource_type.clone()).collect();
     shown.missing.sort();
     shown.missing.dedup();
     shown
@@ -131,8 +134,8 @@ fn own(service: &Service, named: &Named) -> Result<Arc<Scope>, Error> {
 fn unconnected(service: &Service, named: &Named) -> Result<Source, Error> {
     let patient = crate::fhir::facts().lookup("Patient");
     let snapshot = service.lake.snapshot();
-    let row = patient.and_then(|ty| {
-        let table = service.lake.table(&snapshot, ty, &named.scope);
+    let row = patient.and_then(|type_id| {
+        let table = service.lake.table(&snapshot, type_id, &named.scope);
         named.patients.iter().find_map(|id| table.read(id).ok().flatten())
     });
     tagged(&service.store, row.as_ref().map(|row| &*row.resource)).map_err(Error::internal)

@@ -36,7 +36,7 @@ impl Named {
                 path,
             }),
             false => Err(Error::NotFound {
-                ty: "Patient".to_owned(),
+                resource_type: "Patient".to_owned(),
                 id,
             }),
         }

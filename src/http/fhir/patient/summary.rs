@@ -204,7 +204,7 @@ async fn by_identifier(service: &Service, access: &Access, identifier: Option<&s
         let problem = "is missing: it names the patient, where the path does not";
         return Err(Error::parameter("identifier", IssueType::Required, problem));
     };
-    let ty = facts()
+    let type_id = facts()
         .lookup("Patient")
         .ok_or_else(|| Error::NotSupported("there are no Patients".to_owned()))?;
     let limit = access.patients().map_or(1, <[String]>::len) + 1;
@@ -215,7 +215,7 @@ async fn by_identifier(service: &Service, access: &Access, identifier: Option<&s
     ];
     let request = Request {
         scope: &access.scope,
-        ty,
+        type_id,
         compartment: None,
         parameters: &parameters,
         handling: Handling::Strict,

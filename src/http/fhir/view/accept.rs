@@ -10,7 +10,7 @@ pub(in crate::http) struct Accept(Vec<Range>);
 #[derive(Debug)]
 struct Range {
     /// In lower case. `*` means any.
-    ty: String,
+    main_type: String,
     subtype: String,
     quality: f32,
 }
@@ -39,17 +39,17 @@ impl Accept {
 
     /// Whether the client names this media type itself, without an asterisk.
     pub(in crate::http) fn names(&self, media: &str) -> bool {
-        let is = |range: &Range| media.split_once('/') == Some((&range.ty, &range.subtype));
+        let is = |range: &Range| media.split_once('/') == Some((&range.main_type, &range.subtype));
         self.0.iter().any(is)
     }
 
     /// Whether the client accepts this media type. The most specific range decides.
     pub(in crate::http) fn welcomes(&self, media: &str) -> Option<Welcome> {
-        let (ty, subtype) = media.split_once('/')?;
-        let fits = |range: &Range| match (range.ty.as_str(), range.subtype.as_str()) {
+        let (main_type, subtype) = media.split_once('/')?;
+        let fits = |range: &Range| match (range.main_type.as_str(), range.subtype.as_str()) {
             ("*", "*") => Some(0),
-            (named, "*") if named == ty => Some(1),
-            (named, exactly) if named == ty && exactly == subtype => Some(2),
+            (named, "*") if named == main_type => Some(1),
+            (named, exactly) if named == main_type && exactly == subtype => Some(2),
             _ => None,
         };
         let fitting = self.0.iter().enumerate().filter_map(|(place, range)| {
@@ -67,7 +67,7 @@ impl Range {
     /// Parameters other than `q` are ignored.
     fn parse(text: &str) -> Option<Range> {
         let mut parts = text.split(';');
-        let (ty, subtype) = parts.next()?.trim().split_once('/')?;
+        let (main_type, subtype) = parts.next()?.trim().split_once('/')?;
         let quality = parts.find_map(|parameter| {
             let (name, value) = parameter.split_once('=')?;
             name.trim()
@@ -76,7 +76,7 @@ impl Range {
         });
         let quality = quality.and_then(Result::ok).filter(|quality| quality.is_finite());
         Some(Range {
-            ty: ty.trim().to_ascii_lowercase(),
+            main_type: main_type.trim().to_ascii_lowercase(),
             subtype: subtype.trim().to_ascii_lowercase(),
             quality: quality.unwrap_or(1.0).clamp(0.0, 1.0),
         })

@@ -39,16 +39,16 @@ impl Document for Found {
 /// The sent resources of one type, in their order.
 pub(in crate::http) fn narrowed(
     sent: &[Bytes],
-    ty: TypeId,
+    type_id: TypeId,
     patients: Option<&[String]>,
     since: Option<i64>,
 ) -> Result<Vec<Found>, Error> {
     let mut tape = Tape::new();
     let mut sieve = Sieve {
-        ty,
+        type_id,
         patients,
         since,
-        shredder: Shredder::new(ty),
+        shredder: Shredder::new(type_id),
         found: Vec::new(),
     };
     for (place, text) in sent.iter().enumerate() {
@@ -70,7 +70,7 @@ pub(in crate::http) fn narrowed(
 }
 
 struct Sieve<'a> {
-    ty: TypeId,
+    type_id: TypeId,
     patients: Option<&'a [String]>,
     since: Option<i64>,
     /// Checks whether resources fit into columns.
@@ -88,8 +88,8 @@ impl Sieve<'_> {
         if self.patients.is_some() {
             for entry in entries() {
                 let named = entry.get("resource").and_then(|resource| {
-                    let ty = resource.get_str("resourceType")?;
-                    Some(format!("{ty}/{}", resource.get_str("id")?))
+                    let resource_type = resource.get_str("resourceType")?;
+                    Some(format!("{resource_type}/{}", resource.get_str("id")?))
                 });
                 if let (Some(address), Some(named)) = (entry.get_str("fullUrl"), named) {
                     addresses.insert(address, named);
@@ -110,7 +110,8 @@ impl Sieve<'_> {
 
     /// Adds a resource for the view.
     fn resource(&mut self, text: &Bytes, resource: Value<'_>, name: &str, known: &Known<'_>) -> Result<(), String> {
-        if name != facts().get(self.ty).name || !self.is_of_patients(resource, known) || !self.is_recent(resource) {
+        if name != facts().get(self.type_id).name || !self.is_of_patients(resource, known) || !self.is_recent(resource)
+        {
             return Ok(());
         }
         let id = resource.get_str("id").unwrap_or_default();
@@ -126,7 +127,7 @@ impl Sieve<'_> {
             let text = reference.as_str()?;
             Some(known(&text).unwrap_or_else(|| text.into_owned()))
         };
-        let patient = ingest::patient_of(self.ty, resource, &resolved);
+        let patient = ingest::patient_of(self.type_id, resource, &resolved);
         patient.is_some_and(|patient| patients.contains(&patient))
     }
 

@@ -292,15 +292,15 @@ fn runnable(name: &str, view: Value<'_>) -> Result<(), Error> {
 
 /// The id in a reference to a resource of this type. The reference is relative or has this service's address. In a
 /// query it may be the id alone.
-fn id_of(ty: &str, given: &Given<'_>, fhir_base: &str) -> Option<String> {
+fn id_of(resource_type: &str, given: &Given<'_>, fhir_base: &str) -> Option<String> {
     let reference = given.reference()?;
     let relative = reference.strip_prefix(fhir_base).unwrap_or(&reference);
     let id = match (relative.split_once('/'), given) {
-        (Some((named, id)), _) if named == ty => id,
+        (Some((named, id)), _) if named == resource_type => id,
         (None, Given::Text(_)) => relative,
         _ => return None,
     };
-    let wildcard = ty == "Patient" && id == super::super::patient_wildcard::WILDCARD;
+    let wildcard = resource_type == "Patient" && id == super::super::patient_wildcard::WILDCARD;
     (is_id(id) || wildcard).then(|| id.to_owned())
 }
 

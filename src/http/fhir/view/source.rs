@@ -213,16 +213,16 @@ fn patients(
             "the parameter group is for application tokens, and this is a patient's".to_owned(),
         ));
     }
-    let ty = facts()
+    let type_id = facts()
         .lookup("Group")
         .ok_or_else(|| Error::internal("R4 has Groups"))?;
-    let groups = service.lake.table(snapshot, ty, &access.scope);
+    let groups = service.lake.table(snapshot, type_id, &access.scope);
     let now = service.store.clock().now() * 1_000_000;
     let mut members = Vec::new();
     for id in &request.groups {
         let found = groups.read(id).map_err(Error::internal)?;
         let found = found.ok_or_else(|| Error::NotFound {
-            ty: "Group".to_owned(),
+            resource_type: "Group".to_owned(),
             id: id.clone(),
         })?;
         members.extend(members_of(&found.resource, now)?);

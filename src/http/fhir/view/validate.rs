@@ -194,9 +194,9 @@ fn outcome(checked: &Checked) -> OperationOutcome {
         .map(|_| information(format!("the ViewDefinition can be run; columns: {count}")));
     let columns = checked.columns().iter().map(|column| {
         let list = if column.collection { ", a list" } else { "" };
-        let ty = column.ty.as_deref().unwrap_or("of no single FHIR type");
+        let fhir_type = column.fhir_type.as_deref().unwrap_or("of no single FHIR type");
         let sql = column.sql_type();
-        information(format!("column '{}': {ty}{list}; in SQL {sql}", column.name))
+        information(format!("column '{}': {fhir_type}{list}; in SQL {sql}", column.name))
     });
     let mut issues = checked.findings().iter().map(issue).chain(verdict).chain(columns);
     let first = issues.next();
@@ -207,8 +207,8 @@ fn outcome(checked: &Checked) -> OperationOutcome {
 
 fn described(column: &Column) -> Value {
     let mut part = vec![json!({"name": "name", "valueString": column.name})];
-    if let Some(ty) = &column.ty {
-        part.push(json!({"name": "type", "valueString": ty}));
+    if let Some(fhir_type) = &column.fhir_type {
+        part.push(json!({"name": "type", "valueString": fhir_type}));
     }
     part.push(json!({"name": "sqlType", "valueString": column.sql_type()}));
     part.push(json!({"name": "collection", "valueBoolean": column.collection}));

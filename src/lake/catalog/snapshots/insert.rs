@@ -137,7 +137,7 @@ fn insert_columns(transaction: &Connection, after: &Head, table: u64, columns: &
             table,
             column.order,
             column.name,
-            column.ty.name(),
+            column.column_type.name(),
             column.nullable,
             column.parent
         ])?;

@@ -104,7 +104,7 @@ pub(in crate::lake) fn load_at(
     let head = snapshot(&reading, "snapshot_id = ?1", id)?.ok_or(LakeError::SnapshotGone(id))?;
     let erasures = erasures(&reading)?;
     let tables = tables(&reading, folder, head.snapshot)?;
-    let layout = |table: &TableRow| match newest.table(table.mode, table.ty) {
+    let layout = |table: &TableRow| match newest.table(table.mode, table.type_id) {
         Some(newest) => Ok(Arc::clone(&newest.layout)),
         None => layout(&reading, table, head.snapshot),
     };
@@ -134,8 +134,8 @@ fn assemble(
             file.deletes = deletes.remove(&file.id);
         }
         let of_table = of_table.into_iter().map(Arc::new).collect();
-        let snapshot = TableSnapshot::new(table.id, table.mode, table.ty, layout(table)?, of_table);
-        snapshots.insert((table.mode, table.ty), Arc::new(snapshot));
+        let snapshot = TableSnapshot::new(table.id, table.mode, table.type_id, layout(table)?, of_table);
+        snapshots.insert((table.mode, table.type_id), Arc::new(snapshot));
     }
     Ok(Arc::new(Snapshot {
         id: head.snapshot,
@@ -169,7 +169,7 @@ fn advance(
 
     let mut snapshots = BTreeMap::new();
     for table in &tables {
-        let old = base.table(table.mode, table.ty);
+        let old = base.table(table.mode, table.type_id);
         let added = files.remove(&table.id).unwrap_or_default();
         let gone = ended.remove(&table.id).unwrap_or_default();
         let layout = match old {
@@ -199,10 +199,10 @@ fn advance(
                     file.deletes = deletes.remove(&file.id);
                     Arc::new(file)
                 }));
-                Arc::new(TableSnapshot::new(table.id, table.mode, table.ty, layout, all))
+                Arc::new(TableSnapshot::new(table.id, table.mode, table.type_id, layout, all))
             }
         };
-        snapshots.insert((table.mode, table.ty), snapshot);
+        snapshots.insert((table.mode, table.type_id), snapshot);
     }
     Ok(Arc::new(Snapshot {
         id: head.snapshot,
@@ -226,7 +226,7 @@ fn altered_tables(reading: &Connection, from: Head, head: Head) -> Result<Vec<u6
 struct TableRow {
     id: u64,
     mode: Mode,
-    ty: TypeId,
+    type_id: TypeId,
     folder: PathBuf,
 }
 
@@ -243,7 +243,7 @@ fn tables(reading: &Connection, folder: &Folder, snapshot: u64) -> Result<Vec<Ta
         let mode = [Mode::Live, Mode::Test]
             .into_iter()
             .find(|mode| mode.schema() == schema);
-        let (Some(mode), Some(ty)) = (mode, facts().lookup(&name)) else {
+        let (Some(mode), Some(type_id)) = (mode, facts().lookup(&name)) else {
             return Err(LakeError::Damaged(format!(
                 "{schema}.{name} is no table of a resource type"
             )));
@@ -251,7 +251,7 @@ fn tables(reading: &Connection, folder: &Folder, snapshot: u64) -> Result<Vec<Ta
         tables.push(TableRow {
             id: row.get(0)?,
             mode,
-            ty,
+            type_id,
             folder: folder.data().join(row.get::<_, String>(3)?),
         });
     }
@@ -268,17 +268,18 @@ fn layout(reading: &Connection, table: &TableRow, snapshot: u64) -> Result<Arc<L
     let mut rows = statement.query(params![table.id, snapshot])?;
     let mut columns = Vec::new();
     while let Some(row) = rows.next()? {
-        let ty: String = row.get(4)?;
+        let column_type: String = row.get(4)?;
         columns.push(ColumnRow {
             id: row.get(0)?,
             parent: row.get(1)?,
             order: row.get(2)?,
             name: row.get(3)?,
-            ty: ColumnType::parse(&ty).ok_or_else(|| LakeError::Damaged(format!("{ty} is no column type")))?,
+            column_type: ColumnType::parse(&column_type)
+                .ok_or_else(|| LakeError::Damaged(format!("{column_type} is no column type")))?,
             nullable: row.get(5)?,
         });
     }
-    let layout = Layout::from_rows(table.ty, columns)
+    let layout = Layout::from_rows(table.type_id, columns)
         .map_err(|error| LakeError::Damaged(format!("columns of table {}: {error}", table.id)))?;
     Ok(Arc::new(layout))
 }

@@ -195,7 +195,7 @@ fn texts<'e>(column: &Expr, values: impl IntoIterator<Item = &'e Expr>, columns:
     let leaf: Arc<str> = match TEXTS.into_iter().find(|name| is_column(column, name)) {
         Some(system) => system.into(),
         None => single(column, columns)
-            .filter(|(_, ty)| **ty == DataType::Utf8)?
+            .filter(|(_, data_type)| **data_type == DataType::Utf8)?
             .0
             .into(),
     };
@@ -231,15 +231,15 @@ fn single<'c>(expression: &Expr, columns: &'c Schema) -> Option<(String, &'c Dat
         }
         Expr::ScalarFunction(call) if call.func.name() == GET_FIELD => {
             let (of, names) = call.args.split_first()?;
-            let (mut path, mut ty) = single(of, columns)?;
+            let (mut path, mut data_type) = single(of, columns)?;
             for name in names {
-                let (DataType::Struct(fields), name) = (ty, literal(name)?.try_as_str()??) else {
+                let (DataType::Struct(fields), name) = (data_type, literal(name)?.try_as_str()??) else {
                     return None;
                 };
-                ty = fields.find(name)?.1.data_type();
+                data_type = fields.find(name)?.1.data_type();
                 path = format!("{path}.{name}");
             }
-            Some((path, ty))
+            Some((path, data_type))
         }
         _ => None,
     }
@@ -247,11 +247,11 @@ fn single<'c>(expression: &Expr, columns: &'c Schema) -> Option<(String, &'c Dat
 
 /// A comparison of a moment or an integer, which statistics can refute.
 fn range(left: &Expr, operator: Operator, right: &Expr, columns: &Schema) -> Option<Necessary> {
-    let ((leaf, ty), operator, value) = match (single(left, columns), literal(right)) {
+    let ((leaf, data_type), operator, value) = match (single(left, columns), literal(right)) {
         (Some(leaf), Some(value)) => (leaf, operator, value),
         _ => (single(right, columns)?, operator.swap()?, literal(left)?),
     };
-    let value = match (ty, value) {
+    let value = match (data_type, value) {
         (DataType::Timestamp(TimeUnit::Microsecond, _), ScalarValue::TimestampMicrosecond(Some(moment), _)) => {
             i128::from(*moment)
         }

@@ -97,8 +97,8 @@ struct OnLeaf {
 }
 
 impl OnLeaf {
-    fn holds(&self, ty: Type, value: &[u8]) -> bool {
-        match (self.range, number(ty, value)) {
+    fn holds(&self, physical_type: Type, value: &[u8]) -> bool {
+        match (self.range, number(physical_type, value)) {
             (Some((from, to)), Some(number)) => from <= number && number <= to,
             // A text that is no number may stand for any number.
             _ => true,
@@ -354,12 +354,12 @@ impl<'a> Leaves<'a> {
 
 impl Leaf {
     fn bits(&self, group: RowGroup<'_>) -> Result<Bits, ParquetError> {
-        let ty = group.column_type(self.leaf);
+        let physical_type = group.column_type(self.leaf);
         let met = |value: Option<&[u8]>| {
             let Some(value) = value else { return 0 };
             let holds = self.conditions.iter().enumerate();
             holds.fold(0, |met, (bit, condition)| {
-                met | u8::from(condition.holds(ty, value)) << bit
+                met | u8::from(condition.holds(physical_type, value)) << bit
             })
         };
         let Some(chunk) = Chunk::open(group.file, group.group, self.leaf, group.read, met)? else {
@@ -400,8 +400,8 @@ fn either(one: Kept, other: Kept) -> Kept {
 }
 
 /// A plain value in the units of [`Prune::Range`].
-fn number(ty: Type, value: &[u8]) -> Option<i128> {
-    match ty {
+fn number(physical_type: Type, value: &[u8]) -> Option<i128> {
+    match physical_type {
         Type::INT32 => Some(i32::from_le_bytes(value.try_into().ok()?).into()),
         Type::INT64 => Some(i64::from_le_bytes(value.try_into().ok()?).into()),
         Type::FIXED_LEN_BYTE_ARRAY => decimal(value),

@@ -54,7 +54,7 @@ impl ScopedTable {
                 bytes: rows().map(|(_, row)| row.resource.len() as u64).sum(),
                 time: started.elapsed(),
             };
-            watch.rows(self.ty, seen);
+            watch.rows(self.type_id, seen);
         }
         Ok(found)
     }

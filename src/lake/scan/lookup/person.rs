@@ -56,7 +56,7 @@ impl ScopedTable {
         }
         if let Some(watch) = self.watch() {
             watch.person(SeenPerson {
-                ty: self.ty,
+                type_id: self.type_id,
                 rows: base.count,
                 columns_kept: columns.len() - read.columns,
                 columns_read: read.columns,
@@ -85,7 +85,7 @@ impl ScopedTable {
         let may_share = matches!(person, Person::OfScope | Person::Owner(SHARED)) && self.scope.patient.is_some();
         if may_share && !self.files_of(&[SHARED]).is_empty() {
             let rows = self.shared()?;
-            if rows.any(self.ty) {
+            if rows.any(self.type_id) {
                 shared = self.snapshot.id;
                 files = self.files_of(&[owners.as_slice(), &[SHARED]].concat());
             }

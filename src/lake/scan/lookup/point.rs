@@ -46,7 +46,7 @@ impl ScopedTable {
         let started = self.watch().map(|watch| (watch, Instant::now()));
         let row = self.read_one(id)?;
         if let Some((watch, started)) = started {
-            watch.rows(self.ty, seen(1, row.as_slice(), started));
+            watch.rows(self.type_id, seen(1, row.as_slice(), started));
         }
         Ok(row)
     }
@@ -110,7 +110,7 @@ impl ScopedTable {
         let rows = self.rows_at_most(places, max_bytes, places.len() <= KEPT_AT_ONCE)?;
         if let Some((watch, started)) = started {
             watch.rows(
-                self.ty,
+                self.type_id,
                 seen(places.len(), rows.as_deref().unwrap_or_default(), started),
             );
         }
@@ -299,7 +299,7 @@ impl ScopedTable {
             Shown::Own => Ok(true),
             Shown::IfReferred => Ok(self
                 .shared()?
-                .contains(self.ty, file.id, file.groups()[group].first + row)),
+                .contains(self.type_id, file.id, file.groups()[group].first + row)),
         }
     }
 

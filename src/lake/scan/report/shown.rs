@@ -28,7 +28,7 @@ impl SeenScan {
             .iter()
             .map(|(leaf, pages)| (leaf.to_string(), json!({"met": pages.met, "refuted": pages.refuted})));
         json!({
-            "type": name(self.ty), "leaves": self.leaves, "statistics": self.prune, "owners": self.owners,
+            "type": name(self.type_id), "leaves": self.leaves, "statistics": self.prune, "owners": self.owners,
             "files": {"all": report.files, "read": report.files - report.files_pruned,
                 "openedInVain": report.files_opened_in_vain, "skipped": skipped_files(self),
                 "notNeeded": files_not_needed(self)},
@@ -51,7 +51,7 @@ impl fmt::Display for SeenScan {
             true => "their number".to_owned(),
             false => self.leaves.join(", "),
         };
-        writeln!(f, "  {}: scanned for {leaves}", name(self.ty))?;
+        writeln!(f, "  {}: scanned for {leaves}", name(self.type_id))?;
         if let Some(owners) = self.owners {
             writeln!(f, "    owners      {owners}; the files of others are not opened")?;
         }
@@ -62,8 +62,8 @@ impl fmt::Display for SeenScan {
     }
 }
 
-fn name(ty: TypeId) -> &'static str {
-    facts().get(ty).name
+fn name(type_id: TypeId) -> &'static str {
+    facts().get(type_id).name
 }
 
 fn micros(time: Duration) -> f64 {

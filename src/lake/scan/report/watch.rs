@@ -37,7 +37,7 @@ pub struct Seen {
 #[derive(Debug)]
 pub struct SeenScan {
     /// The table's type.
-    pub ty: TypeId,
+    pub type_id: TypeId,
     /// The leaves that it returns.
     pub leaves: Vec<String>,
     /// The conditions for statistics, if any.
@@ -55,7 +55,7 @@ pub struct SeenScan {
 #[derive(Debug)]
 pub struct SeenPerson {
     /// The table's type.
-    pub ty: TypeId,
+    pub type_id: TypeId,
     /// The number of the person's rows.
     pub rows: usize,
     /// Columns from memory.
@@ -112,9 +112,9 @@ impl Watch {
         self.noted().seen.people.push(person);
     }
 
-    pub(in crate::lake::scan) fn rows(&self, ty: TypeId, rows: SeenRows) {
+    pub(in crate::lake::scan) fn rows(&self, type_id: TypeId, rows: SeenRows) {
         let mut noted = self.noted();
-        let sum = noted.seen.fetched.entry(ty).or_default();
+        let sum = noted.seen.fetched.entry(type_id).or_default();
         sum.asked += rows.asked;
         sum.found += rows.found;
         sum.bytes += rows.bytes;

@@ -176,22 +176,22 @@ fn rebuild(field: &FieldRef, children: &dyn Fn(&Fields) -> Fields) -> FieldRef {
     }
 }
 
-fn with_type(field: &FieldRef, ty: DataType) -> FieldRef {
-    Arc::new(field.as_ref().clone().with_data_type(ty))
+fn with_type(field: &FieldRef, data_type: DataType) -> FieldRef {
+    Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
 
 fn plain(field: &FieldRef) -> FieldRef {
-    let ty = match field.data_type() {
+    let data_type = match field.data_type() {
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(plain).collect()),
         DataType::List(item) => DataType::List(plain(item)),
         other => other.clone(),
     };
-    Arc::new(Field::new(field.name(), ty, true))
+    Arc::new(Field::new(field.name(), data_type, true))
 }
 
 /// The cost of reading a leaf for presence alone, by its type. Sizes differ from file to file, but the schema must not.
-fn cost(ty: &DataType) -> usize {
-    match ty {
+fn cost(data_type: &DataType) -> usize {
+    match data_type {
         DataType::Boolean => 0,
         DataType::Int32 => 1,
         DataType::Int64 | DataType::Timestamp(..) => 2,
@@ -203,8 +203,8 @@ fn cost(ty: &DataType) -> usize {
 }
 
 /// The number of lists around the item type, and that type.
-fn unlist(ty: &DataType) -> (usize, &DataType) {
-    match ty {
+fn unlist(data_type: &DataType) -> (usize, &DataType) {
+    match data_type {
         DataType::List(item) => {
             let (depth, inner) = unlist(item.data_type());
             (depth + 1, inner)
@@ -213,8 +213,8 @@ fn unlist(ty: &DataType) -> (usize, &DataType) {
     }
 }
 
-fn leaf_count(ty: &DataType) -> usize {
-    match unlist(ty).1 {
+fn leaf_count(data_type: &DataType) -> usize {
+    match unlist(data_type).1 {
         DataType::Struct(fields) => fields.iter().map(|field| leaf_count(field.data_type())).sum(),
         _ => 1,
     }
@@ -257,11 +257,11 @@ fn same_id(left: &Field, right: &Field) -> bool {
 /// The leaves of a column, as dotted paths.
 pub(in crate::lake::scan) fn leaves(above: &str, field: &Field, found: &mut Vec<String>) {
     let path = format!("{above}{}", field.name());
-    let mut ty = field.data_type();
-    while let DataType::List(item) = ty {
-        ty = item.data_type();
+    let mut data_type = field.data_type();
+    while let DataType::List(item) = data_type {
+        data_type = item.data_type();
     }
-    match ty {
+    match data_type {
         DataType::Struct(fields) => fields
             .iter()
             .for_each(|field| leaves(&format!("{path}."), field, found)),

@@ -90,7 +90,7 @@ impl Scan {
             leaves("", field, &mut found);
         }
         SeenScan {
-            ty: self.table.ty,
+            type_id: self.table.type_id,
             leaves: found,
             prune: (self.prune != Prune::Keep).then(|| self.prune.to_string()),
             owners: self.owners().map(<[i64]>::len),

@@ -35,19 +35,19 @@ impl SharedRows {
     }
 
     /// Whether they include rows of this type.
-    pub(in crate::lake::scan) fn any(&self, ty: TypeId) -> bool {
-        self.found.keys().any(|(have, _)| *have == ty)
+    pub(in crate::lake::scan) fn any(&self, type_id: TypeId) -> bool {
+        self.found.keys().any(|(have, _)| *have == type_id)
     }
 
-    pub(in crate::lake::scan) fn contains(&self, ty: TypeId, file: u64, position: u32) -> bool {
+    pub(in crate::lake::scan) fn contains(&self, type_id: TypeId, file: u64, position: u32) -> bool {
         self.found
-            .get(&(ty, file))
+            .get(&(type_id, file))
             .is_some_and(|rows| rows.binary_search(&position).is_ok())
     }
 
     /// Their positions within a row group.
-    pub(in crate::lake::scan) fn rows(&self, ty: TypeId, file: &OpenFile, group: usize) -> Ranges {
-        let Some(rows) = self.found.get(&(ty, file.id)) else {
+    pub(in crate::lake::scan) fn rows(&self, type_id: TypeId, file: &OpenFile, group: usize) -> Ranges {
+        let Some(rows) = self.found.get(&(type_id, file.id)) else {
             return Ranges::default();
         };
         let group = &file.groups()[group];

@@ -69,14 +69,14 @@ impl Search<'_> {
         let mut next = self.own_references()?;
         while !next.is_empty() {
             let mut groups: FxHashMap<(TypeId, u64, usize), Referred> = FxHashMap::default();
-            for (ty, id) in next {
-                self.table(ty).find_shared(&id, |file, group, row| {
+            for (type_id, id) in next {
+                self.table(type_id).find_shared(&id, |file, group, row| {
                     found
-                        .entry((ty, file.id))
+                        .entry((type_id, file.id))
                         .or_default()
                         .insert(file.groups()[group].first + row);
                     groups
-                        .entry((ty, file.id, group))
+                        .entry((type_id, file.id, group))
                         .or_insert_with(|| (file.clone(), Vec::new()))
                         .1
                         .push(row);
@@ -97,8 +97,8 @@ impl Search<'_> {
         Ok(found.into_iter().map(|(key, rows)| (key, sorted(rows))).collect())
     }
 
-    fn table(&self, ty: TypeId) -> ScopedTable {
-        self.reader.table(self.snapshot, ty, self.scope)
+    fn table(&self, type_id: TypeId) -> ScopedTable {
+        self.reader.table(self.snapshot, type_id, self.scope)
     }
 
     /// The targets of the scope's own rows.
@@ -112,10 +112,10 @@ impl Search<'_> {
             .tables
             .keys()
             .filter(|(mode, _)| *mode == self.scope.mode)
-            .map(|(_, ty)| *ty)
+            .map(|(_, type_id)| *type_id)
             .collect();
-        for ty in types {
-            let table = self.table(ty);
+        for type_id in types {
+            let table = self.table(type_id);
             let owners = OwnerSet::of(&patient.owners);
             for data in table.files_of(owners.all()) {
                 let file = self.reader.memory.file(&data)?;
@@ -160,9 +160,9 @@ impl Search<'_> {
 
 /// `Type/id` taken apart. `None` for a Patient or an unknown type.
 fn target(reference: &str) -> Option<Target> {
-    let (ty, id) = reference.split_once('/')?;
-    (ty != "Patient").then_some(())?;
-    Some((facts().lookup(ty)?, id.to_owned()))
+    let (resource_type, id) = reference.split_once('/')?;
+    (resource_type != "Patient").then_some(())?;
+    Some((facts().lookup(resource_type)?, id.to_owned()))
 }
 
 impl ScopedTable {

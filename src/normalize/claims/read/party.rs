@@ -45,16 +45,16 @@ impl Party {
             match Reference::parse(&text) {
                 Reference::Fragment(id) => party.contained(id, root, names),
                 Reference::Relative(target) => {
-                    party.kind = Some(target.ty);
+                    party.kind = Some(target.type_id);
                     party.reference = Some(names.keep(&text));
                 }
-                Reference::Conditional { ty, query } => {
-                    party.kind = Some(ty);
+                Reference::Conditional { type_id, query } => {
+                    party.kind = Some(type_id);
                     party.npi = npi_of_query(query).map(|npi| names.keep(&npi));
                     party.reference = Some(names.keep(&text));
                 }
                 Reference::Absolute { target, .. } => {
-                    party.kind = Some(target.ty);
+                    party.kind = Some(target.type_id);
                     party.reference = Some(names.keep(&text));
                 }
                 Reference::Urn(_) | Reference::Other(_) => party.reference = Some(names.keep(&text)),
@@ -249,7 +249,7 @@ impl Directory {
         {
             let fits = |text: &str| {
                 let target = Target::parse(text);
-                target.is_some_and(|target| party.kind.is_none_or(|kind| kind == target.ty))
+                target.is_some_and(|target| party.kind.is_none_or(|kind| kind == target.type_id))
             };
             let mut own = holders.iter().filter(|(holder, text)| *holder == source && fits(text));
             if let (Some((_, only)), None) = (own.next(), own.next()) {

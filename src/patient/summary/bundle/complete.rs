@@ -117,7 +117,7 @@ impl Lack<'_, '_> {
             return true;
         }
         match words::choice(self.entry.json, name) {
-            Some((ty, _)) => types.contains(&ty),
+            Some((resource_type, _)) => types.contains(&resource_type),
             None => {
                 self.add(companion, extension());
                 true
@@ -176,7 +176,7 @@ impl Lack<'_, '_> {
             "Observation-pregnancy-edd-uv-ips" => &["DateTime"],
             _ => &["Quantity"],
         };
-        let is_valued = words::choice(entry.json, "value").is_none_or(|(ty, _)| values.contains(&ty));
+        let is_valued = words::choice(entry.json, "value").is_none_or(|(type_name, _)| values.contains(&type_name));
         let is_met = is_dated && is_plain && is_valued && has_subject;
         self.done.profile = is_met.then_some(profile);
         self.done

@@ -88,7 +88,7 @@ fn request(chart: &mut Chart<'_>, order: &Prescription<'_>) {
     let form = chart.dice.below(10);
     let drug = &DRUGS[order.drug];
     let shared = Link {
-        ty: "Medication",
+        resource_type: "Medication",
         id: chart.nation.drugs[order.drug],
         display: drug.code.display,
     };

@@ -187,7 +187,9 @@ pub(in crate::sandbox::payer) async fn bump(
     };
     let holding = world.holding(office, person.index);
     let row = match body["record"].as_str() {
-        Some(reference) => reference.split_once('/').and_then(|(ty, id)| holding.get(ty, id)),
+        Some(reference) => reference
+            .split_once('/')
+            .and_then(|(resource_type, id)| holding.get(resource_type, id)),
         None => holding.rows.iter().find(|row| row.resource_type != "Patient"),
     };
     let Some(row) = row else {

@@ -61,18 +61,18 @@ pub(in crate::sandbox::payer) async fn search(
 
 /// Reads the demographics in a form or JSON body.
 fn demographics(headers: &HeaderMap, body: &[u8]) -> Result<Demographics, String> {
-    let ty = headers
+    let content_type = headers
         .get(CONTENT_TYPE)
-        .and_then(|ty| ty.to_str().ok())
+        .and_then(|content_type| content_type.to_str().ok())
         .unwrap_or_default();
-    let params = if ty.starts_with("application/json") {
+    let params = if content_type.starts_with("application/json") {
         let json: HashMap<String, Value> =
             serde_json::from_slice(body).map_err(|error| format!("the body is no JSON object: {error}"))?;
         let texts = json
             .into_iter()
             .filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())));
         Params::of(texts)
-    } else if ty.starts_with("application/x-www-form-urlencoded") {
+    } else if content_type.starts_with("application/x-www-form-urlencoded") {
         Params::parse(body)
     } else {
         return Err("the body must be a form or JSON".to_owned());

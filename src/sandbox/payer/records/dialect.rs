@@ -33,20 +33,20 @@ pub(in crate::sandbox::payer) fn is_forbidden(knobs: &Knobs, row: &Row) -> bool 
 }
 
 /// Whether a search is allowed.
-pub(in crate::sandbox::payer) fn admitted(knobs: &Knobs, ty: &str, params: &Params) -> Result<(), Refused> {
+pub(in crate::sandbox::payer) fn admitted(knobs: &Knobs, resource_type: &str, params: &Params) -> Result<(), Refused> {
     let invalid = |text: String| Err(Refused(StatusCode::BAD_REQUEST, IssueType::Invalid, text));
-    let is_named = |types: &[String]| types.iter().any(|one| one == ty);
+    let is_named = |types: &[String]| types.iter().any(|one| one == resource_type);
     let status = |status: u16| StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
     if knobs.refuse_searches != 0 {
-        let text = format!("{ty} is not searched like this");
+        let text = format!("{resource_type} is not searched like this");
         return Err(Refused(status(knobs.refuse_searches), IssueType::NotSupported, text));
     }
     if knobs.refuse_along != 0 && params.get("_revinclude").is_some() {
         let text = "the search parameter _revinclude is not supported".to_owned();
         return Err(Refused(status(knobs.refuse_along), IssueType::NotSupported, text));
     }
-    if is_named(&knobs.unsearchable) || (knobs.provenance_along && ty == "Provenance") {
-        let text = format!("{ty} can be read and not searched");
+    if is_named(&knobs.unsearchable) || (knobs.provenance_along && resource_type == "Provenance") {
+        let text = format!("{resource_type} can be read and not searched");
         return Err(Refused(StatusCode::NOT_FOUND, IssueType::NotSupported, text));
     }
     if let Some(count) = params.get("_count").and_then(|text| text.parse::<u64>().ok()) {
@@ -57,15 +57,15 @@ pub(in crate::sandbox::payer) fn admitted(knobs: &Knobs, ty: &str, params: &Para
             return invalid(format!("_count must be between 1 and {}", knobs.max_count));
         }
     }
-    let required = knobs.require.get(ty);
+    let required = knobs.require.get(resource_type);
     if let Some(required) = required.filter(|required| params.get(required).is_none()) {
-        return invalid(format!("a search of {ty} needs the parameter {required}"));
+        return invalid(format!("a search of {resource_type} needs the parameter {required}"));
     }
-    if let Some(forbidden) = knobs.forbid.get(ty) {
+    if let Some(forbidden) = knobs.forbid.get(resource_type) {
         let category = params.get("category");
         let category = category.map(|one| one.rsplit('|').next().unwrap_or_default());
         if category.is_none_or(|category| forbidden.iter().any(|one| one == category)) {
-            let text = format!("the token's scope does not cover all of {ty}");
+            let text = format!("the token's scope does not cover all of {resource_type}");
             return Err(Refused(StatusCode::FORBIDDEN, IssueType::Forbidden, text));
         }
     }

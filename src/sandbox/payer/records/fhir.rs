@@ -30,16 +30,16 @@ const PEOPLE: &[&str] = &["patient", "subject", "beneficiary"];
 /// Answers `GET /{organization}/fhir/{type}/{id}`.
 pub(in crate::sandbox::payer) async fn read(
     State(world): State<Arc<World>>,
-    Path((organization, ty, id)): Path<(String, String, String)>,
+    Path((organization, resource_type, id)): Path<(String, String, String)>,
     headers: HeaderMap,
 ) -> Response {
     let asked = async |world: &World, office: &Office| {
         let asker = Asker::admitted(world, office, &headers)?;
-        if matches!(ty.as_str(), "Binary" | "files") && !office.knobs().attachments.is_empty() {
-            return document(world, office, &asker, &headers, &ty, &id);
+        if matches!(resource_type.as_str(), "Binary" | "files") && !office.knobs().attachments.is_empty() {
+            return document(world, office, &asker, &headers, &resource_type, &id);
         }
-        asker.may_read(&ty)?;
-        match asker.holding.get(&ty, &id) {
+        asker.may_read(&resource_type)?;
+        match asker.holding.get(&resource_type, &id) {
             Some(row) if dialect::is_forbidden(&office.knobs(), row) => Err(Fault::of(
                 StatusCode::FORBIDDEN,
                 IssueType::Forbidden,
@@ -49,7 +49,7 @@ pub(in crate::sandbox::payer) async fn read(
             None => Err(Fault::of(
                 StatusCode::NOT_FOUND,
                 IssueType::NotFound,
-                format!("there is no {ty} with this id"),
+                format!("there is no {resource_type} with this id"),
             )),
         }
     };
@@ -90,25 +90,25 @@ fn document(
 /// Answers `GET /{organization}/fhir/{type}`.
 pub(in crate::sandbox::payer) async fn search(
     State(world): State<Arc<World>>,
-    Path((organization, ty)): Path<(String, String)>,
+    Path((organization, resource_type)): Path<(String, String)>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
     let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
-    let asked = async |world: &World, office: &Office| searched(world, office, &headers, &ty, &params);
+    let asked = async |world: &World, office: &Office| searched(world, office, &headers, &resource_type, &params);
     framed(&world, &organization, &headers, asked).await
 }
 
 /// Answers `POST /{organization}/fhir/{type}/_search`.
 pub(in crate::sandbox::payer) async fn post(
     State(world): State<Arc<World>>,
-    Path((organization, ty, id)): Path<(String, String, String)>,
+    Path((organization, resource_type, id)): Path<(String, String, String)>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
     let params = Params::parse(&body);
     let asked = async |world: &World, office: &Office| match id.as_str() {
-        "_search" => searched(world, office, &headers, &ty, &params),
+        "_search" => searched(world, office, &headers, &resource_type, &params),
         _ => Err(Fault::of(
             StatusCode::METHOD_NOT_ALLOWED,
             IssueType::NotSupported,
@@ -121,18 +121,18 @@ pub(in crate::sandbox::payer) async fn post(
 /// Answers `GET /{organization}/fhir/Patient/{id}/$everything`.
 pub(in crate::sandbox::payer) async fn operation(
     State(world): State<Arc<World>>,
-    Path((organization, ty, id, operation)): Path<(String, String, String, String)>,
+    Path((organization, resource_type, id, operation)): Path<(String, String, String, String)>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
     let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
     let asked = async |world: &World, office: &Office| {
         let asker = Asker::admitted(world, office, &headers)?;
-        if ty != "Patient" || operation != "$everything" {
+        if resource_type != "Patient" || operation != "$everything" {
             return Err(Fault::of(
                 StatusCode::NOT_FOUND,
                 IssueType::NotSupported,
-                format!("there is no operation {operation} on {ty}"),
+                format!("there is no operation {operation} on {resource_type}"),
             ));
         }
         if asker.holding.get("Patient", &id).is_none() {
@@ -206,20 +206,20 @@ impl<'w> Asker<'w> {
     }
 
     /// Whether the organization has the type and the token's scope covers it.
-    fn may_read(&self, ty: &str) -> Result<(), Fault> {
-        let unserved = self.office.knobs().unserved.iter().any(|one| one == ty);
-        if unserved || !self.office.organization.types().contains(&ty) {
+    fn may_read(&self, resource_type: &str) -> Result<(), Fault> {
+        let unserved = self.office.knobs().unserved.iter().any(|one| one == resource_type);
+        if unserved || !self.office.organization.types().contains(&resource_type) {
             return Err(Fault::of(
                 StatusCode::NOT_FOUND,
                 IssueType::NotSupported,
                 format!("{} has no resources of this type", self.office.organization.name),
             ));
         }
-        if !self.consent.granted.allows(ty) {
+        if !self.consent.granted.allows(resource_type) {
             return Err(Fault::of(
                 StatusCode::FORBIDDEN,
                 IssueType::Forbidden,
-                format!("the token's scope does not cover {ty}"),
+                format!("the token's scope does not cover {resource_type}"),
             ));
         }
         Ok(())
@@ -283,39 +283,47 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     value.strip_prefix("Bearer ").map(str::trim)
 }
 
-fn searched(world: &World, office: &Office, headers: &HeaderMap, ty: &str, params: &Params) -> Result<Response, Fault> {
+fn searched(
+    world: &World,
+    office: &Office,
+    headers: &HeaderMap,
+    resource_type: &str,
+    params: &Params,
+) -> Result<Response, Fault> {
     let asker = Asker::admitted(world, office, headers)?;
-    asker.may_read(ty)?;
+    asker.may_read(resource_type)?;
     let knobs = office.knobs();
     if params.get("_page").is_none() {
-        dialect::admitted(&knobs, ty, params)
+        dialect::admitted(&knobs, resource_type, params)
             .map_err(|dialect::Refused(status, code, text)| Fault::of(status, code, text))?;
     }
     let mut query = Query {
-        path: ty.to_owned(),
-        types: vec![ty.to_owned()],
+        path: resource_type.to_owned(),
+        types: vec![resource_type.to_owned()],
         ..Query::default()
     };
     for (name, value) in params.iter() {
         match name {
             "_id" => query.ids = Some(value.split(',').map(str::to_owned).collect()),
             "_count" => query.count = count(value)?,
-            "_page" => return page(world, office, &asker, ty, value),
+            "_page" => return page(world, office, &asker, resource_type, value),
             // These set the format of the answer, and there is only one.
             "_format" | "_pretty" => {}
             "_revinclude" if value == "Provenance:target" && knobs.provenance_along => query.provenance = true,
             "_lastUpdated" if knobs.last_updated && value.starts_with("ge") => {
                 query.since = Some(value["ge".len()..].to_owned());
             }
-            _ if dialect::FILTERS.contains(&name) && !SHARED.contains(&ty) => {
+            _ if dialect::FILTERS.contains(&name) && !SHARED.contains(&resource_type) => {
                 let code = value.rsplit('|').next().unwrap_or_default();
                 query.filters.push((name.to_owned(), code.to_owned()));
             }
-            _ if PEOPLE.contains(&name) && !SHARED.contains(&ty) && ty != "Patient" => asker.is_about(value)?,
+            _ if PEOPLE.contains(&name) && !SHARED.contains(&resource_type) && resource_type != "Patient" => {
+                asker.is_about(value)?
+            }
             _ => return Err(unknown(name)),
         }
     }
-    if ty == "Patient" && knobs.two_patients {
+    if resource_type == "Patient" && knobs.two_patients {
         let entries = ["first", "second"].map(|id| json!({"resource": {"resourceType": "Patient", "id": id}}));
         let bundle = json!({"resourceType": "Bundle", "type": "searchset", "total": 2, "entry": entries});
         return Ok(fhir(StatusCode::OK, bundle.to_string()));

@@ -120,9 +120,13 @@ mod tests {
                 let holding = Holding::of(organization, &person, &people, &shelf, None);
                 let declared = organization.types();
                 for row in &holding.rows {
-                    let ty = row.resource_type.as_str();
-                    assert!(declared.contains(&ty), "{} holds {ty}", organization.id);
-                    assert!(ty != "Patient" || row.id == person.patient);
+                    let resource_type = row.resource_type.as_str();
+                    assert!(
+                        declared.contains(&resource_type),
+                        "{} holds {resource_type}",
+                        organization.id
+                    );
+                    assert!(resource_type != "Patient" || row.id == person.patient);
                 }
                 let patients = holding.rows.iter().filter(|row| row.resource_type == "Patient").count();
                 let known = organization.facility().is_none_or(|at| at < person.facilities());
@@ -139,8 +143,11 @@ mod tests {
             let person = people.person(2).unwrap();
             let holding = Holding::of(organization, &person, &people, &shelf, None);
             for reference in holding.rows.iter().flat_map(|row| row.references()) {
-                let (ty, id) = reference.split_once('/').unwrap();
-                assert!(holding.get(ty, id).is_some() || ty == "Patient", "{reference}");
+                let (resource_type, id) = reference.split_once('/').unwrap();
+                assert!(
+                    holding.get(resource_type, id).is_some() || resource_type == "Patient",
+                    "{reference}"
+                );
             }
             assert!(
                 holding

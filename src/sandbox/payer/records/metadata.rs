@@ -67,7 +67,7 @@ pub(in crate::sandbox::payer) async fn smart(
             .organization
             .types()
             .iter()
-            .map(|ty| format!("patient/{ty}.read")),
+            .map(|resource_type| format!("patient/{resource_type}.read")),
     );
     let token_base = match office.knobs().token_elsewhere {
         true => base.replacen("127.0.0.1", "localhost", 1),
@@ -113,8 +113,8 @@ pub(in crate::sandbox::payer) async fn capability(
         uris.push(json!({"url": "authorize", "valueUri": format!("{base}/authorize")}));
     }
     let types = office.organization.types().into_iter();
-    let types = types.filter(|ty| !knobs.unlisted.iter().any(|one| one == ty));
-    let resources: Vec<Value> = types.map(|ty| resource(ty, &knobs)).collect();
+    let types = types.filter(|resource_type| !knobs.unlisted.iter().any(|one| one == resource_type));
+    let resources: Vec<Value> = types.map(|resource_type| resource(resource_type, &knobs)).collect();
     // DSTU2 used another name.
     let name = match knobs.fhir_version.starts_with("1.") {
         true => "Conformance",
@@ -148,33 +148,33 @@ pub(in crate::sandbox::payer) async fn capability(
     fhir(StatusCode::OK, statement.to_string())
 }
 
-fn resource(ty: &str, knobs: &Knobs) -> Value {
+fn resource(resource_type: &str, knobs: &Knobs) -> Value {
     let mut parameters = vec![json!({"name": "_id", "type": "token"})];
-    if !SHARED.contains(&ty) && ty != "Patient" {
+    if !SHARED.contains(&resource_type) && resource_type != "Patient" {
         parameters.push(json!({"name": "patient", "type": "reference"}));
     }
     if knobs.last_updated {
         parameters.push(json!({"name": "_lastUpdated", "type": "date"}));
     }
-    let is_named = |types: &[String]| types.iter().any(|one| one == ty);
+    let is_named = |types: &[String]| types.iter().any(|one| one == resource_type);
     let along = knobs.provenance_along;
     let mut interactions = Vec::new();
     if !is_named(&knobs.unserved) {
         interactions.push(json!({"code": "read"}));
     }
-    let only_read = is_named(&knobs.unsearchable) || (along && ty == "Provenance");
+    let only_read = is_named(&knobs.unsearchable) || (along && resource_type == "Provenance");
     if !(is_named(&knobs.unserved) || only_read) {
         interactions.push(json!({"code": "search-type"}));
     }
-    let mut resource = json!({"type": ty, "interaction": interactions, "searchParam": parameters});
+    let mut resource = json!({"type": resource_type, "interaction": interactions, "searchParam": parameters});
     if along {
         resource["searchRevInclude"] = json!(["Provenance:target"]);
     }
-    if let Some(required) = knobs.require.get(ty).filter(|_| knobs.tell_required) {
+    if let Some(required) = knobs.require.get(resource_type).filter(|_| knobs.tell_required) {
         let names = ["patient", required].map(|name| json!({"url": "required", "valueString": name}));
         resource["extension"] = json!([{"url": COMBINATION, "extension": names}]);
     }
-    if ty == "Patient" {
+    if resource_type == "Patient" {
         resource["operation"] = json!([{
             "name": "everything",
             "definition": "http://hl7.org/fhir/OperationDefinition/Patient-everything",

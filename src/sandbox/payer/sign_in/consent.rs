@@ -80,7 +80,7 @@ pub(in crate::sandbox::payer) async fn decide(
         Granted::identity(&flow.requested)
     } else {
         let mut chosen = flow.requested.offered(office.organization, &knobs.withhold);
-        chosen.retain(|ty| params.all("type").any(|one| one == *ty));
+        chosen.retain(|resource_type| params.all("type").any(|one| one == *resource_type));
         if chosen.is_empty() {
             return form(office, name, &flow, &person, true, StatusCode::UNPROCESSABLE_ENTITY);
         }
@@ -117,7 +117,10 @@ fn form(office: &Office, name: &str, flow: &Flow, person: &Person, nothing: bool
         organization: organization.name,
         flow: name,
         person,
-        types: types.into_iter().map(|ty| (ty, spoken(ty))).collect(),
+        types: types
+            .into_iter()
+            .map(|resource_type| (resource_type, spoken(resource_type)))
+            .collect(),
         offline: office.refreshable() && flow.requested.has("offline_access"),
         nothing,
     };
@@ -125,8 +128,8 @@ fn form(office: &Office, name: &str, flow: &Flow, person: &Person, nothing: bool
 }
 
 /// A resource type in plain words.
-fn spoken(ty: &str) -> &str {
-    match ty {
+fn spoken(resource_type: &str) -> &str {
+    match resource_type {
         "AllergyIntolerance" => "Allergies",
         "CarePlan" => "Care plans",
         "CareTeam" => "Care teams",

@@ -35,7 +35,9 @@ impl Requested {
         for word in scope.split_ascii_whitespace() {
             let resource = word.strip_prefix("patient/").and_then(|rest| rest.split_once('.'));
             match resource {
-                Some((ty, access)) if reads(access) => requested.resources.push((ty.to_owned(), access.to_owned())),
+                Some((resource_type, access)) if reads(access) => {
+                    requested.resources.push((resource_type.to_owned(), access.to_owned()))
+                }
                 Some(_) => {}
                 None if (RECORDS.contains(&word) || IDENTITY.contains(&word)) && !requested.has(word) => {
                     requested.plain.push(word.to_owned())
@@ -58,7 +60,9 @@ impl Requested {
         withheld: &[String],
     ) -> Vec<&'static str> {
         let mut types = organization.personal();
-        types.retain(|ty| self.covers(ty).is_some() && !withheld.iter().any(|one| one == ty));
+        types.retain(|resource_type| {
+            self.covers(resource_type).is_some() && !withheld.iter().any(|one| one == resource_type)
+        });
         types
     }
 
@@ -69,17 +73,26 @@ impl Requested {
         chosen: &[&str],
         offline: bool,
     ) -> Granted {
-        let whole = organization.personal().iter().all(|ty| chosen.contains(ty));
+        let whole = organization
+            .personal()
+            .iter()
+            .all(|resource_type| chosen.contains(resource_type));
         let mut words = self.plain_of(RECORDS);
         words.retain(|word| word != "offline_access" || offline);
-        let shared = SHARED.iter().filter(|ty| self.covers(ty).is_some());
-        let types: BTreeSet<String> = chosen.iter().chain(shared).map(|ty| (*ty).to_owned()).collect();
+        let shared = SHARED
+            .iter()
+            .filter(|resource_type| self.covers(resource_type).is_some());
+        let types: BTreeSet<String> = chosen
+            .iter()
+            .chain(shared)
+            .map(|resource_type| (*resource_type).to_owned())
+            .collect();
         if whole && let Some(access) = self.covers("*") {
             words.push(format!("patient/*.{access}"));
         } else {
             let each = types
                 .iter()
-                .filter_map(|ty| Some(format!("patient/{ty}.{}", self.covers(ty)?)));
+                .filter_map(|resource_type| Some(format!("patient/{resource_type}.{}", self.covers(resource_type)?)));
             words.extend(each);
         }
         Granted {
@@ -95,8 +108,11 @@ impl Requested {
     }
 
     /// The access requested for a type, by its name or by `*`.
-    fn covers(&self, ty: &str) -> Option<&str> {
-        let found = self.resources.iter().find(|(asked, _)| asked == ty || asked == "*");
+    fn covers(&self, resource_type: &str) -> Option<&str> {
+        let found = self
+            .resources
+            .iter()
+            .find(|(asked, _)| asked == resource_type || asked == "*");
         found.map(|(_, access)| access.as_str())
     }
 }
@@ -116,8 +132,8 @@ impl Granted {
     }
 
     /// Whether resources of a type may be read.
-    pub(in crate::sandbox::payer) fn allows(&self, ty: &str) -> bool {
-        self.types.contains(ty)
+    pub(in crate::sandbox::payer) fn allows(&self, resource_type: &str) -> bool {
+        self.types.contains(resource_type)
     }
 }
 

@@ -86,7 +86,7 @@ pub(in crate::sandbox::payer) async fn token(
 fn answered(world: &World, office: &Office, headers: &HeaderMap, body: &[u8]) -> Result<Value, Error> {
     let form = headers
         .get(CONTENT_TYPE)
-        .and_then(|ty| ty.to_str().ok())
+        .and_then(|content_type| content_type.to_str().ok())
         .unwrap_or_default();
     if !form.starts_with("application/x-www-form-urlencoded") {
         return Err(Error::of(

@@ -29,8 +29,11 @@ pub(super) fn mark_enclosing(wanted: Interval<i64>, part: &Typed, rows: &mut [bo
 
 /// The interval of each item. The second argument is the name of the items' type. A Period without a start or end is
 /// open there. A Period with neither is no interval.
-pub(in crate::search) fn interval<'a>(items: &'a Items, ty: &str) -> Box<dyn Fn(usize) -> Option<Interval<i64>> + 'a> {
-    match ty {
+pub(in crate::search) fn interval<'a>(
+    items: &'a Items,
+    type_name: &str,
+) -> Box<dyn Fn(usize) -> Option<Interval<i64>> + 'a> {
+    match type_name {
         "Period" => {
             let (starts, ends) = (items.child("start"), items.child("end"));
             Box::new(move |item| open(earliest(&starts, item), latest(&ends, item)))

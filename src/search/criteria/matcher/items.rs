@@ -23,5 +23,5 @@ pub(in crate::search) fn only_text(elements: &Collection, row: usize) -> Option<
 
 /// The FHIR type name of a part's items.
 pub(super) fn type_name(part: &Typed) -> &'static str {
-    part.items.ty().name()
+    part.items.item_type().name()
 }

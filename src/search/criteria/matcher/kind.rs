@@ -79,7 +79,7 @@ pub(in crate::search) enum Matcher {
 /// Resources of one type that are targets of references.
 #[derive(Debug)]
 pub(in crate::search) struct Targets {
-    pub(in crate::search) ty: TypeId,
+    pub(in crate::search) type_id: TypeId,
     pub(in crate::search) ids: Arc<IdSet>,
 }
 
@@ -123,10 +123,13 @@ impl Matcher {
     /// Applies the one type to which the compared references may point.
     pub(in crate::search) fn aim(&mut self, target: TypeId) {
         match self {
-            Matcher::Reference(ReferenceValue::Relative { ty: ty @ None, .. }) => *ty = Some(target),
+            Matcher::Reference(ReferenceValue::Relative {
+                type_id: type_id @ None,
+                ..
+            }) => *type_id = Some(target),
             Matcher::PointsTo(ids) => {
                 *self = Matcher::RefersTo(Arc::new(Targets {
-                    ty: target,
+                    type_id: target,
                     ids: ids.clone(),
                 }));
             }

@@ -32,11 +32,11 @@ pub(in crate::search) fn gather(matchers: Vec<Matcher>) -> Vec<Matcher> {
             Matcher::Id(id) => {
                 ids.insert(&id);
             }
-            Matcher::Reference(ReferenceValue::Relative { ty, id }) => {
-                match targets.iter_mut().find(|(of, _)| *of == ty) {
+            Matcher::Reference(ReferenceValue::Relative { type_id, id }) => {
+                match targets.iter_mut().find(|(of, _)| *of == type_id) {
                     Some((_, ids)) => ids.insert(&id),
                     None => {
-                        targets.push((ty, IdSet::from_iter([id])));
+                        targets.push((type_id, IdSet::from_iter([id])));
                         true
                     }
                 };
@@ -47,8 +47,11 @@ pub(in crate::search) fn gather(matchers: Vec<Matcher>) -> Vec<Matcher> {
     if !ids.is_empty() {
         others.push(Matcher::OneOf(Arc::new(ids)));
     }
-    others.extend(targets.into_iter().map(|(ty, ids)| match ty {
-        Some(ty) => Matcher::RefersTo(Arc::new(Targets { ty, ids: Arc::new(ids) })),
+    others.extend(targets.into_iter().map(|(type_id, ids)| match type_id {
+        Some(type_id) => Matcher::RefersTo(Arc::new(Targets {
+            type_id,
+            ids: Arc::new(ids),
+        })),
         None => Matcher::PointsTo(Arc::new(ids)),
     }));
     others

@@ -44,7 +44,7 @@ impl Matcher {
             Matcher::Quantity(value) => quantity::mark(value, part, rows),
             Matcher::Reference(value) => reference::mark(value, part, rows),
             Matcher::PointsTo(ids) => reference::mark_targets(None, ids, part, rows),
-            Matcher::RefersTo(targets) => reference::mark_targets(Some(targets.ty), &targets.ids, part, rows),
+            Matcher::RefersTo(targets) => reference::mark_targets(Some(targets.type_id), &targets.ids, part, rows),
             Matcher::Canonicals(borne) => reference::mark_canonicals(borne, part, rows),
             Matcher::ReferenceIdentifier(value) => reference::mark_identifier(value, part, rows),
             Matcher::Uri(uri) => uri::mark(part, rows, &|candidate| candidate == uri),

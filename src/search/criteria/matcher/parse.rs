@@ -28,9 +28,9 @@ impl Matcher {
         let refused = || SearchError::Modifier {
             parameter: raw.name.clone(),
             modifier: modifier.unwrap_or_default().to_owned(),
-            ty: parameter.ty.as_str(),
+            parameter_type: parameter.search_type.as_str(),
         };
-        match (parameter.ty, modifier) {
+        match (parameter.search_type, modifier) {
             (SearchType::Token, None) if parameter.code == "_id" => match text {
                 "" => Err(bad("an id")),
                 id => Ok(Matcher::Id(escape::unescape(id))),
@@ -80,10 +80,10 @@ impl Matcher {
                 .map(Matcher::ReferenceIdentifier)
                 .ok_or_else(|| bad("a token: value, system|value, |value or system|")),
             (SearchType::Reference, modifier) => {
-                let ty = modifier
+                let type_id = modifier
                     .map(|name| resource_type(name).ok_or_else(refused))
                     .transpose()?;
-                ReferenceValue::parse(text, ty, around.base)
+                ReferenceValue::parse(text, type_id, around.base)
                     .map(Matcher::Reference)
                     .ok_or_else(|| bad("a reference: id, Type/id or an absolute URL"))
             }

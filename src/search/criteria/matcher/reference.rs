@@ -23,7 +23,7 @@ pub(super) fn mark(value: &ReferenceValue, part: &Typed, rows: &mut [bool]) {
             let (types, ids) = (part.items.child(REFERENCE_TYPE), part.items.child(REFERENCE_ID));
             mark_items(part, rows, |_, item| {
                 match (only_text(&types, item), only_text(&ids, item)) {
-                    (Some(ty), Some(id)) => value.is_to(ty, id),
+                    (Some(resource_type), Some(id)) => value.is_to(resource_type, id),
                     _ => false,
                 }
             });
@@ -36,20 +36,20 @@ pub(super) fn mark(value: &ReferenceValue, part: &Typed, rows: &mut [bool]) {
     }
 }
 
-pub(super) fn mark_targets(ty: Option<TypeId>, wanted: &IdSet, part: &Typed, rows: &mut [bool]) {
+pub(super) fn mark_targets(type_id: Option<TypeId>, wanted: &IdSet, part: &Typed, rows: &mut [bool]) {
     if !is_of_references(part) {
         // An id alone may be the whole text, because a search may name it alone.
         let is_wanted = |text: &str| match relative(text) {
-            Some(target) => ty.is_none_or(|ty| ty == target.ty) && wanted.contains(target.id),
-            None => ty.is_none() && wanted.contains(Canonical::parse(text).url),
+            Some(target) => type_id.is_none_or(|type_id| type_id == target.type_id) && wanted.contains(target.id),
+            None => type_id.is_none() && wanted.contains(Canonical::parse(text).url),
         };
         mark_items(part, rows, |items, item| items.text(item).is_some_and(is_wanted));
         return;
     }
-    let ty = ty.map(|ty| facts().get(ty).name);
+    let resource_type = type_id.map(|type_id| facts().get(type_id).name);
     let (types, ids) = (part.items.child(REFERENCE_TYPE), part.items.child(REFERENCE_ID));
     mark_items(part, rows, |_, item| {
-        only_text(&types, item).is_some_and(|found| ty.is_none_or(|ty| ty == found))
+        only_text(&types, item).is_some_and(|found| resource_type.is_none_or(|resource_type| resource_type == found))
             && only_text(&ids, item).is_some_and(|id| wanted.contains(id))
     });
 }

@@ -204,8 +204,13 @@ pub(super) fn mark_label(hit: &dyn Fn(&str) -> bool, part: &Typed, rows: &mut [b
 /// `:of-type`: the value of an identifier and a coding of its type.
 pub(super) fn mark_typed(value: &TypedIdentifier, part: &Typed, rows: &mut [bool]) {
     let wanted = fold(&value.value);
-    let of_value = |text: &str| (fold(text) == wanted).then_some(&value.ty);
-    mark_identifiers(&of_value, &|pairs, ty, coding| pairs.matches(ty, coding), part, rows);
+    let of_value = |text: &str| (fold(text) == wanted).then_some(&value.identifier_type);
+    mark_identifiers(
+        &of_value,
+        &|pairs, identifier_type, coding| pairs.matches(identifier_type, coding),
+        part,
+        rows,
+    );
 }
 
 /// The same for many: each identifier is looked up once.
@@ -240,7 +245,7 @@ fn mark_identifiers<'t, T>(
         let wanted = only_text(&values, item).and_then(of_value);
         wanted.is_some_and(|wanted| {
             let mut types = types.range(item);
-            types.any(|ty| codings.range(ty).any(|coding| is(&pairs, wanted, coding)))
+            types.any(|identifier_type| codings.range(identifier_type).any(|coding| is(&pairs, wanted, coding)))
         })
     });
 }

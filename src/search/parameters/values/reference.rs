@@ -10,7 +10,7 @@ pub(crate) enum ReferenceValue {
     /// A relative reference to this id, and of this type if the value names one.
     Relative {
         /// `None`: any type.
-        ty: Option<TypeId>,
+        type_id: Option<TypeId>,
         /// The id.
         id: String,
     },
@@ -19,18 +19,20 @@ pub(crate) enum ReferenceValue {
 }
 
 impl ReferenceValue {
-    /// Parses one alternative. `ty` is the type of a modifier such as `:Patient`, `base` is `{base}/fhir/`.
-    pub(crate) fn parse(text: &str, ty: Option<TypeId>, base: &str) -> Option<ReferenceValue> {
+    /// Parses one alternative. `type_id` is the type of a modifier such as `:Patient`, `base` is `{base}/fhir/`.
+    pub(crate) fn parse(text: &str, type_id: Option<TypeId>, base: &str) -> Option<ReferenceValue> {
         let text = escape::unescape(text);
         let text = text.strip_prefix(base).map(str::to_owned).unwrap_or(text);
         if is_id(&text) {
-            return Some(ReferenceValue::Relative { ty, id: text });
+            return Some(ReferenceValue::Relative { type_id, id: text });
         }
         match Reference::parse(&text) {
-            Reference::Relative(target) if ty.is_none_or(|ty| ty == target.ty) => Some(ReferenceValue::Relative {
-                ty: Some(target.ty),
-                id: target.id.to_owned(),
-            }),
+            Reference::Relative(target) if type_id.is_none_or(|type_id| type_id == target.type_id) => {
+                Some(ReferenceValue::Relative {
+                    type_id: Some(target.type_id),
+                    id: target.id.to_owned(),
+                })
+            }
             Reference::Relative(_) => None,
             _ if text.is_empty() => None,
             _ => Some(ReferenceValue::Text(text)),
@@ -38,12 +40,12 @@ impl ReferenceValue {
     }
 
     /// Whether it matches a relative reference to this type and id.
-    pub(crate) fn is_to(&self, ty: &str, id: &str) -> bool {
+    pub(crate) fn is_to(&self, resource_type: &str, id: &str) -> bool {
         match self {
             ReferenceValue::Relative {
-                ty: wanted,
+                type_id: wanted,
                 id: wanted_id,
-            } => id == wanted_id && wanted.is_none_or(|wanted| facts().get(wanted).name == ty),
+            } => id == wanted_id && wanted.is_none_or(|wanted| facts().get(wanted).name == resource_type),
             ReferenceValue::Text(_) => false,
         }
     }
@@ -52,11 +54,15 @@ impl ReferenceValue {
     pub(crate) fn is_text(&self, text: &str) -> bool {
         match self {
             // A canonical may also be a relative URL. Its version does not matter then.
-            ReferenceValue::Relative { ty, id } => {
+            ReferenceValue::Relative { type_id, id } => {
                 let found = Canonical::parse(text);
                 match Target::parse(found.url) {
-                    Some(target) => target.id == id && ty.is_none_or(|ty| ty == target.ty) && found.fragment.is_none(),
-                    None => ty.is_none() && found.url == id,
+                    Some(target) => {
+                        target.id == id
+                            && type_id.is_none_or(|type_id| type_id == target.type_id)
+                            && found.fragment.is_none()
+                    }
+                    None => type_id.is_none() && found.url == id,
                 }
             }
             ReferenceValue::Text(wanted) if wanted == text => true,

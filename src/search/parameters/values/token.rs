@@ -83,7 +83,7 @@ impl TokenSet {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TypedIdentifier {
     /// A coding of the identifier's type.
-    pub ty: TokenValue,
+    pub identifier_type: TokenValue,
     /// The identifier's value.
     pub value: String,
 }
@@ -99,7 +99,7 @@ impl TypedIdentifier {
             return None;
         }
         Some(TypedIdentifier {
-            ty: TokenValue {
+            identifier_type: TokenValue {
                 system: Some(escape::unescape(system)),
                 code: Some(escape::unescape(code)),
             },
@@ -119,7 +119,7 @@ impl TypedSet {
     /// Adds an identifier.
     pub(crate) fn insert(&mut self, identifier: TypedIdentifier) {
         let types = self.by_value.entry(fold(&identifier.value)).or_default();
-        types.insert(identifier.ty);
+        types.insert(identifier.identifier_type);
     }
 
     /// The types that are requested with a value.

@@ -39,7 +39,7 @@ pub(in crate::sync) enum Json {
 #[derive(Deserialize)]
 struct Document<'d> {
     #[serde(rename = "resourceType", borrow)]
-    ty: Option<Cow<'d, str>>,
+    resource_type: Option<Cow<'d, str>>,
     #[serde(rename = "contentType", borrow)]
     content_type: Option<Cow<'d, str>>,
     #[serde(borrow)]
@@ -51,7 +51,7 @@ pub(in crate::sync) fn of_json(text: &[u8]) -> Json {
     let Ok(document) = serde_json::from_slice::<Document<'_>>(text) else {
         return Json::Other;
     };
-    match document.ty.as_deref() {
+    match document.resource_type.as_deref() {
         Some("OperationOutcome") => return Json::Nothing,
         Some("Binary") => {}
         _ => return Json::Other,

@@ -61,7 +61,10 @@ pub(in crate::sync::jobs) async fn once(
         return Ok(Reply { answer, file: None });
     }
     // JSON holds the bytes in base64, with some text around them.
-    let is_json = answer.content_type.as_deref().is_some_and(|ty| ty.contains("json"));
+    let is_json = answer
+        .content_type
+        .as_deref()
+        .is_some_and(|content_type| content_type.contains("json"));
     let max_bytes = if is_json {
         target.max_bytes / 3 * 4 + SAID as u64
     } else {

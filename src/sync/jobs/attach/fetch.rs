@@ -75,9 +75,11 @@ impl Work<'_> {
             return Ok(Err(Why::TooMany));
         }
         let said = wanted.content_type.as_deref();
-        let is_fhir = |ty: &str| ty.contains("fhir+") || ty.contains("+fhir");
-        let raw = match said.filter(|ty| !is_fhir(ty) && ty.bytes().all(|byte| (0x20..0x7f).contains(&byte))) {
-            Some(ty) => format!("{ty}, */*;q=0.8"),
+        let is_fhir = |content_type: &str| content_type.contains("fhir+") || content_type.contains("+fhir");
+        let raw = match said.filter(|content_type| {
+            !is_fhir(content_type) && content_type.bytes().all(|byte| (0x20..0x7f).contains(&byte))
+        }) {
+            Some(content_type) => format!("{content_type}, */*;q=0.8"),
             None => "*/*".to_owned(),
         };
         let fetched = match self.file(url, &raw, path, said).await? {
@@ -119,7 +121,9 @@ impl Work<'_> {
             (status, _) => return Ok(Err(Why::Refused(status))),
         };
         let answered = reply.answer.content_type;
-        let is_json = answered.as_deref().is_some_and(|ty| ty.contains("json"));
+        let is_json = answered
+            .as_deref()
+            .is_some_and(|content_type| content_type.contains("json"));
         match is_json {
             true => self.decoded(path, sums, answered, said).await,
             false => Ok(Ok(Fetched {

@@ -63,7 +63,8 @@ impl SourceAddress {
         let named = || {
             let path = url.path().strip_prefix(self.root.path())?;
             let target = source_target(path)?;
-            let plain = url.query().is_none() && target.version.is_none() && facts().get(target.ty).name == "Binary";
+            let plain =
+                url.query().is_none() && target.version.is_none() && facts().get(target.type_id).name == "Binary";
             plain.then(|| target.id.to_owned())
         };
         named().unwrap_or_else(|| format!("url-{}", &hexadecimal(&Sha256::digest(url.as_str()))[..40]))
@@ -168,8 +169,8 @@ fn look(line: &str, place: &SourceAddress, tape: &mut Tape, found: &mut Found) -
         note(url, source_id, content_type, attachment.raw());
     });
     if refers {
-        references(line, &place.base, |ty, id| {
-            if facts().get(ty).name == "Binary"
+        references(line, &place.base, |type_id, id| {
+            if facts().get(type_id).name == "Binary"
                 && let Some(url) = place.binary(id)
             {
                 note(url, id.to_owned(), None, "");
@@ -199,20 +200,20 @@ fn version_of(root: Value<'_>, line: &str) -> String {
 
 /// Visits the attachments of a resource that have an address, with the address's value.
 pub(super) fn attachments<'t>(root: Value<'t>, visit: &mut dyn FnMut(Value<'t>, Value<'t>)) {
-    if let Some(ty) = root.get_str("resourceType").and_then(|name| facts().lookup(&name)) {
-        walk(root, ty, visit);
+    if let Some(type_id) = root.get_str("resourceType").and_then(|name| facts().lookup(&name)) {
+        walk(root, type_id, visit);
     }
 }
 
-fn walk<'t>(value: Value<'t>, ty: TypeId, visit: &mut dyn FnMut(Value<'t>, Value<'t>)) {
+fn walk<'t>(value: Value<'t>, type_id: TypeId, visit: &mut dyn FnMut(Value<'t>, Value<'t>)) {
     if value.is_array() {
-        value.items().for_each(|item| walk(item, ty, visit));
+        value.items().for_each(|item| walk(item, type_id, visit));
         return;
     }
     if !value.is_object() {
         return;
     }
-    let name = facts().get(ty).name;
+    let name = facts().get(type_id).name;
     if name == "Resource" {
         return attachments(value, visit);
     }
@@ -225,8 +226,8 @@ fn walk<'t>(value: Value<'t>, ty: TypeId, visit: &mut dyn FnMut(Value<'t>, Value
         if !child.is_object() && !child.is_array() {
             continue;
         }
-        if let Some(of) = facts().child(ty, &key.name()) {
-            walk(child, of.ty, visit);
+        if let Some(of) = facts().child(type_id, &key.name()) {
+            walk(child, of.type_id, visit);
         }
     }
 }

@@ -2,25 +2,25 @@
 
 /// Values of a parameter that narrow the search of a type.
 pub(super) struct Filter {
-    pub(super) ty: &'static str,
+    pub(super) resource_type: &'static str,
     pub(super) parameter: &'static str,
     pub(super) values: &'static [&'static str],
     /// Whether all records have one of the values: R4 requires the element and allows only these codes.
     pub(super) reaches_all: bool,
 }
 
-const fn some(ty: &'static str, parameter: &'static str, values: &'static [&'static str]) -> Filter {
+const fn some(resource_type: &'static str, parameter: &'static str, values: &'static [&'static str]) -> Filter {
     Filter {
-        ty,
+        resource_type,
         parameter,
         values,
         reaches_all: false,
     }
 }
 
-const fn all(ty: &'static str, parameter: &'static str, values: &'static [&'static str]) -> Filter {
+const fn all(resource_type: &'static str, parameter: &'static str, values: &'static [&'static str]) -> Filter {
     Filter {
-        ty,
+        resource_type,
         parameter,
         values,
         reaches_all: true,

@@ -27,15 +27,23 @@ pub(super) struct Narrower {
 
 /// Searches to try instead of a refused one: first with values from the granted scopes, then with parameters that the
 /// refusal names, then with combinations of the source's statement, then with those of US Core.
-pub(super) fn narrower(ty: &str, scope: Option<&str>, said: &str, statement: Option<&Statement>) -> Vec<Narrower> {
-    let known: Vec<&Filter> = FILTERS.iter().filter(|filter| filter.ty == ty).collect();
+pub(super) fn narrower(
+    resource_type: &str,
+    scope: Option<&str>,
+    said: &str,
+    statement: Option<&Statement>,
+) -> Vec<Narrower> {
+    let known: Vec<&Filter> = FILTERS
+        .iter()
+        .filter(|filter| filter.resource_type == resource_type)
+        .collect();
     let mut found: Vec<Narrower> = Vec::new();
     let mut add = |one: Narrower| {
         if !one.searches.is_empty() && !found.iter().any(|other| other.by == one.by) {
             found.push(one);
         }
     };
-    let granted = of_scope(scope.unwrap_or_default(), ty);
+    let granted = of_scope(scope.unwrap_or_default(), resource_type);
     add(Narrower {
         by: "the granted scopes".to_owned(),
         searches: granted,
@@ -56,7 +64,7 @@ pub(super) fn narrower(ty: &str, scope: Option<&str>, said: &str, statement: Opt
         add(together(one, other));
     }
     let combinations = statement
-        .and_then(|statement| statement.types.get(ty))
+        .and_then(|statement| statement.types.get(resource_type))
         .map_or(&[] as &[Vec<String>], |served| &served.combinations);
     for combination in combinations {
         let of = |name: &String| known.iter().find(|filter| filter.parameter == name).copied();
@@ -74,9 +82,9 @@ pub(super) fn narrower(ty: &str, scope: Option<&str>, said: &str, statement: Opt
 }
 
 /// Whether the text of a refusal names a parameter that can narrow the type.
-pub(super) fn names_filter(ty: &str, said: &str) -> bool {
+pub(super) fn names_filter(resource_type: &str, said: &str) -> bool {
     let words = words(said);
-    let mut known = FILTERS.iter().filter(|filter| filter.ty == ty);
+    let mut known = FILTERS.iter().filter(|filter| filter.resource_type == resource_type);
     known.any(|filter| words.iter().any(|word| word == filter.parameter))
 }
 
@@ -159,7 +167,7 @@ fn words(said: &str) -> Vec<String> {
 }
 
 /// The queries of granular scopes, such as `category=laboratory` in `patient/Observation.rs?category=laboratory`.
-fn of_scope(scope: &str, ty: &str) -> Vec<String> {
+fn of_scope(scope: &str, resource_type: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for word in scope.split_ascii_whitespace() {
         let Some((_, rest)) = word.split_once('/') else {
@@ -173,7 +181,7 @@ fn of_scope(scope: &str, ty: &str) -> Vec<String> {
         };
         let reads = access == "read" || access.contains(['r', 's']);
         let plain = query.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
-        if name == ty && reads && plain && !found.iter().any(|one| one == query) {
+        if name == resource_type && reads && plain && !found.iter().any(|one| one == query) {
             found.push(query.replace('|', "%7C"));
         }
     }
@@ -184,8 +192,11 @@ fn of_scope(scope: &str, ty: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn by(ty: &str, scope: Option<&str>, said: &str) -> Vec<String> {
-        narrower(ty, scope, said, None).into_iter().map(|one| one.by).collect()
+    fn by(resource_type: &str, scope: Option<&str>, said: &str) -> Vec<String> {
+        narrower(resource_type, scope, said, None)
+            .into_iter()
+            .map(|one| one.by)
+            .collect()
     }
 
     #[test]

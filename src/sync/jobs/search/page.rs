@@ -36,7 +36,7 @@ pub(in crate::sync::jobs) struct NoPage;
 #[derive(Deserialize)]
 struct Bundle<'b> {
     #[serde(rename = "resourceType", borrow)]
-    ty: Cow<'b, str>,
+    resource_type: Cow<'b, str>,
     #[serde(borrow)]
     link: Option<Vec<Link<'b>>>,
     #[serde(borrow)]
@@ -59,7 +59,7 @@ struct Entry<'b> {
 #[derive(Deserialize)]
 struct Head<'b> {
     #[serde(rename = "resourceType", borrow)]
-    ty: Cow<'b, str>,
+    resource_type: Cow<'b, str>,
     #[serde(borrow)]
     id: Option<Cow<'b, str>>,
 }
@@ -67,7 +67,7 @@ struct Head<'b> {
 /// Reads a page of a search.
 pub(in crate::sync::jobs) fn page(body: &[u8]) -> Result<Page, NoPage> {
     let bundle: Bundle<'_> = serde_json::from_slice(body).map_err(|_| NoPage)?;
-    if bundle.ty != "Bundle" {
+    if bundle.resource_type != "Bundle" {
         return Err(NoPage);
     }
     let links = bundle.link.into_iter().flatten();
@@ -91,8 +91,8 @@ pub(in crate::sync::jobs) fn page(body: &[u8]) -> Result<Page, NoPage> {
 pub(in crate::sync::jobs) fn record(json: &str) -> Result<Option<Record>, NoPage> {
     let head: Head<'_> = serde_json::from_str(json).map_err(|_| NoPage)?;
     // Nothing can refer to a resource without an id, so the empty id is enough.
-    Ok((head.ty != "OperationOutcome").then(|| Record {
-        name: format!("{}/{}", head.ty, head.id.unwrap_or_default()),
+    Ok((head.resource_type != "OperationOutcome").then(|| Record {
+        name: format!("{}/{}", head.resource_type, head.id.unwrap_or_default()),
         line: one_line(json),
     }))
 }
@@ -117,7 +117,7 @@ pub(in crate::sync::jobs) fn references(line: &str, base: &str, mut visit: impl 
             .and_then(|text| text.strip_prefix('/'))
             .unwrap_or(&text);
         if let Some(target) = source_target(text).filter(|target| !matches!(target.id, "." | "..")) {
-            visit(target.ty, target.id);
+            visit(target.type_id, target.id);
         }
     }
 }
@@ -167,8 +167,8 @@ mod tests {
         let line = r##"{"a":{"reference":"Organization/1"},"b":[{ "reference" : "https://p.example/fhir/Practitioner\/2" }],
             "c":{"reference":"https://other.example/fhir/Practitioner/3"},"d":{"reference":"#4"},"f":{"reference":"Location/l_5"},"g":{"reference":"Location/../x"},"reference":7,"e":"\"reference\":"}"##;
         let mut found = Vec::new();
-        references(line, "https://p.example/fhir", |ty, id| {
-            found.push(format!("{}/{id}", crate::fhir::facts().get(ty).name));
+        references(line, "https://p.example/fhir", |type_id, id| {
+            found.push(format!("{}/{id}", crate::fhir::facts().get(type_id).name));
         });
         assert_eq!(found, ["Organization/1", "Practitioner/2", "Location/l_5"]);
     }

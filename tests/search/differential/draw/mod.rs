@@ -28,16 +28,19 @@ pub(super) struct Draw<'w, 'a> {
 
 impl<'w, 'a> Draw<'w, 'a> {
     pub(super) fn new(world: &'w World<'a>, seed: u64) -> Draw<'w, 'a> {
-        let mut types: Vec<&str> = world.types().map(|(ty, _)| ty).collect();
+        let mut types: Vec<&str> = world.types().map(|(resource_type, _)| resource_type).collect();
         // Half of all searches use the larger half of the types.
-        let mut by_rows: Vec<(usize, &str)> = world.types().map(|(ty, rows)| (rows, ty)).collect();
+        let mut by_rows: Vec<(usize, &str)> = world
+            .types()
+            .map(|(resource_type, rows)| (rows, resource_type))
+            .collect();
         by_rows.sort();
         types.extend(
             by_rows
                 .iter()
                 .rev()
                 .take(by_rows.len() / 3)
-                .flat_map(|(_, ty)| [*ty, *ty, *ty]),
+                .flat_map(|(_, resource_type)| [*resource_type, *resource_type, *resource_type]),
         );
         let mut referring: BTreeMap<String, BTreeSet<(String, String)>> = BTreeMap::new();
         for (source, _) in world.types() {
@@ -45,10 +48,13 @@ impl<'w, 'a> Draw<'w, 'a> {
             for definition in references {
                 let values = world.values(source, &definition.code).unwrap();
                 for name in values.iter().flatten().flat_map(|item| world.led_to(item.value)) {
-                    let Some((ty, _)) = world.place(&name) else { continue };
-                    if definition.targets.is_empty() || definition.targets.iter().any(|target| target == ty) {
+                    let Some((resource_type, _)) = world.place(&name) else {
+                        continue;
+                    };
+                    if definition.targets.is_empty() || definition.targets.iter().any(|target| target == resource_type)
+                    {
                         let through = (source.to_owned(), definition.code.clone());
-                        referring.entry(ty.to_owned()).or_default().insert(through);
+                        referring.entry(resource_type.to_owned()).or_default().insert(through);
                     }
                 }
             }
@@ -80,20 +86,24 @@ impl<'w, 'a> Draw<'w, 'a> {
     /// The next search, and a resource that it probably matches.
     pub(super) fn query(&mut self) -> (Query, &'w str) {
         let types = self.types.clone();
-        let ty = (*self.pick(&types)).to_owned();
+        let resource_type = (*self.pick(&types)).to_owned();
         let world = self.world;
-        let rows = world.rows(&ty);
+        let rows = world.rows(&resource_type);
         let meant = self.below(rows.len());
         let mut conditions = Vec::new();
         for _ in 0..=self.below(3).saturating_sub(self.below(2)) {
             let row = if self.chance(80) { meant } else { self.below(rows.len()) };
-            conditions.extend(self.condition(&ty, row, 0));
+            conditions.extend(self.condition(&resource_type, row, 0));
         }
         let sort = match self.chance(45) {
-            true => self.sort(&ty),
+            true => self.sort(&resource_type),
             false => Vec::new(),
         };
-        let mut query = Query { ty, conditions, sort };
+        let mut query = Query {
+            resource_type,
+            conditions,
+            sort,
+        };
         if self.chance(12) {
             self.widen(&mut query);
         }
@@ -104,12 +114,15 @@ impl<'w, 'a> Draw<'w, 'a> {
     fn widen(&mut self, query: &mut Query) {
         let types = self.types.clone();
         let other = (*self.pick(&types)).to_owned();
-        if other == query.ty {
+        if other == query.resource_type {
             return;
         }
         let world = self.world;
-        let kind = |ty: &str, code: &str| world.definitions.get(ty, code).map(|of| of.kind.clone());
-        let is_common = |code: &str| kind(&query.ty, code).is_some() && kind(&query.ty, code) == kind(&other, code);
+        let kind =
+            |resource_type: &str, code: &str| world.definitions.get(resource_type, code).map(|of| of.kind.clone());
+        let is_common = |code: &str| {
+            kind(&query.resource_type, code).is_some() && kind(&query.resource_type, code) == kind(&other, code)
+        };
         // A value for one type may not be valid for the other.
         let goes = |written: &str| match written.split([':', '.']).next().unwrap_or(written) {
             "_has" => true,
@@ -123,17 +136,17 @@ impl<'w, 'a> Draw<'w, 'a> {
             |(written, value): &(String, String)| goes(written) && world.holds(&other, written, value, None).is_some();
         query.conditions.retain(holds);
         query.sort.retain(|(code, _)| is_common(code));
-        query.ty = format!("{},{other}", query.ty);
+        query.resource_type = format!("{},{other}", query.resource_type);
     }
 
-    fn sort(&mut self, ty: &str) -> Vec<(String, bool)> {
+    fn sort(&mut self, resource_type: &str) -> Vec<(String, bool)> {
         let has_values = |code: &str| {
-            let values = self.world.values(ty, code);
+            let values = self.world.values(resource_type, code);
             values.is_some_and(|values| values.iter().any(|items| !items.is_empty()))
         };
         let ordered =
             |of: &&Rc<Definition>| !["composite", "special"].contains(&of.kind.as_str()) && has_values(&of.code);
-        let own = self.world.definitions.own(ty).filter(ordered);
+        let own = self.world.definitions.own(resource_type).filter(ordered);
         let mut codes: Vec<String> = own.map(|of| of.code.clone()).collect();
         codes.extend(["_id", "_lastUpdated"].map(str::to_owned));
         let mut keys: Vec<(String, bool)> = Vec::new();
@@ -148,33 +161,33 @@ impl<'w, 'a> Draw<'w, 'a> {
     }
 
     /// A condition that a row of the type probably meets.
-    pub(super) fn condition(&mut self, ty: &str, row: usize, depth: usize) -> Option<(String, String)> {
+    pub(super) fn condition(&mut self, resource_type: &str, row: usize, depth: usize) -> Option<(String, String)> {
         match self.below(100) {
-            0..14 if depth < DEPTH => self.chain(ty, row, depth),
-            14..26 if depth < DEPTH => self.has(ty, row, depth),
-            26..38 => self.common(ty, row),
-            38..44 if depth == 0 => self.filter(ty, row),
-            _ => self.own(ty, row),
+            0..14 if depth < DEPTH => self.chain(resource_type, row, depth),
+            14..26 if depth < DEPTH => self.has(resource_type, row, depth),
+            26..38 => self.common(resource_type, row),
+            38..44 if depth == 0 => self.filter(resource_type, row),
+            _ => self.own(resource_type, row),
         }
     }
 
-    fn own(&mut self, ty: &str, row: usize) -> Option<(String, String)> {
-        let all: Vec<Rc<Definition>> = self.world.definitions.own(ty).cloned().collect();
+    fn own(&mut self, resource_type: &str, row: usize) -> Option<(String, String)> {
+        let all: Vec<Rc<Definition>> = self.world.definitions.own(resource_type).cloned().collect();
         if all.is_empty() {
-            return self.common(ty, row);
+            return self.common(resource_type, row);
         }
         // Parameters with a value in the row are tried first.
         for _ in 0..8 {
             let definition = self.pick(&all).clone();
-            if !self.world.values(ty, &definition.code)?[row].is_empty() {
-                return Some(self.asked(ty, &definition, row));
+            if !self.world.values(resource_type, &definition.code)?[row].is_empty() {
+                return Some(self.asked(resource_type, &definition, row));
             }
         }
         let definition = self.pick(&all).clone();
-        Some(self.asked(ty, &definition, row))
+        Some(self.asked(resource_type, &definition, row))
     }
 
-    fn common(&mut self, ty: &str, row: usize) -> Option<(String, String)> {
+    fn common(&mut self, resource_type: &str, row: usize) -> Option<(String, String)> {
         let code = *self.pick(&[
             "_id",
             "_lastUpdated",
@@ -184,14 +197,19 @@ impl<'w, 'a> Draw<'w, 'a> {
             "_source",
             "_profile",
         ]);
-        let definition = self.world.definitions.get(ty, code)?.clone();
-        Some(self.asked(ty, &definition, row))
+        let definition = self.world.definitions.get(resource_type, code)?.clone();
+        Some(self.asked(resource_type, &definition, row))
     }
 
-    fn chain(&mut self, ty: &str, row: usize, depth: usize) -> Option<(String, String)> {
+    fn chain(&mut self, resource_type: &str, row: usize, depth: usize) -> Option<(String, String)> {
         let mut steps = Vec::new();
-        for definition in self.world.definitions.own(ty).filter(|of| of.kind == "reference") {
-            let values = self.world.values(ty, &definition.code)?;
+        for definition in self
+            .world
+            .definitions
+            .own(resource_type)
+            .filter(|of| of.kind == "reference")
+        {
+            let values = self.world.values(resource_type, &definition.code)?;
             for name in values[row].iter().flat_map(|item| self.world.led_to(item.value)) {
                 if self.world.place(&name).is_some() {
                     steps.push((definition.clone(), name));
@@ -214,10 +232,10 @@ impl<'w, 'a> Draw<'w, 'a> {
         })
     }
 
-    fn has(&mut self, ty: &str, row: usize, depth: usize) -> Option<(String, String)> {
-        let through: Vec<(String, String)> = self.referring.get(ty)?.iter().cloned().collect();
+    fn has(&mut self, resource_type: &str, row: usize, depth: usize) -> Option<(String, String)> {
+        let through: Vec<(String, String)> = self.referring.get(resource_type)?.iter().cloned().collect();
         let (source, code) = self.pick(&through).clone();
-        let name = &self.world.rows(ty)[row].name;
+        let name = &self.world.rows(resource_type)[row].name;
         let values = self.world.values(&source, &code)?;
         let refers = |items: &Vec<Item<'_>>| items.iter().any(|item| self.world.led_to(item.value).contains(name));
         let row = values.iter().position(refers);
@@ -227,9 +245,9 @@ impl<'w, 'a> Draw<'w, 'a> {
     }
 
     /// A parameter with a modifier and values like those of a row.
-    fn asked(&mut self, ty: &str, definition: &Definition, row: usize) -> (String, String) {
+    fn asked(&mut self, resource_type: &str, definition: &Definition, row: usize) -> (String, String) {
         let code = &definition.code;
-        let values = self.world.values(ty, code).unwrap();
+        let values = self.world.values(resource_type, code).unwrap();
         let can_miss = definition.kind != "special";
         if can_miss && code != "_id" && (self.chance(5) || values.iter().all(Vec::is_empty) && self.chance(50)) {
             let missing = if self.chance(50) { "true" } else { "false" };
@@ -263,18 +281,24 @@ impl<'w, 'a> Draw<'w, 'a> {
             let target = item.and_then(|item| relative(item.value));
             modifier = target.map_or(String::new(), |name| format!(":{}", name.split('/').next().unwrap()));
         }
-        let mut alternatives = vec![self.value(ty, definition, &modifier, item)];
+        let mut alternatives = vec![self.value(resource_type, definition, &modifier, item)];
         // Long lists are looked up instead of compared one by one.
         let most = if self.chance(4) { 90 } else { 4 };
         while alternatives.len() < most && (most > 4 || self.chance(22)) {
             let row = self.below(values.len());
             let other = values[row].first().copied();
-            alternatives.push(self.value(ty, definition, &modifier, other));
+            alternatives.push(self.value(resource_type, definition, &modifier, other));
         }
         (format!("{code}{modifier}"), alternatives.join(","))
     }
 
-    fn value(&mut self, ty: &str, definition: &Definition, modifier: &str, item: Option<Item<'_>>) -> String {
+    fn value(
+        &mut self,
+        resource_type: &str,
+        definition: &Definition,
+        modifier: &str,
+        item: Option<Item<'_>>,
+    ) -> String {
         let item = item.filter(|_| !self.chance(5));
         let drawn = match (definition.kind.as_str(), item) {
             ("composite", Some(item)) => return self.tuple(definition, item.value),
@@ -283,7 +307,7 @@ impl<'w, 'a> Draw<'w, 'a> {
                 return kinds.collect::<Vec<_>>().join("$");
             }
             (kind, Some(item)) if definition.code != "_id" => {
-                self.of_kind(ty, &definition.code, kind, modifier, item.value)
+                self.of_kind(resource_type, &definition.code, kind, modifier, item.value)
             }
             (_, Some(item)) => item.value.as_str().map(str::to_owned),
             (_, None) => None,

@@ -10,7 +10,7 @@ use crate::search::differential::values::{BOUND, escaped, fold, span, strings};
 impl Draw<'_, '_> {
     pub(super) fn of_kind(
         &mut self,
-        ty: &str,
+        resource_type: &str,
         code: &str,
         kind: &str,
         modifier: &str,
@@ -23,7 +23,7 @@ impl Draw<'_, '_> {
                 let part = |value: &Value| escaped(value.as_str().unwrap_or("x"));
                 Some([part(&coding["system"]), part(&coding["code"]), part(&value["value"])].join("|"))
             }
-            ("token", _) => self.token(ty, code, value),
+            ("token", _) => self.token(resource_type, code, value),
             ("reference", ":identifier") => self.token("", "", &value["identifier"]),
             ("reference", modifier) => self.reference(modifier, value),
             ("string", _) => self.string(modifier, value),
@@ -39,8 +39,10 @@ impl Draw<'_, '_> {
         }
     }
 
-    fn token(&mut self, ty: &str, code: &str, value: &Value) -> Option<String> {
-        let bound = BOUND.iter().find(|(of, element, _)| *of == ty && *element == code);
+    fn token(&mut self, resource_type: &str, code: &str, value: &Value) -> Option<String> {
+        let bound = BOUND
+            .iter()
+            .find(|(of, element, _)| *of == resource_type && *element == code);
         let (system, code) = match value {
             Value::String(text) => {
                 let text = escaped(&self.cased(text));
@@ -225,7 +227,11 @@ impl Draw<'_, '_> {
             let text = if self.chance(40) { text.split('|').next()? } else { text };
             // A type in a modifier must be the reference's own.
             let text = match text.split_once('/') {
-                Some((ty, id)) if ty.starts_with(char::is_uppercase) && !id.contains('|') && self.chance(30) => id,
+                Some((resource_type, id))
+                    if resource_type.starts_with(char::is_uppercase) && !id.contains('|') && self.chance(30) =>
+                {
+                    id
+                }
                 _ => text,
             };
             return Some(escaped(text));

@@ -46,7 +46,7 @@ impl Wanted<'_> {
     pub(super) fn holds(&self, item: &Item<'_>) -> Option<bool> {
         match (self.kind, self.modifier) {
             // A text that looks like a date is not a date.
-            ("date", None) if item.ty == Some("String") => Some(false),
+            ("date", None) if item.type_name == Some("String") => Some(false),
             ("date", None) => date(self.text, item.value),
             ("number", None) => number(self.text, item.value),
             ("quantity", None) => quantity(self.text, item.value),
@@ -290,7 +290,7 @@ pub(super) fn token(text: &str, value: &Value, bound: Option<&str>) -> Option<bo
 fn label(text: &str, value: &Value) -> bool {
     let wanted = bare(text);
     let hit = |found: &str| forms(found).iter().any(|form| form.starts_with(&wanted));
-    let typed = list(value, "type").flat_map(|ty| list(ty, "text"));
+    let typed = list(value, "type").flat_map(|concept| list(concept, "text"));
     let codings = list(value, "coding").chain([value]);
     let displays = codings.flat_map(|coding| list(coding, "display"));
     let mut all = typed
@@ -305,10 +305,12 @@ fn of_type(text: &str, value: &Value) -> Option<bool> {
     let [system, code, wanted] = parts.as_slice() else {
         return None;
     };
-    let typed = list(value, "type").flat_map(|ty| list(ty, "coding")).any(|coding| {
-        some_text(coding, "system") == Some(system)
-            && some_text(coding, "code").is_some_and(|found| of_one_case(found) == of_one_case(code))
-    });
+    let typed = list(value, "type")
+        .flat_map(|concept| list(concept, "coding"))
+        .any(|coding| {
+            some_text(coding, "system") == Some(system)
+                && some_text(coding, "code").is_some_and(|found| of_one_case(found) == of_one_case(code))
+        });
     Some(typed && some_text(value, "value").is_some_and(|found| fold(found) == fold(wanted)))
 }
 
@@ -328,7 +330,9 @@ fn reference(text: &str, modifier: Option<&str>, value: &Value) -> Option<bool> 
     let text = text.strip_prefix(BASE).unwrap_or(&text);
     let is_id = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.');
     let local = |text: &str| match text.split_once('/') {
-        Some((ty, id)) if is_id(id) && ty.starts_with(char::is_uppercase) => Some((ty.to_owned(), id.to_owned())),
+        Some((resource_type, id)) if is_id(id) && resource_type.starts_with(char::is_uppercase) => {
+            Some((resource_type.to_owned(), id.to_owned()))
+        }
         _ => None,
     };
     let Some(found) = value.get("reference") else {
@@ -340,16 +344,20 @@ fn reference(text: &str, modifier: Option<&str>, value: &Value) -> Option<bool> 
         let any_version = !text.contains('|') && url == text;
         // HL7's own examples use a type and an id to name resources here.
         let of_id = is_id(text) && modifier.is_none() && url == text;
-        let here = local(url).is_some_and(|(ty, id)| match is_id(text) {
-            true => id == text && modifier.is_none_or(|wanted| wanted == ty),
-            false => local(text) == Some((ty.clone(), id)) && modifier.is_none_or(|wanted| wanted == ty),
+        let here = local(url).is_some_and(|(resource_type, id)| match is_id(text) {
+            true => id == text && modifier.is_none_or(|wanted| wanted == resource_type),
+            false => {
+                local(text) == Some((resource_type.clone(), id))
+                    && modifier.is_none_or(|wanted| wanted == resource_type)
+            }
         });
         let is_text = modifier.is_none() && (found == text || any_version);
         return Some(is_text || of_id || here);
     };
     let target = relative(value).and_then(|name| local(&name));
     Some(match (is_id(text), local(text)) {
-        (true, _) => target.is_some_and(|(ty, id)| id == text && modifier.is_none_or(|wanted| wanted == ty)),
+        (true, _) => target
+            .is_some_and(|(resource_type, id)| id == text && modifier.is_none_or(|wanted| wanted == resource_type)),
         (false, Some(wanted)) => {
             if modifier.is_some_and(|modifier| modifier != wanted.0) {
                 return None;

@@ -36,7 +36,7 @@ pub(in crate::http::connect) async fn granted(
             // Access to a portal is one-time, so a refresh token is dropped.
             refresh_token: grant
                 .refresh_token
-                .filter(|_| endpoint.ty != AuthorizationType::Credentials),
+                .filter(|_| endpoint.authorization_type != AuthorizationType::Credentials),
             assertion,
         };
         let granted = SourceGrant {

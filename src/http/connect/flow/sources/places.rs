@@ -129,7 +129,7 @@ pub(in crate::http::connect) async fn agreed(
     chosen: Vec<String>,
 ) -> Result<Result<Vec<Connecting>, FlowError>, Error> {
     let key = flow.key;
-    let ty = type_of(flow);
+    let authorization_type = type_of(flow);
     let begun = stored(service, move |service| {
         let mut endpoints = Vec::new();
         for id in &chosen {
@@ -139,7 +139,7 @@ pub(in crate::http::connect) async fn agreed(
             .iter()
             .map(|endpoint| Departure {
                 endpoint: &endpoint.id,
-                ty,
+                authorization_type,
                 refreshable: endpoint.refreshable,
             })
             .collect();

@@ -263,7 +263,7 @@ pub(in crate::http::connect) async fn to_provider(
 pub(in crate::http::connect) fn departure(endpoint: &Endpoint) -> Departure<'_> {
     Departure {
         endpoint: &endpoint.id,
-        ty: endpoint.ty,
+        authorization_type: endpoint.authorization_type,
         refreshable: endpoint.refreshable,
     }
 }

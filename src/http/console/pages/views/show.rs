@@ -55,7 +55,7 @@ struct Said {
 
 struct Shown {
     name: String,
-    ty: String,
+    fhir_type: String,
     sql: String,
     is_collection: bool,
 }
@@ -257,7 +257,7 @@ fn said(finding: &Finding) -> Said {
 fn column(column: &Column) -> Shown {
     Shown {
         name: column.name.clone(),
-        ty: column.ty.clone().unwrap_or_default(),
+        fhir_type: column.fhir_type.clone().unwrap_or_default(),
         sql: column.sql_type(),
         is_collection: column.collection,
     }
