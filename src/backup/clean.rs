@@ -106,9 +106,10 @@ fn clean_one(
 fn lay_out(place: &BackupFolder, manifest: &Manifest, dir: &Path) -> Result<(), BackupError> {
     let files = Files::new(place);
     for file in &manifest.files {
-        match is_never_changed(&file.path) {
-            true => files.lay_out_unread(file, dir)?,
-            false => files.lay_out(file, dir, How::Copy)?,
+        if is_never_changed(&file.path) {
+            files.lay_out_unread(file, dir)?
+        } else {
+            files.lay_out(file, dir, How::Copy)?
         }
     }
     Ok(())

@@ -61,9 +61,10 @@ impl<'p> Contents<'p> {
 
     /// Adds a file. An error if it does not exist.
     pub(super) fn add(&mut self, source: &Path, path: &str, how: How) -> Result<(), BackupError> {
-        match self.add_if_there(source, path, how)? {
-            true => Ok(()),
-            false => Err(BackupError::io("read", source)(std::io::ErrorKind::NotFound.into())),
+        if self.add_if_there(source, path, how)? {
+            Ok(())
+        } else {
+            Err(BackupError::io("read", source)(std::io::ErrorKind::NotFound.into()))
         }
     }
 

@@ -115,9 +115,10 @@ impl<'p> Files<'p> {
             }
             done => done?,
         };
-        match (&sha256, bytes) == (&file.sha256, file.bytes) {
-            true => Ok(()),
-            false => Err(differs(&from, file)),
+        if (&sha256, bytes) == (&file.sha256, file.bytes) {
+            Ok(())
+        } else {
+            Err(differs(&from, file))
         }
     }
 

@@ -106,9 +106,10 @@ impl Manifest {
             let is_sum = file.sha256.len() == 64 && file.sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
             is_below && path.components().next().is_some() && is_sum
         };
-        match manifest.files.iter().all(plain) {
-            true => Ok(manifest),
-            false => Err(damaged("names a file that is none of a data folder")),
+        if manifest.files.iter().all(plain) {
+            Ok(manifest)
+        } else {
+            Err(damaged("names a file that is none of a data folder"))
         }
     }
 }

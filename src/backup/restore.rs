@@ -158,9 +158,10 @@ fn clear(data: &Path) -> Result<(), BackupError> {
     names.sort_by_key(|name| name == BUILDING);
     for name in names {
         let path = data.join(name);
-        let removed = match path.is_dir() {
-            true => std::fs::remove_dir_all(&path),
-            false => std::fs::remove_file(&path),
+        let removed = if path.is_dir() {
+            std::fs::remove_dir_all(&path)
+        } else {
+            std::fs::remove_file(&path)
         };
         removed.map_err(BackupError::io("remove", &path))?;
     }

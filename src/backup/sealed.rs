@@ -36,13 +36,14 @@ impl SnapshotKeys {
         let database = database.ok_or_else(|| BackupError::NoKeys(place.root().to_owned()))?;
         let keys = CopyKeys::open(database, &KekSource::default())?;
         let lost = keys.lost(&catalog)?;
-        match lost.is_nothing() || accepts_loss {
-            true => Ok(Some(SnapshotKeys { keys, lost })),
-            false => Err(BackupError::Unreadable {
+        if lost.is_nothing() || accepts_loss {
+            Ok(Some(SnapshotKeys { keys, lost }))
+        } else {
+            Err(BackupError::Unreadable {
                 path: place.root().to_owned(),
                 id: manifest.id.clone(),
                 lost,
-            }),
+            })
         }
     }
 

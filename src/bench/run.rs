@@ -291,9 +291,10 @@ impl Bench {
         process: Option<u32>,
     ) -> Result<(Job, Outcome), BenchError> {
         let Settings { time, warm_up, .. } = self.settings;
-        let job = match job.plan.kind == Kind::Timed && !warm_up.is_zero() {
-            true => self.phase(family, clients, job, "warm-up", warm_up).await?.0,
-            false => job,
+        let job = if job.plan.kind == Kind::Timed && !warm_up.is_zero() {
+            self.phase(family, clients, job, "warm-up", warm_up).await?.0
+        } else {
+            job
         };
         let memory = Memory::watch(process);
         let begun = Instant::now();

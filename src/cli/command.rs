@@ -85,12 +85,13 @@ pub(super) fn program() -> clap::Command {
 /// Says in the help of `--data` where else the folder may come from.
 fn with_sources(command: clap::Command) -> clap::Command {
     let takes_data = command.get_arguments().any(|argument| argument.get_id() == "data");
-    let command = match takes_data && command.get_name() != "demo" {
-        true => command.mut_arg("data", |data| {
+    let command = if takes_data && command.get_name() != "demo" {
+        command.mut_arg("data", |data| {
             let help = data.get_help().map(ToString::to_string).unwrap_or_default();
             data.help(format!("{help} [env: {}]", apply::VARIABLE))
-        }),
-        false => command,
+        })
+    } else {
+        command
     };
     command.mut_subcommands(with_sources)
 }

@@ -197,9 +197,10 @@ impl TableForm {
         };
         let snapshot = lake.snapshot_at(self.snapshot)?;
         let table = lake.table(&snapshot, type_id, &Arc::new(scope));
-        match self.is_held {
-            true => Ok(table.held(owners)?),
-            false => Ok(table),
+        if self.is_held {
+            Ok(table.held(owners)?)
+        } else {
+            Ok(table)
         }
     }
 }

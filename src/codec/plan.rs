@@ -94,9 +94,10 @@ fn without_settled(plan: Arc<dyn ExecutionPlan>) -> PlanResult<Arc<dyn Execution
             rows = left.clone();
             found = true;
         }
-        Ok(match found {
-            true => Transformed::yes(rows),
-            false => Transformed::no(rows),
+        Ok(if found {
+            Transformed::yes(rows)
+        } else {
+            Transformed::no(rows)
         })
     })?;
     Ok(without.data)

@@ -55,9 +55,10 @@ impl Consents<'_> {
             conditions.push(format!("(created_at, id) < (?{}, ?{})", values.len() - 1, values.len()));
         }
         values.push(i64::from(filter.limit).into());
-        let place = match conditions.is_empty() {
-            true => String::new(),
-            false => format!("WHERE {}", conditions.join(" AND ")),
+        let place = if conditions.is_empty() {
+            String::new()
+        } else {
+            format!("WHERE {}", conditions.join(" AND "))
         };
         let condition = format!("{place} ORDER BY created_at DESC, id DESC LIMIT ?{}", values.len());
         self.store.read(|connection| {

@@ -90,9 +90,10 @@ pub fn check_store(folder: &Path) -> Result<Vec<String>, Error> {
     let encoded = percent_encoding::utf8_percent_encode(&text, percent_encoding::NON_ALPHANUMERIC);
     let at_rest = format!("file:{encoded}?immutable=1");
     let read = || -> rusqlite::Result<Vec<String>> {
-        let connection = match is_at_rest {
-            true => Connection::open_with_flags(&at_rest, only_reading | OpenFlags::SQLITE_OPEN_URI)?,
-            false => Connection::open_with_flags(&path, only_reading)?,
+        let connection = if is_at_rest {
+            Connection::open_with_flags(&at_rest, only_reading | OpenFlags::SQLITE_OPEN_URI)?
+        } else {
+            Connection::open_with_flags(&path, only_reading)?
         };
         connection.busy_timeout(BUSY)?;
         let mut rows = connection.prepare("PRAGMA integrity_check(10)")?;

@@ -45,9 +45,10 @@ pub(super) fn present(access: Arc<Access>, service: &Service) -> Result<Arc<Acce
     }
     // Some of several sources may have expired. Their Patients are gone.
     let changed = access.patients().is_some_and(|known| *known != *presence.patients);
-    match changed && !presence.patients.is_empty() {
-        true => Ok(Arc::new(access.narrowed_to(&presence.patients))),
-        false => Ok(access),
+    if changed && !presence.patients.is_empty() {
+        Ok(Arc::new(access.narrowed_to(&presence.patients)))
+    } else {
+        Ok(access)
     }
 }
 

@@ -74,9 +74,10 @@ impl Before {
         for entry in entries.filter(|entry| !before.contains(&entry.file_name())) {
             let path = entry.path();
             // An empty lake may remain. It does no harm.
-            let _ = match path.is_dir() {
-                true => std::fs::remove_dir_all(&path),
-                false => std::fs::remove_file(&path),
+            let _ = if path.is_dir() {
+                std::fs::remove_dir_all(&path)
+            } else {
+                std::fs::remove_file(&path)
             };
         }
         self.sweep(data);

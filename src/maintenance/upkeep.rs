@@ -124,9 +124,10 @@ fn release(lake: &Lake) {
 fn tidy(lake: &Lake, compaction: &mut Compaction, stop: &AtomicBool) -> Result<(), LakeError> {
     loop {
         let mut writer = lake.writer()?;
-        let merged = match stop.load(Ordering::Relaxed) {
-            true => None,
-            false => compaction.step(&mut writer)?,
+        let merged = if stop.load(Ordering::Relaxed) {
+            None
+        } else {
+            compaction.step(&mut writer)?
         };
         let Some((mode, type_id, done)) = merged else {
             writer.expire()?;

@@ -256,9 +256,10 @@ fn timing(value: Value<'_>) -> Option<String> {
 
 /// A number of a timing without trailing zeros.
 fn bare(number: &str) -> &str {
-    match number.contains('.') {
-        true => number.trim_end_matches('0').trim_end_matches('.'),
-        false => number,
+    if number.contains('.') {
+        number.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        number
     }
 }
 

@@ -22,9 +22,10 @@ impl Stop {
 
     /// An error if the flag is set.
     pub fn check(&self) -> Result<(), PdfError> {
-        match self.is_asked() {
-            true => Err(PdfError::Stopped),
-            false => Ok(()),
+        if self.is_asked() {
+            Err(PdfError::Stopped)
+        } else {
+            Ok(())
         }
     }
 }

@@ -92,9 +92,10 @@ impl ExecutionPlan for LookupExec {
         children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        match children.is_empty() {
-            true => Ok(self),
-            false => internal_err!("LookupExec has no children"),
+        if children.is_empty() {
+            Ok(self)
+        } else {
+            internal_err!("LookupExec has no children")
         }
     }
 

@@ -74,9 +74,10 @@ impl Columns {
         // In earlier years the Landscape has the name that members know under another publication's heading for the
         // legal name.
         let is_legal = marketing.is_some() || publication == Publication::ServiceArea;
-        let (organization, legal) = match is_legal {
-            true => (marketing, any(&["LEGAL ENTITY NAME", "CONTRACT NAME"]).or(plain)),
-            false => (plain, any(&["LEGAL ENTITY NAME", "CONTRACT NAME"])),
+        let (organization, legal) = if is_legal {
+            (marketing, any(&["LEGAL ENTITY NAME", "CONTRACT NAME"]).or(plain))
+        } else {
+            (plain, any(&["LEGAL ENTITY NAME", "CONTRACT NAME"]))
         };
         let contact = |part: &str| format!("DIRECTORY CONTACT {part}");
         let contacts = |parts: &[&str]| {

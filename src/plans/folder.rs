@@ -129,15 +129,16 @@ impl Folder {
             return Ok(());
         };
         let lost = before.lost_in(&one.table) as u64;
-        match shrinks(entry.plans, lost) {
-            true => Err(PublishedError::Shrinks {
+        if shrinks(entry.plans, lost) {
+            Err(PublishedError::Shrinks {
                 table: format!("{} of {}", entry.publication, entry.year),
                 what: entry.publication.rows(),
                 before: entry.plans,
                 after: one.table.len() as u64,
                 lost,
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 

@@ -153,9 +153,10 @@ impl Row {
         };
         let year = text(columns.year);
         let is_year = |year: &i32| (2000..2100).contains(year);
-        let year = match year.is_empty() {
-            true => None,
-            false => Some(year.parse().ok().filter(is_year).ok_or_else(|| table.fail("a year"))?),
+        let year = if year.is_empty() {
+            None
+        } else {
+            Some(year.parse().ok().filter(is_year).ok_or_else(|| table.fail("a year"))?)
         };
         Ok(Some(Row {
             plan: number(columns.plan, "a plan of up to 3 digits")?,

@@ -282,9 +282,12 @@ pub(super) fn read(file: Bytes) -> Result<Table, ParquetError> {
 
 fn take(builder: &mut Builder, batch: &RecordBatch) -> Option<()> {
     let texts = |name: &str| batch.column_by_name(name)?.as_string_opt::<i32>();
-    let text = |column: &StringArray, row: usize| match column.is_null(row) {
-        true => String::new(),
-        false => column.value(row).to_owned(),
+    let text = |column: &StringArray, row: usize| {
+        if column.is_null(row) {
+            String::new()
+        } else {
+            column.value(row).to_owned()
+        }
     };
     let id = [texts("contract")?, texts("plan")?, texts("segment")?];
     let fields: Option<Vec<&StringArray>> = FIELDS.iter().map(|name| texts(name)).collect();

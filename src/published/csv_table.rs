@@ -109,9 +109,10 @@ impl<'r> CsvTable<'r> {
                 break;
             }
         }
-        match self.record.len() < self.header.len() {
-            true => Err(self.fail(&format!("{} columns, as the header has,", self.header.len()))),
-            false => Ok(true),
+        if self.record.len() < self.header.len() {
+            Err(self.fail(&format!("{} columns, as the header has,", self.header.len())))
+        } else {
+            Ok(true)
         }
     }
 
@@ -138,16 +139,17 @@ impl<'r> CsvTable<'r> {
         self.reader.read_byte_record(&mut self.record).map_err(|error| {
             let is_long =
                 matches!(error.kind(), csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge);
-            match is_long {
-                true => PublishedError::Line {
+            if is_long {
+                PublishedError::Line {
                     name: self.name.to_string(),
                     line: self.line,
                     expected: format!("a record of less than {} MiB", MAX_RECORD >> 20),
-                },
-                false => PublishedError::Unreadable {
+                }
+            } else {
+                PublishedError::Unreadable {
                     path: self.name.into(),
                     source: io::Error::other(error),
-                },
+                }
             }
         })
     }

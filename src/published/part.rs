@@ -86,11 +86,12 @@ fn gather(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), P
         let hidden = path
             .file_name()
             .is_some_and(|name| name.to_string_lossy().starts_with('.'));
-        match path.is_dir() {
-            _ if hidden => {}
-            true if depth > 0 => gather(&path, depth - 1, files)?,
-            true => {}
-            false => files.push(path),
+        if !hidden {
+            if !path.is_dir() {
+                files.push(path);
+            } else if depth > 0 {
+                gather(&path, depth - 1, files)?;
+            }
         }
     }
     Ok(())
@@ -164,9 +165,10 @@ fn extract(entry: &mut dyn Read, name: String) -> Result<Archive, PublishedError
     let mut extract = || -> io::Result<TempPath> {
         let mut file = tempfile::NamedTempFile::new()?;
         let bytes = io::copy(&mut entry.take(MAX_INNER + 1), &mut file)?;
-        match bytes > MAX_INNER {
-            true => Err(io::Error::other(format!("it has more than {MAX_INNER} bytes"))),
-            false => Ok(file.into_temp_path()),
+        if bytes > MAX_INNER {
+            Err(io::Error::other(format!("it has more than {MAX_INNER} bytes")))
+        } else {
+            Ok(file.into_temp_path())
         }
     };
     match extract() {

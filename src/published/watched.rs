@@ -136,9 +136,12 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let readable = Arc::new(AtomicBool::new(true));
         let seen = readable.clone();
-        let read = move |folder: &TableFolder, _: Option<&u32>| match seen.load(Ordering::Relaxed) {
-            true => Ok(u32::from(folder.list::<serde_json::Value>(1).unwrap().is_some())),
-            false => Err("no more files"),
+        let read = move |folder: &TableFolder, _: Option<&u32>| {
+            if seen.load(Ordering::Relaxed) {
+                Ok(u32::from(folder.list::<serde_json::Value>(1).unwrap().is_some()))
+            } else {
+                Err("no more files")
+            }
         };
         let folder = TableFolder::new(data.path(), "numbers");
         let watched = Watched::open(folder.clone(), read).unwrap();

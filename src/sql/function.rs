@@ -358,9 +358,10 @@ impl ScalarUDFImpl for OverColumns {
             let absent = arrow::compute::not(&is_not_null(id)?)?;
             values = nullif(&values, &absent)?;
         }
-        match one && rows == 1 {
-            true => Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&values, 0)?)),
-            false => Ok(ColumnarValue::Array(values)),
+        if one && rows == 1 {
+            Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&values, 0)?))
+        } else {
+            Ok(ColumnarValue::Array(values))
         }
     }
 }

@@ -114,9 +114,10 @@ fn over_columns(
     }
     let argument = |name: &String| {
         let column = Column::new(row.relation.clone(), name);
-        match schema.has_column(&column) {
-            true => Ok(Expr::Column(column)),
-            false => plan_err!("fhirpath() needs the row of a table, and this query takes only some of its columns"),
+        if schema.has_column(&column) {
+            Ok(Expr::Column(column))
+        } else {
+            plan_err!("fhirpath() needs the row of a table, and this query takes only some of its columns")
         }
     };
     let given: Vec<Expr> = names.iter().map(argument).collect::<Result<_>>()?;
@@ -239,9 +240,10 @@ fn indices(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()
 /// Notes that a column is read completely.
 fn whole(field: &Field, asked: &mut Asked) {
     if let Some((type_id, root)) = origin(field) {
-        let leaf = match is_nested(field.data_type()) {
-            true => format!("{root}.{EVERYTHING}"),
-            false => root.to_owned(),
+        let leaf = if is_nested(field.data_type()) {
+            format!("{root}.{EVERYTHING}")
+        } else {
+            root.to_owned()
         };
         asked.entry(type_id).or_default().leaves.insert(leaf);
     }

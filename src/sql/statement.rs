@@ -105,9 +105,10 @@ impl Visitor for Writing {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
-        match writes(&query.body) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if writes(&query.body) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     }
 }

@@ -114,14 +114,15 @@ impl Shelf {
         };
         let asked = async {
             let came = self.ask(&url, "*/*", (token, realm), max_bytes).await?;
-            match came
+            if came
                 .content_type
                 .as_deref()
                 .is_some_and(|content_type| content_type.contains("fhir+xml"))
             {
                 // The source sent FHIR as XML, so JSON is requested instead.
-                true => self.ask(&url, "application/fhir+json", (token, realm), max_bytes).await,
-                false => Ok(came),
+                self.ask(&url, "application/fhir+json", (token, realm), max_bytes).await
+            } else {
+                Ok(came)
             }
         };
         tokio::time::timeout(PATIENCE, asked)
@@ -159,9 +160,10 @@ impl Shelf {
             bytes,
         };
         let came = if is_json { inside(came)? } else { came };
-        match came.bytes.len() as u64 > max_bytes {
-            true => Err(too_large()),
-            false => Ok(came),
+        if came.bytes.len() as u64 > max_bytes {
+            Err(too_large())
+        } else {
+            Ok(came)
         }
     }
 }

@@ -176,11 +176,12 @@ fn normalize_what_is_left(
             }
         }
     }
-    let left = match earlier.is_empty() {
-        true => Vec::new(),
-        false => writer
+    let left = if earlier.is_empty() {
+        Vec::new()
+    } else {
+        writer
             .erase_superseded(&earlier, &of)
-            .unwrap_or_else(|error| vec![vec![error.to_string()]; earlier.len()]),
+            .unwrap_or_else(|error| vec![vec![error.to_string()]; earlier.len()])
     };
     for (asked, left) in whose.into_iter().zip(left) {
         if !left.is_empty() {

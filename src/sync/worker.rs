@@ -188,9 +188,12 @@ impl Running {
         self.erased = self.erased.take().filter(|(_, at)| at.elapsed() < BLOCKED_RETRY);
         let after = self.erased.map_or(0, |(came, _)| came.last);
         let store = &self.context.store;
-        let due = store.erasures().due(after, 1).and_then(|open| match open.is_empty() {
-            true => store.erasure_jobs().has_unreceipted(),
-            false => Ok(true),
+        let due = store.erasures().due(after, 1).and_then(|open| {
+            if open.is_empty() {
+                store.erasure_jobs().has_unreceipted()
+            } else {
+                Ok(true)
+            }
         });
         match due {
             Ok(false) => {}

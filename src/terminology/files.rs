@@ -65,12 +65,12 @@ fn read_file(path: &Path, each: &mut dyn FnMut(Resource)) -> Result<(), Terminol
         path: path.to_owned(),
         source,
     };
-    match is_lines(path) {
-        true => text
-            .lines()
+    if is_lines(path) {
+        text.lines()
             .filter(|line| !line.trim().is_empty())
             .try_for_each(|line| raw::each_resource(line, each))
-            .map_err(malformed),
-        false => raw::each_resource(text, each).map_err(malformed),
+            .map_err(malformed)
+    } else {
+        raw::each_resource(text, each).map_err(malformed)
     }
 }

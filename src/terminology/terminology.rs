@@ -109,12 +109,13 @@ impl Terminology {
         };
         let held = watched.held();
         let mut tables = held.stored.tables.iter();
-        tables.try_for_each(
-            |table| match table.url() == url || systems::alias(url) == Some(table.url()) {
-                true => table.read(),
-                false => Ok(()),
-            },
-        )
+        tables.try_for_each(|table| {
+            if table.url() == url || systems::alias(url) == Some(table.url()) {
+                table.read()
+            } else {
+                Ok(())
+            }
+        })
     }
 
     /// The code system of a canonical, which may name a version. Without one, the newest.

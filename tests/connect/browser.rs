@@ -111,9 +111,10 @@ impl Browser {
 
     /// Requests an address without following redirects.
     pub(crate) fn ask(&mut self, method: &str, address: &str, form: Option<&[(&str, &str)]>) -> &Page {
-        let url = match address.starts_with('/') {
-            true => format!("{}{address}", self.base),
-            false => address.to_owned(),
+        let url = if address.starts_with('/') {
+            format!("{}{address}", self.base)
+        } else {
+            address.to_owned()
         };
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
@@ -146,9 +147,10 @@ impl Browser {
         for value in parts.headers.get_all("set-cookie") {
             let text = value.to_str().unwrap();
             let (name, value) = text.split(';').next().unwrap().split_once('=').unwrap();
-            match text.contains("Max-Age=0") {
-                true => self.cookies.remove(name),
-                false => self.cookies.insert(name.to_owned(), value.to_owned()),
+            if text.contains("Max-Age=0") {
+                self.cookies.remove(name)
+            } else {
+                self.cookies.insert(name.to_owned(), value.to_owned())
             };
         }
         self.page = Page {

@@ -90,11 +90,10 @@ fn patientless() -> String {
             let mut stream = stream.unwrap();
             let mut request = [0u8; 8_192];
             let read = stream.read(&mut request).unwrap();
-            let body = match request[..read].starts_with(b"POST /token") {
-                true => r#"{"access_token":"t","token_type":"bearer","expires_in":60}"#.to_owned(),
-                false => {
-                    format!(r#"{{"authorization_endpoint":"{known}/authorize","token_endpoint":"{known}/token"}}"#)
-                }
+            let body = if request[..read].starts_with(b"POST /token") {
+                r#"{"access_token":"t","token_type":"bearer","expires_in":60}"#.to_owned()
+            } else {
+                format!(r#"{{"authorization_endpoint":"{known}/authorize","token_endpoint":"{known}/token"}}"#)
             };
             let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
             let _ = write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());

@@ -67,15 +67,14 @@ impl Slow {
 }
 
 fn answer(stream: &mut TcpStream, base: &str, may_go: &Mutex<Receiver<()>>) {
-    let body = match request(stream).starts_with("POST /token") {
-        true => {
-            // If the test has ended, nothing waits.
-            if may_go.lock().unwrap().recv().is_err() {
-                return;
-            }
-            r#"{"access_token":"t","token_type":"bearer","expires_in":60,"patient":"p1"}"#.to_owned()
+    let body = if request(stream).starts_with("POST /token") {
+        // If the test has ended, nothing waits.
+        if may_go.lock().unwrap().recv().is_err() {
+            return;
         }
-        false => format!(r#"{{"authorization_endpoint":"{base}/authorize","token_endpoint":"{base}/token"}}"#),
+        r#"{"access_token":"t","token_type":"bearer","expires_in":60,"patient":"p1"}"#.to_owned()
+    } else {
+        format!(r#"{{"authorization_endpoint":"{base}/authorize","token_endpoint":"{base}/token"}}"#)
     };
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
     let _ = write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());

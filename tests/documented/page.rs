@@ -61,9 +61,10 @@ pub(super) fn steps(text: &str) -> Vec<Step> {
         let before = steps.len();
         let mut rest = lines.iter().enumerate();
         while let Some((at, line)) = rest.next() {
-            let typed = match prompted {
-                true => line.strip_prefix("$ "),
-                false => Some(without_comment(line)).filter(|typed| !typed.trim().is_empty()),
+            let typed = if prompted {
+                line.strip_prefix("$ ")
+            } else {
+                Some(without_comment(line)).filter(|typed| !typed.trim().is_empty())
             };
             if let Some(typed) = typed {
                 let mut command = typed.to_owned();

@@ -131,13 +131,15 @@ impl Scene {
             return Err(format!("ended with {code}:\n{}", came.join("\n")));
         }
         let in_order = |(of, part): &(&str, &str)| *of == page && step.command.contains(part);
-        let form = match IN_ORDER_OF_LAKE.iter().any(in_order) {
-            true => Form::Shape,
-            false => Form::Words,
+        let form = if IN_ORDER_OF_LAKE.iter().any(in_order) {
+            Form::Shape
+        } else {
+            Form::Words
         };
-        match shown.is_empty() || agree(shown, &came, form) {
-            true => Ok(()),
-            false => Err(format!("gave:\n{}", came.join("\n"))),
+        if shown.is_empty() || agree(shown, &came, form) {
+            Ok(())
+        } else {
+            Err(format!("gave:\n{}", came.join("\n")))
         }
     }
 

@@ -457,10 +457,11 @@ fn arbitrary() -> impl Strategy<Value = String> {
         Just(r#"{"resourceType":"Patient","id":"0","id":"0","active":true,"active":false}"#.to_string()),
     ];
     (proptest::collection::vec(inner, 0..5), 0..4u8).prop_map(|(contained, subject)| {
-        let contained = match contained.is_empty() {
-            true => String::new(),
-            false => format!(r#""contained":[{}],"#, contained.join(",")),
-        };
+        let contained = if contained.is_empty() {
+String::new()
+} else {
+format!(r#""contained":[{}],"#, contained.join(","))
+};
         format!(r##"{{"resourceType":"MedicationRequest",{contained}"subject":{{"reference":"#{subject}"}},"status":"active"}}"##)
     })
 }

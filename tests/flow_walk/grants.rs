@@ -56,9 +56,10 @@ impl Walk<'_> {
         let Some(granted) = given(outcome) else { return };
         self.refreshable(&granted);
         for at in (0..self.sources.len()).filter(|_| syncs) {
-            let again = match may_retry(&self.sources[at]) {
-                true => self.move_source(at, Trigger::Retried),
-                false => self.sources[at].state == "EXCHANGED" && self.sources[at].lasting && !self.sources[at].open,
+            let again = if may_retry(&self.sources[at]) {
+                self.move_source(at, Trigger::Retried)
+            } else {
+                self.sources[at].state == "EXCHANGED" && self.sources[at].lasting && !self.sources[at].open
             };
             if again {
                 self.sources[at].jobs += 1;

@@ -34,11 +34,11 @@ impl Walk<'_> {
             }
             Event::Visit => {
                 store.flows().visit(self.key).unwrap();
-                match self.is_open() {
-                    true => self.touched = now,
+                if self.is_open() {
+                    self.touched = now;
+                } else if self.consent == "CREATED" {
                     // After the timeout a step finds the flow ended, and applies all other overdue timeouts.
-                    false if self.consent == "CREATED" => self.swept(),
-                    false => {}
+                    self.swept();
                 }
             }
             Event::Choose(endpoint) => {
@@ -106,12 +106,11 @@ impl Walk<'_> {
                 let revoked = CONSENT
                     .iter()
                     .any(|row| (row.0, row.1) == (self.consent, Trigger::Revoked));
-                let expected = match revoked {
-                    true => {
-                        self.move_consent(Trigger::Revoked);
-                        self.move_sources(Trigger::Revoked, None)
-                    }
-                    false => 0,
+                let expected = if revoked {
+                    self.move_consent(Trigger::Revoked);
+                    self.move_sources(Trigger::Revoked, None)
+                } else {
+                    0
                 };
                 assert_eq!(count, expected);
             }

@@ -261,12 +261,11 @@ fn every_route_of_the_openapi_document_is_answered() {
             assert!(answer.status < 500, "{method} {path}: {}", answer.text);
             assert!(!answer.text.contains("there is nothing here"), "{method} {path}");
             let response = &described["responses"][answer.status.to_string()];
-            let response = match response.is_null() {
-                true => {
-                    let component = described["responses"]["default"]["$ref"].as_str().unwrap();
-                    document.pointer(component.strip_prefix('#').unwrap()).unwrap()
-                }
-                false => response,
+            let response = if response.is_null() {
+                let component = described["responses"]["default"]["$ref"].as_str().unwrap();
+                document.pointer(component.strip_prefix('#').unwrap()).unwrap()
+            } else {
+                response
             };
             let content_type = answer.header("content-type").split(';').next().unwrap();
             let media = response["content"].as_object();

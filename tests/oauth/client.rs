@@ -22,9 +22,10 @@ fn client_credentials_give_an_application_token_of_the_keys_mode() {
             let body = json!({"grant_type": "client_credentials"});
             let headers = [("authorization", keys.basic())];
             let headers = [(headers[0].0, headers[0].1.as_str())];
-            let answer = match form {
-                true => server.post_form("/oauth/token", &headers, &body),
-                false => server.post("/oauth/token", &headers, &body),
+            let answer = if form {
+                server.post_form("/oauth/token", &headers, &body)
+            } else {
+                server.post("/oauth/token", &headers, &body)
             };
             assert_eq!(answer.status, 200, "{}", answer.text);
             assert_eq!(answer.header("cache-control"), "no-store");

@@ -87,10 +87,10 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => found.extend(files(&path)),
-            false if path.extension().is_some_and(|name| name == "parquet") => found.push(path),
-            false => {}
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if path.extension().is_some_and(|name| name == "parquet") {
+            found.push(path);
         }
     }
     found

@@ -30,9 +30,10 @@ fn object(fields: &[(&str, Option<&str>)]) -> Option<Value> {
 fn concept(n: usize) -> Value {
     let coding = |n: usize| object(&[("system", text(n)), ("code", text(n / 4)), ("display", text(n / 16))]);
     let codings: Vec<Value> = (0..n % 4).filter_map(|at| coding(n / 4 + 37 * at)).collect();
-    match codings.is_empty() {
-        true => json!({"text": "no coding"}),
-        false => json!({"coding": codings}),
+    if codings.is_empty() {
+        json!({"text": "no coding"})
+    } else {
+        json!({"coding": codings})
     }
 }
 

@@ -47,9 +47,10 @@ pub(super) fn with_parameters(resources: &[Value], parameters: Arc<SearchParamet
                 .as_str()
                 .or(resource[*name][0]["reference"].as_str())
         });
-        let patient = match resource["resourceType"] == "Patient" {
-            true => resource["id"].as_str(),
-            false => reference.and_then(|reference| reference.strip_prefix("Patient/")),
+        let patient = if resource["resourceType"] == "Patient" {
+            resource["id"].as_str()
+        } else {
+            reference.and_then(|reference| reference.strip_prefix("Patient/"))
         };
         match patient {
             Some(patient) => record.of(&lake, patient.split('/').next().unwrap()),

@@ -208,9 +208,10 @@ fn a_sort_by_several_keys_spills_beyond_its_memory() {
         let answer = lake.answer_with(&statement, &["--memory", "16", "--format", "csv"]);
         let found: Vec<usize> = answer.lines().skip(1).map(|line| line.parse().unwrap()).collect();
         let mut expected: Vec<usize> = (0..ROWS).collect();
-        match keys.contains("11") {
-            true => expected.sort_by_key(|value| (value % 7, value % 11, *value)),
-            false => expected.sort_by_key(|value| (value % 7, *value)),
+        if keys.contains("11") {
+            expected.sort_by_key(|value| (value % 7, value % 11, *value));
+        } else {
+            expected.sort_by_key(|value| (value % 7, *value));
         }
         assert!(found == expected, "{statement}");
     }

@@ -196,12 +196,13 @@ fn a_token_goes_under_the_fhir_base_only() {
         "/fhir/%2e%2e/collect",
         "//HOST/collect",
     ] {
-        let rogue = source(move |asked, base| match asked.path.contains("patient=p") {
-            true => {
+        let rogue = source(move |asked, base| {
+            if asked.path.contains("patient=p") {
                 let next = next.replace("HOST", base.trim_start_matches("http://"));
                 Said::json(&bundle(&[condition("a")], Some(&format!("{next}?page=2"))))
+            } else {
+                Said::json(&bundle(&[condition("b")], None))
             }
-            false => Said::json(&bundle(&[condition("b")], None)),
         });
         let (world, connected) = synced(&rogue, ALL);
         assert!(
@@ -217,9 +218,12 @@ fn a_token_goes_under_the_fhir_base_only() {
 #[test]
 fn pages_at_the_base_itself_are_of_the_source() {
     // HAPI's form of page links.
-    let rogue = source(|asked, base| match asked.path.starts_with("/fhir?_getpages") {
-        true => Said::json(&bundle(&[condition("b")], None)),
-        false => Said::json(&bundle(&[condition("a")], Some(&format!("{base}/fhir?_getpages=1")))),
+    let rogue = source(|asked, base| {
+        if asked.path.starts_with("/fhir?_getpages") {
+            Said::json(&bundle(&[condition("b")], None))
+        } else {
+            Said::json(&bundle(&[condition("a")], Some(&format!("{base}/fhir?_getpages=1"))))
+        }
     });
     let (world, connected) = synced(&rogue, ALL);
     assert_eq!(found(&world, "Condition", &connected).len(), 2);
@@ -228,9 +232,12 @@ fn pages_at_the_base_itself_are_of_the_source() {
 
 #[test]
 fn a_redirect_out_of_the_fhir_base_is_followed_without_the_token() {
-    let rogue = source(|asked, _| match asked.path.starts_with("/elsewhere") {
-        true => Said::json(&bundle(&[condition("a")], None)),
-        false => Said::redirect("/elsewhere"),
+    let rogue = source(|asked, _| {
+        if asked.path.starts_with("/elsewhere") {
+            Said::json(&bundle(&[condition("a")], None))
+        } else {
+            Said::redirect("/elsewhere")
+        }
     });
     let (world, connected) = synced(&rogue, ALL);
     assert_eq!(found(&world, "Condition", &connected).len(), 1);
@@ -579,9 +586,12 @@ fn a_source_that_does_not_answer_leaves_room_for_the_others() {
 
 #[test]
 fn pages_beside_the_fhir_base_are_the_sources_where_the_operator_says_so() {
-    let rogue = source(|asked, _| match asked.path.starts_with("/paging") {
-        true => Said::json(&bundle(&[condition("b")], None)),
-        false => Said::json(&bundle(&[condition("a")], Some("/paging/next?page=2"))),
+    let rogue = source(|asked, _| {
+        if asked.path.starts_with("/paging") {
+            Said::json(&bundle(&[condition("b")], None))
+        } else {
+            Said::json(&bundle(&[condition("a")], Some("/paging/next?page=2")))
+        }
     });
     let world = World::new(1, Mode::Live);
     let connected = connect(&world, &rogue, ALL);

@@ -191,9 +191,10 @@ impl Select {
             .iter()
             .map(|column| {
                 let mut items = column.path.evaluate(on, row_index);
-                let value = match column.collection {
-                    true => Value::Array(items),
-                    false => items.pop().unwrap_or(Value::Null),
+                let value = if column.collection {
+                    Value::Array(items)
+                } else {
+                    items.pop().unwrap_or(Value::Null)
                 };
                 (column.name.clone(), value)
             })

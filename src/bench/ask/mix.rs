@@ -175,9 +175,10 @@ impl Mix {
             source,
         })?;
         let mix = Mix::parse(name, &text, path.parent(), &Mix::builtin()?.families)?;
-        match mix.families.is_empty() {
-            true => Err(bad(name, "it has no families".to_owned())),
-            false => Ok(mix),
+        if mix.families.is_empty() {
+            Err(bad(name, "it has no families".to_owned()))
+        } else {
+            Ok(mix)
         }
     }
 
@@ -279,9 +280,10 @@ fn named(name: &str, known: &[Family]) -> Result<Vec<Family>, String> {
         .filter(|family| family.name == name || family.is_named(name))
         .cloned()
         .collect();
-    match found.is_empty() {
-        true => Err(format!("there is no family or mix {name:?} to use")),
-        false => Ok(found),
+    if found.is_empty() {
+        Err(format!("there is no family or mix {name:?} to use"))
+    } else {
+        Ok(found)
     }
 }
 

@@ -171,9 +171,10 @@ impl Drawn {
             expects: query.expects(),
             groups,
             others,
-            people: match query.names_people() {
-                true => self.people.all().into(),
-                false => Arc::default(),
+            people: if query.names_people() {
+                self.people.all().into()
+            } else {
+                Arc::default()
             },
             matches: matches.unwrap_or_default(),
         })

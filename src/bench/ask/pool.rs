@@ -115,9 +115,12 @@ fn columns(type_id: TypeId) -> Vec<(String, String)> {
     let mut columns = Vec::new();
     for (column, paths) in PATHS {
         let coded = matches!(column, "code" | "category");
-        let path = paths.iter().find(|path| match coded {
-            true => compiles(&format!("{path}.system")),
-            false => compiles(path),
+        let path = paths.iter().find(|path| {
+            if coded {
+                compiles(&format!("{path}.system"))
+            } else {
+                compiles(path)
+            }
         });
         let Some(path) = path else { continue };
         if coded {

@@ -56,9 +56,10 @@ impl Target {
             let uri: Uri = link.parse().ok()?;
             return uri.path_and_query().map(|path| path.as_str().to_owned());
         }
-        Some(match link.starts_with('?') {
-            true => format!("{}{link}", self.path),
-            false => format!("{}/{link}", self.path),
+        Some(if link.starts_with('?') {
+            format!("{}{link}", self.path)
+        } else {
+            format!("{}/{link}", self.path)
         })
     }
 }

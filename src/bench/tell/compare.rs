@@ -109,9 +109,10 @@ fn differences(report: &Report, other: &Report) -> String {
     if !otherwise.is_empty() {
         found.push(format!("other queries by the name of {}", otherwise.join(" and ")));
     }
-    match found.is_empty() {
-        true => String::new(),
-        false => format!("the other report is of {}\n", found.join(", ")),
+    if found.is_empty() {
+        String::new()
+    } else {
+        format!("the other report is of {}\n", found.join(", "))
     }
 }
 

@@ -34,9 +34,10 @@ pub(in crate::cli) fn completed(program: &Command, line: Vec<OsString>) -> Resul
     let is_serve = given.path == ["serve"];
     let wants_data = wants_data(&given);
     let environment = of_environment().filter(|_| wants_data);
-    let file = match is_serve || (wants_data && environment.is_none()) {
-        true => of_file(program)?,
-        false => None,
+    let file = if is_serve || (wants_data && environment.is_none()) {
+        of_file(program)?
+    } else {
+        None
     };
     let mut added = Vec::new();
     match (environment, &file) {

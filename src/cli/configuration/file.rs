@@ -142,9 +142,10 @@ impl Reading<'_> {
                     let serve = options(self.program)
                         .filter_map(Arg::get_long)
                         .any(|known| known == unknown);
-                    let problem = match serve {
-                        true => "belongs below [serve]".to_owned(),
-                        false => format!("is not known{}", did_you_mean(unknown, [DATA, SERVE].into_iter())),
+                    let problem = if serve {
+                        "belongs below [serve]".to_owned()
+                    } else {
+                        format!("is not known{}", did_you_mean(unknown, [DATA, SERVE].into_iter()))
                     };
                     self.wrong(key.span(), unknown, &problem);
                 }

@@ -62,9 +62,10 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
             without_key: arguments.without_key,
         };
         let done = backup::backup(data, &arguments.to, options, &rules).map_err(failed)?;
-        match arguments.json {
-            true => drop(told.insert("backup".to_owned(), object(&done))),
-            false => tell(&done),
+        if arguments.json {
+            drop(told.insert("backup".to_owned(), object(&done)));
+        } else {
+            tell(&done);
         }
         failures.extend(left(done));
     }

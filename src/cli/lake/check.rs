@@ -52,14 +52,13 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let begun = Instant::now();
     let report = check_to(&arguments.data, depth).map_err(Failure::from_lake)?;
     let beside = check_beside(&arguments.data).map_err(Failure::other)?;
-    match arguments.json {
-        true => println!("{:#}", object(&report, &beside)),
-        false => {
-            for Beside { path, problem } in &beside {
-                println!("{}: {problem}", path.display());
-            }
-            print(&report, begun.elapsed());
+    if arguments.json {
+        println!("{:#}", object(&report, &beside));
+    } else {
+        for Beside { path, problem } in &beside {
+            println!("{}: {problem}", path.display());
         }
+        print(&report, begun.elapsed());
     }
     if arguments.adopt && report.needs_catalog() {
         let adopted = arguments.wait.until_free(|| adopt(&arguments.data))?;

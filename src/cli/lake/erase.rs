@@ -103,9 +103,10 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         let whose = whose(intent);
         let line = format!("finished an erasure that had been interrupted: {whose}");
         // The object names it too, but there is none if this erasure fails.
-        match as_json {
-            true => eprintln!("{line}"),
-            false => println!("{line}"),
+        if as_json {
+            eprintln!("{line}");
+        } else {
+            println!("{line}");
         }
         others.push(whose);
     };

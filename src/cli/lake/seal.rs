@@ -132,9 +132,10 @@ fn told(data: &Path, lake: &Lake, done: Converted, goal: Kind, as_json: bool) ->
     if is_done && !as_json {
         println!("the lake at {} is {kind}", data.display());
     }
-    let half = match is_done {
-        true => String::new(),
-        false => format!("the lake is not {kind} yet, and the same command goes on when this is mended: "),
+    let half = if is_done {
+        String::new()
+    } else {
+        format!("the lake is not {kind} yet, and the same command goes on when this is mended: ")
     };
     let left = done.left.into_iter();
     let left = left.map(|left| Failure::partial(format!("{half}{other} is still {left}")));

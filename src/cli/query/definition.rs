@@ -25,12 +25,13 @@ pub(in crate::cli) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
             _ => format!("{name}: {}", reason(&error)),
         })
     })?;
-    match text.len() as u64 <= MAX_BYTES {
-        true => Ok(text),
-        false => Err(Failure::input(format!(
+    if text.len() as u64 <= MAX_BYTES {
+        Ok(text)
+    } else {
+        Err(Failure::input(format!(
             "{}: is larger than {} MiB, which no ViewDefinition needs",
             file.display(),
             MAX_BYTES >> 20
-        ))),
+        )))
     }
 }

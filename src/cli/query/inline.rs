@@ -95,9 +95,10 @@ pub(in crate::cli) fn view(
         definition["where"] = json!([{"path": filter}]);
     }
     let text = definition.to_string();
-    let checked = match strict {
-        true => View::check_strictly(text.as_bytes(), terminology),
-        false => View::check_with(text.as_bytes(), terminology),
+    let checked = if strict {
+        View::check_strictly(text.as_bytes(), terminology)
+    } else {
+        View::check_with(text.as_bytes(), terminology)
     };
     let told = |finding: &Finding| {
         let what = match &finding.column {
@@ -126,10 +127,7 @@ fn name_of(path: &str) -> String {
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     let mut name = words.join("_");
     name.truncate(60);
-    match is_name(&name) {
-        true => name,
-        false => format!("c_{name}"),
-    }
+    if is_name(&name) { name } else { format!("c_{name}") }
 }
 
 #[cfg(test)]

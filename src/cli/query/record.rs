@@ -136,9 +136,10 @@ impl Opened {
 
 /// The message of what could not be done.
 pub(in crate::cli) fn failure(error: PatientError) -> Failure {
-    match error.is_input() {
-        true => Failure::input(error.to_string()),
-        false => Failure::other(error),
+    if error.is_input() {
+        Failure::input(error.to_string())
+    } else {
+        Failure::other(error)
     }
 }
 

@@ -72,12 +72,13 @@ async fn rows(codec: &PlanCodec, file: &Path, sink: &mut Sink) -> Result<(), Sto
     let failed = |failure: Failure| Stop::Failed(failure);
     let of_file = |problem: &dyn std::fmt::Display| format!("{}: {problem}", file.display());
     let bytes = std::fs::read(file).map_err(|error| failed(Failure::input(of_file(&error))))?;
-    let plan = codec
-        .decode(&bytes)
-        .map_err(|error: CodecError| match error.is_input() {
-            true => failed(Failure::input(of_file(&error))),
-            false => failed(Failure::other(of_file(&error))),
-        })?;
+    let plan = codec.decode(&bytes).map_err(|error: CodecError| {
+        if error.is_input() {
+            failed(Failure::input(of_file(&error)))
+        } else {
+            failed(Failure::other(of_file(&error)))
+        }
+    })?;
     let of_run = |error: &dyn std::fmt::Display| failed(Failure::other(of_file(error)));
     let (mut writer, head) = Writer::new(Format::Ndjson, &plan.schema()).map_err(|error| of_run(&error))?;
     sink.write(&head)?;

@@ -105,9 +105,10 @@ pub(in crate::cli) fn explain(arguments: ExplainArgs) -> Result<(), Failure> {
         }
         asked.explain(engine).await
     })?;
-    match arguments.json {
-        true => println!("{}", explanation.to_json()),
-        false => print!("{explanation}"),
+    if arguments.json {
+        println!("{}", explanation.to_json());
+    } else {
+        print!("{explanation}");
     }
     Ok(())
 }
@@ -176,8 +177,11 @@ fn place(path: &str) -> Result<(Option<TypeId>, Option<&str>), Failure> {
 }
 
 fn resource_type(name: &str) -> Result<TypeId, Failure> {
-    named(name).map_err(|problem| match problem.contains("did you mean") {
-        true => Failure::input(problem),
-        false => Failure::input(format!("{problem}; a query is of the form {FORMS}")),
+    named(name).map_err(|problem| {
+        if problem.contains("did you mean") {
+            Failure::input(problem)
+        } else {
+            Failure::input(format!("{problem}; a query is of the form {FORMS}"))
+        }
     })
 }

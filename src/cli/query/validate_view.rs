@@ -44,18 +44,18 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
                 continue;
             }
         };
-        let checked = match arguments.strict {
-            true => View::check_strictly(&text, terminology.clone()),
-            false => View::check_with(&text, terminology.clone()),
+        let checked = if arguments.strict {
+            View::check_strictly(&text, terminology.clone())
+        } else {
+            View::check_with(&text, terminology.clone())
         };
-        match arguments.json {
-            true => objects.push(object(file, &checked)),
-            false => {
-                if place > 0 {
-                    println!();
-                }
-                show(file, &checked);
+        if arguments.json {
+            objects.push(object(file, &checked));
+        } else {
+            if place > 0 {
+                println!();
             }
+            show(file, &checked);
         }
         // The findings are printed above.
         faulty.extend(match checked.errors().count() {

@@ -111,9 +111,10 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         None => None,
     };
     let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
-    let copy = match mix.changes_lake() {
-        true => Some(copy(&lake, &arguments)?),
-        false => None,
+    let copy = if mix.changes_lake() {
+        Some(copy(&lake, &arguments)?)
+    } else {
+        None
     };
     let lake = match &copy {
         Some(copy) => Lake::open(copy.path()).map_err(Failure::from_lake)?,
@@ -238,9 +239,10 @@ fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.parse().map_err(|_| "it is no number of seconds".to_owned())?;
-    match (0.0..=LONGEST).contains(&number) {
-        true => Ok(Duration::from_secs_f64(number)),
-        false => Err(format!("it is no number from 0 to {LONGEST}")),
+    if (0.0..=LONGEST).contains(&number) {
+        Ok(Duration::from_secs_f64(number))
+    } else {
+        Err(format!("it is no number from 0 to {LONGEST}"))
     }
 }
 

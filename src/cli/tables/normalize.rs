@@ -241,9 +241,10 @@ impl Diffs {
     fn observer(&self, as_json: bool) -> Observer {
         let diffs = self.clone();
         Observer::new(move |change| {
-            let shown = match as_json {
-                true => Shown::Object(sides(change)),
-                false => Shown::Text(diff(change)),
+            let shown = if as_json {
+                Shown::Object(sides(change))
+            } else {
+                Shown::Text(diff(change))
             };
             let mut known = diffs.0.lock().unwrap_or_else(PoisonError::into_inner);
             known.insert(name(change), shown);

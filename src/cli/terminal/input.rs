@@ -25,17 +25,21 @@ pub(in crate::cli) fn reason(error: &io::Error) -> String {
 
 /// Opens a file or standard input.
 pub(in crate::cli) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
-    match is_standard(path) {
-        true => Ok(Box::new(io::stdin().lock())),
-        false => Ok(Box::new(File::open(path)?)),
+    if is_standard(path) {
+        Ok(Box::new(io::stdin().lock()))
+    } else {
+        Ok(Box::new(File::open(path)?))
     }
 }
 
 /// Paths that are read once, in which standard input has the name that the system gives it.
 pub(in crate::cli) fn standard_input(paths: &[PathBuf]) -> Vec<PathBuf> {
-    let system = |path: &PathBuf| match is_standard(path) {
-        true => PathBuf::from("/dev/stdin"),
-        false => path.clone(),
+    let system = |path: &PathBuf| {
+        if is_standard(path) {
+            PathBuf::from("/dev/stdin")
+        } else {
+            path.clone()
+        }
     };
     paths.iter().map(system).collect()
 }

@@ -78,9 +78,10 @@ impl Progress {
 
 /// The line's form.
 fn style(bounded: bool, rows: Arc<AtomicU64>) -> ProgressStyle {
-    let template = match bounded {
-        true => "{bar:30} {percent:>3}%  {rows} rows  {rate} MB/s  {eta} left",
-        false => "{spinner} {rows} rows  {rate} MB/s  {elapsed}",
+    let template = if bounded {
+        "{bar:30} {percent:>3}%  {rows} rows  {rate} MB/s  {eta} left"
+    } else {
+        "{spinner} {rows} rows  {rate} MB/s  {elapsed}"
     };
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     let rows = move |_: &ProgressState, out: &mut dyn Write| {

@@ -47,9 +47,10 @@ impl Table {
             return line(&row, columns);
         }
         self.waiting.push(row);
-        match self.waiting.len() >= MEASURED {
-            true => self.begin(),
-            false => String::new(),
+        if self.waiting.len() >= MEASURED {
+            self.begin()
+        } else {
+            String::new()
         }
     }
 
@@ -115,9 +116,10 @@ fn line(row: &[String], columns: &[Column]) -> String {
         if at > 0 {
             text.push_str(GAP);
         }
-        match column.is_number {
-            true => text.push_str(&(gap + &cell)),
-            false => text.push_str(&(cell + &gap)),
+        if column.is_number {
+            text.push_str(&(gap + &cell))
+        } else {
+            text.push_str(&(cell + &gap))
         }
     }
     let mut text = text.trim_end().to_owned();

@@ -175,9 +175,12 @@ impl Shredder {
         (self.bytes, self.unmeasured) = (0, 0);
         let mut arrays = self.system.finish(len)?;
         // In a lake every resource has an id. Outside it may have none.
-        let nullable = |(field, array): (&FieldRef, &ArrayRef)| match array.null_count() > 0 && !field.is_nullable() {
-            true => Arc::new(field.as_ref().clone().with_nullable(true)),
-            false => field.clone(),
+        let nullable = |(field, array): (&FieldRef, &ArrayRef)| {
+            if array.null_count() > 0 && !field.is_nullable() {
+                Arc::new(field.as_ref().clone().with_nullable(true))
+            } else {
+                field.clone()
+            }
         };
         let mut fields: Vec<FieldRef> = system_fields().iter().zip(&arrays).map(nullable).collect();
         for (field, array) in self.root.finish_children(len)? {

@@ -236,9 +236,10 @@ impl Tokens {
         let claims = signed.claims;
         // No token of ours lives longer. So a stolen key is useless after the last token of its time has expired.
         let longest = claims.iat.saturating_add(PATIENT_SECONDS);
-        match key.may_have_signed(claims.iat) && claims.exp <= longest {
-            true => Ok(claims),
-            false => Err(Refusal::Signature),
+        if key.may_have_signed(claims.iat) && claims.exp <= longest {
+            Ok(claims)
+        } else {
+            Err(Refusal::Signature)
         }
     }
 

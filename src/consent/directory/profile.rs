@@ -286,11 +286,12 @@ fn link<'t>(what: &str, text: &'t str) -> Result<Option<&'t str>, Error> {
     let fine = Url::parse(address).is_ok_and(|url| {
         url.scheme() == "https" && url.has_host() && url.username().is_empty() && url.password().is_none()
     });
-    match fine && address.len() <= 2_000 {
-        true => Ok(Some(address)),
-        false => Err(Error::Invalid {
+    if fine && address.len() <= 2_000 {
+        Ok(Some(address))
+    } else {
+        Err(Error::Invalid {
             what: format!("{what} {address:?}"),
             problem: "is no https address",
-        }),
+        })
     }
 }

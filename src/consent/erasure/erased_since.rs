@@ -95,9 +95,10 @@ fn end_synced(
         }
         let is_over = authorization.data_until.is_some_and(|until| until <= now);
         let has_elapsed = consent.refresh_until.is_some_and(|until| until <= now);
-        let event = match has_elapsed || is_over {
-            true => AuthorizationEvent::WindowElapsed,
-            false => AuthorizationEvent::Revoked,
+        let event = if has_elapsed || is_over {
+            AuthorizationEvent::WindowElapsed
+        } else {
+            AuthorizationEvent::Revoked
         };
         // One-time data of the OAuth API is removed after its day, but the authorization stays until the refresh window
         // ends.

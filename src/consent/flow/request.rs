@@ -95,17 +95,15 @@ pub struct FlowRequest {
 impl FlowRequest {
     /// The scopes that the application gets. Other requested scopes are ignored.
     pub fn scope(&self) -> &'static str {
-        match self.offline {
-            true => "launch/patient offline_access",
-            false => "launch/patient",
+        if self.offline {
+            "launch/patient offline_access"
+        } else {
+            "launch/patient"
         }
     }
 
     /// The requested usage.
     pub fn usage(&self) -> Usage {
-        match self.offline {
-            true => Usage::Multiple,
-            false => Usage::OneTime,
-        }
+        if self.offline { Usage::Multiple } else { Usage::OneTime }
     }
 }

@@ -302,9 +302,10 @@ impl Flows<'_> {
             flow.authorizations = Authorization::of(transaction, &flow.consent.id)?;
             flow.progress.window = None;
             // If several requests run, wait for the others.
-            let next = match flow.progress.connects_places() {
-                true => flow.progress.step.clone(),
-                false => Step::Hub,
+            let next = if flow.progress.connects_places() {
+                flow.progress.step.clone()
+            } else {
+                Step::Hub
             };
             flow.progress.go(next);
             Ok(flow.clone())
@@ -337,9 +338,10 @@ impl Flows<'_> {
 
 /// Whether the session waits for an answer to this turn's request.
 fn still_at(flow: &Flow, turn: u64) -> Result<(), FlowError> {
-    match flow.progress.turn == turn {
-        true => Ok(()),
-        false => Err(FlowError::Stale),
+    if flow.progress.turn == turn {
+        Ok(())
+    } else {
+        Err(FlowError::Stale)
     }
 }
 

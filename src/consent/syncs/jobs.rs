@@ -285,9 +285,10 @@ impl Jobs<'_> {
                 && authorization.state == AuthorizationState::Exchanged
             {
                 authorization.step(transaction, now, Actor::Service, AuthorizationEvent::Failed)?;
-                match failure.access_ended {
-                    true => forget_access(transaction, &authorization.id)?,
-                    false => forget_outcomes(transaction, &authorization.id)?,
+                if failure.access_ended {
+                    forget_access(transaction, &authorization.id)?;
+                } else {
+                    forget_outcomes(transaction, &authorization.id)?;
                 }
                 let sql = "UPDATE sync_job SET outcome = ?1 WHERE id = ?2";
                 transaction.execute(sql, params![sealed, job.id])?;

@@ -237,9 +237,10 @@ fn open(start: &BytesStart<'_>, depth: usize, roots: &mut usize) -> Result<bool,
             return Err(refused(&key));
         }
     }
-    match in_namespace {
-        true => Ok(name == "img"),
-        false => Err(NarrativeError::Root),
+    if in_namespace {
+        Ok(name == "img")
+    } else {
+        Err(NarrativeError::Root)
     }
 }
 

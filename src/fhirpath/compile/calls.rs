@@ -173,12 +173,11 @@ impl Compiler<'_> {
             self.leaves.need(&shape, Need::Content);
             if over.sources.len() == known {
                 self.lenient = lenient;
-                return match lenient {
-                    true => Ok((Argument::Each(node), shape)),
-                    false => {
-                        let (node, shape) = self.apart(argument, &scope.of_items(&over))?;
-                        Ok((Argument::Each(node), shape))
-                    }
+                return if lenient {
+                    Ok((Argument::Each(node), shape))
+                } else {
+                    let (node, shape) = self.apart(argument, &scope.of_items(&over))?;
+                    Ok((Argument::Each(node), shape))
                 };
             }
         }
@@ -329,13 +328,14 @@ impl Compiler<'_> {
 /// A criterion that is never a boolean is a mistake.
 fn require_boolean(function: &str, criterion: &Shape, at: Position) -> Result<(), FhirPathError> {
     let fits = |source: &Source| source.item_type.system() == Some(System::Boolean);
-    match criterion.sources.is_empty() || criterion.sources.iter().any(fits) {
-        true => Ok(()),
-        false => Err(FhirPathError::Operands {
+    if criterion.sources.is_empty() || criterion.sources.iter().any(fits) {
+        Ok(())
+    } else {
+        Err(FhirPathError::Operands {
             at,
             operation: format!("the criterion of {function}()"),
             operands: criterion.names(),
-        }),
+        })
     }
 }
 

@@ -115,9 +115,10 @@ impl Compiler<'_> {
             } => {
                 let test = self.type_named(type_name)?;
                 let (on, shape) = self.resolve(operand, scope)?;
-                match cast {
-                    true => Ok(self.cast(on, shape, test, at)),
-                    false => self.is(on, &shape, test, at),
+                if cast {
+                    Ok(self.cast(on, shape, test, at))
+                } else {
+                    self.is(on, &shape, test, at)
                 }
             }
         }
@@ -129,14 +130,14 @@ impl Compiler<'_> {
         let mut shape = left_shape.clone().join(&right_shape);
         shape.many |= !left_shape.sources.is_empty() && !right_shape.sources.is_empty();
         if scope.bag {
-            return Ok(match (left_shape.sources.is_empty(), right_shape.sources.is_empty()) {
-                (true, _) => (right, right_shape),
-                (_, true) => (left, left_shape),
-                _ => {
-                    let fixed = left.is_fixed() && right.is_fixed();
-                    let both = Node::Concatenation(Box::new(left.unfixed()), Box::new(right.unfixed()));
-                    (if fixed { Node::Fixed(Box::new(both)) } else { both }, shape)
-                }
+            return Ok(if left_shape.sources.is_empty() {
+                (right, right_shape)
+            } else if right_shape.sources.is_empty() {
+                (left, left_shape)
+            } else {
+                let fixed = left.is_fixed() && right.is_fixed();
+                let both = Node::Concatenation(Box::new(left.unfixed()), Box::new(right.unfixed()));
+                (if fixed { Node::Fixed(Box::new(both)) } else { both }, shape)
             });
         }
         self.leaves.need(&shape, Need::Content);
@@ -153,9 +154,10 @@ impl Compiler<'_> {
 
     pub(super) fn spend(&mut self, work: usize, at: Position) -> Result<(), FhirPathError> {
         self.work += work;
-        match self.work > MAX_WORK {
-            true => Err(FhirPathError::TooComplex { at }),
-            false => Ok(()),
+        if self.work > MAX_WORK {
+            Err(FhirPathError::TooComplex { at })
+        } else {
+            Ok(())
         }
     }
 

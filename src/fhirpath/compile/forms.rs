@@ -248,13 +248,14 @@ fn wrong_arguments(at: Position, function: &str, problem: &str) -> FhirPathError
 
 /// It is a mistake if the items never have a kind that the function accepts.
 fn require(shape: &Shape, fits: fn(ItemType) -> bool, operation: &str, at: Position) -> Result<(), FhirPathError> {
-    match shape.sources.is_empty() || shape.sources.iter().any(|source| fits(source.item_type)) {
-        true => Ok(()),
-        false => Err(FhirPathError::Operands {
+    if shape.sources.is_empty() || shape.sources.iter().any(|source| fits(source.item_type)) {
+        Ok(())
+    } else {
+        Err(FhirPathError::Operands {
             at,
             operation: operation.to_string(),
             operands: shape.names(),
-        }),
+        })
     }
 }
 

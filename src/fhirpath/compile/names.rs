@@ -58,9 +58,10 @@ impl Compiler<'_> {
                 ..source.clone()
             }]);
         }
-        match shape.sources.is_empty() {
-            true => root_shape(self.root),
-            false => shape,
+        if shape.sources.is_empty() {
+            root_shape(self.root)
+        } else {
+            shape
         }
     }
 

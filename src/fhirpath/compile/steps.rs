@@ -258,9 +258,12 @@ pub(super) fn children(on: Node, shape: &Shape, at: Position) -> (Node, Shape) {
 }
 
 fn has_element(source: &Source, name: &str) -> bool {
-    source.item_type.fhir().is_some_and(|type_id| match source.is_open() {
-        true => concrete(type_id).any(|type_id| facts().element(type_id, name).is_some()),
-        false => facts().element(type_id, name).is_some(),
+    source.item_type.fhir().is_some_and(|type_id| {
+        if source.is_open() {
+            concrete(type_id).any(|type_id| facts().element(type_id, name).is_some())
+        } else {
+            facts().element(type_id, name).is_some()
+        }
     })
 }
 

@@ -136,9 +136,10 @@ impl Focus {
         let of = |context: usize| {
             let (items, item) = self.items.item(context);
             let resource = items.resource(item)?;
-            match root {
-                true => Some(resource.container().unwrap_or(resource)),
-                false => Some(resource),
+            if root {
+                Some(resource.container().unwrap_or(resource))
+            } else {
+                Some(resource)
             }
         };
         let places: Vec<Option<ColumnSlot>> = (0..self.len()).map(of).collect();

@@ -152,9 +152,10 @@ impl<'a> Frame<'a> {
     /// Evaluates a node to items.
     pub(in crate::fhirpath) fn items(&self, node: &Node) -> Result<Collection, FhirPathError> {
         let collection = self.output(node)?.collection();
-        match collection.len() > self.limit {
-            true => Err(FhirPathError::TooLarge),
-            false => Ok(collection),
+        if collection.len() > self.limit {
+            Err(FhirPathError::TooLarge)
+        } else {
+            Ok(collection)
         }
     }
 
@@ -162,15 +163,17 @@ impl<'a> Frame<'a> {
     fn items_at_most(&self, node: &Node, max_items: usize) -> Result<Collection, FhirPathError> {
         if let Node::Fixed(node) = node {
             let found = self.once(node)?;
-            return match found.len().saturating_mul(self.rows()) > max_items {
-                true => Err(FhirPathError::TooMany { max_items }),
-                false => self.each_row(&found),
+            return if found.len().saturating_mul(self.rows()) > max_items {
+                Err(FhirPathError::TooMany { max_items })
+            } else {
+                self.each_row(&found)
             };
         }
         let collection = self.items(node)?;
-        match collection.len() > max_items {
-            true => Err(FhirPathError::TooMany { max_items }),
-            false => Ok(collection),
+        if collection.len() > max_items {
+            Err(FhirPathError::TooMany { max_items })
+        } else {
+            Ok(collection)
         }
     }
 
@@ -196,9 +199,10 @@ impl<'a> Frame<'a> {
 
     /// Repeats the items of a single row for each row.
     fn each_row(&self, found: &Collection) -> Result<Collection, FhirPathError> {
-        match found.len().saturating_mul(self.rows()) > self.limit {
-            true => Err(FhirPathError::TooLarge),
-            false => Ok(repeated(found, &vec![0; self.rows()])),
+        if found.len().saturating_mul(self.rows()) > self.limit {
+            Err(FhirPathError::TooLarge)
+        } else {
+            Ok(repeated(found, &vec![0; self.rows()]))
         }
     }
 

@@ -160,9 +160,10 @@ pub(in crate::fhirpath) fn resources(places: &[Option<ColumnSlot>], root: ItemTy
         column,
     });
     let parts = parts.collect();
-    let offsets = match items.len() == places.len() {
-        true => Offsets::Each(places.len()),
-        false => Offsets::list(offsets),
+    let offsets = if items.len() == places.len() {
+        Offsets::Each(places.len())
+    } else {
+        Offsets::list(offsets)
     };
     Collection::mixed(offsets, parts, items)
 }

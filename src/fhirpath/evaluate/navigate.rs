@@ -79,9 +79,12 @@ impl Items {
     pub fn child(&self, name: &str) -> Collection {
         if self.is_json() {
             let opened = self.opened(&|type_id| has_child(type_id, name));
-            return super::combine::flat_map(&opened, |items| match items.is_json() {
-                true => Collection::empty(items.len),
-                false => items.child(name),
+            return super::combine::flat_map(&opened, |items| {
+                if items.is_json() {
+                    Collection::empty(items.len)
+                } else {
+                    items.child(name)
+                }
             });
         }
         let Some(type_id) = self.item_type.fhir() else {
@@ -410,10 +413,14 @@ fn widened(list: &ListArray, elements: &ListArray) -> Option<ListArray> {
     if absent.null_count() == 0 || !(0..rows).any(longer) {
         return None;
     }
-    let length = |row: usize| match (absent.is_valid(row), elements.is_valid(row)) {
-        (true, _) => list.value_length(row),
-        (false, true) => elements.value_length(row),
-        (false, false) => 0,
+    let length = |row: usize| {
+        if absent.is_valid(row) {
+            list.value_length(row)
+        } else if elements.is_valid(row) {
+            elements.value_length(row)
+        } else {
+            0
+        }
     };
     let offsets = OffsetBuffer::from_lengths((0..rows).map(|row| length(row) as usize));
     let slots = offsets.last().map_or(0, |end| *end as usize);

@@ -170,17 +170,19 @@ impl Items {
 
 /// The items of `collection`. Items of a wanted type that are JSON text become columns.
 pub(in crate::fhirpath) fn opened(collection: &Collection, wanted: &dyn Fn(TypeId) -> bool) -> Collection {
-    match collection.columns().iter().any(Items::is_json) {
-        true => flat_map(collection, |items| items.opened(wanted)),
-        false => collection.clone(),
+    if collection.columns().iter().any(Items::is_json) {
+        flat_map(collection, |items| items.opened(wanted))
+    } else {
+        collection.clone()
     }
 }
 
 /// The items of `collection`. Items that are JSON text are split by type.
 pub(in crate::fhirpath) fn told_apart(collection: &Collection) -> Collection {
-    match collection.columns().iter().any(Items::is_json) {
-        true => flat_map(collection, Items::told_apart),
-        false => collection.clone(),
+    if collection.columns().iter().any(Items::is_json) {
+        flat_map(collection, Items::told_apart)
+    } else {
+        collection.clone()
     }
 }
 

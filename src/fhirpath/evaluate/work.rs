@@ -106,9 +106,10 @@ impl Work {
 
     /// An error if all work has been spent.
     pub(in crate::fhirpath) fn check(&self) -> Result<(), FhirPathError> {
-        match self.budget.is_spent() {
-            true => Err(FhirPathError::TooCostly),
-            false => Ok(()),
+        if self.budget.is_spent() {
+            Err(FhirPathError::TooCostly)
+        } else {
+            Ok(())
         }
     }
 }

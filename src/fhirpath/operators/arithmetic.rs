@@ -109,9 +109,10 @@ fn concatenate(left: Option<Scalar<'_>>, right: Option<Scalar<'_>>) -> Computati
 const MAX_TEXT: usize = 1 << 20;
 
 fn joined(left: &str, right: &str) -> Computation {
-    match left.len() + right.len() <= MAX_TEXT {
-        true => Ok(Some(Computed::String(format!("{left}{right}")))),
-        false => Err(format!("a text of more than {MAX_TEXT} bytes")),
+    if left.len() + right.len() <= MAX_TEXT {
+        Ok(Some(Computed::String(format!("{left}{right}"))))
+    } else {
+        Err(format!("a text of more than {MAX_TEXT} bytes"))
     }
 }
 

@@ -286,10 +286,10 @@ fn structs_equal(left: &StructArray, at: usize, right: &StructArray, other: usiz
 }
 
 fn slots_equal(left: &ArrayRef, at: usize, right: &ArrayRef, other: usize) -> bool {
-    match (left.is_null(at), right.is_null(other)) {
-        (true, true) => return true,
-        (false, false) => {}
-        _ => return false,
+    if left.is_null(at) && right.is_null(other) {
+        return true;
+    } else if left.is_null(at) || right.is_null(other) {
+        return false;
     }
     match (left.data_type(), right.data_type()) {
         (DataType::Utf8, DataType::Utf8) => left.as_string::<i32>().value(at) == right.as_string::<i32>().value(other),

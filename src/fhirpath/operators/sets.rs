@@ -53,9 +53,10 @@ pub(in crate::fhirpath) fn distinct(input: &Collection, work: &Work) -> Result<C
         }
         offsets.push(places.len() as i32);
     }
-    Ok(match places.len() == input.len() {
-        true => input.clone(),
-        false => input.take(Offsets::list(offsets), places),
+    Ok(if places.len() == input.len() {
+        input.clone()
+    } else {
+        input.take(Offsets::list(offsets), places)
     })
 }
 

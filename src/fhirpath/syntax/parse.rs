@@ -361,9 +361,10 @@ impl<'a> Builder<'a> {
 }
 
 fn number(text: &str) -> Literal {
-    match text.contains('.') {
-        true => Literal::Decimal(text.to_string()),
-        false => Literal::Integer(text.to_string()),
+    if text.contains('.') {
+        Literal::Decimal(text.to_string())
+    } else {
+        Literal::Integer(text.to_string())
     }
 }
 

@@ -16,9 +16,12 @@ pub(in crate::fhirpath) fn items(literal: &Literal, at: Position) -> Result<Item
         text: text.to_string(),
     };
     let number = |text: &str| Number::parse(text).ok_or_else(|| wrong("Decimal", text));
-    let checked = |system: System, text: &str| match temporal::is_valid(system, text) {
-        true => Ok(text.to_string()),
-        false => Err(wrong(system.name(), text)),
+    let checked = |system: System, text: &str| {
+        if temporal::is_valid(system, text) {
+            Ok(text.to_string())
+        } else {
+            Err(wrong(system.name(), text))
+        }
     };
     let value = match literal {
         Literal::Boolean(value) => Computed::Boolean(*value),

@@ -117,9 +117,10 @@ impl<'a> Quantity<'a> {
             return false;
         };
         let converted = |value: Number, from: &Arc<Unit>, to: &Arc<Unit>| from.convert(value, to);
-        match one.is_coarser(&another) {
-            true => converted(other.value, &another, &one).is_some_and(|other| equivalent_numbers(self.value, other)),
-            false => converted(self.value, &one, &another).is_some_and(|left| equivalent_numbers(left, other.value)),
+        if one.is_coarser(&another) {
+            converted(other.value, &another, &one).is_some_and(|other| equivalent_numbers(self.value, other))
+        } else {
+            converted(self.value, &one, &another).is_some_and(|left| equivalent_numbers(left, other.value))
         }
     }
 
@@ -230,9 +231,10 @@ impl<'a> Quantity<'a> {
 
 /// A unit as a part of another. A product or quotient gets brackets.
 fn in_brackets(unit: &str) -> String {
-    match unit.contains(['.', '/']) {
-        true => format!("({unit})"),
-        false => unit.to_string(),
+    if unit.contains(['.', '/']) {
+        format!("({unit})")
+    } else {
+        unit.to_string()
     }
 }
 

@@ -23,12 +23,13 @@ impl Truth {
     }
 
     pub(in crate::fhirpath) fn partly(yes: BooleanBuffer, known: BooleanBuffer) -> Truth {
-        match known.count_set_bits() == known.len() {
-            true => Truth::known(yes),
-            false => Truth {
+        if known.count_set_bits() == known.len() {
+            Truth::known(yes)
+        } else {
+            Truth {
                 yes: &yes & &known,
                 known: Some(known),
-            },
+            }
         }
     }
 

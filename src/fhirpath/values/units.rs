@@ -71,12 +71,13 @@ pub(in crate::fhirpath) fn lookup(code: &str) -> Option<Arc<Unit>> {
 fn read(code: &str) -> Option<Unit> {
     let analysis = octofhir_ucum::analyse(code).ok()?;
     let linear = analysis.special.is_none_or(|_| !analysis.offset.is_zero());
-    let scale = match linear {
-        true => Scale::Linear {
+    let scale = if linear {
+        Scale::Linear {
             factor: Digits::of(analysis.factor.checked_mul(analysis.scale)?),
             offset: Digits::of(analysis.offset),
-        },
-        false => Scale::Function,
+        }
+    } else {
+        Scale::Function
     };
     Some(Unit {
         code: code.into(),
@@ -231,9 +232,10 @@ impl Digits {
             digits: quotient,
             exponent,
         };
-        match exact {
-            true => quotient.number(),
-            false => quotient.rounded(AGREEING_DIGITS)?.number(),
+        if exact {
+            quotient.number()
+        } else {
+            quotient.rounded(AGREEING_DIGITS)?.number()
         }
     }
 
@@ -278,9 +280,10 @@ impl Digits {
 }
 
 fn power(exponent: u32) -> Option<i256> {
-    match exponent <= 76 {
-        true => i256::from_i128(10).checked_pow(exponent),
-        false => None,
+    if exponent <= 76 {
+        i256::from_i128(10).checked_pow(exponent)
+    } else {
+        None
     }
 }
 

@@ -106,9 +106,10 @@ fn authorize(id: &'static str, external_id: bool) -> Operation {
             text("launch/patient; with offline_access for MULTIPLE usage; others are ignored"),
         );
     let about = "the application's identifier for the user";
-    let operation = match external_id {
-        true => operation.required_query("svc_external_id", text(about)),
-        false => operation.query("svc_external_id", text(about)),
+    let operation = if external_id {
+        operation.required_query("svc_external_id", text(about))
+    } else {
+        operation.query("svc_external_id", text(about))
     };
     operation
         .query("state", text("comes back with the answer"))

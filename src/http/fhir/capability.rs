@@ -77,9 +77,10 @@ async fn metadata(
         }
     });
     let statement = making.await.map_err(Error::internal)??;
-    let mut response = Response::new(match indented {
-        true => Body::from(pretty(&statement)),
-        false => Body::from(statement),
+    let mut response = Response::new(if indented {
+        Body::from(pretty(&statement))
+    } else {
+        Body::from(statement)
     });
     response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
     if let Some(coding) = coding {
@@ -400,9 +401,10 @@ fn of_any_type<'a>(engine: &'a Engine, parameter: &'a SearchParameter) -> &'a Se
     let is_general = |parameter: &&SearchParameter| parameter.bases.iter().any(|base| facts().get(*base).is_abstract);
     let all = facts().resources().flat_map(|type_id| engine.supported(type_id));
     let mut general = all.map(|parameter| &**parameter).filter(is_general);
-    match is_general(&parameter) {
-        true => parameter,
-        false => general.find(|other| other.code == parameter.code).unwrap_or(parameter),
+    if is_general(&parameter) {
+        parameter
+    } else {
+        general.find(|other| other.code == parameter.code).unwrap_or(parameter)
     }
 }
 

@@ -30,9 +30,10 @@ pub(in crate::http) fn json<'t>(body: &'t [u8], tape: &'t mut Tape) -> Result<Va
     let root = tape
         .parse(body)
         .map_err(|error| Error::Invalid(format!("the body is not JSON: {error}")))?;
-    match root.is_object() {
-        true => Ok(root),
-        false => Err(Error::Invalid("the body is not a JSON object".to_owned())),
+    if root.is_object() {
+        Ok(root)
+    } else {
+        Err(Error::Invalid("the body is not a JSON object".to_owned()))
     }
 }
 

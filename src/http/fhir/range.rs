@@ -25,10 +25,13 @@ pub(in crate::http) fn asked(text: &str, length: u64) -> Asked {
         return Asked::Whole;
     };
     let (first, last) = (first.trim(), last.trim());
-    let number = |text: &str| match text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // A number with too many digits is beyond any end.
-        true if !text.is_empty() => Some(text.parse().unwrap_or(u64::MAX)),
-        _ => None,
+    let number = |text: &str| {
+        if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() {
+            // A number with too many digits is beyond any end.
+            Some(text.parse().unwrap_or(u64::MAX))
+        } else {
+            None
+        }
     };
     match (first, number(first), last, number(last)) {
         // The last bytes of the answer.

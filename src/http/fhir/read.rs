@@ -84,11 +84,13 @@ async fn read(
         None => found.resource,
     };
     let shown = with_base(&shown, &service.fhir_base).unwrap_or(shown);
-    let mut response = Response::new(match (held, pretty_wanted) {
+    let mut response = Response::new(if held {
         // Without a length: a 304 with length 0 would claim this length for the full answer.
-        (true, _) => Body::from_stream(futures::stream::empty::<Result<Bytes, std::convert::Infallible>>()),
-        (false, true) => Body::from(pretty(&shown)),
-        (false, false) => Body::from(shown),
+        Body::from_stream(futures::stream::empty::<Result<Bytes, std::convert::Infallible>>())
+    } else if pretty_wanted {
+        Body::from(pretty(&shown))
+    } else {
+        Body::from(shown)
     });
     let head = response.headers_mut();
     head.insert(ETAG, version.etag());

@@ -293,9 +293,10 @@ async fn answer(
         }
     };
     let (bundle, timing) = service.workers.run(search).await??;
-    let body = match indented {
-        true => Body::from(pretty(&bundle)),
-        false => Body::from(bundle),
+    let body = if indented {
+        Body::from(pretty(&bundle))
+    } else {
+        Body::from(bundle)
     };
     let mut response = preferred.answer(body);
     if let Some(timing) = timing {

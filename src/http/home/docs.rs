@@ -248,9 +248,10 @@ impl<'a> Parameter<'a> {
                 .find(|text| !text.is_empty())
                 .unwrap_or_default(),
             // The first try leaves out optional parameters.
-            value: match parameter["required"] == true {
-                true => value_of(path, parameter),
-                false => String::new(),
+            value: if parameter["required"] == true {
+                value_of(path, parameter)
+            } else {
+                String::new()
             },
         }
     }

@@ -172,9 +172,10 @@ fn sample(document: &Value, schema: &Value, name: &str, depth: usize) -> Value {
 fn object(document: &Value, schema: &Value, depth: usize) -> Value {
     let required: Vec<&str> = strings(&schema["required"]).collect();
     let all = members(&schema["properties"]);
-    let shown: Vec<(&str, &Value)> = match required.is_empty() {
-        true => all.take(SHOWN).collect(),
-        false => all.filter(|(name, _)| required.contains(name)).collect(),
+    let shown: Vec<(&str, &Value)> = if required.is_empty() {
+        all.take(SHOWN).collect()
+    } else {
+        all.filter(|(name, _)| required.contains(name)).collect()
     };
     let shown = shown
         .into_iter()

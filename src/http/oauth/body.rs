@@ -43,9 +43,10 @@ impl Fields {
             ..limits.clone()
         };
         let bytes = read(headers, body, &limits).await?;
-        let as_json = match headers.contains_key(CONTENT_TYPE) {
-            true => is_typed(headers, &[JSON]),
-            false => bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{'),
+        let as_json = if headers.contains_key(CONTENT_TYPE) {
+            is_typed(headers, &[JSON])
+        } else {
+            bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
         };
         if as_json {
             Fields::json(&bytes)

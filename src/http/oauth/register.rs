@@ -39,13 +39,14 @@ struct Registered<'r> {
 /// Answers `POST /oauth/register`.
 pub(super) async fn register(State(service): State<Arc<Service>>, request: Request) -> Result<Response, OAuthError> {
     let (parts, body) = request.into_parts();
-    let token = match parts.headers.contains_key(AUTHORIZATION) {
-        true => Some(
+    let token = if parts.headers.contains_key(AUTHORIZATION) {
+        Some(
             bearer(&parts.headers)
                 .map_err(|_| OAuthError::InitialAccessToken)?
                 .to_owned(),
-        ),
-        false => None,
+        )
+    } else {
+        None
     };
     if !is_typed(&parts.headers, &["application/json"]) {
         return Err(OAuthError::Common(Error::MediaType("application/json")));

@@ -75,9 +75,10 @@ pub(in crate::http) async fn erased(service: &Arc<Service>, mut consents: Vec<St
             let erasing = service
                 .blocking(move |service| service.store.consents().is_erasing(&consent))
                 .await??;
-            match erasing {
-                true => tokio::time::sleep(POLL_INTERVAL).await,
-                false => drop(consents.pop()),
+            if erasing {
+                tokio::time::sleep(POLL_INTERVAL).await
+            } else {
+                drop(consents.pop())
             }
         }
         Ok(())

@@ -162,9 +162,10 @@ fn refused(scope: &str, granted: &[&str], types: &[String]) -> Vec<String> {
         .iter()
         .map(|resource_type| format!("{context}/{resource_type}.{access}"));
     let (given, missing): (Vec<String>, Vec<String>) = single.partition(|scope| granted.contains(&scope.as_str()));
-    match given.is_empty() {
-        true => vec![scope.to_owned()],
-        false => missing,
+    if given.is_empty() {
+        vec![scope.to_owned()]
+    } else {
+        missing
     }
 }
 

@@ -191,16 +191,14 @@ impl HttpBody for Arriving {
             }
             Poll::Ready(Some(Ok(frame))) => {
                 let bytes = frame.data_ref().map_or(0, Bytes::len);
-                Poll::Ready(Some(match self.holds(bytes) {
-                    true => Ok(frame),
-                    false => Err(Broken::Busy),
+                Poll::Ready(Some(if self.holds(bytes) {
+                    Ok(frame)
+                } else {
+                    Err(Broken::Busy)
                 }))
             }
             Poll::Ready(Some(Err(_))) => Poll::Ready(Some(Err(Broken::Lost))),
-            Poll::Ready(None) => Poll::Ready(match self.goes_on() {
-                true => None,
-                false => Some(Err(Broken::Busy)),
-            }),
+            Poll::Ready(None) => Poll::Ready(if self.goes_on() { None } else { Some(Err(Broken::Busy)) }),
         }
     }
 

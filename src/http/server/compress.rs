@@ -64,9 +64,10 @@ fn is_compressible(response: &Response) -> bool {
 
 async fn whole(service: &Service, coding: Coding, body: Body) -> Result<Body, Error> {
     let plain = axum::body::to_bytes(body, usize::MAX).await.map_err(Error::internal)?;
-    let coded = match plain.len() < LARGE {
-        true => coding.encode(&plain),
-        false => service.workers.run(async move { coding.encode(&plain) }).await?,
+    let coded = if plain.len() < LARGE {
+        coding.encode(&plain)
+    } else {
+        service.workers.run(async move { coding.encode(&plain) }).await?
     };
     Ok(Body::from(coded.map_err(Error::internal)?))
 }

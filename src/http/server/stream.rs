@@ -141,9 +141,10 @@ impl AsyncRead for Stream {
 
 impl AsyncWrite for Stream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let outcome = match self.amends(buf) {
-            true => self.poll_amended(cx, buf.len()),
-            false => Pin::new(&mut self.inner).poll_write(cx, buf),
+        let outcome = if self.amends(buf) {
+            self.poll_amended(cx, buf.len())
+        } else {
+            Pin::new(&mut self.inner).poll_write(cx, buf)
         };
         self.timed(cx, outcome)
     }

@@ -69,13 +69,14 @@ pub(in crate::http) fn sync(
     source: Option<&Source>,
     counted: bool,
 ) -> Result<Sync, Error> {
-    let resource_types = match counted {
-        true => Some(
+    let resource_types = if counted {
+        Some(
             service
                 .counts
                 .of(&service.lake, full_consent.scope(&service.lake, source))?,
-        ),
-        false => None,
+        )
+    } else {
+        None
     };
     let now = service.store.clock().now();
     let (last_synced_at, state) = match source {

@@ -277,13 +277,14 @@ impl Preparer {
             self.file(&normalized, origin, ordinal, &mut batch.prepared);
             return;
         }
-        let normalized = match self.normalizer.rewrites() {
+        let normalized = if self.normalizer.rewrites() {
             // It was normalized before without an error.
-            true => match self.normalizer.normalize_unrewritten(resource, given_id, links) {
+            match self.normalizer.normalize_unrewritten(resource, given_id, links) {
                 Ok(normalized) => normalized,
                 Err(Rejected { type_id, reason }) => return batch.refuse(origin, type_id, reason),
-            },
-            false => normalized,
+            }
+        } else {
+            normalized
         };
         let waits = normalized.waits;
         let identifiers = self.normalizer.identifiers.clone();

@@ -252,9 +252,12 @@ impl Normalizer {
             None => target,
         };
         let mut written = None;
-        let target_of = |text| match self.of_source {
-            true => source_target(text),
-            false => Relative::parse(text),
+        let target_of = |text| {
+            if self.of_source {
+                source_target(text)
+            } else {
+                Relative::parse(text)
+            }
         };
         if let Some(Relative { type_id, id, version }) = target.and_then(target_of) {
             let name = facts().get(type_id).name;

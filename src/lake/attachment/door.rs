@@ -101,12 +101,13 @@ impl Lake {
             && trailer.owner == found.owner
             && trailer.bytes == found.bytes
             && trailer.sha256 == recorded.sha256;
-        match same {
-            true => Ok(content),
-            false => Err(LakeError::Damaged(format!(
+        if same {
+            Ok(content)
+        } else {
+            Err(LakeError::Damaged(format!(
                 "{} is another file than is recorded",
                 path.display()
-            ))),
+            )))
         }
     }
 

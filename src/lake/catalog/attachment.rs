@@ -147,19 +147,20 @@ fn stored(row: &Row<'_>) -> Result<StoredAttachment, LakeError> {
     let mode: String = row.get(1)?;
     let damaged = || LakeError::Damaged("tabularium_attachment has a row that is no attachment".to_owned());
     let name: String = row.get(6)?;
-    let recorded = match is_sealed_name(&name) {
-        true => Recorded::Sealed {
+    let recorded = if is_sealed_name(&name) {
+        Recorded::Sealed {
             binary: Mark::read(row.get(5)?),
             authorization: Mark::read(row.get(4)?),
             sealed: row.get(11)?,
-        },
-        false => Recorded::Clear(Contents {
+        }
+    } else {
+        Recorded::Clear(Contents {
             binary: row.get(5)?,
             authorization: row.get(4)?,
             sha256: row.get(9)?,
             sha1: row.get(10)?,
             origin: row.get(11)?,
-        }),
+        })
     };
     let is_plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
     Ok(StoredAttachment {

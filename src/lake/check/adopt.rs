@@ -182,9 +182,10 @@ fn kind(folder: &Folder) -> Result<Kind, LakeError> {
         return Ok(kind);
     }
     let files = survey(folder, Default::default())?.unnamed;
-    match files.iter().any(|path| seal::is_sealed(path)) || files.is_empty() && folder.has_keys() {
-        true => Ok(Kind::Sealed),
-        false => Ok(Kind::Open),
+    if files.iter().any(|path| seal::is_sealed(path)) || files.is_empty() && folder.has_keys() {
+        Ok(Kind::Sealed)
+    } else {
+        Ok(Kind::Open)
     }
 }
 

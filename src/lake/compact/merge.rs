@@ -89,13 +89,14 @@ fn metadata(data: &DataFile, keys: &Keys) -> Result<ArrowReaderMetadata, LakeErr
     let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
     let metadata = CheckedFile::open(&data.path, keys)?.metadata(&data.path, options)?;
     let rows = metadata.metadata().file_metadata().num_rows();
-    match u64::try_from(rows) == Ok(data.rows) {
-        true => Ok(metadata),
-        false => Err(LakeError::Damaged(format!(
+    if u64::try_from(rows) == Ok(data.rows) {
+        Ok(metadata)
+    } else {
+        Err(LakeError::Damaged(format!(
             "{} has {rows} rows where {} are recorded",
             data.path.display(),
             data.rows
-        ))),
+        )))
     }
 }
 

@@ -192,9 +192,10 @@ impl LakeWriter {
         catalog::watch_erasures(&self.connection)?;
         let lake = self.lake().clone();
         let keys = lake.folder().keys();
-        let store: Option<KeyStore> = match kind.has_keys() && !keys.open_sealed() {
-            true => Some(lake.folder().make_keys(lake.kek())?),
-            false => None,
+        let store: Option<KeyStore> = if kind.has_keys() && !keys.open_sealed() {
+            Some(lake.folder().make_keys(lake.kek())?)
+        } else {
+            None
         };
         catalog::turn(&mut self.connection, kind)?;
         keys.turn(kind, store);

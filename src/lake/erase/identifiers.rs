@@ -46,15 +46,12 @@ impl Lengths {
 impl Identifiers {
     /// Adds the id of a resource of the subject with this number.
     pub(in crate::lake) fn add(&mut self, whose: u32, resource_type: &str, id: &str) {
-        let text = match id.len() >= LONG {
-            true => {
-                self.alone.add(id.len());
-                id.to_owned()
-            }
-            false => {
-                self.typed.add(resource_type.len() + 1 + id.len());
-                format!("{resource_type}/{id}")
-            }
+        let text = if id.len() >= LONG {
+            self.alone.add(id.len());
+            id.to_owned()
+        } else {
+            self.typed.add(resource_type.len() + 1 + id.len());
+            format!("{resource_type}/{id}")
         };
         if self
             .known
@@ -99,9 +96,10 @@ impl Identifiers {
 
     /// The subject of this id of a resource of a type.
     pub(in crate::lake) fn whose(&self, resource_type: &str, id: &str) -> Option<u32> {
-        match id.len() >= LONG {
-            true => self.get(id.as_bytes(), self.alone),
-            false => self.get(format!("{resource_type}/{id}").as_bytes(), self.typed),
+        if id.len() >= LONG {
+            self.get(id.as_bytes(), self.alone)
+        } else {
+            self.get(format!("{resource_type}/{id}").as_bytes(), self.typed)
         }
     }
 

@@ -178,9 +178,10 @@ impl Ledger {
     /// the lake too, which must lose them even if the lake itself never finishes the erasures.
     pub fn enter_pending(&self, dir: &Path) -> Result<(), LakeError> {
         let (key, pending) = pending(dir)?;
-        match pending.is_empty() {
-            true => Ok(()),
-            false => enter_at(&self.path, key, Some(self.id()), &pending, SystemClock.now()),
+        if pending.is_empty() {
+            Ok(())
+        } else {
+            enter_at(&self.path, key, Some(self.id()), &pending, SystemClock.now())
         }
     }
 
@@ -299,9 +300,10 @@ fn enter_at(
             lines.push(b'\n');
         }
     }
-    match lines.is_empty() {
-        true => Ok(()),
-        false => append(&mut file, length, &lines).map_err(failed),
+    if lines.is_empty() {
+        Ok(())
+    } else {
+        append(&mut file, length, &lines).map_err(failed)
     }
 }
 

@@ -366,9 +366,10 @@ fn replace<'p>(
             });
         }
     }
-    let periods = match rewritten {
-        false => Vec::new(),
-        true => periods(file, &erased.all, deletes, oldest, &mut prepared.exchange.end),
+    let periods = if rewritten {
+        periods(file, &erased.all, deletes, oldest, &mut prepared.exchange.end)
+    } else {
+        Vec::new()
     };
     if periods.is_empty() {
         prepared.found.iter_mut().for_each(|found| found.rewritten = false);

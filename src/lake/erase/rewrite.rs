@@ -177,10 +177,14 @@ fn blanked(
         // row left.
         "id" => {
             let ids = copy("id", column)?;
-            texts(&ids, |row, text, ids| match blank[row] {
-                false => text.append_value(ids),
-                true if row < leading => text.append_value(""),
-                true => text.append_value(format!("{ids}!")),
+            texts(&ids, |row, text, ids| {
+                if !blank[row] {
+                    text.append_value(ids)
+                } else if row < leading {
+                    text.append_value("")
+                } else {
+                    text.append_value(format!("{ids}!"))
+                }
             })
         }
         "resource" => texts(column, |row, text, resource| {

@@ -28,9 +28,10 @@ impl Erased {
     fn add(&mut self, found: &Found) {
         *self.resources.entry(found.type_id).or_default() += found.live;
         self.rows += found.rows;
-        *match found.rewritten {
-            true => &mut self.files_rewritten,
-            false => &mut self.files_removed,
+        *if found.rewritten {
+            &mut self.files_rewritten
+        } else {
+            &mut self.files_removed
         } += 1;
     }
 }
@@ -125,9 +126,12 @@ impl LakeWriter {
         }
         of_all.extend(self.destroy_all_keys().err().map(keys_left));
         let has_kept = !self.kept_with_rows_of(&scopes).is_empty();
-        let of_one = |scope: &&Scope| match has_kept {
-            true => [of_all.clone(), self.kept_with_rows_of(&[*scope])].concat(),
-            false => of_all.clone(),
+        let of_one = |scope: &&Scope| {
+            if has_kept {
+                [of_all.clone(), self.kept_with_rows_of(&[*scope])].concat()
+            } else {
+                of_all.clone()
+            }
         };
         scopes.iter().map(of_one).collect()
     }

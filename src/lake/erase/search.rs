@@ -82,9 +82,10 @@ fn of_application(batch: &RecordBatch, application: &str) -> Result<RecordBatch,
         return Ok(batch.clone());
     };
     let own: BooleanArray = column.iter().map(|value| Some(value == Some(application))).collect();
-    match own.true_count() == batch.num_rows() {
-        true => Ok(batch.clone()),
-        false => filter_record_batch(batch, &own),
+    if own.true_count() == batch.num_rows() {
+        Ok(batch.clone())
+    } else {
+        filter_record_batch(batch, &own)
     }
 }
 

@@ -124,12 +124,13 @@ impl SealError {
                         | rusqlite::Error::InvalidColumnType(..)
                         | rusqlite::Error::QueryReturnedNoRows
                 );
-            match is_damage {
-                true => SealError::Damaged {
+            if is_damage {
+                SealError::Damaged {
                     path,
                     what: source.to_string(),
-                },
-                false => SealError::Sqlite { path, source },
+                }
+            } else {
+                SealError::Sqlite { path, source }
             }
         }
     }

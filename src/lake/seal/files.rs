@@ -10,9 +10,10 @@ impl Folder {
     /// Stores the keys of files durably, before the catalog names the files.
     pub(in crate::lake) fn keep_keys<'k>(&self, keys: impl Iterator<Item = &'k FileKey>) -> Result<(), LakeError> {
         let keys: Vec<FileKey> = keys.cloned().collect();
-        match keys.is_empty() {
-            true => Ok(()),
-            false => Ok(self.keys().keep(&keys)?),
+        if keys.is_empty() {
+            Ok(())
+        } else {
+            Ok(self.keys().keep(&keys)?)
         }
     }
 

@@ -136,9 +136,10 @@ impl KekSource {
         };
         let _ = reader.join();
         let status = child.wait().map_err(failed)?;
-        match status.success() {
-            true => text.map_err(failed),
-            false => Err(self.refused(&format!("cannot be had: the command ended with {status}"))),
+        if status.success() {
+            text.map_err(failed)
+        } else {
+            Err(self.refused(&format!("cannot be had: the command ended with {status}")))
         }
     }
 

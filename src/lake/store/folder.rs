@@ -65,9 +65,12 @@ impl Folder {
 
     /// Creates a keys database for a lake without one. Continues an interrupted attempt.
     pub(in crate::lake) fn make_keys(&self, source: &KekSource) -> Result<KeyStore, LakeError> {
-        let store = source.load().and_then(|kek| match self.has_keys() {
-            true => KeyStore::open(&self.path, kek),
-            false => KeyStore::create(&self.path, kek),
+        let store = source.load().and_then(|kek| {
+            if self.has_keys() {
+                KeyStore::open(&self.path, kek)
+            } else {
+                KeyStore::create(&self.path, kek)
+            }
         });
         store.map_err(|source| self.of_keys(source))
     }

@@ -195,9 +195,10 @@ pub fn record_ledger(dir: &Path, ledger: &Ledger) -> Result<(), LakeError> {
 
 /// Overwrites and removes the keys that an unfinished copy of a lake has in `dir`.
 pub fn discard_keys(dir: &Path) -> Result<(), LakeError> {
-    match dir.is_dir() {
-        true => Ok(remove_database(dir)?),
-        false => Ok(()),
+    if dir.is_dir() {
+        Ok(remove_database(dir)?)
+    } else {
+        Ok(())
     }
 }
 

@@ -188,9 +188,10 @@ impl Lake {
         let held = self.older().find(id, epoch);
         if let Some(held) = held {
             // Another process may have let it expire, and removed its files.
-            return match catalog::is_kept(&lock(&self.0.reader), id)? {
-                true => Ok(held),
-                false => Err(LakeError::SnapshotGone(id)),
+            return if catalog::is_kept(&lock(&self.0.reader), id)? {
+                Ok(held)
+            } else {
+                Err(LakeError::SnapshotGone(id))
             };
         }
         let newest = if id > newest.id || epoch != newest.erasures.epoch {

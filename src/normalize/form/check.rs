@@ -183,22 +183,23 @@ impl Check {
                 let other = bare.map_or_else(|| format!("_{name}"), str::to_owned);
                 object.get(&other)
             };
-            match (element.many, value.is_array()) {
-                (false, true) => self.fault(&path, Fault::TooMany),
-                (true, false) => self.fault(&path, Fault::NoList),
-                (false, false) => self.value(value, child.type_id, bare.is_some(), &path),
-                (true, true) => {
-                    for (at, item) in value.items().enumerate() {
-                        let path = Path { at: Some(at), ..path };
-                        // For a value without extension, or an extension without value, the other list has null.
-                        if item.is_null() && is_primitive(child.type_id) {
-                            let other = sibling().and_then(|list| list.items().nth(at));
-                            if other.is_none_or(|other| other.is_null()) {
-                                self.fault(&path, Fault::Empty);
-                            }
-                        } else {
-                            self.value(item, child.type_id, bare.is_some(), &path);
+            if !element.many && value.is_array() {
+                self.fault(&path, Fault::TooMany)
+            } else if !element.many {
+                self.value(value, child.type_id, bare.is_some(), &path)
+            } else if !value.is_array() {
+                self.fault(&path, Fault::NoList)
+            } else {
+                for (at, item) in value.items().enumerate() {
+                    let path = Path { at: Some(at), ..path };
+                    // For a value without extension, or an extension without value, the other list has null.
+                    if item.is_null() && is_primitive(child.type_id) {
+                        let other = sibling().and_then(|list| list.items().nth(at));
+                        if other.is_none_or(|other| other.is_null()) {
+                            self.fault(&path, Fault::Empty);
                         }
+                    } else {
+                        self.value(item, child.type_id, bare.is_some(), &path);
                     }
                 }
             }

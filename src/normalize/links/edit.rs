@@ -219,9 +219,10 @@ impl<'e> Editor<'e, '_> {
     /// identifier is removed with the contribution.
     fn identify(&mut self, value: Value<'e>, identifier: &Identifier, place: EntryIndex) {
         let (system, text) = (quoted(&identifier.system), quoted(&identifier.value));
-        let mark = match self.is_own(place) {
-            true => String::new(),
-            false => format!(r#","extension":[{}]"#, self.base.mark(Rule::References)),
+        let mark = if self.is_own(place) {
+            String::new()
+        } else {
+            format!(r#","extension":[{}]"#, self.base.mark(Rule::References))
         };
         let json = format!(r#"{{"system":{system},"value":{text}{mark}}}"#);
         self.edits.append(value, "identifier", &json);

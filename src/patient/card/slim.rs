@@ -113,9 +113,10 @@ impl Walk<'_, '_> {
             let Some(child) = facts().child(type_id, name.strip_prefix('_').unwrap_or(&name)) else {
                 continue;
             };
-            match value.is_array() {
-                true => value.items().for_each(|item| self.value(item, child.type_id, &name)),
-                false => self.value(value, child.type_id, &name),
+            if value.is_array() {
+                value.items().for_each(|item| self.value(item, child.type_id, &name))
+            } else {
+                self.value(value, child.type_id, &name)
             }
         }
     }
@@ -159,10 +160,7 @@ impl Walk<'_, '_> {
         }
         if object.get("identifier").is_none() {
             let is_uri = matches!(parsed, Reference::Absolute { .. } | Reference::Urn(_)) || address.contains("://");
-            let system = match is_uri {
-                true => r#""system":"urn:ietf:rfc:3986","#,
-                false => "",
-            };
+            let system = if is_uri { r#""system":"urn:ietf:rfc:3986","# } else { "" };
             let identifier = format!("{{{system}\"value\":{}}}", quoted(&address));
             self.edits.append(object, "identifier", &identifier);
         }

@@ -61,14 +61,12 @@ impl Asked {
             if own.take(parameter)? {
                 continue;
             }
-            match RecordRequest::is_of_page(parameter) {
-                true => page.push(parameter.clone()),
-                false if handling == Handling::Strict => {
-                    let modifier = parameter.modifier.iter().flat_map(|modifier| [":", modifier]);
-                    let written: String = [parameter.name.as_str()].into_iter().chain(modifier).collect();
-                    return Err(PatientError::Unknown(shortened(&written)));
-                }
-                false => {}
+            if RecordRequest::is_of_page(parameter) {
+                page.push(parameter.clone());
+            } else if handling == Handling::Strict {
+                let modifier = parameter.modifier.iter().flat_map(|modifier| [":", modifier]);
+                let written: String = [parameter.name.as_str()].into_iter().chain(modifier).collect();
+                return Err(PatientError::Unknown(shortened(&written)));
             }
         }
         Ok(Asked {

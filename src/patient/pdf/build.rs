@@ -358,14 +358,16 @@ mod tests {
                 };
                 let export = Export::new(DateTime::default(), "Test").until(stop);
                 let mut out = Cursor::new(Vec::new());
-                let done = match is_archive {
-                    true => archive(export, &[part], &mut out),
-                    false => document(export, &[part], &mut out),
+                let done = if is_archive {
+                    archive(export, &[part], &mut out)
+                } else {
+                    document(export, &[part], &mut out)
                 };
                 assert_eq!(documents.got.get(), got);
-                match after == got {
-                    true => assert!(matches!(done, Err(PdfError::Stopped)), "{done:?}"),
-                    false => assert!(done.is_ok() && !out.into_inner().is_empty()),
+                if after == got {
+                    assert!(matches!(done, Err(PdfError::Stopped)), "{done:?}")
+                } else {
+                    assert!(done.is_ok() && !out.into_inner().is_empty())
                 }
             }
         }

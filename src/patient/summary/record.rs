@@ -142,9 +142,10 @@ pub(super) struct When<'t> {
 
 impl<'t> When<'t> {
     fn read(value: Value<'t>) -> Option<When<'t>> {
-        let text = match value.is_object() {
-            true => value.get_str("start").or_else(|| value.get_str("end")),
-            false => value.as_str(),
+        let text = if value.is_object() {
+            value.get_str("start").or_else(|| value.get_str("end"))
+        } else {
+            value.as_str()
         }?;
         let start = Temporal::date_time(&text).ok()?.start;
         Some(When { start, text })
@@ -179,9 +180,10 @@ impl<'t> Chart<'t> {
         let name = |record: &Record<'_>| facts().get(record.resource_type).name;
         let mut records: Vec<&'t Record<'t>> = records.iter().collect();
         records.sort_by(|one, other| {
-            let by_type = match one.resource_type == other.resource_type {
-                true => Ordering::Equal,
-                false => name(one).cmp(name(other)),
+            let by_type = if one.resource_type == other.resource_type {
+                Ordering::Equal
+            } else {
+                name(one).cmp(name(other))
             };
             by_type.then_with(|| (one.id, !one.is_own).cmp(&(other.id, !other.is_own)))
         });

@@ -111,9 +111,10 @@ pub(super) fn settle(chart: &Chart<'_>, entry: &Entry<'_>, patient: usize, kept:
         if address.starts_with('#') {
             return;
         }
-        let target = match chart.is_patient(&address) {
-            true => Some(patient),
-            false => chart.find(&address),
+        let target = if chart.is_patient(&address) {
+            Some(patient)
+        } else {
+            chart.find(&address)
         };
         match target.filter(|target| kept.contains(target)) {
             Some(target) => edits.replace_str(text, &chart.full_url(target)),

@@ -137,9 +137,10 @@ impl ExecutionPlan for OrderedLimitExec {
         let begun = MetricBuilder::new(&self.metrics).counter("parts_begun", partition);
         let begin = move |part: usize| begin(&input, part, context.clone(), limit, &begun);
         let count = self.input.output_partitioning().partition_count();
-        let parts: Parts<RecordBatch, DataFusionError> = match limit.backwards {
-            false => Box::new((0..count).map(begin)),
-            true => Box::new((0..count).rev().map(begin)),
+        let parts: Parts<RecordBatch, DataFusionError> = if limit.backwards {
+            Box::new((0..count).rev().map(begin))
+        } else {
+            Box::new((0..count).map(begin))
         };
         let pace = Pace {
             // Most pages end in the first part. Other threads start only if it was not enough.

@@ -35,9 +35,10 @@ impl fmt::Display for Limit {
             Some(take) => write!(f, "take={take}")?,
             None => f.write_str("take=all")?,
         }
-        match self.backwards {
-            true => f.write_str(", backwards"),
-            false => Ok(()),
+        if self.backwards {
+            f.write_str(", backwards")
+        } else {
+            Ok(())
         }
     }
 }

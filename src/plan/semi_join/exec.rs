@@ -89,14 +89,15 @@ pub struct SemiJoinExec {
 
 impl SemiJoinExec {
     pub(super) fn new(left: Arc<dyn ExecutionPlan>, on: On) -> SemiJoinExec {
-        let properties = match on.is_known() {
-            true => left.properties().clone(),
-            false => Arc::new(PlanProperties::new(
+        let properties = if on.is_known() {
+            left.properties().clone()
+        } else {
+            Arc::new(PlanProperties::new(
                 left.equivalence_properties().clone(),
                 left.output_partitioning().clone(),
                 EmissionType::Incremental,
                 Boundedness::Bounded,
-            )),
+            ))
         };
         SemiJoinExec {
             ids: on.ids.iter().map(|exec| exec.clone() as _).collect(),

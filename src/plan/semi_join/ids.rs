@@ -160,9 +160,10 @@ impl ExecutionPlan for IdsExec {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let input = only_child(self.name(), children)?;
         // The same input means the same ids, so keep them.
-        match Arc::ptr_eq(&input, &self.input) {
-            true => Ok(self),
-            false => Ok(Arc::new(IdsExec::new(input, self.take.clone()))),
+        if Arc::ptr_eq(&input, &self.input) {
+            Ok(self)
+        } else {
+            Ok(Arc::new(IdsExec::new(input, self.take.clone())))
         }
     }
 

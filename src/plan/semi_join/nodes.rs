@@ -74,9 +74,10 @@ impl UserDefinedLogicalNodeCore for Ids {
     }
 
     fn with_exprs_and_inputs(&self, _: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Ids> {
-        match inputs.is_empty() {
-            true => Ok(self.clone()),
-            false => internal_err!("Ids has no inputs"),
+        if inputs.is_empty() {
+            Ok(self.clone())
+        } else {
+            internal_err!("Ids has no inputs")
         }
     }
 

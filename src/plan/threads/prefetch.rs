@@ -84,10 +84,12 @@ impl<T: Send + 'static, E: Send + 'static> Prefetch<T, E> {
         let mut parts = self.parts.take()?;
         let left = parts.size_hint().1;
         let here = std::mem::take(&mut self.pace.first_here) || left.is_some_and(|left| left <= 1);
-        let runtime = match self.pace.blocking {
-            _ if here => None,
-            true => own().cloned(),
-            false => current(),
+        let runtime = if here {
+            None
+        } else if self.pace.blocking {
+            own().cloned()
+        } else {
+            current()
         };
         match runtime {
             Some(runtime) => {
@@ -102,11 +104,12 @@ impl<T: Send + 'static, E: Send + 'static> Prefetch<T, E> {
                 };
                 for _ in 0..workers {
                     let work = work(source.clone());
-                    match self.pace.blocking {
-                        true => running
+                    if self.pace.blocking {
+                        running
                             .workers
-                            .spawn_blocking_on(move || futures::executor::block_on(work), &runtime),
-                        false => running.workers.spawn_on(work, &runtime),
+                            .spawn_blocking_on(move || futures::executor::block_on(work), &runtime)
+                    } else {
+                        running.workers.spawn_on(work, &runtime)
                     };
                 }
                 self.running = Some(running);

@@ -106,9 +106,10 @@ pub(super) struct ResultsPage<'a> {
 impl ResultsPage<'_> {
     /// The start of the addresses of this list's pages.
     fn path(&self) -> &'static str {
-        match self.is_vital {
-            true => "/app/results?of=vitals&",
-            false => "/app/results?",
+        if self.is_vital {
+            "/app/results?of=vitals&"
+        } else {
+            "/app/results?"
         }
     }
 }

@@ -112,21 +112,19 @@ impl Answer<'_> {
             return Err(SearchError::LongLinks(length));
         }
         // An answer with only a number has no entries.
-        let mut remarks = match query.counts_only() {
-            true => Vec::new(),
-            false => query.remarks.clone(),
+        let mut remarks = if query.counts_only() {
+            Vec::new()
+        } else {
+            query.remarks.clone()
         };
         if included.is_full() {
             let text = "these matches bring more along than one answer holds; the next link goes on with it";
             remarks.push(Issue::information(IssueType::Incomplete, text));
         } else if self.shortened {
-            let text = match query.is_backwards() {
-                false => {
-                    "there are fewer matches here, for more would bring more along than one answer holds; the next link goes on"
-                }
-                true => {
-                    "there are fewer matches here, for more would bring more along than one answer holds; the previous link has the others"
-                }
+            let text = if query.is_backwards() {
+                "there are fewer matches here, for more would bring more along than one answer holds; the previous link has the others"
+            } else {
+                "there are fewer matches here, for more would bring more along than one answer holds; the next link goes on"
             };
             remarks.push(Issue::information(IssueType::Incomplete, text));
         }

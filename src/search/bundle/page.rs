@@ -84,9 +84,10 @@ impl Page<'_> {
             }
             // The requested elements apply to matches only.
             let is_whole = self.subset.is_whole() || mode == "include" && !self.subset.elements.is_empty();
-            let cut = match is_whole {
-                true => None,
-                false => self.subset.cut(entry.type_id, &entry.row.resource),
+            let cut = if is_whole {
+                None
+            } else {
+                self.subset.cut(entry.type_id, &entry.row.resource)
             };
             push_entry(out, self.base, entry, cut.as_deref(), mode);
         }

@@ -328,9 +328,10 @@ fn texts(value: Value<'_>, words: &mut Vec<String>) {
     } else if value.is_array() {
         value.items().for_each(|value| texts(value, words));
     } else if let Some(text) = value.as_str() {
-        match text.starts_with("<div") {
-            true => split_into(&without_markup(&text), words),
-            false => split_into(&text, words),
+        if text.starts_with("<div") {
+            split_into(&without_markup(&text), words)
+        } else {
+            split_into(&text, words)
         }
     }
 }

@@ -72,9 +72,10 @@ pub(in crate::search) fn order(key: &SortKey) -> Option<Order> {
             }
             _ => return None,
         };
-        reaches.push(match key.descending {
-            true => Reach::Open(end, start),
-            false => Reach::Open(start, end),
+        reaches.push(if key.descending {
+            Reach::Open(end, start)
+        } else {
+            Reach::Open(start, end)
         });
     }
     Some(Order {

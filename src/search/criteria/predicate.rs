@@ -41,9 +41,10 @@ pub(in crate::search) fn one(query: &Query, criterion: &Criterion, pushdown: boo
         criterion: criterion.clone(),
         label: criterion.label.as_str().into(),
         leaves: filter::leaves(std::slice::from_ref(criterion)),
-        necessary: match pushdown {
-            true => pushdown::necessary(query, criterion),
-            false => Necessary::default(),
+        necessary: if pushdown {
+            pushdown::necessary(query, criterion)
+        } else {
+            Necessary::default()
         },
         plain: pushdown,
         filed: query.filed.clone(),
@@ -65,9 +66,10 @@ impl Predicate for Asked {
 
     fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, DataFusionError> {
         let criteria = std::slice::from_ref(&self.criterion);
-        let matches = match self.plain {
-            true => filter::matches(criteria, batch),
-            false => filter::matches_by_programs(criteria, batch),
+        let matches = if self.plain {
+            filter::matches(criteria, batch)
+        } else {
+            filter::matches_by_programs(criteria, batch)
         };
         matches.map_err(|error| DataFusionError::External(Box::new(error)))
     }

@@ -79,9 +79,10 @@ impl Include {
 
     /// Whether it applies to resources of a type that were found before.
     pub(in crate::search) fn follows(&self, type_id: TypeId) -> bool {
-        match self.reverse {
-            true => self.leads_to(type_id),
-            false => self.source == type_id,
+        if self.reverse {
+            self.leads_to(type_id)
+        } else {
+            self.source == type_id
         }
     }
 
@@ -169,9 +170,10 @@ impl Asked<'_> {
             reverse: self.reverse,
             iterate: self.iterate,
         };
-        let touches = match self.reverse {
-            true => include.leads_to(self.type_id),
-            false => source == self.type_id,
+        let touches = if self.reverse {
+            include.leads_to(self.type_id)
+        } else {
+            source == self.type_id
         };
         (include.compiled.leads_anywhere() && (touches || self.iterate || self.of_any)).then_some(include)
     }

@@ -139,9 +139,10 @@ fn add_leaves(fields: &Fields, path: &mut String, leaves: &mut LeafSet) {
 /// Reads the references of all rows of a batch.
 fn collect(rows: &RecordBatch, found: &mut Ids) -> Result<(), SearchError> {
     for (field, column) in rows.schema_ref().fields().iter().zip(rows.columns()) {
-        match field.name() == CONTAINED {
-            true => collect_contained(column, found)?,
-            false => collect_column(column, found),
+        if field.name() == CONTAINED {
+            collect_contained(column, found)?
+        } else {
+            collect_column(column, found)
         }
     }
     Ok(())

@@ -166,9 +166,10 @@ impl Engine {
         let mut query = included::referring_query(include, sources.type_id, sources.rows)?;
         query.trace = ran.clone();
         let found = self.matches(table, &query).await?;
-        match found.more {
-            true => Err(SearchError::TooManyIncluded(query.count)),
-            false => Ok(found.locators),
+        if found.more {
+            Err(SearchError::TooManyIncluded(query.count))
+        } else {
+            Ok(found.locators)
         }
     }
 }

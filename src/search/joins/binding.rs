@@ -152,9 +152,10 @@ fn named(type_id: TypeId, criterion: &Criterion) -> Option<Named<'_>> {
     if !matchers.iter().all(under) {
         return None;
     }
-    let filed_by = match is_of_ids {
-        true => (type_id == patient).then_some("id")?.into(),
-        false => root_column(filing_element(type_id, patient)?),
+    let filed_by = if is_of_ids {
+        (type_id == patient).then_some("id")?.into()
+    } else {
+        root_column(filing_element(type_id, patient)?)
     };
     let leaves = compiled.program.leaves();
     if leaves.is_empty() || leaves.iter().any(|leaf| leaf.split('.').next() != Some(&*filed_by)) {

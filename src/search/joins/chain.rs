@@ -130,9 +130,10 @@ pub(in crate::search) fn has(
         return Err(form());
     }
     if !through.leads_to(type_id) {
-        return match resolver.among_others {
-            true => Ok(Some(Condition::Any(Vec::new()))),
-            false => Err(form()),
+        return if resolver.among_others {
+            Ok(Some(Condition::Any(Vec::new())))
+        } else {
+            Err(form())
         };
     }
     let rest = RawParameter::named(rest, &raw.value);

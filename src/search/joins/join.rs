@@ -79,12 +79,11 @@ impl Engine {
             let mut answered = Vec::with_capacity(joins.len());
             for (_, at) in joins {
                 let this_side = ThisSide::of(self, table, criteria);
-                let left_to_plan = match alone {
-                    true => {
-                        let this_side = this_side.as_ref();
-                        self.dynamic_filter(table, this_side, criteria, at, trace).await?
-                    }
-                    false => None,
+                let left_to_plan = if alone {
+                    let this_side = this_side.as_ref();
+                    self.dynamic_filter(table, this_side, criteria, at, trace).await?
+                } else {
+                    None
                 };
                 if let Some((filter, ids)) = left_to_plan {
                     answered.push(On {
@@ -176,9 +175,10 @@ impl Engine {
                         matchers.push(Matcher::Canonicals(Arc::new(borne)));
                     }
                 }
-                let inside = match asked.of_items {
-                    true => None,
-                    false => self.inside(table, compiled, targets, ran, asked.trace).await?,
+                let inside = if asked.of_items {
+                    None
+                } else {
+                    self.inside(table, compiled, targets, ran, asked.trace).await?
                 };
                 Ok(either(values(compiled, matchers), inside))
             }

@@ -312,9 +312,10 @@ impl Lookup for Entries {
 
 /// Whether a condition may lead to this many resources.
 pub(in crate::search) fn bounded(ids: &IdSet) -> Result<(), SearchError> {
-    match ids.len() > MAX_JOINED {
-        true => Err(SearchError::TooManyJoined(MAX_JOINED)),
-        false => Ok(()),
+    if ids.len() > MAX_JOINED {
+        Err(SearchError::TooManyJoined(MAX_JOINED))
+    } else {
+        Ok(())
     }
 }
 

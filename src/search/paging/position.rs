@@ -41,9 +41,10 @@ impl Position {
     /// Refuses a page that is found by counting if some matches of earlier pages may have been erased.
     pub(in crate::search) fn counted(&self, query: &mut Query) -> Result<(), SearchError> {
         query.erased_since = self.is_erased_since();
-        match query.erased_since && (query.offset > 0 && query.place.is_none() || query.included > 0) {
-            true => Err(SearchError::Expired),
-            false => Ok(()),
+        if query.erased_since && (query.offset > 0 && query.place.is_none() || query.included > 0) {
+            Err(SearchError::Expired)
+        } else {
+            Ok(())
         }
     }
 
@@ -58,10 +59,11 @@ impl Position {
     /// Checks that the searched tables have the row with which the page begins or ends.
     pub(in crate::search) fn check(&self, query: &Query, tables: &[&ScopedTable]) -> Result<(), SearchError> {
         let Some(place) = query.place else { return Ok(()) };
-        match tables.get(place.part).is_some_and(|table| table.has(place.locator)) {
-            true => Ok(()),
+        if tables.get(place.part).is_some_and(|table| table.has(place.locator)) {
+            Ok(())
+        } else {
             // The lake made this link, so the row existed. It has been erased.
-            false => Err(SearchError::Expired),
+            Err(SearchError::Expired)
         }
     }
 }

@@ -87,12 +87,11 @@ impl Resolver<'_> {
         {
             let values = self.programs.get(type_id, &raw.name, Reading::Values)?;
             let of_canonicals = values.is_some_and(|values| values.yields_canonicals());
-            return match direction == "below" && of_canonicals && is_canonical(raw, self.around.base) {
-                true => {
-                    let alternatives = escape::split(&raw.value, ',').into_iter();
-                    self.any_of(type_id, raw, alternatives.map(Matcher::versions_of).collect())
-                }
-                false => hierarchy::condition(self, type_id, parameter, raw, direction == "below"),
+            return if direction == "below" && of_canonicals && is_canonical(raw, self.around.base) {
+                let alternatives = escape::split(&raw.value, ',').into_iter();
+                self.any_of(type_id, raw, alternatives.map(Matcher::versions_of).collect())
+            } else {
+                hierarchy::condition(self, type_id, parameter, raw, direction == "below")
             };
         }
         if parameter.search_type == SearchType::Token && raw.modifier.as_deref() == Some("below") {
@@ -259,12 +258,11 @@ fn is_canonical(raw: &RawParameter, base: &str) -> bool {
 
 /// Refuses a backslash before anything but `,`, `|`, `$` and itself (R4 search, 3.1.1.4.19).
 fn check_escapes(raw: &RawParameter) -> Result<(), SearchError> {
-    match escape::is_legal(&raw.value) {
-        true => Ok(()),
-        false => {
-            let expected = "a value in which a backslash stands before ',', '|', '$' or another backslash";
-            Err(invalid(&written(raw), &raw.value, expected))
-        }
+    if escape::is_legal(&raw.value) {
+        Ok(())
+    } else {
+        let expected = "a value in which a backslash stands before ',', '|', '$' or another backslash";
+        Err(invalid(&written(raw), &raw.value, expected))
     }
 }
 
@@ -278,13 +276,14 @@ fn missing(raw: &RawParameter) -> Result<bool, SearchError> {
 
 /// Refuses a parameter with more of something than there may be.
 fn at_most(raw: &RawParameter, what: &'static str, count: usize, max: usize) -> Result<(), SearchError> {
-    match count > max {
-        true => Err(SearchError::Many {
+    if count > max {
+        Err(SearchError::Many {
             parameter: shortened(&written(raw)),
             what,
             max,
-        }),
-        false => Ok(()),
+        })
+    } else {
+        Ok(())
     }
 }
 

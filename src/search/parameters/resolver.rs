@@ -79,12 +79,13 @@ impl<'a> Resolver<'a> {
     /// Counts one more table that a condition leads to.
     pub(in crate::search) fn join(&self, parameter: &str) -> Result<(), SearchError> {
         self.joins.set(self.joins.get() + 1);
-        match self.joins.get() > MAX_JOINS {
-            true => Err(SearchError::Joins {
+        if self.joins.get() > MAX_JOINS {
+            Err(SearchError::Joins {
                 parameter: parameter.to_owned(),
                 max: MAX_JOINS,
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 

@@ -74,9 +74,10 @@ impl Engine {
         lead.place = start.map(|start| parts.start(start)).transpose()?;
         course.check(&lead, &parts.parts.iter().map(|part| &part.table).collect::<Vec<_>>())?;
         let total = self.total(&lead, &course, &parts).await?;
-        let (mut places, mut more) = match lead.counts_only() {
-            true => (Vec::new(), false),
-            false => self.one_after_the_other(&parts.parts, &lead).await?,
+        let (mut places, mut more) = if lead.counts_only() {
+            (Vec::new(), false)
+        } else {
+            self.one_after_the_other(&parts.parts, &lead).await?
         };
         if !more && !lead.counts_only() && !parts.complete {
             self.add_referred(&sources, &mut parts).await?;
@@ -90,9 +91,10 @@ impl Engine {
             places.extend(found);
             more = further;
         }
-        let shown = match lead.is_backwards() {
-            true => Shown::Entries(self.entries_at(&parts.parts, &places, true)?.into()),
-            false => Shown::Places(places.iter().filter_map(MatchPosition::outer).collect()),
+        let shown = if lead.is_backwards() {
+            Shown::Entries(self.entries_at(&parts.parts, &places, true)?.into())
+        } else {
+            Shown::Places(places.iter().filter_map(MatchPosition::outer).collect())
         };
         let mut page = RecordPage::new(self.lake(), request, (lead, course), (places.len(), more), total);
         page.snapshot = sources.snapshot.id;

@@ -195,9 +195,10 @@ impl RecordPage {
                 break;
             };
             self.open_entry(&mut out);
-            let mode = match self.source_of(&entry).is_some_and(|source| source.is_referred) {
-                true => "include",
-                false => "match",
+            let mode = if self.source_of(&entry).is_some_and(|source| source.is_referred) {
+                "include"
+            } else {
+                "match"
             };
             page::push_entry(&mut out, &self.base, &entry, None, mode);
             self.note(&entry);

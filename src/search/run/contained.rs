@@ -277,14 +277,13 @@ impl Finder<'_> {
         let columns = self.shredder.finish()?;
         let pending = std::mem::take(&mut self.pending);
         let holds = filter::matches(self.criteria, &columns)?;
-        let mut places = match self.query.sort.is_empty() {
-            true => Vec::new(),
-            false => {
-                let keys = self.query.sort.iter().map(|key| sort::keys(key, &columns));
-                let keys = keys.collect::<Result<Vec<_>, _>>()?;
-                let ids: ArrayRef = Arc::new(StringArray::from_iter_values(pending.iter().map(|(_, _, id)| id)));
-                self.order.places(keys, ids)?
-            }
+        let mut places = if self.query.sort.is_empty() {
+            Vec::new()
+        } else {
+            let keys = self.query.sort.iter().map(|key| sort::keys(key, &columns));
+            let keys = keys.collect::<Result<Vec<_>, _>>()?;
+            let ids: ArrayRef = Arc::new(StringArray::from_iter_values(pending.iter().map(|(_, _, id)| id)));
+            self.order.places(keys, ids)?
         }
         .into_iter();
         for ((at, place, _), holds) in pending.into_iter().zip(holds.values()) {
@@ -298,9 +297,10 @@ impl Finder<'_> {
                 });
             }
         }
-        match self.found.len() > MAX_CONTAINED {
-            true => Err(SearchError::TooManyContained(MAX_CONTAINED)),
-            false => Ok(()),
+        if self.found.len() > MAX_CONTAINED {
+            Err(SearchError::TooManyContained(MAX_CONTAINED))
+        } else {
+            Ok(())
         }
     }
 }

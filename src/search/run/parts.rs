@@ -114,9 +114,10 @@ impl Engine {
         if lead.counts_only() {
             return answer.render(&[], Included::nothing());
         }
-        let (places, more) = match lead.sort.is_empty() {
-            true => self.one_after_the_other(&parts, lead).await?,
-            false => self.merged(&parts, lead, &order).await?,
+        let (places, more) = if lead.sort.is_empty() {
+            self.one_after_the_other(&parts, lead).await?
+        } else {
+            self.merged(&parts, lead, &order).await?
         };
         trace.lap("match", Some(places.len()));
         let matches = self.entries_at(&parts, &places, lead.is_backwards())?;
@@ -205,9 +206,10 @@ impl Engine {
         let mut place = lead.place;
         let mut places = Vec::new();
         for (at, part) in parts.iter().enumerate().skip(from) {
-            let passed = match part.has_outer() && skip > 0 {
-                true => Some(self.count(&part.table, &part.query).await?).filter(|here| skip >= *here),
-                false => None,
+            let passed = if part.has_outer() && skip > 0 {
+                Some(self.count(&part.table, &part.query).await?).filter(|here| skip >= *here)
+            } else {
+                None
             };
             if let Some(here) = passed {
                 skip -= here;
@@ -295,9 +297,10 @@ impl Engine {
         backwards: bool,
     ) -> Result<Vec<Entry>, SearchError> {
         let (mut entries, mut bytes) = (Vec::with_capacity(places.len()), 0);
-        let mut steps: Vec<&[MatchPosition]> = match backwards {
-            false => places.chunks(STEP).collect(),
-            true => places.rchunks(STEP).collect(),
+        let mut steps: Vec<&[MatchPosition]> = if backwards {
+            places.rchunks(STEP).collect()
+        } else {
+            places.chunks(STEP).collect()
         };
         steps.reverse();
         'page: while let Some(places) = steps.pop() {

@@ -43,12 +43,11 @@ pub(in crate::search) fn search(table: &ScopedTable, query: &Query, person: Pers
     let place = query.place.filter(|_| query.sort.is_empty() || query.erased_since);
     let counted = query.offset..query.offset.saturating_add(query.count);
     let last = if place.is_some() { total } else { counted.end.min(total) };
-    let locators = match query.sort.is_empty() {
-        true => locators,
-        false => {
-            let order = order(&rows, query, last)?;
-            order.values().iter().map(|row| locators[*row as usize]).collect()
-        }
+    let locators = if query.sort.is_empty() {
+        locators
+    } else {
+        let order = order(&rows, query, last)?;
+        order.values().iter().map(|row| locators[*row as usize]).collect()
     };
     let page = match place.map(|place| page(&locators, place, query.count)) {
         Some(None) if query.erased_since => return Err(SearchError::Expired),

@@ -64,16 +64,18 @@ pub(in crate::search) async fn page_plan(
 ) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
     let scan = Scan::of_page(sessions, table, query, owners)?;
     let planner = planner_of_page(sessions, query);
-    match query.sort.is_empty() {
-        true => scan.in_order(planner, query).await,
-        false => scan.sorted(planner, query).await,
+    if query.sort.is_empty() {
+        scan.in_order(planner, query).await
+    } else {
+        scan.sorted(planner, query).await
     }
 }
 
 fn planner_of_page<'s>(sessions: &'s Sessions, query: &Query) -> &'s Planner {
-    match query.sort.is_empty() {
-        true => sessions.in_parts(),
-        false => sessions.parallel(),
+    if query.sort.is_empty() {
+        sessions.in_parts()
+    } else {
+        sessions.parallel()
     }
 }
 
@@ -220,9 +222,10 @@ impl Scan {
         query: &Query,
         owners: Option<Vec<i64>>,
     ) -> Result<Scan, SearchError> {
-        let leaves = match query.sort.is_empty() {
-            true => LeafSet::new(),
-            false => sort_leaves(query),
+        let leaves = if query.sort.is_empty() {
+            LeafSet::new()
+        } else {
+            sort_leaves(query)
         };
         let mut predicates = predicate::of(query, sessions.pushes_down());
         let mut request = request(sessions, query, owners, leaves.clone());
@@ -322,9 +325,10 @@ impl Scan {
             Some(filter) => scan.filter(filter)?,
             None => scan,
         };
-        Ok(match self.joins.is_empty() {
-            true => filtered,
-            false => SemiJoin::over(&self.joins, filtered.build()?)?.into(),
+        Ok(if self.joins.is_empty() {
+            filtered
+        } else {
+            SemiJoin::over(&self.joins, filtered.build()?)?.into()
         })
     }
 }

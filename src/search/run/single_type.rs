@@ -213,9 +213,10 @@ impl Engine {
 
     /// The people whose rows a query can match.
     pub(in crate::search) fn bound(&self, query: &Query, table: &ScopedTable) -> Bound {
-        match self.sessions().pushes_down() {
-            true => binding::of(query.type_id, &query.criteria, table, self.lake()),
-            false => Bound::default(),
+        if self.sessions().pushes_down() {
+            binding::of(query.type_id, &query.criteria, table, self.lake())
+        } else {
+            Bound::default()
         }
     }
 

@@ -14,9 +14,10 @@ impl Origin {
             return Ok(None);
         };
         let resolver = engine.resolver(self.now, &self.base);
-        let resolver = match self.among_others {
-            true => resolver.among_others(),
-            false => resolver,
+        let resolver = if self.among_others {
+            resolver.among_others()
+        } else {
+            resolver
         };
         let raw = RawParameter::named(&self.parameter, &self.value);
         let root = resolver.criterion(type_id, &raw)?;

@@ -14,9 +14,10 @@ pub(super) fn columns(batch: &RecordBatch) -> Result<Vec<ArrayRef>, ArrowError> 
         .iter()
         .map(|array| {
             let data_type = plain(array.data_type());
-            match data_type == *array.data_type() {
-                true => Ok(array.clone()),
-                false => cast(array, &data_type),
+            if data_type == *array.data_type() {
+                Ok(array.clone())
+            } else {
+                cast(array, &data_type)
             }
         })
         .collect()

@@ -233,9 +233,10 @@ pub(super) fn failure(error: &reqwest::Error, url: &Url) -> Error {
         source = cause.source();
     }
     let host = host(url);
-    match error.is_timeout() {
-        true => Error::Timeout { host },
-        false => Error::Unreachable { host },
+    if error.is_timeout() {
+        Error::Timeout { host }
+    } else {
+        Error::Unreachable { host }
     }
 }
 

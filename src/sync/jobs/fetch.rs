@@ -159,9 +159,10 @@ impl<'w> Work<'w> {
             Err(Trouble::Shut(_)) => Some(401),
             Err(trouble) => return Err(trouble),
         };
-        Ok(match is_promised {
-            true => Found::gap(Gap::of(name, Why::Unlisted(status))),
-            false => Found::default(),
+        Ok(if is_promised {
+            Found::gap(Gap::of(name, Why::Unlisted(status)))
+        } else {
+            Found::default()
         })
     }
 

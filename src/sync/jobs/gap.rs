@@ -179,8 +179,9 @@ fn reasons(summary: Option<&Summary>, resource_type: &str) -> String {
     let mut words: Vec<String> = of_type.map(|refusal| refusal.reason.to_string()).collect();
     words.sort_unstable();
     words.dedup();
-    match words.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", words.join("; ")),
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", words.join("; "))
     }
 }

@@ -272,11 +272,12 @@ async fn carry_out(
     // New records alone say less about the patient than the earlier syncs.
     let is_whole = is_new && !is_known;
     let generated_patient = is_whole && !fetched.has_patient && !had_patient && is_granted_patient(&fetched.gaps);
-    let (spool, patient) = match generated_patient {
-        true => blocking(move || make_patient(spool, patient))
+    let (spool, patient) = if generated_patient {
+        blocking(move || make_patient(spool, patient))
             .await?
-            .map_err(internal)?,
-        false => (spool, patient),
+            .map_err(internal)?
+    } else {
+        (spool, patient)
     };
     let commit = Commit {
         lake: context.lake.clone(),

@@ -85,9 +85,10 @@ pub fn form<'a>(url: &str, code: &'a str) -> Cow<'a, str> {
 
 /// An ICD-10-CM code with its dot.
 pub(in crate::terminology) fn dotted(code: &str) -> Cow<'_, str> {
-    match code.len() > 3 && code.is_ascii() && !code.contains('.') {
-        true => Cow::Owned(format!("{}.{}", &code[..3], &code[3..])),
-        false => Cow::Borrowed(code),
+    if code.len() > 3 && code.is_ascii() && !code.contains('.') {
+        Cow::Owned(format!("{}.{}", &code[..3], &code[3..]))
+    } else {
+        Cow::Borrowed(code)
     }
 }
 

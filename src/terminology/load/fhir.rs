@@ -44,18 +44,17 @@ fn resources(text: &str, lines: bool, name: &str, each: &mut dyn FnMut(Resource)
         path: name.into(),
         source,
     };
-    match lines {
-        true => {
-            let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-            lines
-                .try_for_each(|line| raw::each_resource(line, each))
-                .map_err(malformed)
-        }
+    if lines {
+        let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+        lines
+            .try_for_each(|line| raw::each_resource(line, each))
+            .map_err(malformed)
+    } else {
         // If the first line is so long that its end was not seen, lines look like one document.
-        false => serde_json::Deserializer::from_str(text)
+        serde_json::Deserializer::from_str(text)
             .into_iter::<&RawValue>()
             .try_for_each(|document| raw::each_resource(document?.get(), each))
-            .map_err(malformed),
+            .map_err(malformed)
     }
 }
 

@@ -72,10 +72,11 @@ pub(super) fn recognise(head: &[u8], whole: bool) -> Option<Layout> {
         return Some(Layout::FhirPackage);
     }
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    let end = match whole {
-        true => head.len(),
+    let end = if whole {
+        head.len()
+    } else {
         // The last line may be cut off.
-        false => head.iter().rposition(|byte| *byte == b'\n').unwrap_or(head.len()),
+        head.iter().rposition(|byte| *byte == b'\n').unwrap_or(head.len())
     };
     let text = decode(&head[..end]);
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -218,9 +219,10 @@ fn is_manufacturer(fields: &[&str]) -> bool {
 /// Files of fixed columns.
 fn fixed(lines: &[&str]) -> Option<Layout> {
     if lines.iter().all(|line| is_order(line)) {
-        return Some(match lines.iter().any(|line| is_pcs(line)) || only_pcs_lengths(lines) {
-            true => Layout::Icd10Pcs,
-            false => Layout::Icd10Cm,
+        return Some(if lines.iter().any(|line| is_pcs(line)) || only_pcs_lengths(lines) {
+            Layout::Icd10Pcs
+        } else {
+            Layout::Icd10Cm
         });
     }
     // CMS puts a notice above the records.

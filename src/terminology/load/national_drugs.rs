@@ -35,11 +35,12 @@ impl Header {
 
     fn fields<'l>(&self, lines: &'l Lines<'_>) -> Result<Vec<&'l str>, TerminologyError> {
         let fields: Vec<&str> = lines.text().split('\t').map(str::trim).collect();
-        match fields.len() >= self.0.len() {
-            true => Ok(fields),
-            false => Err(lines
+        if fields.len() >= self.0.len() {
+            Ok(fields)
+        } else {
+            Err(lines
                 .fail(&format!("{} columns, as the header has,", self.0.len()))
-                .into()),
+                .into())
         }
     }
 

@@ -45,9 +45,10 @@ fn fields<'l, const N: usize>(lines: &'l Lines<'_>) -> Result<[&'l str; N], Term
         }
         count += 1;
     }
-    match count == N && is_number(fields[0]) && fields[1].len() == 8 && matches!(fields[2], "0" | "1") {
-        true => Ok(fields),
-        false => Err(lines.fail(&format!("the {N} columns of RF2")).into()),
+    if count == N && is_number(fields[0]) && fields[1].len() == 8 && matches!(fields[2], "0" | "1") {
+        Ok(fields)
+    } else {
+        Err(lines.fail(&format!("the {N} columns of RF2")).into())
     }
 }
 

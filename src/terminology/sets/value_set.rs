@@ -311,9 +311,10 @@ impl Expanded {
     }
 
     fn contains(&self, system: &str, code: &str) -> Option<bool> {
-        match self.codes.get(system).is_some_and(|codes| codes.contains(code)) {
-            true => Some(true),
-            false => self.complete.then_some(false),
+        if self.codes.get(system).is_some_and(|codes| codes.contains(code)) {
+            Some(true)
+        } else {
+            self.complete.then_some(false)
         }
     }
 }

@@ -280,8 +280,9 @@ fn same(case_sensitive: bool, one: &str, other: &str) -> bool {
 }
 
 fn folded(case_sensitive: bool, code: &str) -> Cow<'_, str> {
-    match case_sensitive {
-        true => Cow::Borrowed(code),
-        false => Cow::Owned(code.to_lowercase()),
+    if case_sensitive {
+        Cow::Borrowed(code)
+    } else {
+        Cow::Owned(code.to_lowercase())
     }
 }

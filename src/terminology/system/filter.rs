@@ -33,9 +33,10 @@ impl Passing {
     }
 
     pub(in crate::terminology) fn passes(&self, place: u32) -> Option<bool> {
-        match self.yes.get(place) {
-            true => Some(true),
-            false => (!self.open.get(place)).then_some(false),
+        if self.yes.get(place) {
+            Some(true)
+        } else {
+            (!self.open.get(place)).then_some(false)
         }
     }
 }
@@ -91,17 +92,19 @@ impl<'f> Test<'f> {
                 return Test::Open;
             }
             let Some(place) = system.place(value) else {
-                return match system.is_complete() {
-                    true => Test::Among {
+                return if system.is_complete() {
+                    Test::Among {
                         places: FxHashSet::default(),
                         wanted,
-                    },
-                    false => Test::Open,
+                    }
+                } else {
+                    Test::Open
                 };
             };
-            let mut places = match down {
-                true => system.closure(place, |place| system.children_of(place)),
-                false => system.closure(place, |place| system.parents_of(place)),
+            let mut places = if down {
+                system.closure(place, |place| system.children_of(place))
+            } else {
+                system.closure(place, |place| system.parents_of(place))
             };
             if !itself {
                 places.remove(&place);

@@ -158,9 +158,10 @@ impl Column {
     }
 
     fn field_of(&self, values: DataType) -> FieldRef {
-        let data_type = match self.collection {
-            true => DataType::List(item_field(values)),
-            false => values,
+        let data_type = if self.collection {
+            DataType::List(item_field(values))
+        } else {
+            values
         };
         let mut metadata = HashMap::new();
         if let Some(fhir_type) = &self.fhir_type {

@@ -102,9 +102,10 @@ impl fmt::Display for Finding {
 fn on_one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for letter in text.chars() {
-        match letter.is_control() {
-            true => line.extend(letter.escape_default()),
-            false => line.push(letter),
+        if letter.is_control() {
+            line.extend(letter.escape_default())
+        } else {
+            line.push(letter)
         }
     }
     line
@@ -123,9 +124,10 @@ pub(in crate::views) struct Findings {
 
 impl Findings {
     pub(in crate::views) fn add(&mut self, finding: Finding) {
-        let count = match finding.is_error() {
-            true => &mut self.errors,
-            false => &mut self.warnings,
+        let count = if finding.is_error() {
+            &mut self.errors
+        } else {
+            &mut self.warnings
         };
         *count += 1;
         if *count <= KEPT {

@@ -154,14 +154,13 @@ pub(in crate::views) fn name(findings: &mut Findings, root: Value<'_>, at: &Elem
     let place = at.property("name");
     if !is_name(&name) {
         let harmless = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | ' ');
-        match name.chars().all(harmless) && name.len() <= 255 {
-            true => {
-                let problem = format!(
-                    "'{name}' is no name by the specification, which allows letters, digits and underscores, a letter first"
-                );
-                findings.warn(place, IssueType::Invariant, problem);
-            }
-            false => findings.error(place, IssueType::Invariant, no_name(&name)),
+        if name.chars().all(harmless) && name.len() <= 255 {
+            let problem = format!(
+                "'{name}' is no name by the specification, which allows letters, digits and underscores, a letter first"
+            );
+            findings.warn(place, IssueType::Invariant, problem);
+        } else {
+            findings.error(place, IssueType::Invariant, no_name(&name))
         }
     }
     Some(name)
@@ -187,9 +186,10 @@ fn fhir_versions(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>)
         return;
     };
     // Older drafts had a single version instead of a list.
-    let versions: Vec<_> = match value.is_array() {
-        true => value.items().collect(),
-        false => vec![value],
+    let versions: Vec<_> = if value.is_array() {
+        value.items().collect()
+    } else {
+        vec![value]
     };
     if versions.iter().any(|version| version.as_str().is_none()) {
         findings.warn(place, IssueType::Structure, must_be("an array of strings", value));

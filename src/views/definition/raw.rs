@@ -206,9 +206,10 @@ fn repeat(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> Ra
         let place = at.property("repeat");
         findings.error(place, IssueType::Required, "must have at least one entry");
     }
-    match findings.errors() == errors {
-        true => RawIteration::Repeat(paths),
-        false => RawIteration::Unknown,
+    if findings.errors() == errors {
+        RawIteration::Repeat(paths)
+    } else {
+        RawIteration::Unknown
     }
 }
 

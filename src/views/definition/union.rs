@@ -55,16 +55,14 @@ fn joined(mut first: Placed, other: Placed, findings: &mut Findings) -> Placed {
     if first.tagged && other.tagged && one.sql != another.sql {
         disagreement(format!("is {} here, but {} in the first branch", another.sql, one.sql));
     }
-    match (first.empty, other.empty) {
-        (_, true) => {}
-        (true, false) => {
+    if !other.empty {
+        if first.empty {
             one.kind = another.kind;
             one.fhir_type = another.fhir_type.clone();
             if !first.tagged {
                 one.sql = another.sql;
             }
-        }
-        (false, false) => {
+        } else {
             let (here, there) = (another.kind, one.kind);
             let kind = there.with(here);
             if kind == Kind::Any && here != Kind::Any && there != Kind::Any {
@@ -83,10 +81,12 @@ fn joined(mut first: Placed, other: Placed, findings: &mut Findings) -> Placed {
                 one.fhir_type = None;
             }
             one.kind = kind;
-            match (first.tagged, other.tagged) {
-                (true, _) => {}
-                (false, true) => one.sql = another.sql,
-                (false, false) => one.sql = SqlType::of(kind, one.fhir_type.as_deref()),
+            if !first.tagged {
+                if other.tagged {
+                    one.sql = another.sql;
+                } else {
+                    one.sql = SqlType::of(kind, one.fhir_type.as_deref());
+                }
             }
         }
     }

@@ -58,9 +58,10 @@ impl View {
     }
 
     fn relation(&self, batch: &RecordBatch, filters: bool, work: &Arc<Work>) -> Result<Relation, RunError> {
-        let kept = match filters && self.has_filter() {
-            true => &filter_record_batch(batch, &self.keep_within(batch, work)?)?,
-            false => batch,
+        let kept = if filters && self.has_filter() {
+            &filter_record_batch(batch, &self.keep_within(batch, work)?)?
+        } else {
+            batch
         };
         let evaluator = Evaluator {
             columns: &self.columns,
@@ -69,9 +70,10 @@ impl View {
         let focus = Focus::root(kept, self.resource).at(self.now).within(work);
         let parts = self.selects.iter().map(|select| evaluator.select(select, &focus));
         let relation = Relation::product(focus.len(), parts.collect::<Result<_, _>>()?, &evaluator.budget)?;
-        match relation.fits(TEXT) {
-            true => Ok(relation),
-            false => Err(RunError::TooMuchText),
+        if relation.fits(TEXT) {
+            Ok(relation)
+        } else {
+            Err(RunError::TooMuchText)
         }
     }
 }

@@ -164,9 +164,10 @@ impl Relation {
         let mut outer = Vec::with_capacity(self.rows() + empty);
         for context in 0..contexts {
             let range = items.range(context);
-            match range.is_empty() {
-                true => outer.push(NOTHING_FOUND),
-                false => outer.extend(self.counts.start(range.start as usize)..self.counts.start(range.end as usize)),
+            if range.is_empty() {
+                outer.push(NOTHING_FOUND);
+            } else {
+                outer.extend(self.counts.start(range.start as usize)..self.counts.start(range.end as usize));
             }
             starts.push(outer.len() as u32);
         }
@@ -337,9 +338,10 @@ mod tests {
             values,
             is_row_index: false,
         }];
-        let counts = match counts.iter().all(|count| *count == 1) {
-            true => Counts::One(counts.len()),
-            false => Counts::Starts(starts),
+        let counts = if counts.iter().all(|count| *count == 1) {
+            Counts::One(counts.len())
+        } else {
+            Counts::Starts(starts)
         };
         Relation {
             counts,

@@ -26,9 +26,10 @@ pub(in crate::views) struct Gathered {
 
 /// The values of `collection`, one for each of its rows, or a list for each if the column is a collection.
 pub(in crate::views) fn gather(column: &Column, collection: &Collection) -> Result<Gathered, RunError> {
-    match column.collection {
-        true => lists(column, collection),
-        false => singles(column, collection),
+    if column.collection {
+        lists(column, collection)
+    } else {
+        singles(column, collection)
     }
 }
 

@@ -274,9 +274,10 @@ impl Turn<'_> {
                 return Ok(false);
             }
             let rest = &text[place.at..];
-            let length = match place.document.is_lines() {
-                true => memchr::memchr(b'\n', rest).unwrap_or(rest.len()),
-                false => rest.len(),
+            let length = if place.document.is_lines() {
+                memchr::memchr(b'\n', rest).unwrap_or(rest.len())
+            } else {
+                rest.len()
             };
             let line = &rest[..length];
             let start = place.at;
@@ -326,12 +327,13 @@ impl Turn<'_> {
                     if picked && let Some(problem) = store(shredder, type_id, resource, with_text, self.ready)? {
                         document.refuse(offset + resource.span().start, problem);
                     }
-                    match self.reader.bundles == Some(table) && shredders.len() > 1 {
-                        false => None,
-                        true => match tape.choose(text, bundles) {
+                    if self.reader.bundles == Some(table) && shredders.len() > 1 {
+                        match tape.choose(text, bundles) {
                             Ok(Chosen::Selected(_, bundle)) => Some(bundle),
                             _ => None,
-                        },
+                        }
+                    } else {
+                        None
                     }
                 }
             },

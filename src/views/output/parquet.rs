@@ -70,12 +70,13 @@ impl ParquetWriter {
             column.sql = SqlType::Text(None);
         }
         let schema = typed::schema(&columns);
-        let form = match as_text || seen.iter().all(Option::is_none) {
-            true => Form::Known(Box::new(begun(&schema)?)),
-            false => Form::Open {
+        let form = if as_text || seen.iter().all(Option::is_none) {
+            Form::Known(Box::new(begun(&schema)?))
+        } else {
+            Form::Open {
                 seen,
                 spool: Spool::new(schema.clone(), SPOOLED / share, room),
-            },
+            }
         };
         Ok(ParquetWriter {
             columns,

@@ -41,9 +41,10 @@ impl Stop {
 
     /// An error if a stop was requested.
     pub(in crate::views) fn check(&self) -> Result<(), RunError> {
-        match self.is_asked() {
-            true => Err(RunError::Stopped),
-            false => Ok(()),
+        if self.is_asked() {
+            Err(RunError::Stopped)
+        } else {
+            Ok(())
         }
     }
 

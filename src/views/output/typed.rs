@@ -117,12 +117,11 @@ fn build(sql_type: SqlType, array: &dyn Array, written: &Written<'_>) -> Option<
         ($builder:expr, $convert:expr) => {{
             let mut builder = $builder;
             for row in 0..array.len() {
-                match array.is_null(row) {
-                    true => builder.append_null(),
-                    false => {
-                        let text = written.text(row);
-                        builder.append_value($convert(&*text)?);
-                    }
+                if array.is_null(row) {
+                    builder.append_null()
+                } else {
+                    let text = written.text(row);
+                    builder.append_value($convert(&*text)?);
                 }
             }
             Arc::new(builder.finish()) as ArrayRef

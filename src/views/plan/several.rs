@@ -139,9 +139,10 @@ impl Outcome {
         let errors = errors.as_primitive::<UInt32Type>();
         let of_row = |row: usize| {
             let view = places.value(row) as usize;
-            let rows = match errors.is_valid(row) {
-                true => Err(self.error(errors.value(row))),
-                false => taken_out(batch.column(BEFORE + view), row, &views[view].schema),
+            let rows = if errors.is_valid(row) {
+                Err(self.error(errors.value(row)))
+            } else {
+                taken_out(batch.column(BEFORE + view), row, &views[view].schema)
             };
             (view, rows)
         };

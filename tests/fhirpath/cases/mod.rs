@@ -64,9 +64,12 @@ fn patient() -> TypeId {
 
 /// The rows of a family as resources.
 fn rows(family: &Family) -> Arranged {
-    let text = |(place, row): (usize, &&str)| match row.is_empty() {
-        true => format!(r#"{{"resourceType":"Patient","id":"r{place}"}}"#),
-        false => format!(r#"{{"resourceType":"Patient","id":"r{place}",{row}}}"#),
+    let text = |(place, row): (usize, &&str)| {
+        if row.is_empty() {
+            format!(r#"{{"resourceType":"Patient","id":"r{place}"}}"#)
+        } else {
+            format!(r#"{{"resourceType":"Patient","id":"r{place}",{row}}}"#)
+        }
     };
     let texts: Vec<String> = family.rows.iter().enumerate().map(text).collect();
     Arranged::new(patient(), &texts)

@@ -105,12 +105,11 @@ pub(crate) fn parquet(path: &Path) -> ParquetRecordBatchReaderBuilder<File> {
 pub(crate) fn try_parquet(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
     let options = ArrowReaderOptions::new();
     let keys = keys_of(path);
-    let options = match keys.seals() {
-        true => {
-            let retriever = Arc::new(Retriever(keys));
-            options.with_file_decryption_properties(FileDecryptionProperties::with_key_retriever(retriever).build()?)
-        }
-        false => options,
+    let options = if keys.seals() {
+        let retriever = Arc::new(Retriever(keys));
+        options.with_file_decryption_properties(FileDecryptionProperties::with_key_retriever(retriever).build()?)
+    } else {
+        options
     };
     ParquetRecordBatchReaderBuilder::try_new_with_options(File::open(path).unwrap(), options)
 }

@@ -169,9 +169,10 @@ fn written(parameter: &SearchParameter, item: &Value) -> Option<String> {
             let number = item["value"].is_number().then(|| item["value"].to_string());
             let number = number.filter(|number| number.len() <= 15)?;
             let part = |name: &str| item[name].as_str().map(escaped).unwrap_or_default();
-            Some(match item.get("code").is_some() && item.get("system").is_some() {
-                true => format!("{number}|{}|{}", part("system"), part("code")),
-                false => number,
+            Some(if item.get("code").is_some() && item.get("system").is_some() {
+                format!("{number}|{}|{}", part("system"), part("code"))
+            } else {
+                number
             })
         }
         SearchType::Uri => item.as_str().map(escaped),

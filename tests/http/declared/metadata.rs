@@ -519,9 +519,10 @@ fn interactions_are_those_that_are_listed() {
             ("GET", format!("/fhir/{resource_type}/nobody/$everything")),
         ] {
             // The operation is only for Patients, and this is not a Patient.
-            let code = match path.starts_with("/fhir/Patient/") && path.ends_with("$everything") {
-                true => "not-found",
-                false => "not-supported",
+            let code = if path.starts_with("/fhir/Patient/") && path.ends_with("$everything") {
+                "not-found"
+            } else {
+                "not-supported"
             };
             assert_eq!(issue(method, &path), (404, code.to_owned()), "{method} {path}");
         }

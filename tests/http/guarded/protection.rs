@@ -69,9 +69,10 @@ fn the_page_shows_every_operation_and_needs_nothing_beside_it() {
     let rest = format!("{before}{after}");
     for outside in ["<script", "<link", "<img", "src=", "@import", "url(", " style=", " on"] {
         let inside_tags = rest.split('<').filter_map(|piece| piece.split('>').next());
-        let found = match outside.starts_with('<') || outside == "@import" || outside == "url(" {
-            true => rest.contains(outside),
-            false => inside_tags.into_iter().any(|tag| tag.contains(outside)),
+        let found = if outside.starts_with('<') || outside == "@import" || outside == "url(" {
+            rest.contains(outside)
+        } else {
+            inside_tags.into_iter().any(|tag| tag.contains(outside))
         };
         assert!(!found, "{outside}");
     }

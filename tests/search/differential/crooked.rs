@@ -137,11 +137,12 @@ impl Crook {
                 sampled[name] = json!(value);
             }
         }
-        let curve = match self.one_in(2) {
-            true => json!({"resourceType": "Observation", "status": "final", "code": code, "subject": subject,
-                "valueSampledData": sampled}),
-            false => json!({"resourceType": "Observation", "status": "final", "code": code, "subject": subject,
-                "component": [{"code": code, "valueSampledData": sampled}]}),
+        let curve = if self.one_in(2) {
+            json!({"resourceType": "Observation", "status": "final", "code": code, "subject": subject,
+                "valueSampledData": sampled})
+        } else {
+            json!({"resourceType": "Observation", "status": "final", "code": code, "subject": subject,
+                "component": [{"code": code, "valueSampledData": sampled}]})
         };
         let dose = 1 + self.below(4);
         let mut made = vec![

@@ -64,10 +64,7 @@ impl Draw<'_, '_> {
         };
         let is_word = |c: char| c.is_ascii_alphanumeric() || "-:/|.".contains(c);
         let bare = !value.is_empty() && value.chars().all(is_word) && self.chance(60);
-        let value = match bare {
-            true => value,
-            false => Value::String(value).to_string(),
-        };
+        let value = if bare { value } else { Value::String(value).to_string() };
         Some(format!("{written} {operator} {value}"))
     }
 }

@@ -109,12 +109,11 @@ fn fault(corpus: &Corpus, world: &World<'_>, way: &Way<'_>, query: &Query, form:
                     ));
                 }
             }
-            let same = match query.sort.is_empty() {
-                false => found == expected,
-                true => {
-                    let set: BTreeSet<&str> = found.iter().map(String::as_str).collect();
-                    found.len() == expected.len() && set == expected.iter().copied().collect()
-                }
+            let same = if query.sort.is_empty() {
+                let set: BTreeSet<&str> = found.iter().map(String::as_str).collect();
+                found.len() == expected.len() && set == expected.iter().copied().collect()
+            } else {
+                found == expected
             };
             (!same).then(|| differ(&expected, &found))
         }

@@ -45,9 +45,10 @@ impl Query {
                 .map(|(code, down)| format!("{}{code}", if *down { "-" } else { "" }));
             text.append_pair("_sort", &keys.collect::<Vec<_>>().join(","));
         }
-        match self.resource_type.contains(',') {
-            true => format!("?_type={}&{}&{more}", self.resource_type, text.finish()),
-            false => format!("{}?{}&{more}", self.resource_type, text.finish()),
+        if self.resource_type.contains(',') {
+            format!("?_type={}&{}&{more}", self.resource_type, text.finish())
+        } else {
+            format!("{}?{}&{more}", self.resource_type, text.finish())
         }
     }
 }

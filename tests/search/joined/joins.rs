@@ -388,10 +388,7 @@ fn sets_and_shortcuts_find_what_reading_everything_finds() {
             let newest = records.found(&records.engine, &application, None, &sorted);
             assert_eq!(newest, expected.iter().rev().cloned().collect::<Vec<_>>(), "{sorted}");
         }
-        match expected.is_empty() {
-            true => none += 1,
-            false => some += 1,
-        }
+        if expected.is_empty() { none += 1 } else { some += 1 }
     }
     assert!(
         some > 50 && none > 10,

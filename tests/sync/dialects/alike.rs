@@ -38,9 +38,10 @@ fn a_source_that_refuses_every_search_is_soon_left_alone() {
         world.work();
         let connected = world.synced("riverbend", 0);
         let gaps = missing(&world, &connected);
-        let reason = match knobs["refuse_searches"] == 403 {
-            true => MissingReason::Forbidden,
-            false => MissingReason::NotServed,
+        let reason = if knobs["refuse_searches"] == 403 {
+            MissingReason::Forbidden
+        } else {
+            MissingReason::NotServed
         };
         let expected: Vec<_> = SEARCHED
             .iter()

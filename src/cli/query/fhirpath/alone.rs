@@ -10,11 +10,12 @@ use crate::fhirpath::{CompileOptions, FhirPathError, Focus, Program, compile};
 /// Evaluates the expression once, or explains it.
 pub(super) fn run(arguments: &Args, options: &CompileOptions<'_>) -> Result<(), Failure> {
     if let Some(type_name) = arguments.resource_type.as_deref() {
-        return match arguments.explain {
-            true => explain(arguments, resource_type(type_name)?, options),
-            false => Err(Failure::input(
+        return if arguments.explain {
+            explain(arguments, resource_type(type_name)?, options)
+        } else {
+            Err(Failure::input(
                 "--type says what to read of an input; name one with --input or --data",
-            )),
+            ))
         };
     }
     if arguments.explain {

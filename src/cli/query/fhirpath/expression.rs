@@ -30,9 +30,10 @@ pub(super) fn wrong(arguments: &Args, error: &FhirPathError) -> Failure {
         let before: String = before.map(|letter| if letter == '\t' { '\t' } else { ' ' }).collect();
         message.push_str(&format!("\n  {line}\n  {before}^"));
     }
-    match error.is_too_costly() {
-        true => Failure::partial(message),
-        false => Failure::input(message),
+    if error.is_too_costly() {
+        Failure::partial(message)
+    } else {
+        Failure::input(message)
     }
 }
 

@@ -57,12 +57,11 @@ pub(super) fn run(arguments: &Args, targets: &[Target], format: Format) -> Resul
     let mut outputs = Outputs::new(targets, (0..targets.len()).collect(), arguments.is_table())?;
     let failures = outputs.write(rows.events(format), &progress, || refused.whole(), |_, error| error)?;
     progress.finish();
-    match failures.is_empty() {
-        true => refused.report(WRITTEN),
-        false => {
-            let _ = refused.report(WRITTEN);
-            Failure::all(failures)
-        }
+    if failures.is_empty() {
+        refused.report(WRITTEN)
+    } else {
+        let _ = refused.report(WRITTEN);
+        Failure::all(failures)
     }
 }
 

@@ -39,9 +39,8 @@ pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
         }
     }
     Failure::all(faulty)?;
-    let outs = match arguments.is_several() {
-        false => vec![arguments.out.clone()],
-        true => match &arguments.out {
+    let outs = if arguments.is_several() {
+        match &arguments.out {
             Some(file) if is_table_file(file) => {
                 let name = file.display();
                 return Err(Failure::input(format!(
@@ -53,7 +52,9 @@ pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
             None => {
                 return Err(Failure::input(format!("{several}; name it with --out")));
             }
-        },
+        }
+    } else {
+        vec![arguments.out.clone()]
     };
     keep_apart(arguments.data.as_deref(), &arguments.input, &files, &outs)?;
     if let Some(folder) = arguments
@@ -113,18 +114,20 @@ pub(in crate::cli) fn definitions(folder: &Path) -> Result<Vec<PathBuf>, Failure
         }
     }
     found.sort();
-    match found.is_empty() {
-        true => Err(Failure::input(format!("{}: no .json file in it", folder.display()))),
-        false => Ok(found),
+    if found.is_empty() {
+        Err(Failure::input(format!("{}: no .json file in it", folder.display())))
+    } else {
+        Ok(found)
     }
 }
 
 /// A file's view. Warnings are printed if they may concern the rows. `strict` refuses JSON's names.
 pub(in crate::cli) fn read(file: &Path, terminology: Option<Arc<Terminology>>, strict: bool) -> Result<View, Failure> {
     let text = definition::read(file)?;
-    let checked = match strict {
-        true => View::check_strictly(&text, terminology),
-        false => View::check_with(&text, terminology),
+    let checked = if strict {
+        View::check_strictly(&text, terminology)
+    } else {
+        View::check_with(&text, terminology)
     };
     let doubts = checked.warnings().filter(|doubt| doubt.is_about_rows());
     doubts.for_each(|doubt| warn(&format!("{}: {doubt}", file.display())));

@@ -133,9 +133,10 @@ pub(in crate::cli) fn run(arguments: DescribeArgs) -> Result<(), Failure> {
         1 => "1 row".to_owned(),
         total => format!("{total} rows"),
     };
-    match empty.is_empty() {
-        true => notice(&format!("({told})")),
-        false => notice(&format!("({told}; empty: {})", empty.join(", "))),
+    if empty.is_empty() {
+        notice(&format!("({told})"));
+    } else {
+        notice(&format!("({told}; empty: {})", empty.join(", ")));
     }
     Ok(())
 }

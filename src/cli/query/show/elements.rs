@@ -48,36 +48,34 @@ pub(super) fn types(type_id: TypeId, name: &str) -> Option<String> {
 }
 
 fn column(element: &Element) -> Option<TypedColumn> {
-    let path = match element.choice {
-        true => {
-            let of_type = |type_id: &TypeId| {
-                let one = format!("{}.ofType({})", element.name, facts().get(*type_id).name);
-                let text = match facts().get(*type_id).kind {
-                    Kind::Primitive(_) => format!("{one}.toString()"),
-                    _ => text(&one, *type_id)?,
-                };
-                Some((one, text))
+    let path = if element.choice {
+        let of_type = |type_id: &TypeId| {
+            let one = format!("{}.ofType({})", element.name, facts().get(*type_id).name);
+            let text = match facts().get(*type_id).kind {
+                Kind::Primitive(_) => format!("{one}.toString()"),
+                _ => text(&one, *type_id)?,
             };
-            let mut path = String::from("{}");
-            for (one, text) in element
-                .types
-                .iter()
-                .filter_map(of_type)
-                .collect::<Vec<_>>()
-                .into_iter()
-                .rev()
-            {
-                path = format!("iif({one}.exists(), {text}, {path})");
-            }
-            path
+            Some((one, text))
+        };
+        let mut path = String::from("{}");
+        for (one, text) in element
+            .types
+            .iter()
+            .filter_map(of_type)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+        {
+            path = format!("iif({one}.exists(), {text}, {path})");
         }
-        false => {
-            let one = match element.many {
-                true => format!("{}.first()", element.name),
-                false => element.name.to_owned(),
-            };
-            text(&one, *element.types.first()?)?
-        }
+        path
+    } else {
+        let one = if element.many {
+            format!("{}.first()", element.name)
+        } else {
+            element.name.to_owned()
+        };
+        text(&one, *element.types.first()?)?
     };
     Some(TypedColumn {
         name: element.name.to_owned(),

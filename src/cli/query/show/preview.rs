@@ -118,8 +118,9 @@ fn columns(arguments: &ShowArgs, type_id: TypeId) -> Result<(Vec<TypedColumn>, b
         None => inline::column(part).map_err(|problem| Failure::input(format!("--columns {part}: {problem}"))),
     });
     let columns: Vec<TypedColumn> = columns.collect::<Result<_, _>>()?;
-    match columns.is_empty() {
-        true => Err(Failure::input("--columns names no column")),
-        false => Ok((columns, true)),
+    if columns.is_empty() {
+        Err(Failure::input("--columns names no column"))
+    } else {
+        Ok((columns, true))
     }
 }

@@ -66,9 +66,10 @@ impl Args {
             return Ok(self.statement.clone().unwrap_or_default());
         };
         let mut text = Vec::new();
-        let read = match file.as_os_str() == "-" {
-            true => std::io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut text),
-            false => std::fs::File::open(file).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut text)),
+        let read = if file.as_os_str() == "-" {
+            std::io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut text)
+        } else {
+            std::fs::File::open(file).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut text))
         };
         let failed = |problem: &dyn std::fmt::Display| Failure::input(format!("{}: {problem}", file.display()));
         read.map_err(|error| failed(&error))?;

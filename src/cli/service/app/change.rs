@@ -110,9 +110,10 @@ pub(super) fn set_sync(SyncArgs { of, frequency }: &SyncArgs) -> Result<(), Fail
         .applications()
         .set_sync_frequency(&of.id, *frequency, Actor::Operator)
         .map_err(refused)?;
-    match of.json {
-        true => println!("{:#}", json!({"id": of.id, "syncFrequency": frequency})),
-        false => println!("{} syncs: {frequency}", of.id),
+    if of.json {
+        println!("{:#}", json!({"id": of.id, "syncFrequency": frequency}));
+    } else {
+        println!("{} syncs: {frequency}", of.id);
     }
     Ok(())
 }
@@ -135,9 +136,10 @@ impl Of {
         if !was {
             return Err(Failure::input(format!("{} has no {what} {address:?}", self.id)));
         }
-        match self.json {
-            true => println!("{:#}", json!({"id": self.id, key: address, "removed": true})),
-            false => println!("{address} is not registered any more"),
+        if self.json {
+            println!("{:#}", json!({"id": self.id, key: address, "removed": true}));
+        } else {
+            println!("{address} is not registered any more");
         }
         Ok(())
     }

@@ -68,12 +68,13 @@ impl ProfileArgs {
             logo,
         };
         let named = change.purpose.or(change.privacy).or(change.terms).is_some() || logo.is_some();
-        match named {
-            true => store
+        if named {
+            store
                 .profiles()
                 .set_of_application(id, &change, Actor::Operator)
-                .map_err(refused),
-            false => Ok(()),
+                .map_err(refused)
+        } else {
+            Ok(())
         }
     }
 }

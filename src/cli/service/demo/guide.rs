@@ -70,10 +70,11 @@ fn program() -> String {
 /// A word as a shell takes it.
 fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@".contains(letter);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
         // A single quote ends a shell's quoted text, so it is written outside of it.
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 

@@ -176,9 +176,10 @@ fn list(store: &Store, organization: &payer::Organization, sandbox: &str) -> Res
         configuration: None,
         client_id: CLIENT_ID,
         client_secret: organization.secret.map(|_| CLIENT_SECRET),
-        scope: match organization.refreshable {
-            true => "launch/patient offline_access patient/*.read",
-            false => "launch/patient patient/*.read",
+        scope: if organization.refreshable {
+            "launch/patient offline_access patient/*.read"
+        } else {
+            "launch/patient patient/*.read"
         },
         identifier_system: &format!("https://sandbox.example.org/{}/id", organization.id),
     };

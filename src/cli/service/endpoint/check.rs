@@ -127,9 +127,10 @@ pub(super) fn set_status(arguments: &StatusArgs) -> Result<(), Failure> {
         .endpoints()
         .set_status(id, *status, Actor::Operator)
         .map_err(refused)?;
-    match arguments.json {
-        true => println!("{:#}", json!({"id": id, "name": endpoint.name, "status": status})),
-        false => println!("{} is {status}", plain(&endpoint.name)),
+    if arguments.json {
+        println!("{:#}", json!({"id": id, "name": endpoint.name, "status": status}));
+    } else {
+        println!("{} is {status}", plain(&endpoint.name));
     }
     Ok(())
 }

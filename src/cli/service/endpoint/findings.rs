@@ -121,8 +121,9 @@ fn meaning(code: &str) -> &'static str {
 
 fn listed(names: &[&str]) -> String {
     let shown: Vec<String> = names.iter().take(NAMED).map(|name| plain(name)).collect();
-    match names.len() > NAMED {
-        true => format!("{}, …", shown.join(", ")),
-        false => shown.join(", "),
+    if names.len() > NAMED {
+        format!("{}, …", shown.join(", "))
+    } else {
+        shown.join(", ")
     }
 }

@@ -88,9 +88,10 @@ pub(super) fn save_locator(arguments: &LocatorArgs) -> Result<(), Failure> {
         .record_locators()
         .set(mode, &arguments.url, Actor::Operator)
         .map_err(refused)?;
-    match arguments.json {
-        true => println!("{:#}", json!({"recordLocator": arguments.url, "mode": mode.schema()})),
-        false => println!("Facilities are looked up at {}", plain(&arguments.url)),
+    if arguments.json {
+        println!("{:#}", json!({"recordLocator": arguments.url, "mode": mode.schema()}));
+    } else {
+        println!("Facilities are looked up at {}", plain(&arguments.url));
     }
     Ok(())
 }

@@ -163,9 +163,10 @@ fn rotate_lake_key(arguments: RotateArgs) -> Result<(), Failure> {
 
 /// A key that is missing or wrong is the input's fault; what breaks is not.
 pub(super) fn of_keys(error: SealError) -> Failure {
-    match error.is_of_input() {
-        true => Failure::input(error.to_string()),
-        false => Failure::other(error),
+    if error.is_of_input() {
+        Failure::input(error.to_string())
+    } else {
+        Failure::other(error)
     }
 }
 

@@ -53,19 +53,18 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         ReceiptFault::Form | ReceiptFault::Type => Failure::input(fault.to_string()),
         ReceiptFault::Key | ReceiptFault::Signature => Failure::other(fault),
     })?;
-    match arguments.json {
-        true => println!("{claims:#}"),
-        false => print!("{}", said(&claims, &receipt)),
+    if arguments.json {
+        println!("{claims:#}");
+    } else {
+        print!("{}", said(&claims, &receipt));
     }
     if let Some(patient) = &arguments.patient {
-        match is_about(&claims, patient) {
-            true if arguments.json => {}
-            true => println!("It is about Patient/{patient}."),
-            false => {
-                return Err(Failure::partial(format!(
-                    "the receipt is good, but it is not about Patient/{patient}"
-                )));
-            }
+        if !is_about(&claims, patient) {
+            return Err(Failure::partial(format!(
+                "the receipt is good, but it is not about Patient/{patient}"
+            )));
+        } else if !arguments.json {
+            println!("It is about Patient/{patient}.");
         }
     }
     let back = arguments
@@ -186,9 +185,10 @@ fn files_back(data: &Path, claims: &Value) -> Vec<String> {
 
 fn text_of(path: &Path) -> Result<String, Failure> {
     let mut text = String::new();
-    let read = match path == Path::new("-") {
-        true => std::io::stdin().lock().take(LONGEST).read_to_string(&mut text),
-        false => std::fs::File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text)),
+    let read = if path == Path::new("-") {
+        std::io::stdin().lock().take(LONGEST).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text))
     };
     read.map_err(|error| Failure::input(format!("cannot read {}: {}", path.display(), reason(&error))))?;
     Ok(text)

@@ -13,8 +13,9 @@ pub(in crate::cli) fn open(data: &Path) -> Result<Arc<PlanTables>, Failure> {
 
 /// A file that is given is the input's fault; one beside the lake is not.
 pub(in crate::cli) fn failure(error: PlansError) -> Failure {
-    match error.is_of_input() {
-        true => Failure::input(error.to_string()),
-        false => Failure::other(error),
+    if error.is_of_input() {
+        Failure::input(error.to_string())
+    } else {
+        Failure::other(error)
     }
 }

@@ -54,12 +54,13 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
         terminology.read(systems::RXNORM).map_err(failure)?;
     }
     let found = find(&terminology, url, &arguments.code)?;
-    match arguments.json {
-        true => println!(
+    if arguments.json {
+        println!(
             "{}",
             serde_json::to_string_pretty(&found.json()).map_err(Failure::other)?
-        ),
-        false => found.print(),
+        );
+    } else {
+        found.print();
     }
     Ok(())
 }

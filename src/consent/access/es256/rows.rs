@@ -103,9 +103,10 @@ pub(in crate::consent) fn signer(
         )
     })?;
     let signer = Signer::from_pkcs8(&pkcs8)?;
-    match signer.public.kid == kid {
-        true => Ok(signer),
-        false => Err(Error::Key("it is another one than its name says")),
+    if signer.public.kid == kid {
+        Ok(signer)
+    } else {
+        Err(Error::Key("it is another one than its name says"))
     }
 }
 

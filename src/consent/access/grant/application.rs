@@ -7,9 +7,10 @@ use crate::consent::access::token::{Issued, Tokens};
 impl Tokens {
     /// An access token for the client itself. The client must have authenticated.
     pub fn client_credentials(&self, caller: &Caller) -> Result<Issued, GrantError> {
-        match caller.proven {
-            true => Ok(self.for_client(&caller.client)?),
-            false => Err(GrantError::NeedsSecret),
+        if caller.proven {
+            Ok(self.for_client(&caller.client)?)
+        } else {
+            Err(GrantError::NeedsSecret)
         }
     }
 }

@@ -169,16 +169,17 @@ impl Tokens {
         }
         let full_consent = ConsentWithSources::of(connection, consent)?;
         // A link for one time has no right to refresh. The tokens of a code can always be refreshed.
-        let refresh = match surface == Surface::Oauth || multiple {
-            true => Some(add_refresh_token(
+        let refresh = if surface == Surface::Oauth || multiple {
+            Some(add_refresh_token(
                 connection,
                 now,
                 &family,
                 &full_consent,
                 surface,
                 caller.public_key(),
-            )?),
-            false => None,
+            )?)
+        } else {
+            None
         };
         let full_consent = full_consent.again(connection)?;
         let claims = self.draft(&full_consent.consent, &caller.client)?;

@@ -72,10 +72,12 @@ const LINK: &str =
 impl HealthLink {
     /// Its flags, in alphabetical order.
     pub fn flag(&self) -> &'static str {
-        match (self.has_passcode, self.is_direct) {
-            (true, _) => "P",
-            (false, true) => "U",
-            (false, false) => "",
+        if self.has_passcode {
+            "P"
+        } else if self.is_direct {
+            "U"
+        } else {
+            ""
         }
     }
 

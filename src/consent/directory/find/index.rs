@@ -65,13 +65,13 @@ pub(super) struct Token {
 impl Token {
     /// Its first letters, or all if it has fewer.
     pub(super) fn beginning(&self, letters: usize) -> &str {
-        let end = match self.text.is_ascii() {
-            true => letters.min(self.text.len()),
-            false => self
-                .text
+        let end = if self.text.is_ascii() {
+            letters.min(self.text.len())
+        } else {
+            self.text
                 .char_indices()
                 .nth(letters)
-                .map_or(self.text.len(), |(at, _)| at),
+                .map_or(self.text.len(), |(at, _)| at)
         };
         &self.text[..end]
     }

@@ -56,9 +56,10 @@ impl Index {
                 // Writing it as two words already counts as a mistake.
                 self.distances_of(&word, mistakes_in(&word).min(1))
             });
-            let left_out = match sought.len() > 1 && is_filler(word) {
-                true => LEFT_OUT,
-                false => FAR,
+            let left_out = if sought.len() > 1 && is_filler(word) {
+                LEFT_OUT
+            } else {
+                FAR
             };
             let next = (0..self.len()).map(|number| {
                 let alone = so_far[number].saturating_add(alone[number].min(left_out));
@@ -82,10 +83,12 @@ impl Index {
         };
         let letters = word.chars().count();
         for token in self.beginning(word) {
-            let distance = match token.letters == letters {
-                true => 0,
-                false if letters <= STATE => HARDLY_BEGUN,
-                false => BEGUN,
+            let distance = if token.letters == letters {
+                0
+            } else if letters <= STATE {
+                HARDLY_BEGUN
+            } else {
+                BEGUN
             };
             note(token, distance);
         }
@@ -103,10 +106,12 @@ impl Index {
     /// How much of a name a query has: all of it, its beginning, or less.
     fn likeness(&self, number: usize, whole: &str) -> u8 {
         let names = &self.joined[number];
-        match names.iter().any(|name| name == whole) {
-            true => 0,
-            false if names.iter().any(|name| name.starts_with(whole)) => 1,
-            false => 2,
+        if names.iter().any(|name| name == whole) {
+            0
+        } else if names.iter().any(|name| name.starts_with(whole)) {
+            1
+        } else {
+            2
         }
     }
 }

@@ -30,9 +30,12 @@ pub(in crate::fhirpath) fn is_reference(item_type: ItemType) -> bool {
 
 /// The facts that references state about their targets.
 pub(in crate::fhirpath::functions) fn targets(input: &Collection) -> Collection {
-    flat_map(input, |items: &Items| match is_reference(items.item_type()) {
-        true => Collection::each(items.with_type(ItemType::System(System::Target))),
-        false => Collection::empty(items.len()),
+    flat_map(input, |items: &Items| {
+        if is_reference(items.item_type()) {
+            Collection::each(items.with_type(ItemType::System(System::Target)))
+        } else {
+            Collection::empty(items.len())
+        }
     })
 }
 

@@ -241,9 +241,10 @@ fn terminology<'a>(call: &'a Invocation<'_>) -> Option<&'a Arc<Terminology>> {
 /// of two systems. Between Codings that is an error (R4). Between concepts with several codes it is ignored.
 fn subsumption(call: &Invocation<'_>, turned: bool) -> Result<Output, FhirPathError> {
     let argument = call.value(0)?;
-    let (above, below) = match turned {
-        false => (Singles::of(&call.input), Singles::of(&argument)),
-        true => (Singles::of(&argument), Singles::of(&call.input)),
+    let (above, below) = if turned {
+        (Singles::of(&argument), Singles::of(&call.input))
+    } else {
+        (Singles::of(&call.input), Singles::of(&argument))
     };
     let terminology = terminology(call);
     let mut known: FxHashMap<(&str, &str, &str), Option<bool>> = FxHashMap::default();

@@ -171,10 +171,12 @@ fn power(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
         let Some(exact) = exact else {
             return rounded(base.to_f64().powf(exponent.to_f64()));
         };
-        let kept = match (whole, long) {
-            (true, false) => i32::try_from(exact.mantissa).ok().map(Computed::Integer),
-            (true, true) => i64::try_from(exact.mantissa).ok().map(Computed::Long),
-            (false, _) => None,
+        let kept = if !whole {
+            None
+        } else if !long {
+            i32::try_from(exact.mantissa).ok().map(Computed::Integer)
+        } else {
+            i64::try_from(exact.mantissa).ok().map(Computed::Long)
         };
         Ok(Some(kept.unwrap_or(Computed::Decimal(exact))))
     })

@@ -122,9 +122,10 @@ fn strings(_: &Signature<'_>) -> Shape {
 const MAX_TEXT: usize = 1 << 20;
 
 pub(in crate::fhirpath::functions) fn within_limit(bytes: usize) -> Result<(), String> {
-    match bytes <= MAX_TEXT {
-        true => Ok(()),
-        false => Err(format!("a text of more than {MAX_TEXT} bytes")),
+    if bytes <= MAX_TEXT {
+        Ok(())
+    } else {
+        Err(format!("a text of more than {MAX_TEXT} bytes"))
     }
 }
 

@@ -33,9 +33,10 @@ impl Color {
     fn luminance(self) -> f64 {
         let [red, green, blue] = self.0.map(|part| {
             let part = f64::from(part) / 255.0;
-            match part <= 0.040_45 {
-                true => part / 12.92,
-                false => ((part + 0.055) / 1.055).powf(2.4),
+            if part <= 0.040_45 {
+                part / 12.92
+            } else {
+                ((part + 0.055) / 1.055).powf(2.4)
             }
         });
         0.2126 * red + 0.7152 * green + 0.0722 * blue
@@ -57,10 +58,7 @@ impl Color {
 
     /// The nearest colour with enough contrast to each of `behind`. The colour gets lighter or darker step by step.
     fn readable(self, behind: [Color; 2]) -> Color {
-        let toward = match behind[0].luminance() > 0.18 {
-            true => INK,
-            false => WHITE,
-        };
+        let toward = if behind[0].luminance() > 0.18 { INK } else { WHITE };
         let steps = (0..=20).map(|step| self.mixed(toward, f64::from(step) / 20.0));
         let mut fine = steps.filter(|one| behind.iter().all(|behind| one.contrast(*behind) >= READABLE));
         fine.next().unwrap_or(toward)
@@ -68,9 +66,10 @@ impl Color {
 
     /// The colour of text on this one.
     fn ink(self) -> Color {
-        match self.contrast(WHITE) >= self.contrast(INK) {
-            true => WHITE,
-            false => INK,
+        if self.contrast(WHITE) >= self.contrast(INK) {
+            WHITE
+        } else {
+            INK
         }
     }
 }

@@ -238,18 +238,20 @@ async fn opened(service: &Arc<Service>, sent: String) -> Result<Option<Response>
 }
 
 async fn added(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {
-    match may_choose(&visit.flow) {
-        true => go(service, &visit, Step::Choose).await,
-        false => Ok(to_session(service)),
+    if may_choose(&visit.flow) {
+        go(service, &visit, Step::Choose).await
+    } else {
+        Ok(to_session(service))
     }
 }
 
 async fn to_hub(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {
     let reached = visit.flow.request.way != Way::Choose || visit.flow.authorized().next().is_some();
     let verified = visit.flow.request.way != Way::Identity || visit.flow.progress.verified.is_some();
-    match reached && verified {
-        true => go(service, &visit, Step::Hub).await,
-        false => Ok(to_session(service)),
+    if reached && verified {
+        go(service, &visit, Step::Hub).await
+    } else {
+        Ok(to_session(service))
     }
 }
 
@@ -262,16 +264,18 @@ async fn removed(service: &Arc<Service>, visit: Visit, form: Parameters) -> Resu
 }
 
 async fn to_places(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {
-    match visit.flow.progress.places.is_empty() {
-        true => Ok(to_session(service)),
-        false => go(service, &visit, Step::Places).await,
+    if visit.flow.progress.places.is_empty() {
+        Ok(to_session(service))
+    } else {
+        go(service, &visit, Step::Places).await
     }
 }
 
 async fn to_details(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {
-    match shown::finds_by_details(service, &visit).await? {
-        true => go(service, &visit, Step::Details { down: false }).await,
-        false => Ok(to_session(service)),
+    if shown::finds_by_details(service, &visit).await? {
+        go(service, &visit, Step::Details { down: false }).await
+    } else {
+        Ok(to_session(service))
     }
 }
 
@@ -436,9 +440,10 @@ async fn left(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Res
             }
     );
     let alone = visit.flow.authorized().next().is_none();
-    match none && alone {
-        true => end_without(service, visit, Denial::NoRecords).await,
-        false => Ok(to_session(service)),
+    if none && alone {
+        end_without(service, visit, Denial::NoRecords).await
+    } else {
+        Ok(to_session(service))
     }
 }
 

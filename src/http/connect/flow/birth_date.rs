@@ -66,9 +66,10 @@ pub(in crate::http::connect) fn read(
     if date > today {
         return Err(NoBirthDate::Future);
     }
-    match today.year() - date.year() > OLDEST {
-        true => Err(NoBirthDate::TooOld),
-        false => Ok(date),
+    if today.year() - date.year() > OLDEST {
+        Err(NoBirthDate::TooOld)
+    } else {
+        Ok(date)
     }
 }
 

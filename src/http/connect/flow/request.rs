@@ -308,10 +308,12 @@ fn way(parameters: &Parameters) -> Result<(Way, Option<String>, Hints), Invalid>
     if hints.birth_date.as_deref().is_some_and(|date| !is_date(date)) {
         return Err(invalid("svc_hint_dob must be a date of the form YYYY-MM-DD"));
     }
-    let way = match (identity, search) {
-        (true, _) => Way::Identity,
-        (_, true) => Way::Search,
-        _ => Way::Choose,
+    let way = if identity {
+        Way::Identity
+    } else if search {
+        Way::Search
+    } else {
+        Way::Choose
     };
     Ok((way, endpoint, hints))
 }

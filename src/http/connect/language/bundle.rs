@@ -63,15 +63,17 @@ impl Bundle {
 
     /// Isolates a name whose direction differs from the language's. Otherwise it would reorder the words around it.
     fn isolated<'t>(&self, value: &'t str) -> Cow<'t, str> {
-        let turns = match self.is_right_to_left() {
-            true => value
+        let turns = if self.is_right_to_left() {
+            value
                 .chars()
-                .any(|letter| letter.is_alphanumeric() && !is_right_to_left(letter)),
-            false => value.chars().any(is_right_to_left),
+                .any(|letter| letter.is_alphanumeric() && !is_right_to_left(letter))
+        } else {
+            value.chars().any(is_right_to_left)
         };
-        match turns {
-            true => Cow::Owned(format!("\u{2068}{value}\u{2069}")),
-            false => Cow::Borrowed(value),
+        if turns {
+            Cow::Owned(format!("\u{2068}{value}\u{2069}"))
+        } else {
+            Cow::Borrowed(value)
         }
     }
 }

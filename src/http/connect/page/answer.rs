@@ -41,9 +41,10 @@ impl Policy {
     }
 
     fn text(&self) -> String {
-        let ancestors = match self.framed_by.is_empty() {
-            true => "'none'".to_owned(),
-            false => self.framed_by.join(" "),
+        let ancestors = if self.framed_by.is_empty() {
+            "'none'".to_owned()
+        } else {
+            self.framed_by.join(" ")
         };
         let leads = self.leads.join(" ");
         format!(

@@ -106,9 +106,10 @@ fn file(headers: &HeaderMap, media: &str, body: &[u8], readers: &'static str, ca
     // The tag is weak, because an answer may be compressed.
     let tag = format!("W/\"{}\"", URL_SAFE_NO_PAD.encode(&digest.as_ref()[..12]));
     let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
-    let mut response = match known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag)) {
-        true => StatusCode::NOT_MODIFIED.into_response(),
-        false => body.to_owned().into_response(),
+    let mut response = if known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag)) {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        body.to_owned().into_response()
     };
     let head = response.headers_mut();
     if let Ok(media) = HeaderValue::from_str(media) {

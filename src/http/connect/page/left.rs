@@ -50,9 +50,10 @@ pub(in crate::http::connect) async fn answer(
 fn over(service: &Arc<Service>, t: &'static Texts, flow: &Flow, application: &Application) -> Response {
     let name = &application.name;
     let shared = matches!(flow.consent.state, ConsentState::Authorized | ConsentState::Exchanged);
-    let (title, text) = match shared {
-        true => (t.over_shared_title, t.fill(t.over_shared, name)),
-        false => (t.over_title, t.fill(t.over_left, name)),
+    let (title, text) = if shared {
+        (t.over_shared_title, t.fill(t.over_shared, name))
+    } else {
+        (t.over_title, t.fill(t.over_left, name))
     };
     let back = home(flow).map(|address| (address, t.fill(t.over_back, name)));
     let mut texts = vec![text];

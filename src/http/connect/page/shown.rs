@@ -243,9 +243,10 @@ async fn choose(service: &Arc<Service>, visit: &Visit, query: &str) -> Result<Re
 async fn find(service: &Arc<Service>, visit: &Visit, query: String) -> Result<Found, Error> {
     let (mode, text) = (visit.flow.consent.mode, query.clone());
     // A record locator connects places that have no sign-in page. It needs the patient's details.
-    let types = match finds_by_details(service, visit).await? {
-        true => AuthorizationType::ALL,
-        false => &[AuthorizationType::Oauth, AuthorizationType::Credentials],
+    let types = if finds_by_details(service, visit).await? {
+        AuthorizationType::ALL
+    } else {
+        &[AuthorizationType::Oauth, AuthorizationType::Credentials]
     };
     let found = stored(service, move |service| {
         let found = service.store.endpoints().search(mode, &text, types, SHOWN + 1)?;
@@ -392,10 +393,12 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
     };
     // The remaining step. With only one source there is none. Otherwise the patient connects more sources or shares the
     // connected ones.
-    let (title, at) = match (alone, has_some) {
-        (true, _) => (t.hub_title_alone, 3),
-        (false, true) => (t.hub_title, 2),
-        (false, false) => (t.hub_title, 1),
+    let (title, at) = if alone {
+        (t.hub_title_alone, 3)
+    } else if has_some {
+        (t.hub_title, 2)
+    } else {
+        (t.hub_title, 1)
     };
     let template = Hub {
         s: shell(service, visit, title, at),
@@ -531,9 +534,10 @@ pub(in crate::http::connect) async fn details(
         Some(name) => (t.fill(t.details_title_at, &name), t.fill(t.details_lead_at, &name)),
         None => (t.details_title.to_owned(), t.details_lead.to_owned()),
     };
-    let status = match wrong.is_empty() {
-        true => StatusCode::OK,
-        false => StatusCode::UNPROCESSABLE_ENTITY,
+    let status = if wrong.is_empty() {
+        StatusCode::OK
+    } else {
+        StatusCode::UNPROCESSABLE_ENTITY
     };
     let template = DetailsPage {
         s: shell(service, visit, title, 0),
@@ -570,11 +574,11 @@ pub(in crate::http::connect) async fn places(
         .iter()
         .filter(|one| !flow.has(&one.id) && flow.progress.places.iter().any(|place| place.endpoint == one.id));
     // If one of several sources has no list of types, it may have any.
-    let types: Vec<&str> = match open.clone().any(|endpoint| endpoint.resources.is_empty()) {
-        true => Vec::new(),
-        false => open
-            .flat_map(|endpoint| endpoint.resources.iter().map(String::as_str))
-            .collect(),
+    let types: Vec<&str> = if open.clone().any(|endpoint| endpoint.resources.is_empty()) {
+        Vec::new()
+    } else {
+        open.flat_map(|endpoint| endpoint.resources.iter().map(String::as_str))
+            .collect()
     };
     let view = flow.progress.places.iter().map(|place| PlaceView {
         endpoint: place.endpoint.clone(),
@@ -586,13 +590,15 @@ pub(in crate::http::connect) async fn places(
             && !nothing,
     });
     let found = |id: &String| flow.progress.places.iter().any(|place| place.endpoint == *id);
-    let missing = match flow.progress.sought.as_ref().is_some_and(|id| !found(id)) {
-        true => sought_name(service, visit).await?,
-        false => None,
+    let missing = if flow.progress.sought.as_ref().is_some_and(|id| !found(id)) {
+        sought_name(service, visit).await?
+    } else {
+        None
     };
-    let status = match nothing {
-        true => StatusCode::UNPROCESSABLE_ENTITY,
-        false => StatusCode::OK,
+    let status = if nothing {
+        StatusCode::UNPROCESSABLE_ENTITY
+    } else {
+        StatusCode::OK
     };
     let template = Facilities {
         places: view.collect(),
@@ -650,9 +656,10 @@ async fn nothing(service: &Arc<Service>, visit: &Visit) -> Result<Response, Erro
 fn framed(service: &Service, visit: &Visit, source: &str, policy: &Policy) -> Result<Response, Error> {
     let turn = visit.flow.progress.turn;
     let t = visit.texts;
-    let at = match visit.flow.progress.verified.is_none() && visit.flow.request.way == Way::Identity {
-        true => 0,
-        false => there(visit),
+    let at = if visit.flow.progress.verified.is_none() && visit.flow.request.way == Way::Identity {
+        0
+    } else {
+        there(visit)
     };
     let template = FramePage {
         s: shell(service, visit, t.fill(t.frame_title, source), at),

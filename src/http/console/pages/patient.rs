@@ -96,12 +96,13 @@ pub(in crate::http::console) async fn show(
 
 /// Whether a text may be a Patient's id.
 pub(super) fn checked(id: &str) -> Result<(), Error> {
-    match is_id(id) {
-        true => Ok(()),
-        false => Err(Error::NotFound {
+    if is_id(id) {
+        Ok(())
+    } else {
+        Err(Error::NotFound {
             resource_type: "Patient".to_owned(),
             id: id.to_owned(),
-        }),
+        })
     }
 }
 

@@ -42,9 +42,10 @@ pub(in crate::http::console) fn cleared(service: &Service) -> Option<HeaderValue
 
 /// The cookie's name. Over TLS the prefix binds it to this host, so no other host in its domain can plant a session.
 fn name(encrypted: bool) -> String {
-    match encrypted {
-        true => format!("__Host-{NAME}"),
-        false => NAME.to_owned(),
+    if encrypted {
+        format!("__Host-{NAME}")
+    } else {
+        NAME.to_owned()
     }
 }
 

@@ -48,11 +48,12 @@ impl Fields {
         sent: Body,
     ) -> Result<Fields, Error> {
         let fields = Fields::of_body(service, headers, sent).await?;
-        match operator.sent(fields.get("csrf")) {
-            true => Ok(fields),
-            false => Err(Error::Forbidden(
+        if operator.sent(fields.get("csrf")) {
+            Ok(fields)
+        } else {
+            Err(Error::Forbidden(
                 "the form was not sent from a page of this session; open the page again",
-            )),
+            ))
         }
     }
 

@@ -68,12 +68,11 @@ fn led_on(service: &Service, parts: &Parts) -> Response {
 
 /// If the console is off, its paths do not exist.
 pub(in crate::http::console) fn is_on(service: &Service) -> Result<(), Error> {
-    match service.console {
-        true => Ok(()),
-        false => {
-            let nothing = "there is nothing here; the FHIR API is under /fhir";
-            Err(Error::Unknown(nothing.to_owned()))
-        }
+    if service.console {
+        Ok(())
+    } else {
+        let nothing = "there is nothing here; the FHIR API is under /fhir";
+        Err(Error::Unknown(nothing.to_owned()))
     }
 }
 

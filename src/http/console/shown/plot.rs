@@ -232,18 +232,20 @@ fn extremes(values: impl Iterator<Item = f64>) -> Result<(f64, f64), PlotError> 
         }
         (low, high) = (low.min(value), high.max(value));
     }
-    match low <= high {
-        true => Ok((low, high)),
-        false => Err(PlotError::Nothing),
+    if low <= high {
+        Ok((low, high))
+    } else {
+        Err(PlotError::Nothing)
     }
 }
 
 /// Moves bounds apart if they are too close to be told apart.
 fn apart(low: f64, high: f64) -> (f64, f64) {
     let closest = low.abs().max(high.abs()) * CLOSEST;
-    match high - low > closest {
-        true => (low, high),
-        false => (low - closest.max(0.5), high + closest.max(0.5)),
+    if high - low > closest {
+        (low, high)
+    } else {
+        (low - closest.max(0.5), high + closest.max(0.5))
     }
 }
 
@@ -290,9 +292,10 @@ fn plain(value: f64) -> String {
 /// A day on an axis.
 fn day(days: &f64) -> String {
     let first = NaiveDate::default();
-    let date = match *days < 0.0 {
-        true => first.checked_sub_days(Days::new(-days as u64)),
-        false => first.checked_add_days(Days::new(*days as u64)),
+    let date = if *days < 0.0 {
+        first.checked_sub_days(Days::new(-days as u64))
+    } else {
+        first.checked_add_days(Days::new(*days as u64))
     };
     date.map_or_else(String::new, |date| date.to_string())
 }

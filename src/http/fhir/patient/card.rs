@@ -120,9 +120,10 @@ fn only_everything(sent: &[u8]) -> Result<(), Error> {
         return Err(Error::unknown_parameters(&others));
     }
     let [only] = parameters.as_slice() else {
-        let problem = match parameters.is_empty() {
-            true => "is missing",
-            false => "comes more than once",
+        let problem = if parameters.is_empty() {
+            "is missing"
+        } else {
+            "comes more than once"
         };
         return invalid(PARAMETER, problem);
     };

@@ -123,12 +123,11 @@ async fn answer(
         }
     };
     let (begun, turn) = service.workers.run(reading).await??;
-    let body = match indented {
-        true => {
-            let all = service.workers.run(async { streamed::whole(begun) }).await??;
-            Body::from(pretty(&all))
-        }
-        false => streamed::body(&service, begun, turn, request),
+    let body = if indented {
+        let all = service.workers.run(async { streamed::whole(begun) }).await??;
+        Body::from(pretty(&all))
+    } else {
+        streamed::body(&service, begun, turn, request)
     };
     Ok(preferred.answer(body))
 }

@@ -58,9 +58,10 @@ impl FromRequestParts<Arc<Service>> for Holder {
 
     async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<Holder, Error> {
         let access = admitted(parts, service)?;
-        match access.patients().is_none() && access.scope.mode == Mode::Test {
-            true => Err(Error::TestMode),
-            false => Ok(Holder(access)),
+        if access.patients().is_none() && access.scope.mode == Mode::Test {
+            Err(Error::TestMode)
+        } else {
+            Ok(Holder(access))
         }
     }
 }

@@ -209,9 +209,10 @@ async fn drawn(service: &Arc<Service>, read: Vec<Read>, is_archive: bool, turn: 
 
 fn written(export: Export, parts: &[Part<'_>], is_archive: bool, file: &mut Spool) -> Result<Export, PdfError> {
     let mut out = BufWriter::new(file);
-    let export = match is_archive {
-        true => pdf::archive(export, parts, &mut out)?,
-        false => pdf::document(export, parts, &mut out)?,
+    let export = if is_archive {
+        pdf::archive(export, parts, &mut out)?
+    } else {
+        pdf::document(export, parts, &mut out)?
     };
     out.flush().map_err(PdfError::Output)?;
     Ok(export)
@@ -252,9 +253,10 @@ fn response(patient: &str, is_archive: bool, total: usize, drawn: Drawn) -> Resu
     let (length, body): (u64, Body) = file.into_body(turn).map_err(Error::internal)?;
     let mut response = Response::new(body);
     let head: &mut HeaderMap = response.headers_mut();
-    let (content_type, ending) = match is_archive {
-        true => ("application/zip", "zip"),
-        false => ("application/pdf", "pdf"),
+    let (content_type, ending) = if is_archive {
+        ("application/zip", "zip")
+    } else {
+        ("application/pdf", "pdf")
     };
     head.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     head.insert(CONTENT_LENGTH, length.into());

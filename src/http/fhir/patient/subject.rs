@@ -29,16 +29,17 @@ impl Named {
     pub(super) fn in_path(id: String, access: &Access) -> Result<Named, Error> {
         let path = format!("Patient/{id}");
         let patients = patient_wildcard::in_body(&id, access)?;
-        match patients.iter().all(|id| is_id(id)) && !patients.is_empty() {
-            true => Ok(Named {
+        if patients.iter().all(|id| is_id(id)) && !patients.is_empty() {
+            Ok(Named {
                 scope: access.scope.clone(),
                 patients,
                 path,
-            }),
-            false => Err(Error::NotFound {
+            })
+        } else {
+            Err(Error::NotFound {
                 resource_type: "Patient".to_owned(),
                 id,
-            }),
+            })
         }
     }
 }

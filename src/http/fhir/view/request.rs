@@ -131,9 +131,12 @@ impl RunRequest {
             Error::parameter(sent.view_name, IssueType::Required, problem)
         })?;
         let linked = pin.is_some();
-        let page = |name, body: Option<usize>, query: Option<usize>| match linked {
-            true => Ok(query.or(body)),
-            false => parameters::same(name, body, query),
+        let page = |name, body: Option<usize>, query: Option<usize>| {
+            if linked {
+                Ok(query.or(body))
+            } else {
+                parameters::same(name, body, query)
+            }
         };
         Ok(RunRequest {
             view,
@@ -193,9 +196,10 @@ impl Carried {
                 _ => unknown.push(name.into_owned()),
             }
         }
-        match unknown.is_empty() {
-            true => Ok(simple),
-            false => Err(Error::unknown_parameters(&unknown)),
+        if unknown.is_empty() {
+            Ok(simple)
+        } else {
+            Err(Error::unknown_parameters(&unknown))
         }
     }
 }

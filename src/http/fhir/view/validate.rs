@@ -87,9 +87,10 @@ async fn by_post(
         request.answer(service.terminology.clone())
     });
     let answer = answer.await.map_err(Error::internal)?;
-    let mut response = Response::new(match indented {
-        true => Body::from(pretty(answer.as_bytes())),
-        false => Body::from(answer),
+    let mut response = Response::new(if indented {
+        Body::from(pretty(answer.as_bytes()))
+    } else {
+        Body::from(answer)
     });
     response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
     Ok(response)

@@ -74,10 +74,12 @@ pub(in crate::lake) fn turn(connection: &mut Connection, kind: Kind) -> Result<(
 
 /// Stores the kind of the lake.
 pub(in crate::lake) fn set_kind(connection: &Connection, kind: Kind) -> Result<(), LakeError> {
-    let layout = match kind.has_keys() {
-        true => SEALED_LAYOUT_VERSION,
-        false if has_attachments(connection)? => ATTACHMENTS_LAYOUT_VERSION,
-        false => LAYOUT_VERSION,
+    let layout = if kind.has_keys() {
+        SEALED_LAYOUT_VERSION
+    } else if has_attachments(connection)? {
+        ATTACHMENTS_LAYOUT_VERSION
+    } else {
+        LAYOUT_VERSION
     };
     let encrypted = if kind.has_keys() { "true" } else { "false" };
     for (key, value) in [("encrypted", encrypted), (LAYOUT_KEY, &layout.to_string())] {

@@ -21,9 +21,10 @@ impl ScopedTable {
             return Ok(self.clone());
         };
         let shows_shared = |file: &Arc<DataFile>| file.owners.contains(&SHARED);
-        let shared = match self.scope.patient.is_some() && files.iter().any(shows_shared) {
-            true => Some(self.shared()?),
-            false => None,
+        let shared = if self.scope.patient.is_some() && files.iter().any(shows_shared) {
+            Some(self.shared()?)
+        } else {
+            None
         };
         let mut deletes = FxHashMap::default();
         for file in &files {

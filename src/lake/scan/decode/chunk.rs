@@ -139,9 +139,10 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
         } else {
             slots.allowed.len()
         };
-        match slots.allowed.len() == self.slots && rows == self.rows {
-            true => Ok(Some(slots)),
-            false => Err(damaged()),
+        if slots.allowed.len() == self.slots && rows == self.rows {
+            Ok(Some(slots))
+        } else {
+            Err(damaged())
         }
     }
 
@@ -269,9 +270,12 @@ impl<A: Copy + Default> Slots<A> {
                         }
                     });
                 } else {
-                    let allowed = packed.values().map(|level| match level == max_level {
-                        true => these.next().copied().unwrap_or_default(),
-                        false => without(level),
+                    let allowed = packed.values().map(|level| {
+                        if level == max_level {
+                            these.next().copied().unwrap_or_default()
+                        } else {
+                            without(level)
+                        }
                     });
                     self.allowed.extend(allowed);
                 }

@@ -76,9 +76,10 @@ impl ScopedTable {
             return Ok(None);
         }
         // People's rows refer most to their own rows, then to shared rows.
-        let shared: FxHashSet<u64> = match search.missing().is_empty() {
-            true => FxHashSet::default(),
-            false => self.files_of(&[SHARED]).iter().map(|file| file.id).collect(),
+        let shared: FxHashSet<u64> = if search.missing().is_empty() {
+            FxHashSet::default()
+        } else {
+            self.files_of(&[SHARED]).iter().map(|file| file.id).collect()
         };
         for first in [true, false] {
             for data in self.files() {

@@ -197,9 +197,10 @@ impl ScopedTable {
         let arrays = (0..clip.schema().fields().len())
             .map(|at| {
                 let parts: Vec<&dyn Array> = batches.iter().map(|batch| batch.column(at).as_ref()).collect();
-                match parts.is_empty() {
-                    true => Ok(arrow::array::new_empty_array(clip.schema().field(at).data_type())),
-                    false => concat(&parts),
+                if parts.is_empty() {
+                    Ok(arrow::array::new_empty_array(clip.schema().field(at).data_type()))
+                } else {
+                    concat(&parts)
                 }
             })
             .collect::<Result<Vec<_>, _>>()?;

@@ -47,9 +47,10 @@ impl SeenScan {
 
 impl fmt::Display for SeenScan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let leaves = match self.leaves.is_empty() {
-            true => "their number".to_owned(),
-            false => self.leaves.join(", "),
+        let leaves = if self.leaves.is_empty() {
+            "their number".to_owned()
+        } else {
+            self.leaves.join(", ")
         };
         writeln!(f, "  {}: scanned for {leaves}", name(self.type_id))?;
         if let Some(owners) = self.owners {

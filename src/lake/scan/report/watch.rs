@@ -124,10 +124,7 @@ impl Watch {
     pub(in crate::lake::scan) fn kept(&self, what: &'static str, was_there: bool) {
         let mut noted = self.noted();
         let kept = noted.seen.kept.entry(what).or_default();
-        match was_there {
-            true => kept.hits += 1,
-            false => kept.misses += 1,
-        }
+        if was_there { kept.hits += 1 } else { kept.misses += 1 }
     }
 
     fn noted(&self) -> MutexGuard<'_, Noted> {

@@ -238,9 +238,10 @@ impl ExecutionPlan for LakeScanExec {
         children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        match children.is_empty() {
-            true => Ok(self),
-            false => internal_err!("LakeScanExec has no children"),
+        if children.is_empty() {
+            Ok(self)
+        } else {
+            internal_err!("LakeScanExec has no children")
         }
     }
 

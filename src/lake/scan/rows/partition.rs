@@ -127,9 +127,10 @@ impl Rows {
             self.finish_group();
         }
         if let Some(mut filtering) = self.filtering.take() {
-            match filtering.step(&self.scan, &mut self.portion, &mut self.done.report)? {
-                true => self.current = Some(self.hand_out(filtering)?),
-                false => self.filtering = Some(filtering),
+            if filtering.step(&self.scan, &mut self.portion, &mut self.done.report)? {
+                self.current = Some(self.hand_out(filtering)?);
+            } else {
+                self.filtering = Some(filtering);
             }
             return Ok(Step::Begun);
         }
@@ -239,9 +240,10 @@ impl Rows {
         if count == 0 {
             report.row_groups_pruned += usize::from(is_first);
             if is_watched {
-                let reason = match outdone {
-                    true => "the sort has better rows already".into(),
-                    false => scan.refuted_by(data, &file, group)?,
+                let reason = if outdone {
+                    "the sort has better rows already".into()
+                } else {
+                    scan.refuted_by(data, &file, group)?
                 };
                 *self.done.report.pruned_by.entry(reason).or_default() += 1;
             }
@@ -273,9 +275,10 @@ impl Rows {
         }
         rows.truncate(self.left);
         let leaves = rest.leaves(file.fields(), file.sizes());
-        let late = match rows.is_empty() || leaves.is_empty() {
-            true => None,
-            false => Some(columns::reader(&file, group, &leaves, &rows, BATCH, &read)?),
+        let late = if rows.is_empty() || leaves.is_empty() {
+            None
+        } else {
+            Some(columns::reader(&file, group, &leaves, &rows, BATCH, &read)?)
         };
         let first_row = file.groups()[group].first;
         Ok(Group {

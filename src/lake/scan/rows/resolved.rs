@@ -225,10 +225,12 @@ impl Scan {
             return Ok(reason);
         }
         let hidden = self.table.visible(data, file, group, self.owners.as_ref())?.is_empty();
-        Ok(match (hidden, self.owners.is_some()) {
-            (true, true) => "no row of the owners asked for".into(),
-            (true, false) => "no row within the scope".into(),
-            (false, _) => "several conditions together".into(),
+        Ok(if !hidden {
+            "several conditions together".into()
+        } else if self.owners.is_some() {
+            "no row of the owners asked for".into()
+        } else {
+            "no row within the scope".into()
         })
     }
 

@@ -97,9 +97,10 @@ pub(in crate::lake::scan) fn names(
     let id = |bytes: Option<&[u8]>| interned.borrow_mut().id_of_bytes(bytes);
     if let Some(ids) = coded(file, group, leaf, id)? {
         let interned = interned.into_inner();
-        return match interned.damaged {
-            true => Err(file.missing(column)),
-            false => Ok((interned.names, ids)),
+        return if interned.damaged {
+            Err(file.missing(column))
+        } else {
+            Ok((interned.names, ids))
         };
     }
     let array = read_leaf(file, group, column)?;
@@ -133,9 +134,10 @@ pub(in crate::lake::scan) fn numbers(
     if array.null_count() > 0 {
         return Err(file.missing(column));
     }
-    Ok(match is_moment {
-        true => array.as_primitive::<TimestampMicrosecondType>().values().to_vec(),
-        false => array.as_primitive::<Int64Type>().values().to_vec(),
+    Ok(if is_moment {
+        array.as_primitive::<TimestampMicrosecondType>().values().to_vec()
+    } else {
+        array.as_primitive::<Int64Type>().values().to_vec()
     })
 }
 

@@ -153,12 +153,13 @@ impl KeyStore {
         let found = wrapped.iter().find_map(|(kek, bytes)| Some((mine(kek)?, bytes)));
         let Some(((_, wrapping), bytes)) = found else {
             let is_mine = current.iter().any(|number| mine(number).is_some());
-            return Err(match is_mine && wrapped.is_empty() {
-                true => SealError::UnknownKey {
+            return Err(if is_mine && wrapped.is_empty() {
+                SealError::UnknownKey {
                     path: self.path.clone(),
                     id: *id,
-                },
-                false => SealError::Rotated(self.path.clone()),
+                }
+            } else {
+                SealError::Rotated(self.path.clone())
             });
         };
         let key = wrapping.unwrap(*id, bytes).ok_or_else(|| SealError::Damaged {
@@ -333,9 +334,10 @@ pub(in crate::lake::seal) fn read_keks(connection: &mut Connection, path: &Path)
         return Err(damaged(check));
     }
     let rows = keks(&transaction).map_err(&asked)?;
-    match rows.is_empty() {
-        true => Err(damaged("it has no key-encryption key".to_owned())),
-        false => Ok(rows),
+    if rows.is_empty() {
+        Err(damaged("it has no key-encryption key".to_owned()))
+    } else {
+        Ok(rows)
     }
 }
 

@@ -196,9 +196,10 @@ impl SealedPages {
         };
         let header = self.module(page, header, sealed, 0)?;
         let data = self.module(page, data, sealed, header.end + TAG)?;
-        match data.end + TAG == sealed.len() {
-            true => Ok((header, data)),
-            false => Err(self.differs(page)),
+        if data.end + TAG == sealed.len() {
+            Ok((header, data))
+        } else {
+            Err(self.differs(page))
         }
     }
 

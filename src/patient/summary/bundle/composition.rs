@@ -46,10 +46,12 @@ impl SectionContent {
 
     /// The text of a section without rows.
     pub fn note(&self) -> Option<&'static str> {
-        match (self.is_asked, self.rows.is_empty()) {
-            (false, _) => Some(WITHHELD),
-            (true, true) => Some(self.section.nothing),
-            (true, false) => None,
+        if !self.is_asked {
+            Some(WITHHELD)
+        } else if self.rows.is_empty() {
+            Some(self.section.nothing)
+        } else {
+            None
         }
     }
 
@@ -69,13 +71,13 @@ impl SectionContent {
     fn json(&self, narrative: &str) -> String {
         let section = self.section;
         let reason = |code, display| concept(EMPTY, code, display);
-        let content = match (self.is_asked, self.entries.is_empty()) {
-            (false, _) => format!(r#""emptyReason":{}"#, reason("withheld", "Information Withheld")),
-            (true, true) => format!(r#""emptyReason":{}"#, reason("unavailable", "Unavailable")),
-            (true, false) => {
-                let entries: Vec<String> = self.entries.iter().map(|address| reference(address)).collect();
-                format!(r#""entry":[{}]"#, entries.join(","))
-            }
+        let content = if !self.is_asked {
+            format!(r#""emptyReason":{}"#, reason("withheld", "Information Withheld"))
+        } else if self.entries.is_empty() {
+            format!(r#""emptyReason":{}"#, reason("unavailable", "Unavailable"))
+        } else {
+            let entries: Vec<String> = self.entries.iter().map(|address| reference(address)).collect();
+            format!(r#""entry":[{}]"#, entries.join(","))
         };
         format!(
             r#"{{"title":{},"code":{},"text":{narrative},{content}}}"#,
@@ -109,9 +111,10 @@ pub(super) fn composition(head: &Head<'_>, sections: &[SectionContent], contents
         .zip(&narratives)
         .map(|(section, narrative)| section.json(narrative))
         .collect();
-    let meta = match head.is_ips {
-        true => format!(r#""meta":{{"profile":["{PROFILES}Composition-uv-ips"]}},"#),
-        false => String::new(),
+    let meta = if head.is_ips {
+        format!(r#""meta":{{"profile":["{PROFILES}Composition-uv-ips"]}},"#)
+    } else {
+        String::new()
     };
     let (code, display) = SUMMARY;
     let authors: Vec<String> = head.authors.iter().map(|address| reference(address)).collect();

@@ -249,9 +249,10 @@ impl Summary {
         let (id, composition) = &self.composition;
         let address = urn(id);
         let bundle = uuid(&[&self.base_url, "Bundle", id]);
-        let profile = match self.is_ips {
-            true => format!(r#""profile":["{PROFILES}Bundle-uv-ips"],"#),
-            false => String::new(),
+        let profile = if self.is_ips {
+            format!(r#""profile":["{PROFILES}Bundle-uv-ips"],"#)
+        } else {
+            String::new()
         };
         let (code, display) = self.confidentiality.code();
         let date = quoted(&self.date);

@@ -65,9 +65,10 @@ impl Made {
         let profile = profile.map(|name| format!(r#""profile":["{PROFILES}{name}"]"#));
         let tag = (!tag.is_empty()).then(|| format!(r#""tag":[{{"system":{},"code":"summary"}}]"#, quoted(tag)));
         let meta: Vec<String> = profile.into_iter().chain(tag).collect();
-        let meta = match meta.is_empty() {
-            true => String::new(),
-            false => format!(r#""meta":{{{}}},"#, meta.join(",")),
+        let meta = if meta.is_empty() {
+            String::new()
+        } else {
+            format!(r#""meta":{{{}}},"#, meta.join(","))
         };
         Made {
             full_url: urn(id),

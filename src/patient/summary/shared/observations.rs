@@ -74,9 +74,10 @@ fn history(chart: &Chart<'_>, at: usize, earlier: &[usize]) -> Option<String> {
         if said.contains(&value) {
             continue;
         }
-        match values.len() < EARLIER {
-            true => values.push(value.clone()),
-            false => more += 1,
+        if values.len() < EARLIER {
+            values.push(value.clone());
+        } else {
+            more += 1;
         }
         said.insert(value);
     }

@@ -54,9 +54,10 @@ impl Chart {
         let days = (last.day - first.day).num_days() as f64;
         let across = |at: usize, point: &Point| {
             // If all values are of one day, they are spaced evenly.
-            let share = match days > 0.0 {
-                true => (point.day - first.day).num_days() as f64 / days,
-                false => at as f64 / (points.len() - 1) as f64,
+            let share = if days > 0.0 {
+                (point.day - first.day).num_days() as f64 / days
+            } else {
+                at as f64 / (points.len() - 1) as f64
             };
             MARGIN + share * (WIDTH - 2.0 * MARGIN)
         };

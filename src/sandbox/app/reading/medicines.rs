@@ -32,10 +32,12 @@ impl Medicine {
     pub(in crate::sandbox::app) fn period(&self) -> Option<String> {
         let (first, last) = (self.first.as_deref()?, self.last.as_deref()?);
         let (first, last) = (said_day(first), said_day(last));
-        Some(match (self.is_current, first == last) {
-            (true, _) => format!("since {first}"),
-            (false, true) => first,
-            (false, false) => format!("{first} to {last}"),
+        Some(if self.is_current {
+            format!("since {first}")
+        } else if first == last {
+            first
+        } else {
+            format!("{first} to {last}")
         })
     }
 

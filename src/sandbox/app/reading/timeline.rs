@@ -181,9 +181,10 @@ fn results(records: &Records<'_>) -> Vec<Event> {
             about.push(format!("and {} more", marked - MAX_NAMED));
         }
         Event {
-            title: match names.is_empty() {
-                true => "Laboratory results".to_owned(),
-                false => names.join(", "),
+            title: if names.is_empty() {
+                "Laboratory results".to_owned()
+            } else {
+                names.join(", ")
             },
             day,
             sort: Sort::Results,

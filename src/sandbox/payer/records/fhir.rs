@@ -336,13 +336,14 @@ impl Asker<'_> {
     fn is_about(&self, value: &str) -> Result<(), Fault> {
         let base = format!("{}/", self.world.fhir_base(self.office));
         let value = value.strip_prefix(&base).unwrap_or(value);
-        match value.strip_prefix("Patient/").unwrap_or(value) == self.patient {
-            true => Ok(()),
-            false => Err(Fault::of(
+        if value.strip_prefix("Patient/").unwrap_or(value) == self.patient {
+            Ok(())
+        } else {
+            Err(Fault::of(
                 StatusCode::FORBIDDEN,
                 IssueType::Forbidden,
                 "the token is for another patient",
-            )),
+            ))
         }
     }
 }

@@ -69,9 +69,10 @@ pub(in crate::sandbox::payer) async fn smart(
             .iter()
             .map(|resource_type| format!("patient/{resource_type}.read")),
     );
-    let token_base = match office.knobs().token_elsewhere {
-        true => base.replacen("127.0.0.1", "localhost", 1),
-        false => base.clone(),
+    let token_base = if office.knobs().token_elsewhere {
+        base.replacen("127.0.0.1", "localhost", 1)
+    } else {
+        base.clone()
     };
     let mut configuration = json!({
         "issuer": format!("{base}/fhir"),
@@ -116,9 +117,10 @@ pub(in crate::sandbox::payer) async fn capability(
     let types = types.filter(|resource_type| !knobs.unlisted.iter().any(|one| one == resource_type));
     let resources: Vec<Value> = types.map(|resource_type| resource(resource_type, &knobs)).collect();
     // DSTU2 used another name.
-    let name = match knobs.fhir_version.starts_with("1.") {
-        true => "Conformance",
-        false => "CapabilityStatement",
+    let name = if knobs.fhir_version.starts_with("1.") {
+        "Conformance"
+    } else {
+        "CapabilityStatement"
     };
     let statement = json!({
         "resourceType": name,

@@ -47,9 +47,12 @@ impl CodesValue {
             ) => systems
                 .iter()
                 .filter(|of| system.is_none_or(|system| system == of.url()))
-                .map(|of| match above {
-                    true => of.subsumes(code, wanted),
-                    false => of.subsumes(wanted, code),
+                .map(|of| {
+                    if *above {
+                        of.subsumes(code, wanted)
+                    } else {
+                        of.subsumes(wanted, code)
+                    }
                 })
                 .find(|found| *found == Some(true))
                 .flatten(),

@@ -78,10 +78,10 @@ pub(crate) fn has_noise(text: &str) -> bool {
 pub(super) fn without_noise(folded: &str) -> String {
     let mut out = String::with_capacity(folded.len());
     for c in folded.chars().filter(|c| !is_punctuation(*c)) {
-        match c.is_whitespace() {
-            true if out.is_empty() || out.ends_with(' ') => {}
-            true => out.push(' '),
-            false => out.push(c),
+        if !c.is_whitespace() {
+            out.push(c);
+        } else if !out.is_empty() && !out.ends_with(' ') {
+            out.push(' ');
         }
     }
     out.truncate(out.trim_end().len());

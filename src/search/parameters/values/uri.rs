@@ -30,9 +30,10 @@ impl UriTree {
 
     /// Whether a URI matches: both are equal, or the longer continues at the start of a path segment.
     pub(crate) fn holds(&self, candidate: &str) -> bool {
-        let (short, long) = match self.below {
-            true => (self.uri.as_str(), candidate),
-            false => (candidate, self.uri.as_str()),
+        let (short, long) = if self.below {
+            (self.uri.as_str(), candidate)
+        } else {
+            (candidate, self.uri.as_str())
         };
         // The parts of a URN are no path, and R4 gives its hierarchy no meaning.
         let is_path = !short.starts_with("urn:");

@@ -59,9 +59,10 @@ pub(in crate::sync) fn of_json(text: &[u8]) -> Json {
     let Some(data) = document.data else {
         return Json::Nothing;
     };
-    let data = match data.contains(|c: char| c.is_ascii_whitespace()) {
-        true => Cow::Owned(data.replace(|c: char| c.is_ascii_whitespace(), "")),
-        false => data,
+    let data = if data.contains(|c: char| c.is_ascii_whitespace()) {
+        Cow::Owned(data.replace(|c: char| c.is_ascii_whitespace(), ""))
+    } else {
+        data
     };
     match LENIENT.decode(data.as_bytes()) {
         Ok(bytes) => Json::Binary {

@@ -70,9 +70,10 @@ pub(in crate::sync::jobs) async fn once(
     } else {
         target.max_bytes
     };
-    let file = Some(match download.length().is_some_and(|length| length > max_bytes) {
-        true => Err(NoFile::TooLarge),
-        false => written(&mut download, target, max_bytes).await?,
+    let file = Some(if download.length().is_some_and(|length| length > max_bytes) {
+        Err(NoFile::TooLarge)
+    } else {
+        written(&mut download, target, max_bytes).await?
     });
     Ok(Reply { answer, file })
 }

@@ -124,13 +124,14 @@ impl Work<'_> {
         let is_json = answered
             .as_deref()
             .is_some_and(|content_type| content_type.contains("json"));
-        match is_json {
-            true => self.decoded(path, sums, answered, said).await,
-            false => Ok(Ok(Fetched {
+        if is_json {
+            self.decoded(path, sums, answered, said).await
+        } else {
+            Ok(Ok(Fetched {
                 path: path.to_owned(),
                 sums,
                 content_type: binary::content_type(answered.as_deref(), said),
-            })),
+            }))
         }
     }
 
@@ -182,12 +183,13 @@ fn decode(
             (writer.finish()?, binary::content_type(content_type.as_deref(), said))
         }
     };
-    Ok(Some(match sums.bytes > max_bytes {
-        true => Err(TooLarge),
-        false => Ok(Fetched {
+    Ok(Some(if sums.bytes > max_bytes {
+        Err(TooLarge)
+    } else {
+        Ok(Fetched {
             path,
             sums,
             content_type,
-        }),
+        })
     }))
 }

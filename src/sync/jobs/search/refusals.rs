@@ -51,13 +51,10 @@ impl Refusals {
     /// Notes whether narrower searches helped after a refusal.
     pub(super) fn narrowed(&self, name: &'static str, likeness: Likeness, helped: bool) {
         let mut seen = self.seen();
-        match helped {
-            true => {
-                seen.helped.insert(likeness);
-            }
-            false => {
-                seen.in_vain.entry(likeness).or_default().insert(name);
-            }
+        if helped {
+            seen.helped.insert(likeness);
+        } else {
+            seen.in_vain.entry(likeness).or_default().insert(name);
         }
     }
 

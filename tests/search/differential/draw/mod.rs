@@ -95,9 +95,10 @@ impl<'w, 'a> Draw<'w, 'a> {
             let row = if self.chance(80) { meant } else { self.below(rows.len()) };
             conditions.extend(self.condition(&resource_type, row, 0));
         }
-        let sort = match self.chance(45) {
-            true => self.sort(&resource_type),
-            false => Vec::new(),
+        let sort = if self.chance(45) {
+            self.sort(&resource_type)
+        } else {
+            Vec::new()
         };
         let mut query = Query {
             resource_type,
@@ -226,9 +227,10 @@ impl<'w, 'a> Draw<'w, 'a> {
         // type.
         let plain = definition.targets.iter().any(|of| of == target) && self.chance(50);
         let code = &definition.code;
-        Some(match plain {
-            true => (format!("{code}.{rest}"), value),
-            false => (format!("{code}:{target}.{rest}"), value),
+        Some(if plain {
+            (format!("{code}.{rest}"), value)
+        } else {
+            (format!("{code}:{target}.{rest}"), value)
         })
     }
 
@@ -262,9 +264,10 @@ impl<'w, 'a> Draw<'w, 'a> {
             _ => &[""],
         };
         let mut modifier = (*self.pick(modifiers)).to_owned();
-        let of_row: Vec<Item<'_>> = match values[row].is_empty() {
-            false => values[row].clone(),
-            true => values.iter().flatten().take(20).copied().collect(),
+        let of_row: Vec<Item<'_>> = if values[row].is_empty() {
+            values.iter().flatten().take(20).copied().collect()
+        } else {
+            values[row].clone()
         };
         let item = (!of_row.is_empty()).then(|| *self.pick(&of_row));
         let identifies = item.is_some_and(|item| item.value.get("identifier").is_some());
@@ -325,12 +328,11 @@ impl<'w, 'a> Draw<'w, 'a> {
         let mut texts = Vec::new();
         for (kind, expression) in &definition.components {
             let items = expression.of(part, part);
-            let drawn = match items.is_empty() {
-                true => None,
-                false => {
-                    let item = *self.pick(&items);
-                    self.of_kind("", "", kind, "", item.value)
-                }
+            let drawn = if items.is_empty() {
+                None
+            } else {
+                let item = *self.pick(&items);
+                self.of_kind("", "", kind, "", item.value)
             };
             texts.push(drawn.unwrap_or_else(|| absent(kind).to_owned()));
         }

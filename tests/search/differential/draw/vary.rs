@@ -112,9 +112,10 @@ impl Draw<'_, '_> {
     fn part(&mut self, text: &str, beginning: bool) -> String {
         let letters: Vec<char> = text.chars().collect();
         let from = if beginning { 0 } else { self.below(letters.len()) };
-        let to = match self.chance(40) {
-            true => letters.len(),
-            false => from + 1 + self.below(letters.len() - from),
+        let to = if self.chance(40) {
+            letters.len()
+        } else {
+            from + 1 + self.below(letters.len() - from)
         };
         let part: String = letters[from..to].iter().collect();
         let part = self.cased(&part);
@@ -248,12 +249,11 @@ impl Draw<'_, '_> {
         Some(escaped(&match modifier {
             ":below" => {
                 let slashes: Vec<usize> = text.match_indices('/').map(|(at, _)| at).filter(|at| *at > 8).collect();
-                match slashes.is_empty() {
-                    true => text.to_owned(),
-                    false => {
-                        let cut = *self.pick(&slashes) + self.below(3);
-                        text.get(..cut).unwrap_or(text).to_owned()
-                    }
+                if slashes.is_empty() {
+                    text.to_owned()
+                } else {
+                    let cut = *self.pick(&slashes) + self.below(3);
+                    text.get(..cut).unwrap_or(text).to_owned()
                 }
             }
             ":above" => format!("{text}{}", self.pick(&["", "/x", "x", "|1.0", "/a/b"])),

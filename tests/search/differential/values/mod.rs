@@ -344,9 +344,10 @@ fn reference(text: &str, modifier: Option<&str>, value: &Value) -> Option<bool> 
         let any_version = !text.contains('|') && url == text;
         // HL7's own examples use a type and an id to name resources here.
         let of_id = is_id(text) && modifier.is_none() && url == text;
-        let here = local(url).is_some_and(|(resource_type, id)| match is_id(text) {
-            true => id == text && modifier.is_none_or(|wanted| wanted == resource_type),
-            false => {
+        let here = local(url).is_some_and(|(resource_type, id)| {
+            if is_id(text) {
+                id == text && modifier.is_none_or(|wanted| wanted == resource_type)
+            } else {
                 local(text) == Some((resource_type.clone(), id))
                     && modifier.is_none_or(|wanted| wanted == resource_type)
             }

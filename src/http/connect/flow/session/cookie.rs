@@ -56,9 +56,10 @@ fn is_loopback(base_url: &str) -> bool {
 /// The cookie's full name. Over TLS the prefix binds the cookie to this host. So neither another host in its domain nor
 /// an attacker on plain HTTP can plant a session. Browsers refuse the prefix at plain loopback addresses.
 fn full(name: &str, encrypted: bool) -> Cow<'_, str> {
-    match encrypted {
-        true => Cow::Owned(format!("__Host-{name}")),
-        false => Cow::Borrowed(name),
+    if encrypted {
+        Cow::Owned(format!("__Host-{name}"))
+    } else {
+        Cow::Borrowed(name)
     }
 }
 

@@ -39,9 +39,10 @@ impl Visit {
 
     /// The origins whose pages may frame the session's pages.
     pub(in crate::http::connect) fn framed_by(&self) -> &[String] {
-        match self.is_framed() {
-            true => &self.application.origins,
-            false => &[],
+        if self.is_framed() {
+            &self.application.origins
+        } else {
+            &[]
         }
     }
 
@@ -123,9 +124,10 @@ pub(in crate::http::connect) async fn form(
     let parameters = fields(service, &parts.headers, body).await?;
     let visit = visit(service, &parts.headers).await?;
     let token = parameters.sole("csrf").unwrap_or_default();
-    match FORMS.is_valid(&visit.cookie, token) {
-        true => Ok((visit, parameters)),
-        false => Err(notice::foreign(service, texts)),
+    if FORMS.is_valid(&visit.cookie, token) {
+        Ok((visit, parameters))
+    } else {
+        Err(notice::foreign(service, texts))
     }
 }
 

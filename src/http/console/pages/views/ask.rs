@@ -113,9 +113,10 @@ fn unpacked(packed: &str) -> Result<String, Error> {
     let mut definition = String::new();
     let mut decoder = ZlibDecoder::new(bytes.as_slice()).take(LONGEST + 1);
     decoder.read_to_string(&mut definition).map_err(|_| broken())?;
-    match definition.len() as u64 > LONGEST {
-        true => Err(Error::LongBody(LONGEST as usize)),
-        false => Ok(definition),
+    if definition.len() as u64 > LONGEST {
+        Err(Error::LongBody(LONGEST as usize))
+    } else {
+        Ok(definition)
     }
 }
 

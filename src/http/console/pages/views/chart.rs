@@ -19,17 +19,18 @@ pub(super) fn chart(wanted: &Wanted, rows: &Rows) -> Result<String, String> {
         rows.column(name)
             .ok_or_else(|| format!("the view has no column {name:?}"))
     };
-    let x = match wanted.x.is_empty() {
-        true => rows
-            .names
+    let x = if wanted.x.is_empty() {
+        rows.names
             .first()
             .map(|_| 0)
-            .ok_or_else(|| "the view has no columns".to_owned())?,
-        false => column(&wanted.x)?,
+            .ok_or_else(|| "the view has no columns".to_owned())?
+    } else {
+        column(&wanted.x)?
     };
-    let y = match wanted.y.is_empty() {
-        true => None,
-        false => Some(column(&wanted.y)?),
+    let y = if wanted.y.is_empty() {
+        None
+    } else {
+        Some(column(&wanted.y)?)
     };
     let value = |row: &[Option<String>]| match y {
         None => Some(1.0),
@@ -73,9 +74,12 @@ fn line(rows: &Rows, x: usize, counts: bool, value: &dyn Fn(&[Option<String>]) -
         .cells
         .iter()
         .all(|row| row[x].is_none() || number(row[x].as_deref()).is_some());
-    let place = |row: &[Option<String>]| match numbers {
-        true => number(row[x].as_deref()),
-        false => day(row[x].as_deref()),
+    let place = |row: &[Option<String>]| {
+        if numbers {
+            number(row[x].as_deref())
+        } else {
+            day(row[x].as_deref())
+        }
     };
     let mut points: Vec<(f64, f64)> = rows
         .cells
@@ -93,9 +97,10 @@ fn line(rows: &Rows, x: usize, counts: bool, value: &dyn Fn(&[Option<String>]) -
         });
     }
     // Plain years are both numbers and dates. They are drawn as numbers.
-    match numbers {
-        true => Points::Line(points),
-        false => Points::Days(points),
+    if numbers {
+        Points::Line(points)
+    } else {
+        Points::Days(points)
     }
 }
 

@@ -184,9 +184,10 @@ async fn result(service: &Arc<Service>, preview: Preview, wanted: &Wanted, limit
         took,
     } = preview;
     let rows = Arc::new(rows);
-    let plot = match wanted.kind.is_empty() {
-        true => None,
-        false => Some(drawn(service, wanted.clone(), rows.clone()).await?),
+    let plot = if wanted.kind.is_empty() {
+        None
+    } else {
+        Some(drawn(service, wanted.clone(), rows.clone()).await?)
     };
     let count = rows.cells.len();
     let mut leaves: Vec<(&String, &u64)> = report.bytes_by_leaf.iter().collect();
