@@ -115,7 +115,7 @@ impl Compiler<'_> {
             } => {
                 let test = self.type_named(type_name)?;
                 let (on, shape) = self.resolve(operand, scope)?;
-                if cast {
+                if *cast {
                     Ok(self.cast(on, shape, test, at))
                 } else {
                     self.is(on, &shape, test, at)
