@@ -172,8 +172,8 @@ mod tests {
         assert_eq!(label("recordedDate"), "Recorded date");
     }
 
-    /// Every text of more than 2,000 bytes was cut to 200 letters, so long conclusions and messages were lost. Then bytes
-    /// in base64 were shown by their first 200 letters.
+    /// Every text of more than 2,000 bytes was cut to 200 letters, so long conclusions and messages were lost. Then
+    /// bytes in base64 were shown by their first 200 letters.
     #[test]
     fn long_texts_are_shown_and_bytes_in_base64_are_counted() {
         let long = "word ".repeat(1_000);

@@ -9,9 +9,9 @@
   const texts = {"en":{"close":"Close","title":"Connect your health records"},"es":{"close":"Cerrar","title":"Conecte sus registros médicos"}};
   // The milliseconds within which a loaded frame must send a message.
   const SILENCE = 2000;
-  // A window does not say that it loaded, so it is looked at every so many milliseconds. So many looks without a message
-  // mean that it shows no page of the service. They take half a minute, because a slow page is one, too. While the
-  // browser suspends this page behind the window, nothing is counted.
+  // A window does not say that it loaded, so the component looks at it again and again. If no message came by the
+  // last look, the window shows no page of the service. That takes half a minute, because some pages are slow. Looks do
+  // not count while the browser suspends this page behind the window.
   const LOOK = 300;
   const LOOKS = 100;
   const nothing = () => {};
