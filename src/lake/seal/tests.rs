@@ -145,12 +145,12 @@ fn what_is_wrong_with_a_database_is_said() {
     assert!(other.contains("it is no keys database"), "{other}");
     Connection::open(&path)
         .unwrap()
-        .pragma_update(None, "user_version", 2)
+        .pragma_update(None, "user_version", 3)
         .unwrap();
     let newer = opened(folder.path(), kek()).unwrap_err();
     assert_eq!(
         newer,
-        format!("the keys database {shown} has the layout 2, this program reads 1")
+        format!("the keys database {shown} has the layout 3, this program reads 2")
     );
 }
 
