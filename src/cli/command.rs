@@ -116,7 +116,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Where the data folder is missing, how else it can be named.
+/// Adds a hint to the error about a missing data folder: the other ways to name it.
 fn with_hint(mut error: clap::Error) -> clap::Error {
     let of_data = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::Strings(missing)) => missing.iter().any(|missing| missing.contains("--data <")),

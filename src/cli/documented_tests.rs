@@ -20,7 +20,7 @@ fn documents() -> Vec<PathBuf> {
     files
 }
 
-/// The lines of blocks that run `tabularium`, those that go on joined.
+/// The lines of blocks that run `tabularium`. A command over several lines becomes one line.
 fn lines(file: &Path) -> Vec<Line> {
     let text = std::fs::read_to_string(file).unwrap();
     let (mut found, mut in_block, mut open) = (Vec::<Line>::new(), false, false);

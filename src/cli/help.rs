@@ -28,7 +28,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ),
 ];
 
-/// Help is not wider than that, as clap has it.
+/// The maximum width of help, the same as clap's.
 const WIDEST: usize = 100;
 
 /// The program with its first page of help.
@@ -64,7 +64,7 @@ fn groups(program: &Command, width: usize) -> String {
     text
 }
 
-/// A text in lines that are no wider than that, but for words that are.
+/// Wraps a text at `width`. A word longer than that keeps its own line.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -95,7 +95,8 @@ mod tests {
         assert_eq!(listed.len(), known.len(), "a command stands twice");
     }
 
-    /// Commands without `--json`: they serve, their result is a document or a stream of its own form, or it is none.
+    /// Commands without `--json`: they serve, they write a document or stream in its own format, or they have no
+    /// result.
     const WITHOUT_JSON: [&str; 14] = [
         "completions",
         "demo",

@@ -1,14 +1,14 @@
-//! The command line: one file per command, each with its `Args` and a `run` that does the work or returns one sentence
-//! why not.
+//! The command line: one file per command, each with its `Args` and a `run`. If `run` fails, it returns one sentence
+//! with the reason.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-/// `print!` that does not panic where nobody reads any more.
+/// `print!` that does not panic when the output is closed.
 macro_rules! print {
     ($($text:tt)*) => { $crate::cli::terminal::output::write(format_args!($($text)*), "") };
 }
 
-/// `println!` that does not panic where nobody reads any more.
+/// `println!` that does not panic when the output is closed.
 macro_rules! println {
     () => { $crate::cli::terminal::output::write(format_args!(""), "\n") };
     ($($text:tt)*) => { $crate::cli::terminal::output::write(format_args!($($text)*), "\n") };

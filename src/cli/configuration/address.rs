@@ -5,7 +5,7 @@ use std::net::{TcpListener, ToSocketAddrs};
 use crate::cli::service::serve::base_url;
 use crate::cli::terminal::failure::Failure;
 
-/// That a text has the form of an address, or what is wrong with it, as the end of a sentence.
+/// Checks that a text has the form of an address. The error is the end of a sentence.
 pub(in crate::cli) fn checked(text: &str) -> Result<(), String> {
     if text.parse::<u16>().is_ok() {
         return Err(format!(
@@ -22,7 +22,7 @@ pub(in crate::cli) fn checked(text: &str) -> Result<(), String> {
     }
 }
 
-/// Takes the port, and says by what address this machine reaches it. `option` is where the address was given.
+/// Binds the port, and returns the address at which this machine reaches it. `option` is the option with the address.
 pub(in crate::cli) fn listen(address: &str, option: &str) -> Result<(TcpListener, String), Failure> {
     checked(address).map_err(|problem| Failure::input(format!("cannot listen: {option} {address} {problem}")))?;
     let refused = |error: std::io::Error| {

@@ -25,7 +25,7 @@ pub(super) fn of_file(program: &Command) -> Result<Option<ConfigFile>, Failure> 
     path.map(|path| file::read(&path, program)).transpose()
 }
 
-/// The command line with what else is set. The file is read only where a command asks for something that it may say.
+/// Adds the other settings to the command line. The file is read only if the command uses one of its settings.
 pub(in crate::cli) fn completed(program: &Command, line: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
     let given = Given::of(program, &line);
     if given.asks_for_help() {
@@ -61,11 +61,11 @@ fn option(name: &str, value: &Path) -> OsString {
     option
 }
 
-/// Whether a folder that is set would be taken: the command has `--data`, nothing else on the line stands in its place,
-/// and it does not mean more than where to look.
+/// Whether the command uses a configured folder: it has `--data`, no option on the line replaces it, and the folder
+/// would not change what the command does.
 fn wants_data(given: &Given<'_>) -> bool {
     let otherwise = match given.path.as_slice() {
-        // A playground in the folder of real records would be a surprise.
+        // The demo must not fill the folder of real records.
         ["demo"] => true,
         ["run" | "describe"] => given.has("input"),
         ["fhirpath"] => given.has("input") || !given.has("type"),

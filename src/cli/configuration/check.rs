@@ -39,16 +39,16 @@ struct CheckArgs {
     json: bool,
 }
 
-/// What is set, as it is shown.
+/// A setting as it is printed.
 struct Shown {
     key: String,
     value: String,
     line: Option<usize>,
-    /// Whether something else goes before it.
+    /// Whether another setting overrides it.
     overruled: bool,
 }
 
-/// Checks and prints.
+/// Checks the settings and prints them.
 pub(in crate::cli) fn run(arguments: Args, program: &clap::Command) -> Result<(), Failure> {
     let Config::Check(CheckArgs { json }) = arguments.command;
     let environment = of_environment();

@@ -18,10 +18,10 @@ pub(super) const NAME: &str = "tabularium.toml";
 const SERVE: &str = "serve";
 /// The folder that commands work on.
 const DATA: &str = "data";
-/// Bytes that are read at most, far beyond what people write.
+/// The maximum size of the file in bytes. Written files are far smaller.
 const LONGEST: u64 = 1 << 20;
 
-/// A file that was read.
+/// A parsed file.
 #[derive(Debug)]
 pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
@@ -31,20 +31,20 @@ pub(super) struct ConfigFile {
     pub(super) serve: Vec<Setting>,
 }
 
-/// Something that the file sets.
+/// One setting of the file.
 #[derive(Debug)]
 pub(super) struct Setting {
     /// The option without its dashes.
     pub(super) key: String,
     pub(super) line: usize,
-    /// The value as text; of a list several, of a flag none.
+    /// The value as text. A list has several values, a flag none.
     pub(super) values: Vec<OsString>,
-    /// Whether it is a flag that is set.
+    /// Whether this is a flag with the value `true`.
     pub(super) flag: bool,
 }
 
 impl Setting {
-    /// As arguments of a command.
+    /// The setting as arguments of a command.
     pub(super) fn arguments(&self) -> Vec<OsString> {
         if self.flag {
             return vec![format!("--{}", self.key).into()];
@@ -67,7 +67,7 @@ impl Setting {
     }
 }
 
-/// The nearest file, in a folder or above it.
+/// The nearest configuration file, in `folder` or in a folder above it.
 pub(super) fn find(folder: &Path) -> Option<PathBuf> {
     folder
         .ancestors()
@@ -75,7 +75,7 @@ pub(super) fn find(folder: &Path) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Reads a file; everything that is wrong with it is named with key and line.
+/// Reads a file. The error names the key and the line of each fault.
 pub(super) fn read(path: &Path, program: &Command) -> Result<ConfigFile, Failure> {
     let failed = |problem: &dyn std::fmt::Display| Failure::input(format!("{}: {problem}", path.display()));
     let size = std::fs::metadata(path).map_err(|error| failed(&error))?.len();
@@ -177,7 +177,7 @@ impl Reading<'_> {
         settings
     }
 
-    /// An option as it is set; `None` for a flag that is not.
+    /// An option as the file sets it. `None` for a flag that is `false`.
     fn setting(
         &self,
         option: &Arg,
@@ -212,7 +212,7 @@ impl Reading<'_> {
         Ok(Some(setting))
     }
 
-    /// A value as it would stand on the command line. Paths are meant from the file's folder.
+    /// The value as text for the command line. Relative paths start at the file's folder.
     fn text(&self, option: &Arg, value: &DeValue<'_>) -> Result<OsString, String> {
         let is_path = option.get_value_parser().type_id() == clap::builder::ValueParser::path_buf().type_id();
         match value {
@@ -223,7 +223,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What the command itself would say to it.
+    /// Checks that the command accepts the setting. The error is the command's own message.
     fn accepted(&self, setting: &Setting) -> Result<(), String> {
         if setting.key == "listen" {
             let text = setting.join_values();

@@ -4,18 +4,18 @@ use std::ffi::{OsStr, OsString};
 
 use clap::{Arg, ArgAction, Command};
 
-/// The command that a line is for.
+/// The command on a command line.
 pub(super) struct Given<'c> {
-    /// Its names, from the outermost.
+    /// The command's names, from the outermost.
     pub(super) path: Vec<&'c str>,
     pub(super) command: &'c Command,
-    /// Where its arguments begin.
+    /// The index of the command's first argument.
     pub(super) from: usize,
     line: &'c [OsString],
 }
 
 impl<'c> Given<'c> {
-    /// Finds the command as clap does: the first words that are no options and name one.
+    /// Finds the command as clap does: the first words that are no options and name a command.
     pub(super) fn of(program: &'c Command, line: &'c [OsString]) -> Given<'c> {
         let mut given = Given {
             path: Vec::new(),
@@ -51,14 +51,14 @@ impl<'c> Given<'c> {
         given
     }
 
-    /// Whether the command has such an option.
+    /// Whether the command has an option of this name.
     pub(super) fn takes(&self, long: &str) -> bool {
         self.command
             .get_arguments()
             .any(|argument| argument.get_long() == Some(long))
     }
 
-    /// Whether the line has such an option.
+    /// Whether the line contains an option of this name.
     pub(super) fn has(&self, long: &str) -> bool {
         let is_it = |word: &OsString| {
             let rest = word

@@ -122,7 +122,7 @@ fn tell(done: &Backed) {
     }
 }
 
-/// What is not as it should be after a backup.
+/// Problems that remain after a backup.
 fn left(done: Backed) -> impl Iterator<Item = Failure> {
     for id in &done.cleaned.unknown {
         warn(&format!(
@@ -140,7 +140,7 @@ pub(in crate::cli) fn rules(data: &Path) -> Result<Normalization, String> {
     rules_in(data).map_err(|failure| failure.to_text())
 }
 
-/// What was asked for is at fault, a file is damaged, or something else.
+/// Chooses the exit code: bad input, a damaged file, or another failure.
 pub(in crate::cli) fn failed(error: BackupError) -> Failure {
     match error {
         error if error.is_of_input() => Failure::input(error.to_string()),

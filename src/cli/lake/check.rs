@@ -46,7 +46,7 @@ pub(in crate::cli) struct Args {
     wait: Wait,
 }
 
-/// Checks and says what is wrong.
+/// Checks the lake and prints the findings.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let depth = if arguments.rows { Depth::Rows } else { Depth::Checksums };
     let begun = Instant::now();
@@ -71,7 +71,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     }
 }
 
-/// Says what an adoption did.
+/// Prints what an adoption did.
 fn say(adopted: &Adopted) -> Result<(), Failure> {
     println!(
         "made a new catalog: {} resources in {} data files",
@@ -111,7 +111,7 @@ fn say(adopted: &Adopted) -> Result<(), Failure> {
     )))
 }
 
-/// What was found, for programs.
+/// The findings for programs.
 fn object(report: &Report, beside: &[Beside]) -> Value {
     let of_lake = report
         .findings

@@ -31,7 +31,7 @@ pub(in crate::cli) struct Args {
     wait: Wait,
 }
 
-/// Compacts and says what changed.
+/// Compacts the lake and prints what changed.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let effort = if arguments.thrifty {
         Effort::Thrifty

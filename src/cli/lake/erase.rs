@@ -56,7 +56,7 @@ pub(in crate::cli) struct Args {
     wait: Wait,
 }
 
-/// Erases and says what.
+/// Erases the records and prints what was erased.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let Args {
         data,
@@ -102,7 +102,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let finished = |intent: &Intent| {
         let whose = whose(intent);
         let line = format!("finished an erasure that had been interrupted: {whose}");
-        // The object names it too, but there is none if this erasure fails.
+        // The object contains the id too, but a failed erasure prints no object.
         if as_json {
             eprintln!("{line}");
         } else {
@@ -161,7 +161,7 @@ fn whose(intent: &Intent) -> String {
     patients.collect::<Vec<_>>().join(", ")
 }
 
-/// What is not erased, as JSON.
+/// The rows that stay, as JSON.
 fn described(staying: Staying) -> Value {
     json!({"named": object(staying.named), "synced": staying.synced, "unread": staying.unread})
 }
@@ -173,7 +173,7 @@ fn object(counts: Vec<(&str, u64)>) -> Map<String, Value> {
         .collect()
 }
 
-/// Says what is not erased though it names the person, or is theirs by way of a sync.
+/// The text about rows that stay although they name the person or came from a sync of the person's records.
 fn stays(staying: Staying, patient: &str) -> String {
     let Staying { named, synced, unread } = staying;
     let mut named: Vec<String> = named
@@ -227,7 +227,7 @@ fn by_type(erased: &Erased) -> Vec<(&'static str, u64)> {
         .collect()
 }
 
-/// Counts by type, and all together.
+/// Counts by type, and the total.
 fn counted(mut counts: Vec<(&str, u64)>) -> String {
     counts.sort_unstable();
     let total: u64 = counts.iter().map(|(_, count)| count).sum();

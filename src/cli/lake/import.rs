@@ -79,7 +79,7 @@ enum ModeArgument {
     Test,
 }
 
-/// Imports, and prints a table of what became of which type.
+/// Imports the files, and prints a table with the counts of each type.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let Args {
         data,
@@ -160,13 +160,13 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     if nothing {
         return refused(&summary);
     }
-    // Tokens can then be made for an application that nothing else has named yet.
+    // Tokens can then be issued for an application that is not registered yet.
     let store = Store::open(&data, Clock::System).map_err(Failure::other)?;
     store.applications().register(&application).map_err(Failure::other)?;
     refused(&summary)
 }
 
-/// What was refused, and what became of the rest.
+/// The failure for refused input. It also says what was stored.
 fn refused(summary: &Summary) -> Result<(), Failure> {
     let total = summary.total();
     let rest = match (total.stored, total.unchanged) {
@@ -181,7 +181,7 @@ fn refused(summary: &Summary) -> Result<(), Failure> {
     }
 }
 
-/// A bar on standard error, if somebody is there to see it.
+/// A progress bar on standard error, if that is a terminal.
 fn progress_bar() -> Option<ProgressBar> {
     if !is_watched() {
         return None;
@@ -191,7 +191,7 @@ fn progress_bar() -> Option<ProgressBar> {
     Some(ProgressStyle::with_template(template).map_or(bar.clone(), |style| bar.with_style(style)))
 }
 
-/// Prints what was read and stored. There is no snapshot where nothing was.
+/// Prints the counts of read and stored resources. `snapshot` is `None` if nothing was stored.
 fn report(summary: &Summary, snapshot: Option<u64>, as_json: bool) {
     for refusal in &summary.refusals {
         eprintln!("refused {refusal}");

@@ -20,7 +20,7 @@ pub(in crate::cli) struct LakeKey {
 }
 
 impl LakeKey {
-    /// Has this process open sealed lakes with it.
+    /// Makes this process open sealed lakes with the key of these options.
     pub(in crate::cli) fn apply(self) -> Result<(), Failure> {
         if let Some(source) = source(self.key_file, self.key_command, ["--key-file", "--key-command"])? {
             source.prefer();
@@ -29,7 +29,7 @@ impl LakeKey {
     }
 }
 
-/// The source that two options name, one of which may be given.
+/// The source of the key, from two options that exclude each other.
 pub(in crate::cli) fn source(
     file: Option<PathBuf>,
     command: Option<String>,

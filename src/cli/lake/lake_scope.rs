@@ -7,7 +7,7 @@ use super::super::terminal::failure::{Failure, warn};
 use crate::fhir::facts;
 use crate::lake::{Lake, Mode, PatientScope, Scope};
 
-/// The application that imported records belong to unless another is named.
+/// The application of imported records if no other is named.
 pub(in crate::cli) const LOCAL: &str = "local";
 
 /// Which lake to read, and as whom.
@@ -33,7 +33,7 @@ impl LakeScope {
         Lake::open(&self.data).map_err(|error| Failure::input(error.to_string()))
     }
 
-    /// What the reader may see.
+    /// The scope of the options.
     pub(in crate::cli) fn scope(&self, lake: &Lake) -> Arc<Scope> {
         let mode = if self.mode == "test" { Mode::Test } else { Mode::Live };
         if let Some(patient) = &self.patient {
@@ -43,7 +43,7 @@ impl LakeScope {
     }
 }
 
-/// Warns where the Patient who is asked for is not among the records: an id that is mistyped finds nothing.
+/// Warns if the requested Patient does not exist. Otherwise a mistyped id only gives an empty result.
 pub(in crate::cli) fn warn_of_nobody(lake: &Lake, mode: Mode, application: &str, patient: &str) {
     let Some(type_id) = facts().lookup("Patient") else {
         return;
@@ -58,7 +58,7 @@ pub(in crate::cli) fn warn_of_nobody(lake: &Lake, mode: Mode, application: &str,
     }
 }
 
-/// What an application, or a patient of it, may see.
+/// The scope of an application, or of one of its patients.
 pub(in crate::cli) fn scope(lake: &Lake, mode: Mode, application: &str, patient: Option<&str>) -> Arc<Scope> {
     let patient = patient.map(|id| {
         Arc::new(PatientScope {

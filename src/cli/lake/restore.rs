@@ -60,7 +60,7 @@ pub(in crate::cli) struct Args {
     json: bool,
 }
 
-/// Restores, or lists what could be.
+/// Restores a snapshot, or lists the snapshots.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let Some(data) = arguments.data.filter(|_| !arguments.list) else {
         return list(&BackupFolder::open(&arguments.from).map_err(failed)?, arguments.json);

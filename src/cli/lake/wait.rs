@@ -1,4 +1,4 @@
-//! The right to write a lake, for commands. They wait a while for another process that has it.
+//! The writer lock of a lake, for commands. They wait a while if another process holds it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -25,17 +25,17 @@ impl Default for Wait {
 }
 
 impl Wait {
-    /// The right to write a lake. Exit code 1 where another process goes on writing.
+    /// Takes the writer lock. Fails with exit code 1 if another process keeps it.
     pub(in crate::cli) fn writer(self, lake: &Lake) -> Result<LakeWriter, Failure> {
         self.until_free(|| lake.writer())
     }
 
-    /// The lake in a folder, made if there is none, of the kind that is asked for.
+    /// Opens the lake in a folder. If there is none, creates one with `options`.
     pub(in crate::cli) fn open_or_create(self, data: &Path, options: &LakeOptions) -> Result<Lake, Failure> {
         self.until_free(|| Lake::open_or_create_with(data, options.clone()))
     }
 
-    /// Tries until the lake is not busy. Says once whom it waits for.
+    /// Tries until the lake is not busy. Says once which process it waits for.
     pub(in crate::cli) fn until_free<T>(self, mut attempt: impl FnMut() -> Result<T, LakeError>) -> Result<T, Failure> {
         let begun = Instant::now();
         let mut is_told = false;

@@ -1,4 +1,4 @@
-//! `tabularium completions`: scripts with which shells complete commands and options.
+//! `tabularium completions`: scripts for shells, which then complete commands and options.
 
 use clap_complete::Shell;
 

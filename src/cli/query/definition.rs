@@ -7,10 +7,10 @@ use super::super::terminal::failure::Failure;
 use super::super::terminal::input::{open, reason};
 use super::resource_types::named;
 
-/// Greatest length of a definition in bytes, far beyond what people or programs write.
+/// The maximum size of a definition in bytes. Written ones are far smaller.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The text of a definition. What is no definition but a large or endless file does not get into memory.
+/// The text of a definition. Larger or endless files are refused, so that they do not fill the memory.
 pub(in crate::cli) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     let mut text = Vec::new();
     let read = open(file).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut text));

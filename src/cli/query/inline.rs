@@ -18,7 +18,7 @@ pub(in crate::cli) struct TypedColumn {
     pub(in crate::cli) path: String,
 }
 
-/// `NAME=FHIRPATH`, or an expression alone, which gives the name too.
+/// Parses `NAME=FHIRPATH`, or an expression alone, which then also gives the name.
 pub(in crate::cli) fn column(text: &str) -> Result<TypedColumn, String> {
     let (name, path) = match text.split_once('=') {
         Some((name, path)) if is_name(name) && !path.starts_with('=') => (name.to_owned(), path),
@@ -33,7 +33,7 @@ pub(in crate::cli) fn column(text: &str) -> Result<TypedColumn, String> {
     }
 }
 
-/// The parts of a list, apart from commas inside brackets and quotes.
+/// Splits a list at its commas, except at commas inside brackets and quotes.
 pub(in crate::cli) fn parts(list: &str) -> Vec<&str> {
     let (mut parts, mut begin, mut depth, mut quote) = (Vec::new(), 0, 0_usize, None);
     let mut letters = list.char_indices();
@@ -57,7 +57,7 @@ pub(in crate::cli) fn parts(list: &str) -> Vec<&str> {
     parts
 }
 
-/// The view that such columns make. Errors name the option that had the columns.
+/// Makes a view of these columns. Errors name the option that contained them.
 pub(in crate::cli) fn view(
     resource_type: &str,
     columns: &[TypedColumn],

@@ -38,19 +38,19 @@ pub(in crate::cli) struct RecordArgs {
     application: String,
 }
 
-/// What a command reads from.
+/// An opened folder: its lake, scope and store.
 pub(in crate::cli) struct Opened {
     pub(in crate::cli) lake: Lake,
     pub(in crate::cli) engine: Engine,
-    /// What the Patient may see.
+    /// The scope of the Patient.
     pub(in crate::cli) scope: Arc<Scope>,
-    /// The Patient alone.
+    /// The id of the Patient, the only one.
     pub(in crate::cli) patients: Vec<String>,
     /// In microseconds since 1970.
     pub(in crate::cli) now: i64,
     /// The address by which the folder was last served, without a trailing slash.
     pub(in crate::cli) base_url: String,
-    /// A folder that nobody has served has no store, and none is made.
+    /// `None` if the folder was never served. No store is created for it.
     pub(in crate::cli) store: Option<Store>,
     pub(in crate::cli) runtime: Runtime,
 }
@@ -93,7 +93,7 @@ impl RecordArgs {
         })
     }
 
-    /// Writes the output, as the pieces of it come.
+    /// Writes the output piece by piece.
     pub(in crate::cli) fn write<P: AsRef<[u8]>>(
         &self,
         pieces: impl IntoIterator<Item = Result<P, Failure>>,
@@ -118,7 +118,7 @@ impl RecordArgs {
         }
     }
 
-    /// The end of a text. On standard output that is a line break, so that the prompt is on its own line.
+    /// The end of the output. On standard output it is a line break, so that the prompt gets its own line.
     pub(in crate::cli) fn line_end(&self) -> &'static [u8] {
         match self.out {
             Some(_) => b"",
@@ -128,13 +128,13 @@ impl RecordArgs {
 }
 
 impl Opened {
-    /// The address under which the service has its resources, with a slash at its end.
+    /// The FHIR base address of the service, with a slash at its end.
     pub(in crate::cli) fn fhir_base(&self) -> String {
         format!("{}/fhir/", self.base_url)
     }
 }
 
-/// The message of what could not be done.
+/// Converts an error, and chooses its exit code.
 pub(in crate::cli) fn failure(error: PatientError) -> Failure {
     if error.is_input() {
         Failure::input(error.to_string())
@@ -143,7 +143,7 @@ pub(in crate::cli) fn failure(error: PatientError) -> Failure {
     }
 }
 
-/// Refuses to write into the data folder, whose files nothing may take the place of.
+/// Refuses to write the output into the data folder. It must not replace the folder's files.
 fn keep_out(data: &Path, out: &Path) -> Result<(), Failure> {
     let folder = match out.parent() {
         Some(parent) if parent != Path::new("") => parent,

@@ -3,7 +3,7 @@
 use crate::fhir::nearest::did_you_mean;
 use crate::fhir::{Kind, TypeId, facts};
 
-/// The resource type of this name, or a sentence that says which was probably meant.
+/// The resource type of this name. The error suggests a similar name.
 pub(in crate::cli) fn named(name: &str) -> Result<TypeId, String> {
     let concrete =
         |type_id: &TypeId| facts().get(*type_id).kind == Kind::Resource && !facts().get(*type_id).is_abstract;

@@ -16,7 +16,7 @@ use crate::fhir::reference::is_id;
 use crate::search::raw;
 use crate::search::{Engine, Explanation, Form, Handling, Request, SearchError, SystemRequest};
 
-/// What a query may look like.
+/// The forms of a query, for error messages.
 const FORMS: &str =
     "Type?parameter=value, Patient/ID/Type?parameter=value (* for all types) or ?_type=Type,Type&parameter=value";
 
@@ -162,7 +162,7 @@ fn with_engine<T>(
     })
 }
 
-/// The type that a path names, `None` for all types, and the Patient whose compartment is searched if only that is.
+/// The resource type in a path (`None` for all types), and the Patient if only one compartment is searched.
 fn place(path: &str) -> Result<(Option<TypeId>, Option<&str>), Failure> {
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     match parts.as_slice() {

@@ -50,7 +50,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     arguments.record.write([Ok(bundle.as_slice()), Ok(end)])
 }
 
-/// The failure of an option, with the section that was probably meant.
+/// The failure for a refused option. It suggests a similar section.
 fn refused(error: PatientError) -> Failure {
     let meant = match &error {
         PatientError::Value { value, .. } => did_you_mean(value, Sections::names().map(|(alias, _)| alias)),

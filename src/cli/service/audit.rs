@@ -51,7 +51,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The id that begins like this.
+/// The full id with this beginning.
 pub(super) fn whole(store: &Store, beginning: &str) -> Result<String, Failure> {
     let mut found = store.consents().beginning(beginning, 2).map_err(Failure::other)?;
     match (found.pop(), found.pop()) {
@@ -82,7 +82,7 @@ fn row(entry: &AuditEntry) -> [String; 5] {
     ]
 }
 
-/// As much of an id as tells it from others, nearly always.
+/// A prefix of an id that nearly always distinguishes it from others.
 fn short(id: &str) -> &str {
     id.get(..8).unwrap_or(id)
 }

@@ -10,9 +10,9 @@ use super::mode::Mode;
 use crate::bench::{Asked, Bench, BenchError, Copy, Mix, Report, Settings, Target, comparison, heading, page};
 use crate::lake::{Lake, Scope};
 
-/// The variable that holds a token for a server that is given.
+/// The environment variable with the token for another server.
 const TOKEN: &str = "TABULARIUM_TOKEN";
-/// The longest time that a family may be asked, in seconds.
+/// The maximum time for one family, in seconds.
 const LONGEST: f64 = 86_400.0;
 
 const MIXES: &str = "\
@@ -178,7 +178,7 @@ fn copy(lake: &Lake, arguments: &Args) -> Result<Copy, Failure> {
     Copy::of(lake).map_err(failure)
 }
 
-/// The report in all its forms.
+/// Writes the report in all requested forms.
 fn give(arguments: &Args, report: &Report, other: Option<&Report>) -> Result<(), Failure> {
     let json = serde_json::to_string_pretty(report).map_err(Failure::other)?;
     if let Some(path) = &arguments.out {
@@ -217,7 +217,7 @@ fn failure(error: BenchError) -> Failure {
     }
 }
 
-/// A token is read from where other users of the machine do not see it.
+/// Reads a token from a file or a variable, because other users of the machine can see a command line.
 fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
     let (text, source) = match file {
         Some(path) => {
@@ -246,7 +246,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Refuses a place that cannot be written before an hour of measuring.
+/// Refuses an unwritable path now, not after an hour of measurements.
 fn writable(path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {

@@ -42,7 +42,7 @@ struct TokenArgs {
     json: bool,
 }
 
-/// Carries the subcommand out.
+/// Runs the subcommand.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     match arguments.command {
         Command::Token(arguments) => token(&arguments.data, arguments.name.as_deref(), arguments.json),
@@ -68,7 +68,7 @@ fn token(data: &Path, name: Option<&str>, as_json: bool) -> Result<(), Failure> 
     Ok(())
 }
 
-/// An address that signs in to the console of a server by one click, once and within ten minutes.
+/// An address that signs in to the console with one click. It works once, for ten minutes.
 pub(in crate::cli) fn sign_in_address(store: &Store, base_url: &str) -> Result<String, Failure> {
     let token = store.console_sessions().make_token(&operator(None)).map_err(refused)?;
     Ok(format!(

@@ -13,14 +13,14 @@ pub(in crate::cli) fn open(data: &Path) -> Result<Store, Failure> {
     Store::open(data, Clock::System).map_err(Failure::other)
 }
 
-/// The same; the folder and an empty lake are made where there are none, so that a service can begin with them.
+/// The same. If there is no folder or no lake, creates them, so that a service can start with them.
 pub(in crate::cli) fn open_or_create(data: &Path) -> Result<Store, Failure> {
     Before::look(data).map_err(Failure::from_folder)?;
     Lake::open_or_create(data).map_err(Failure::from_lake)?;
     Store::open(data, Clock::System).map_err(Failure::other)
 }
 
-/// What the store refuses is the input's fault; what breaks is not.
+/// A refusal of the store is the input's fault. Other errors are not.
 pub(in crate::cli) fn refused(error: Error) -> Failure {
     match error {
         Error::UnknownApplication(_)

@@ -99,7 +99,7 @@ pub(in crate::cli) fn issue(
                 "there is no Patient {id:?} among the {mode} records of {application:?}"
             )));
         }
-        // The application exists if it has records, whoever imported them.
+        // The application exists if it has records, even if it was never registered here.
         store
             .applications()
             .register(&scope.application)

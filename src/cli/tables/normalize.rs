@@ -21,10 +21,10 @@ use crate::ingest::{self, Change, IngestError, Normalization, Observer, Options,
 use crate::lake::Lake;
 use crate::normalize::{Counts, Day, Knowledge, Report};
 
-/// What the systems of tags begin with where no server has an address.
+/// The prefix of tag systems if no server has an address.
 const TAG_SYSTEM_BASE: &str = "urn:tabularium:tags";
 const SECONDS_OF_A_DAY: i64 = 86_400;
-/// Lines of JSON around a difference.
+/// The lines of context around a difference.
 const CONTEXT: usize = 2;
 
 /// Normalize records: resources made from claims, codes and displays, references, required elements
@@ -61,7 +61,7 @@ pub(in crate::cli) struct Args {
     paths: Vec<PathBuf>,
 }
 
-/// The rules as of today, for records that no server serves.
+/// Today's rules, for records that no server serves.
 pub(in crate::cli) fn rules(knowledge: Knowledge) -> Normalization {
     rules_of(TAG_SYSTEM_BASE.to_owned(), knowledge)
 }
@@ -73,7 +73,7 @@ pub(in crate::cli) fn rules_in(data: &Path) -> Result<Normalization, Failure> {
     Ok(rules_of(base, knowledge(data)?))
 }
 
-/// What a data folder knows: the terminology and the plans that were loaded beside its lake, and HL7's own terminology.
+/// The knowledge of a data folder: terminology and plans beside its lake, and HL7's own terminology.
 pub(in crate::cli) fn knowledge(data: &Path) -> Result<Knowledge, Failure> {
     Ok(Knowledge {
         codes: terminology::open(data, None)?,
@@ -92,7 +92,7 @@ fn rules_of(tag_system_base: String, knowledge: Knowledge) -> Normalization {
     }
 }
 
-/// Normalizes, and prints counts.
+/// Applies the rules, and prints counts.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let diffs = Diffs::default();
     let observer = arguments.diff.then(|| diffs.observer(arguments.json));
@@ -118,7 +118,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What an import of files would do.
+/// The result of an import of these files, without storing it.
 fn files(arguments: &Args, observer: Option<Observer>) -> Result<Report, Failure> {
     if !arguments.dry_run {
         return Err(Failure::input(
@@ -176,7 +176,7 @@ fn failed(error: IngestError) -> Failure {
     }
 }
 
-/// Counts for each rule that did something.
+/// The counts of each rule that changed something.
 pub(in crate::cli) fn table(report: &Report) -> String {
     rules_table(report.rules.iter().map(|(rule, counts)| (rule.name(), counts)))
 }
@@ -191,7 +191,7 @@ pub(in crate::cli) fn rules_object(report: &Report) -> Value {
     rules.collect::<Map<String, Value>>().into()
 }
 
-/// Counts by the names of rules.
+/// The counts by rule name.
 pub(in crate::cli) fn rules_table<'a>(rules: impl Iterator<Item = (&'a str, &'a Counts)>) -> String {
     let rows: Vec<[String; 5]> = rules
         .map(|(rule, counts)| {
@@ -208,7 +208,7 @@ pub(in crate::cli) fn rules_table<'a>(rules: impl Iterator<Item = (&'a str, &'a 
     lined_up(["rule", "made", "changed", "left", "dangling"], &rows)
 }
 
-/// Differences by type and id, so that they are printed in one order however many threads worked.
+/// Differences by type and id, so that the order does not depend on the threads.
 #[derive(Clone, Debug, Default)]
 struct Diffs(Arc<Mutex<BTreeMap<String, Shown>>>);
 
@@ -219,7 +219,7 @@ enum Shown {
     Object(Sides),
 }
 
-/// What the command prints for programs.
+/// The output of the command for programs.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer {
@@ -229,7 +229,7 @@ struct Answer {
     resources: Option<Vec<Sides>>,
 }
 
-/// A resource before and after, as written; null where there is none.
+/// A resource before and after, as written. A side is null if there is no resource.
 #[derive(Clone, Debug, Serialize)]
 struct Sides {
     resource: String,
@@ -283,7 +283,7 @@ fn sides(change: &Change<'_>) -> Sides {
     }
 }
 
-/// A unified difference of two resources, an element a line.
+/// A unified diff of two resources, with one element per line.
 fn diff(change: &Change<'_>) -> String {
     let name = name(change);
     let lines = |text: Option<&str>| {

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use super::columns::plain;
 use super::failure::Failure;
 
-/// Asks on a terminal. Whatever else runs a command has to say that it means it. `what` is what was not done otherwise.
+/// Asks on a terminal. Without a terminal it fails and names `--yes`. `what` completes the message "nothing was ...".
 pub(in crate::cli) fn confirm(what: &str, question: &str) -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(Failure::input(format!(

@@ -22,7 +22,7 @@ pub(in crate::cli) fn lined_up<const N: usize>(heading: [&str; N], rows: &[[Stri
     text
 }
 
-/// The same as standard output shows it: with a heading that stands out.
+/// The same for standard output, with a highlighted heading.
 pub(in crate::cli) fn listed<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
     let text = lined_up(heading, rows);
     match text.split_once('\n') {
@@ -31,7 +31,7 @@ pub(in crate::cli) fn listed<const N: usize>(heading: [&str; N], rows: &[[String
     }
 }
 
-/// A text without what would move a cursor or turn the line around.
+/// A text without characters that move the cursor or change the direction of the line.
 pub(in crate::cli) fn plain(text: &str) -> String {
     let harmful = |letter: char| {
         letter.is_control()

@@ -7,23 +7,23 @@ use super::manner::{ERROR, WARNING, on_error};
 use crate::lake::LakeError;
 use crate::maintenance::ForeignFolder;
 
-/// Says on standard error what is doubtful and changes nothing.
+/// Prints a warning on standard error.
 pub(in crate::cli) fn warn(message: &str) {
     // The message may contain user input or file contents.
     eprintln!("tabularium: {}: {}", on_error(WARNING, "warning"), plain(message));
 }
 
-/// Why a command did not do what it was asked.
+/// The reason for a command's failure.
 #[derive(Debug)]
 pub(in crate::cli) struct Failure {
     code: u8,
     message: String,
-    /// What else went wrong.
+    /// Further failures.
     others: Vec<String>,
 }
 
 impl Failure {
-    /// The input is at fault (exit code 2); `message` is one sentence that names what is wrong and where.
+    /// The input is at fault (exit code 2). `message` is one sentence that names the fault and its place.
     pub(in crate::cli) fn input(message: impl Into<String>) -> Failure {
         Failure {
             code: 2,
@@ -32,7 +32,7 @@ impl Failure {
         }
     }
 
-    /// The work is done, but for a part of the input that was refused (exit code 3).
+    /// The work is done, except for input that was refused (exit code 3).
     pub(in crate::cli) fn partial(message: impl Into<String>) -> Failure {
         Failure {
             code: 3,
@@ -41,7 +41,7 @@ impl Failure {
         }
     }
 
-    /// Ctrl-C has stopped it (exit code 130, as shells have it).
+    /// Ctrl-C stopped the command (exit code 130, as in shells).
     pub(in crate::cli) fn stopped(message: impl Into<String>) -> Failure {
         Failure {
             code: 130,
@@ -50,8 +50,8 @@ impl Failure {
         }
     }
 
-    /// The lake cannot be opened: the input's fault where there is none, or one of another version. One that another
-    /// process writes is nobody's fault.
+    /// The lake cannot be opened. A missing lake, or one of another version, is the input's fault. A lake that another
+    /// process writes is not.
     pub(in crate::cli) fn from_lake(error: LakeError) -> Failure {
         match error {
             LakeError::Keys { ref source, .. } if !source.is_of_input() => Failure::other(error),
@@ -64,12 +64,12 @@ impl Failure {
         }
     }
 
-    /// The folder is no data folder and cannot become one: the input's fault.
+    /// The folder is no data folder and cannot become one. This is the input's fault.
     pub(in crate::cli) fn from_folder(error: ForeignFolder) -> Failure {
         Failure::input(error.to_string())
     }
 
-    /// Something else went wrong (exit code 1).
+    /// Another failure (exit code 1).
     pub(in crate::cli) fn other(error: impl std::fmt::Display) -> Failure {
         Failure {
             code: 1,
@@ -78,7 +78,7 @@ impl Failure {
         }
     }
 
-    /// All of several failures, a sentence each, with the exit code of the first; nothing wrong if there is none.
+    /// Joins several failures, one sentence each, with the exit code of the first. `Ok` if there are none.
     pub(in crate::cli) fn all(failures: Vec<Failure>) -> Result<(), Failure> {
         let together = failures.into_iter().reduce(|mut one, other| {
             one.others.push(other.message);
@@ -88,12 +88,12 @@ impl Failure {
         together.map_or(Ok(()), Err)
     }
 
-    /// What is wrong, in one line.
+    /// The message, in one line.
     pub(in crate::cli) fn to_text(&self) -> String {
         self.message.clone()
     }
 
-    /// Says it on standard error and gives the exit code.
+    /// Prints the message on standard error and returns the exit code.
     pub(in crate::cli) fn report(self) -> ExitCode {
         for message in std::iter::once(&self.message).chain(&self.others) {
             // The message may contain user input or file contents.

@@ -32,7 +32,7 @@ pub(in crate::cli) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     }
 }
 
-/// Paths that are read once, in which standard input has the name that the system gives it.
+/// The paths for a single read. `-` is replaced by the system's path of standard input.
 pub(in crate::cli) fn standard_input(paths: &[PathBuf]) -> Vec<PathBuf> {
     let system = |path: &PathBuf| {
         if is_standard(path) {
@@ -44,10 +44,10 @@ pub(in crate::cli) fn standard_input(paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().map(system).collect()
 }
 
-/// Paths that may be read several times, for which standard input goes to a private folder first.
+/// Paths that can be read several times. Standard input is first copied to a private folder.
 pub(in crate::cli) struct Kept {
     pub(in crate::cli) paths: Vec<PathBuf>,
-    /// Gone with this.
+    /// Deleted when this is dropped.
     _folder: Option<TempDir>,
 }
 

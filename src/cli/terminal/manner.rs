@@ -14,7 +14,7 @@ pub(in crate::cli) const NAME: Style = AnsiColor::Cyan.on_default().bold();
 pub(in crate::cli) const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(in crate::cli) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
-/// How help and clap's own errors look.
+/// The style of help and of clap's own errors.
 pub(in crate::cli) const HELP: Styles = Styles::styled()
     .header(HEADING)
     .usage(HEADING)
@@ -73,7 +73,7 @@ fn styled(choice: ColorChoice, style: Style, text: &str) -> String {
     }
 }
 
-/// How wide the terminal is; as wide as help is at most, where there is none.
+/// The width of the terminal. Without a terminal, the maximum width of help.
 pub(in crate::cli) fn width() -> usize {
     let terminal = terminal_size::terminal_size().map(|(terminal_size::Width(width), _)| usize::from(width));
     terminal.filter(|width| *width > 0).unwrap_or(100)

@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-/// How often the line is looked after.
+/// The interval between updates of the line.
 const TURN: Duration = Duration::from_millis(100);
 
-/// The line; nothing at all where nobody would see it.
+/// The progress line. `None` if nobody would see it.
 pub(in crate::cli) struct Progress(Option<Line>);
 
 struct Line {
     bar: ProgressBar,
     rows: Arc<AtomicU64>,
-    /// When the bytes are counted next.
+    /// When to count the bytes again.
     due: Mutex<Instant>,
 }
 
 impl Progress {
-    /// A line, if somebody is there to see it; `bytes` is how much will be read, where it is known.
+    /// A line if `shown`. `bytes` is the total to read, if known.
     pub(in crate::cli) fn new(shown: bool, bytes: Option<u64>) -> Progress {
         Progress(shown.then(|| {
             let rows = Arc::new(AtomicU64::new(0));
@@ -46,7 +46,7 @@ impl Progress {
         }
     }
 
-    /// What to call with bytes that were read.
+    /// A function that adds bytes to the progress.
     pub(in crate::cli) fn advance(&self) -> impl Fn(u64) + Send + Sync + use<> {
         let bar = self.0.as_ref().map(|line| line.bar.clone());
         move |bytes| {
@@ -56,7 +56,7 @@ impl Progress {
         }
     }
 
-    /// Sets how many bytes were read in all. They are only counted when the line is due for a change.
+    /// Sets the total of bytes read. The total is computed only when an update is due.
     pub(in crate::cli) fn read(&self, bytes: impl FnOnce() -> u64) {
         if let Some(line) = &self.0 {
             let now = Instant::now();
@@ -68,7 +68,7 @@ impl Progress {
         }
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub(in crate::cli) fn finish(&self) {
         if let Some(line) = &self.0 {
             line.bar.finish_and_clear();

@@ -90,13 +90,13 @@ impl Sink {
         }))
     }
 
-    /// Says how many rows stand in the file that was written; where they are seen anyway, nothing.
+    /// Prints how many rows were written to the file. Prints nothing for other outputs.
     pub(in crate::cli) fn tell_rows(&self, rows: usize) {
         let many = if rows == 1 { "row" } else { "rows" };
         self.tell(&format!("{} {many}", grouped(rows as u64)));
     }
 
-    /// Says what stands in the file that was written; where it is seen anyway, nothing.
+    /// Prints what was written to the file. Prints nothing for other outputs.
     pub(in crate::cli) fn tell(&self, what: &str) {
         match self {
             Sink::File(part) => notice(&format!("{what} to {}", plain(&part.named.display().to_string()))),
@@ -105,7 +105,7 @@ impl Sink {
         }
     }
 
-    /// Ends it: a file takes its name.
+    /// Finishes the output. A file gets its name now.
     pub(in crate::cli) fn finish(&mut self) -> Result<(), Stop> {
         match self {
             Sink::Gone => Ok(()),
@@ -117,7 +117,7 @@ impl Sink {
     }
 }
 
-/// A table under way.
+/// A table in progress.
 pub(in crate::cli) struct TableSink {
     sink: Sink,
     widest: Option<usize>,
@@ -198,7 +198,7 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         if self.writer.take().is_some() {
-            // If it stays, it needs no further message.
+            // If it cannot be deleted, no further message is needed.
             let _ = std::fs::remove_file(&self.part);
         }
     }

@@ -5,21 +5,21 @@ use unicode_width::UnicodeWidthStr;
 use super::columns::plain;
 use super::manner::{HEADING, on_output};
 
-/// Rows by which widths are decided; what comes later is cut to fit.
+/// The number of rows that decide the widths. Later cells are cut to fit.
 const MEASURED: usize = 1_000;
-/// Between two columns.
+/// The space between two columns.
 const GAP: &str = "  ";
-/// A column is not made narrower than this to fit the others in.
+/// The minimum width of a column that is narrowed to make room for others.
 const NARROWEST: usize = 6;
 
-/// A table under way.
+/// A table in progress.
 #[derive(Debug)]
 pub(in crate::cli) struct Table {
     heading: Vec<String>,
-    /// Rows that wait for widths to be decided.
+    /// Rows that wait until the widths are decided.
     waiting: Vec<Vec<String>>,
     columns: Option<Vec<Column>>,
-    /// How wide a line may be.
+    /// The maximum width of a line.
     widest: Option<usize>,
 }
 
@@ -30,7 +30,7 @@ struct Column {
 }
 
 impl Table {
-    /// A table with these columns; `None` is as wide as it needs to be.
+    /// A table with these columns. With `None` its width is not limited.
     pub(in crate::cli) fn new(heading: Vec<String>, widest: Option<usize>) -> Table {
         Table {
             heading,
@@ -40,7 +40,7 @@ impl Table {
         }
     }
 
-    /// Takes a row; gives what of the table is ready.
+    /// Adds a row. Returns the part of the table that is ready.
     pub(in crate::cli) fn push(&mut self, row: Vec<String>) -> String {
         let row: Vec<String> = row.iter().map(|cell| plain(cell)).collect();
         if let Some(columns) = &self.columns {
@@ -54,7 +54,7 @@ impl Table {
         }
     }
 
-    /// What is left.
+    /// Returns the rest of the table.
     pub(in crate::cli) fn finish(&mut self) -> String {
         match self.columns {
             Some(_) => String::new(),
@@ -62,7 +62,7 @@ impl Table {
         }
     }
 
-    /// Decides widths, and gives the heading and the rows that waited.
+    /// Decides the widths. Returns the heading and the waiting rows.
     fn begin(&mut self) -> String {
         let columns = self.measured();
         let first = line(&self.heading, &columns);
@@ -102,7 +102,7 @@ impl Table {
     }
 }
 
-/// Whether there is a number, and nothing but numbers.
+/// Whether there are cells, and all of them are numbers.
 fn is_numbers<'c>(cells: impl Iterator<Item = &'c String>) -> bool {
     let mut filled = cells.filter(|cell| !cell.is_empty()).peekable();
     filled.peek().is_some() && filled.all(|cell| cell.trim_end_matches('%').parse::<f64>().is_ok_and(f64::is_finite))
@@ -127,7 +127,7 @@ fn line(row: &[String], columns: &[Column]) -> String {
     text
 }
 
-/// As much of a text as fits, with a mark where something is left out.
+/// The part of a text that fits, with a mark if something is left out.
 fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();

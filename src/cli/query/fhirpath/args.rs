@@ -87,10 +87,10 @@ fn constant(text: &str) -> Result<(String, Constant), String> {
     Ok((name.to_owned(), literal))
 }
 
-/// Names that no constant can have: they stand for what the expression is evaluated on.
+/// Names that no constant can have, because FHIRPath defines them.
 const OWN: [&str; 3] = ["context", "resource", "rootResource"];
 
-/// A literal; of numbers and quantities with a sign too, which in FHIRPath is an operator.
+/// A literal. Numbers and quantities may have a sign, which is an operator in FHIRPath.
 fn literal(text: &str) -> Option<Constant> {
     let of = |text: &str| match parse(text) {
         Ok(Expr {

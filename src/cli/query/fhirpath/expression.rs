@@ -19,7 +19,7 @@ pub(super) fn explain(arguments: &Args, type_id: TypeId, options: &CompileOption
     Ok(())
 }
 
-/// What is wrong with the expression, and below it the place.
+/// The error of the expression, and below it the line with a mark at the position.
 pub(super) fn wrong(arguments: &Args, error: &FhirPathError) -> Failure {
     let mut message = error.to_string() + &error.meant();
     if let Some(at) = error.position()
@@ -37,7 +37,7 @@ pub(super) fn wrong(arguments: &Args, error: &FhirPathError) -> Failure {
     }
 }
 
-/// Warns of JSON's names in an expression, of each once.
+/// Warns if an expression uses names from JSON. Each name is reported once.
 pub(super) fn advise<'p>(programs: impl IntoIterator<Item = &'p Program>) {
     let names = programs.into_iter().flat_map(Program::json_names);
     let names: BTreeSet<String> = names.map(ToString::to_string).collect();

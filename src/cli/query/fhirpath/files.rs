@@ -16,7 +16,7 @@ use crate::fhir::{TypeId, facts};
 use crate::fhirpath::{CompileOptions, FhirPathError, Program, compile};
 use crate::views::{Document, Reader};
 
-/// Evaluates the expression over what the files hold, or explains it.
+/// Evaluates the expression over the resources in the files, or explains it.
 pub(super) fn run(arguments: &Args, options: &CompileOptions<'_>) -> Result<(), Failure> {
     let wanted = arguments.resource_type.as_deref().map(resource_type).transpose()?;
     if let Some(type_id) = wanted.filter(|_| arguments.explain) {
@@ -47,12 +47,12 @@ pub(super) fn run(arguments: &Args, options: &CompileOptions<'_>) -> Result<(), 
     refusals.report("the others are answered")
 }
 
-/// Everything below a complex item, since all of it is printed.
+/// Selects all columns below a complex item, because all of it is printed.
 pub(super) fn whole(type_id: TypeId) -> Option<Vec<&'static str>> {
     (!matches!(facts().get(type_id).kind, crate::fhir::Kind::Primitive(_))).then(|| vec!["*"])
 }
 
-/// The columns to read, and the text of the resource where that may be printed.
+/// The columns to read. They include the resource's text if the program reads everything.
 pub(super) fn leaves(program: &Program) -> LeafSet {
     let mut leaves = program.leaves().clone();
     if leaves.contains(EVERYTHING) {
@@ -61,7 +61,7 @@ pub(super) fn leaves(program: &Program) -> LeafSet {
     leaves
 }
 
-/// The type of the resource that a text begins with.
+/// The type of the first resource in a text.
 fn first_type(document: &Input) -> Option<TypeId> {
     let text = document.text();
     let line = if document.is_lines() {
@@ -74,7 +74,7 @@ fn first_type(document: &Input) -> Option<TypeId> {
     resource_type(&root.get_str("resourceType")?).ok()
 }
 
-/// A file that holds one document: says whether its resource is of the type wanted and so is what was meant.
+/// Evaluates a file with a single document. Returns `false` if its resource has another type than the wanted one.
 fn single(
     arguments: &Args,
     options: &CompileOptions<'_>,
@@ -144,7 +144,7 @@ fn many(
     Ok(lines)
 }
 
-/// The expression compiled for the type wanted, or for each that has what it names.
+/// Compiles the expression for the wanted type, or for each type that has its elements.
 fn programs(
     arguments: &Args,
     options: &CompileOptions<'_>,
@@ -160,7 +160,7 @@ fn programs(
             Ok(program) => {
                 programs.insert(type_id, program);
             }
-            // An error for one type that lacks an element says less than an error for all types.
+            // An unknown element of one type says less than an error that every type would give.
             Err(error) if fault.is_none() || !matches!(error, FhirPathError::UnknownElement { .. }) => {
                 fault = Some(error);
             }

@@ -22,16 +22,16 @@ pub(super) fn rendered(collection: &Collection, row: usize, between: &str) -> St
 
 /// Prints a line for each resource.
 pub(super) struct Lines {
-    /// Resources still wanted.
+    /// How many more resources to print.
     left: usize,
-    /// Over how many the expression was in error.
+    /// The number of resources on which the expression failed.
     failed: usize,
-    /// What all batches together may cost.
+    /// The work budget of all batches together.
     budget: WorkBudget,
 }
 
 impl Lines {
-    /// At most so many.
+    /// Prints at most `limit` lines.
     pub(super) fn new(limit: Option<usize>) -> Lines {
         Lines {
             left: limit.unwrap_or(usize::MAX),
@@ -40,12 +40,12 @@ impl Lines {
         }
     }
 
-    /// Whether there is room for more.
+    /// Whether the limit is not reached.
     pub(super) fn wants_more(&self) -> bool {
         self.left > 0
     }
 
-    /// Evaluates the program over the resources of a batch and prints what comes of each.
+    /// Evaluates the program over the resources of a batch and prints the results.
     pub(super) fn print(
         &mut self,
         type_id: TypeId,
@@ -80,7 +80,7 @@ impl Lines {
         Ok(())
     }
 
-    /// What is left to say.
+    /// Fails if the expression failed on a resource.
     pub(super) fn finish(self) -> Result<(), Failure> {
         match self.failed {
             0 => Ok(()),

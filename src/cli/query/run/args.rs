@@ -125,7 +125,7 @@ impl From<FormatArgument> for Format {
     }
 }
 
-/// How rows are written: as `--format` says, else as the name of the file does, else as CSV.
+/// How rows are written: by `--format`, otherwise by the extension of the file, otherwise as CSV.
 pub(in crate::cli) fn format_of(format: Option<FormatArgument>, out: Option<&Path>, no_header: bool) -> Format {
     let extension = out
         .and_then(Path::extension)
@@ -143,8 +143,7 @@ pub(in crate::cli) fn format_of(format: Option<FormatArgument>, out: Option<&Pat
     }
 }
 
-/// Whether rows are written as a table for people: where that is asked for, or where nothing is and a terminal shows
-/// them.
+/// Whether rows are written as a table for people: if requested, or by default if the output is a terminal.
 pub(in crate::cli) fn is_table(named: Option<FormatArgument>, out: Option<&Path>) -> bool {
     match named {
         Some(FormatArgument::Table) => true,
@@ -173,12 +172,12 @@ fn since(text: &str) -> Result<i64, String> {
 }
 
 impl Args {
-    /// Whether the rows go to a folder, a file for each view.
+    /// Whether the rows go to a folder with one file per view.
     pub(super) fn is_several(&self) -> bool {
         self.views.is_some() || self.view.len() > 1
     }
 
-    /// The Patients asked for, by id.
+    /// The ids of the requested Patients.
     pub(super) fn patients(&self) -> Option<Vec<String>> {
         let id = |patient: &String| patient.strip_prefix("Patient/").unwrap_or(patient).to_owned();
         (!self.patient.is_empty()).then(|| self.patient.iter().map(id).collect())
@@ -206,7 +205,7 @@ impl Args {
         is_table(self.format, self.out.as_deref())
     }
 
-    /// How the files of several views end.
+    /// The extension of the files of several views.
     pub(super) fn extension(&self) -> &'static str {
         match self.format {
             None | Some(FormatArgument::Csv) => "csv",
@@ -217,7 +216,7 @@ impl Args {
         }
     }
 
-    /// Whether somebody is there to see how far it is, and the rows go elsewhere.
+    /// Whether to show progress: somebody can see it, and the rows go elsewhere.
     pub(super) fn shows_progress(&self) -> bool {
         is_watched() && (self.out.is_some() || !std::io::stdout().is_terminal())
     }

@@ -14,7 +14,7 @@ use crate::cli::terminal::progress::Progress;
 use crate::ingest::{self, Fault, IngestError, Piece, Pieces, REFUSALS_KEPT, Reason, Refusal, Spare, Text};
 use crate::views::{Document, Format, Refused, SharedRows};
 
-/// The documents of files, and what is refused of them; `advance` is told of bytes that were read.
+/// The documents of files, and the refused input. `advance` gets the number of bytes read.
 pub(in crate::cli) fn documents<A: Fn(u64) + Send + 'static>(
     paths: &[PathBuf],
     advance: A,
@@ -65,21 +65,21 @@ pub(super) fn run(arguments: &Args, targets: &[Target], format: Format) -> Resul
     }
 }
 
-/// A text of more bytes is alone in memory: what follows is read when it is done with.
+/// A text larger than this is alone in memory. The next text is read when it is dropped.
 const LARGE: usize = 16 << 20;
 
-/// How many large texts there are.
+/// The number of large texts in memory.
 #[derive(Default)]
 struct Room {
     large: Mutex<usize>,
     freed: Condvar,
 }
 
-/// The place of a large text.
+/// A guard: it counts as one large text until it is dropped.
 struct Taken(Arc<Room>);
 
 impl Room {
-    /// Waits until there is no large text in memory. The holder of one does not depend on this thread.
+    /// Waits until no large text is in memory. The thread that holds it does not wait for this one.
     fn wait(&self) {
         let large = self.large.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.freed.wait_while(large, |large| *large > 0));
@@ -100,7 +100,7 @@ impl Drop for Taken {
     }
 }
 
-/// What became of what was not refused.
+/// The end of the message about refused input: what happened to the rest.
 const WRITTEN: &str = "the others' rows are written";
 
 /// A piece of an input file.
@@ -108,7 +108,7 @@ pub(in crate::cli) struct Input {
     piece: Piece,
     refused: Arc<Refusals>,
     spare: Spare,
-    /// Held until the text is gone.
+    /// Held until the text is dropped.
     room: Option<Taken>,
 }
 
@@ -182,7 +182,7 @@ impl Refusals {
         *self.broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
     }
 
-    /// Whether all of the input was read.
+    /// Fails if the input ended early because of an error.
     pub(in crate::cli) fn whole(&self) -> Result<(), Failure> {
         match self.broken.lock().unwrap_or_else(PoisonError::into_inner).take() {
             None => Ok(()),
@@ -190,7 +190,7 @@ impl Refusals {
         }
     }
 
-    /// Names what was refused; `rest` is what became of the others.
+    /// Prints the refused resources. `rest` says what happened to the others.
     pub(in crate::cli) fn report(&self, rest: &str) -> Result<(), Failure> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));

@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &Args, lake: &Lake, targets: &[Target], format: For
     Failure::all(failures)
 }
 
-/// Prints the plans, after they have run if their metrics are wanted. Rows are computed and not kept.
+/// Prints the plans. If their metrics are wanted, it runs the plans first and drops the rows.
 fn explain(targets: &[Target], plans: &[(Vec<usize>, SharedRun)], how: ExplainArgument) -> Result<(), Failure> {
     let mut failures = Vec::new();
     for (at, (places, run)) in plans.iter().enumerate() {
@@ -71,7 +71,7 @@ fn explain(targets: &[Target], plans: &[(Vec<usize>, SharedRun)], how: ExplainAr
     Failure::all(failures)
 }
 
-/// The places of the targets of each type, in the order of the types' names.
+/// The indexes of the targets of each type, in the order of the type names.
 fn by_type(targets: &[Target]) -> Vec<(TypeId, Vec<usize>)> {
     let mut by_type: BTreeMap<&str, (TypeId, Vec<usize>)> = BTreeMap::new();
     for (place, target) in targets.iter().enumerate() {

@@ -9,15 +9,15 @@ use crate::views::{Event, RunError, TextColumn};
 /// The outputs of some of the targets.
 pub(super) struct Outputs<'t> {
     targets: &'t [Target],
-    /// The targets' places, in the order of the views.
+    /// The targets' indexes, in the order of the views.
     places: Vec<usize>,
     sinks: Vec<Sink>,
-    /// How many rows went to each.
+    /// The number of rows of each output.
     rows: Vec<usize>,
 }
 
 impl<'t> Outputs<'t> {
-    /// `is_table` has rows, which come as CSV with a heading, written as tables for people.
+    /// If `is_table`, rows arrive as CSV with a header and are written as tables for people.
     pub(super) fn new(targets: &'t [Target], places: Vec<usize>, is_table: bool) -> Result<Outputs<'t>, Failure> {
         let sink = |place: &usize| {
             let sink = Sink::at(targets[*place].out.as_deref())?;
@@ -31,9 +31,8 @@ impl<'t> Outputs<'t> {
         })
     }
 
-    /// Writes what comes. Files appear under their names once all views are through and `whole` agrees that nothing is
-    /// missing. Says which views failed, with errors as `named` gives them once the rows are through; another failure
-    /// ends all of them.
+    /// Writes the events. Files get their names after all views have finished and `whole` reports complete input.
+    /// Returns the failures of single views, with errors from `named`. Any other failure ends all views.
     pub(super) fn write(
         &mut self,
         events: impl Iterator<Item = Result<Event, RunError>>,
@@ -94,7 +93,7 @@ impl<'t> Outputs<'t> {
     }
 }
 
-/// Why a view did not give its rows.
+/// The failure of a view without rows.
 pub(super) fn failure(target: &Target, error: RunError) -> Failure {
     let message = format!("{}: {error}", target.file.display());
     match error {

@@ -1,4 +1,4 @@
-//! Selects resources of files: `--patient` and `--since`, if no columns show these.
+//! Selects resources of files by `--patient` and `--since`, from their JSON.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -11,13 +11,13 @@ use crate::fhir::temporal::Temporal;
 use crate::ingest;
 use crate::views::Pick;
 
-/// What is asked of resources.
+/// The selection of resources.
 struct Asked {
     patients: Option<HashSet<String>>,
     since: Option<i64>,
 }
 
-/// What the arguments ask for; `None` where all resources count.
+/// The selection that the arguments describe. `None` if they select all resources.
 pub(super) fn pick(arguments: &Args) -> Option<Arc<dyn Pick>> {
     let asked = Asked {
         patients: arguments.patients().map(|patients| patients.into_iter().collect()),
@@ -26,7 +26,7 @@ pub(super) fn pick(arguments: &Args) -> Option<Arc<dyn Pick>> {
     (asked.patients.is_some() || asked.since.is_some()).then(|| Arc::new(asked) as Arc<dyn Pick>)
 }
 
-/// References of files are not resolved.
+/// The reference as it is written: references in files are not resolved.
 fn as_it_stands(reference: Value<'_>) -> Option<String> {
     reference.as_str().map(Cow::into_owned)
 }

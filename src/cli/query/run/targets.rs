@@ -11,7 +11,7 @@ use crate::ingest;
 use crate::terminology::Terminology;
 use crate::views::{Format, View};
 
-/// A view and where its rows go.
+/// A view and the destination of its rows.
 pub(super) struct Target {
     /// The file that defines it, for messages.
     pub(super) file: PathBuf,
@@ -20,7 +20,7 @@ pub(super) struct Target {
     pub(super) out: Option<PathBuf>,
 }
 
-/// The views that are asked for. Every faulty one is named.
+/// Loads the requested views. The error names every faulty one.
 pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
     let several = "several views need a folder to go to";
     if !arguments.column.is_empty() {
@@ -68,7 +68,7 @@ pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
     Ok(targets.map(|((file, view), out)| Target { file, view, out }).collect())
 }
 
-/// The one view that columns on the command line make.
+/// The one view of the columns on the command line.
 fn typed(arguments: &Args) -> Result<Vec<Target>, Failure> {
     let [resource_type] = arguments.view.as_slice() else {
         return Err(Failure::input(
@@ -95,7 +95,7 @@ fn typed(arguments: &Args) -> Result<Vec<Target>, Failure> {
     }])
 }
 
-/// Whether this is named as a file of rows is, and is no folder.
+/// Whether a path is no folder and has the extension of a file of rows.
 fn is_table_file(path: &Path) -> bool {
     let extension = path.extension().map(|extension| extension.to_string_lossy());
     extension.is_some_and(|extension| Format::parse(&extension).is_some()) && !path.is_dir()
@@ -142,7 +142,7 @@ pub(in crate::cli) fn read(file: &Path, terminology: Option<Arc<Terminology>>, s
         .map_err(|_| Failure::input(format!("{}: it cannot be run", file.display())))
 }
 
-/// A file in the folder for each view, named after the view's own.
+/// A path in the folder for each view, named after the view's file.
 fn outs(folder: &Path, files: &[PathBuf], extension: &str) -> Result<Vec<Option<PathBuf>>, Failure> {
     let mut taken: HashMap<String, &Path> = HashMap::new();
     let mut outs = Vec::new();
@@ -162,7 +162,7 @@ fn outs(folder: &Path, files: &[PathBuf], extension: &str) -> Result<Vec<Option<
     Ok(outs)
 }
 
-/// A definition's name: that of its file without `.json` and `.view`.
+/// The name of a definition: its file name without `.json` and `.view`.
 pub(in crate::cli) fn stem(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let cut = |name: &str, end: &str| {

@@ -19,11 +19,11 @@ use crate::cli::terminal::table::Table;
 use crate::fhir::TypeId;
 use crate::views::View;
 
-/// Distinct values that are counted; there may be more.
+/// The maximum number of distinct values that are counted. A column may have more.
 const COUNTED: usize = 10_000;
-/// Bytes of them that are kept to tell them apart.
+/// The maximum size in bytes of the values that are kept to count distinct ones.
 const KEPT: usize = 16 << 20;
-/// Values that are shown, and how long each may be.
+/// The number of shown values, and the maximum length of each.
 const EXAMPLES: usize = 3;
 const LETTERS: usize = 40;
 
@@ -51,13 +51,13 @@ pub(in crate::cli) struct DescribeArgs {
     terminology: TerminologyArgument,
 }
 
-/// What one column holds.
+/// The contents of one column.
 #[derive(Default)]
 struct Held {
     filled: u64,
     distinct: HashSet<String>,
     bytes: usize,
-    /// There are more values than are counted.
+    /// Whether there are more distinct values than counted.
     more: bool,
     examples: Vec<String>,
 }
@@ -87,7 +87,7 @@ impl Held {
     }
 }
 
-/// Describes it.
+/// Describes the columns of a table or a view.
 pub(in crate::cli) fn run(arguments: DescribeArgs) -> Result<(), Failure> {
     let lake = arguments.lake.open()?;
     let (view, type_id) = view(&arguments)?;
@@ -141,7 +141,7 @@ pub(in crate::cli) fn run(arguments: DescribeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The view to describe, and the type where its columns are elements.
+/// The view to describe, and the resource type if its columns are elements.
 fn view(arguments: &DescribeArgs) -> Result<(View, Option<TypeId>), Failure> {
     let terminology = arguments.terminology.load(Some(&arguments.lake.data))?;
     let file = Path::new(&arguments.what);
@@ -161,7 +161,7 @@ fn view(arguments: &DescribeArgs) -> Result<(View, Option<TypeId>), Failure> {
     Ok((view, Some(type_id)))
 }
 
-/// How many of the rows have a value.
+/// The share of rows with a value, as a percentage.
 fn share(filled: u64, total: u64) -> String {
     match (filled, total) {
         (filled, total) if filled == total => "100%".to_owned(),

@@ -1,9 +1,9 @@
-//! An element of a resource as one text: the FHIRPath expression for the value that people expect in it.
+//! Elements as text: for each element, the FHIRPath expression of the value that people expect.
 
 use crate::cli::query::inline::TypedColumn;
 use crate::fhir::{Element, Kind, TypeId, facts};
 
-/// Elements that say nothing of the resource's subject.
+/// Elements that are about the record, not about its subject.
 const LEFT_OUT: [&str; 8] = [
     "meta",
     "implicitRules",
@@ -15,7 +15,7 @@ const LEFT_OUT: [&str; 8] = [
     "link",
 ];
 
-/// The elements of a resource type that can be shown, in the order of R4.
+/// The elements of a resource type that can be shown, in R4's order.
 pub(super) fn columns(type_id: TypeId) -> Vec<TypedColumn> {
     let mut elements: Vec<&Element> = facts().get(type_id).elements.iter().collect();
     elements.sort_by_key(|element| (element.name != "id", element.ordinal));
@@ -23,7 +23,7 @@ pub(super) fn columns(type_id: TypeId) -> Vec<TypedColumn> {
     shown.filter_map(column).collect()
 }
 
-/// The element of this name as it is shown.
+/// The column that shows the element of this name.
 pub(super) fn named(type_id: TypeId, name: &str) -> Option<TypedColumn> {
     facts()
         .get(type_id)
@@ -84,7 +84,7 @@ fn column(element: &Element) -> Option<TypedColumn> {
     .filter(|column| column.path != "{}")
 }
 
-/// What an item of a type is for people; `None` where no one part of it stands for the whole.
+/// The expression that shows an item of this type. `None` if no single part represents the whole item.
 fn text(item: &str, type_id: TypeId) -> Option<String> {
     let def = facts().get(type_id);
     if let Kind::Primitive(_) = def.kind {

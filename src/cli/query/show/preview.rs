@@ -46,7 +46,7 @@ pub(in crate::cli) struct ShowArgs {
     terminology: TerminologyArgument,
 }
 
-/// Shows it.
+/// Shows the first rows of a table.
 pub(in crate::cli) fn run(arguments: ShowArgs) -> Result<(), Failure> {
     let lake = arguments.lake.open()?;
     let Some(name) = &arguments.table else {
@@ -107,7 +107,7 @@ fn is_filled(rows: &[Vec<String>], at: usize) -> bool {
     rows.is_empty() || rows.iter().any(|row| !row[at].is_empty())
 }
 
-/// The columns to show, and whether somebody chose them.
+/// The columns to show, and whether the user chose them.
 fn columns(arguments: &ShowArgs, type_id: TypeId) -> Result<(Vec<TypedColumn>, bool), Failure> {
     if arguments.columns.is_empty() {
         return Ok((elements::columns(type_id), false));

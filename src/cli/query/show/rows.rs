@@ -6,7 +6,7 @@ use crate::cli::terminal::failure::Failure;
 use crate::lake::{Lake, Scope};
 use crate::views::{Event, Format, Resources, RunError, SharedRun, View};
 
-/// Hands every row to `take`, in the order of the table.
+/// Passes every row to `take`, in the order of the table.
 pub(super) fn read(
     lake: &Lake,
     scope: &Arc<Scope>,
@@ -68,7 +68,7 @@ fn planned(lake: &Lake, scope: &Arc<Scope>, view: Arc<View>, limit: Option<usize
     futures::executor::block_on(SharedRun::new(&table, vec![view], &resources, limit)).map_err(failed)
 }
 
-/// The failure of the view, with its resource. The rows have ended.
+/// The error of the view with the resource that caused it, after all rows were read.
 fn named(run: &SharedRun, failure: Option<RunError>) -> Result<(), Failure> {
     match failure {
         Some(error) => Err(failed(run.named(0, error))),

@@ -54,7 +54,7 @@ pub(in crate::cli) struct Args {
     pub(super) explain: Option<ExplainArgument>,
 }
 
-/// Bytes of a statement, far beyond what people or programs write.
+/// The maximum size of a statement in bytes. Written ones are far smaller.
 const MAX_BYTES: u64 = 16 << 20;
 
 impl Args {

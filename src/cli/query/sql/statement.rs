@@ -13,8 +13,8 @@ use crate::cli::terminal::sink::{Sink, Stop};
 use crate::sql::{Options, Query, Session, SqlError, Writer};
 use crate::views::{Format, View};
 
-/// The stack of threads that plan and compute a statement: DataFusion goes down chains of operators by recursion, as
-/// far as the bounds of `crate::sql` let it.
+/// The stack size of threads that plan and compute a statement. DataFusion walks chains of operators by recursion, as
+/// deep as the limits of `crate::sql` allow.
 const STACK: usize = 64 << 20;
 
 /// How long an error waits for an interrupt that the program has received and not yet handled.
@@ -97,7 +97,7 @@ async fn answer(arguments: &Args, session: &Session, statement: &str, format: Fo
     }
 }
 
-/// Writes the rows; says how many there were.
+/// Writes the rows and returns their number.
 async fn write(query: &Query, sink: &mut Sink, format: Format) -> Result<usize, Stop> {
     let failed = |error: SqlError| Stop::Failed(failure(error));
     let (mut writer, head) = Writer::new(format, &query.schema()).map_err(failed)?;

@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One applicant: a line for each field, and for each line of a longer one.
+/// One applicant, with one line for each field. A field of several lines keeps its lines.
 fn text(id: &str, at: &str, fields: &Map<String, Value>) -> String {
     let mut text = format!("{id}, {at}\n");
     for (name, value) in fields {

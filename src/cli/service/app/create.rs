@@ -1,5 +1,5 @@
-//! `app create`: an application with its keys, whose secrets are shown only once. Also tokens with which applications
-//! register themselves.
+//! `app create`: registers an application and shows its keys. The secrets are shown only once. Also creates tokens with
+//! which applications register themselves.
 
 use std::path::PathBuf;
 
@@ -64,7 +64,7 @@ pub(super) fn frequency(text: &str) -> Result<SyncFrequency, String> {
     SyncFrequency::named(text).ok_or_else(|| "it is off, daily, weekly or monthly".to_owned())
 }
 
-/// Registers it and prints its keys.
+/// Registers the application and prints its keys.
 pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     let logo = arguments.profile.logo()?;
     let store = open_or_create(&arguments.data)?;

@@ -10,7 +10,7 @@ use crate::cli::terminal::columns::{lined_up, time};
 use crate::cli::terminal::failure::Failure;
 use crate::consent::{Actor, NewKeys};
 
-/// What is said beside secrets.
+/// The note beside printed secrets.
 pub(super) const SHOWN_ONCE: &str = "Secret keys are shown only once.";
 
 /// Make a new key pair for one mode

@@ -51,7 +51,7 @@ pub(super) struct SetArgs {
 }
 
 impl ProfileArgs {
-    /// Reads the logo, before anything is changed.
+    /// Reads the logo. This happens before anything is changed.
     pub(super) fn logo(&self) -> Result<Option<Logo>, Failure> {
         let Some(path) = &self.logo else { return Ok(None) };
         let bytes =
@@ -59,7 +59,7 @@ impl ProfileArgs {
         Logo::new(bytes).map(Some).map_err(refused)
     }
 
-    /// Sets what is named.
+    /// Sets the options that are given.
     pub(super) fn apply(&self, store: &Store, id: &str, logo: Option<Option<&Logo>>) -> Result<(), Failure> {
         let change = ApplicationChange {
             purpose: self.purpose.as_deref(),
@@ -79,7 +79,7 @@ impl ProfileArgs {
     }
 }
 
-/// Sets it, and prints what is shown.
+/// Sets the profile, and prints what patients see.
 pub(super) fn set(arguments: &SetArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let logo = arguments.profile.logo()?;

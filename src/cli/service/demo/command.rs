@@ -29,7 +29,7 @@ use crate::search::{Engine, Handling, Request};
 use crate::sync::Settings;
 use crate::terminology::Terminology;
 
-/// Where the generated records are written before they are imported.
+/// The folder for generated records before their import.
 const POPULATION: &str = "population";
 /// A blood pressure. Most people of the population have one.
 const BLOOD_PRESSURE: &str = "http://loinc.org|85354-9";
@@ -59,7 +59,7 @@ pub(in crate::cli) struct Args {
     rates: RateArgs,
 }
 
-/// Makes the lake when there is none, says how to ask it, and serves until told to stop.
+/// Creates the lake if there is none, prints example requests, and serves until told to stop.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let Args {
         listen: address,
@@ -69,7 +69,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         pages,
         rates,
     } = arguments;
-    // Everything that may be refused comes before people are made up.
+    // Refuse bad input before generating people.
     let pages = pages.pages()?;
     let (listener, base_url) = listen(&address, "--listen")?;
     let (sandbox, sandbox_url) = playground::listen(sandbox_listen.as_deref())?;
@@ -173,7 +173,7 @@ fn fill(lake: &Lake, data: &Path, patients: u64) -> Result<(), Failure> {
     }
 }
 
-/// Drawn on standard error, and only where that is a terminal.
+/// A progress bar on standard error, only if that is a terminal.
 fn bar(what: &'static str, numbers: &str, length: u64) -> ProgressBar {
     let style = ProgressStyle::with_template(&format!("{{msg:17}} {{bar:40}} {numbers}"));
     quietly(ProgressBar::new(length))
@@ -181,7 +181,7 @@ fn bar(what: &'static str, numbers: &str, length: u64) -> ProgressBar {
         .with_message(what)
 }
 
-/// The person whose blood pressure was taken last.
+/// The person with the most recent blood pressure.
 fn somebody(engine: &Engine, lake: &Lake, scope: &Arc<Scope>) -> Result<String, Failure> {
     let type_id = facts()
         .lookup("Observation")

@@ -5,14 +5,14 @@ use std::path::Path;
 use super::playground::Playground;
 use crate::sandbox::payer::PASSWORD;
 
-/// What the demo tells a newcomer.
+/// The values in the demo's text for a newcomer.
 pub(super) struct Guide<'a> {
     pub(super) base_url: &'a str,
     pub(super) data: &'a Path,
     pub(super) people: u64,
     pub(super) person: &'a str,
     pub(super) playground: Playground,
-    /// Where an operator signs in.
+    /// The address where an operator signs in.
     pub(super) console: String,
 }
 
@@ -59,7 +59,7 @@ impl std::fmt::Display for Guide<'_> {
     }
 }
 
-/// The program as a shell finds it.
+/// The program's name or path for a shell.
 fn program() -> String {
     let name = std::env::args_os()
         .next()
@@ -67,7 +67,7 @@ fn program() -> String {
     quoted(&name.unwrap_or_else(|| "tabularium".to_owned()))
 }
 
-/// A word as a shell takes it.
+/// A word, quoted for a shell if needed.
 fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {

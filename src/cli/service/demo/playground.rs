@@ -15,31 +15,31 @@ use crate::sandbox::payer::{self, CLIENT_ID, CLIENT_SECRET, Kind, ORGANIZATIONS,
 
 /// The sample application's id.
 const SAMPLE: &str = "sample";
-/// What patients read about it. It has no links, because these must be https.
+/// The application's purpose, which patients read. It has no links, because these must be https.
 const PURPOSE: &str = "It shows you your records in one place.";
 /// The code of the sandbox's identity provider.
 const PROVIDER: &str = "TRUENAME";
-/// A year, in seconds: how long Lakeshore lets somebody stay connected.
+/// A year in seconds: how long a connection to Lakeshore may last.
 const YEAR: i64 = 365 * 86_400;
 
 /// The default address of the sandbox.
 const ADDRESS: &str = "127.0.0.1:8081";
-/// Who says it.
+/// The option that sets the address.
 const OPTION: &str = "--sandbox-listen";
-/// The most people that a sandbox holds.
+/// The maximum number of people in a sandbox.
 const MAX_PEOPLE: u64 = 100_000;
 /// The seed of the sandbox and of its population.
 pub(super) const SEED: u64 = 1;
 
-/// What a newcomer is told.
+/// The facts about the sandbox that a newcomer needs.
 pub(in crate::cli) struct Playground {
     /// The sandbox's address.
     pub(in crate::cli) sandbox: String,
-    /// Somebody who may log in there.
+    /// The login of a person in the sandbox.
     pub(in crate::cli) user: String,
 }
 
-/// Takes the sandbox's port: the one asked for, or the usual one, or any where that is taken.
+/// Binds the sandbox's port: the given one, else the default one, else any free one.
 pub(in crate::cli) fn listen(address: Option<&str>) -> Result<(TcpListener, String), Failure> {
     match address {
         Some(address) => listen_on(address, OPTION),
@@ -90,8 +90,8 @@ pub(in crate::cli) fn open(
     })
 }
 
-/// Lists the organizations of the sandbox at `sandbox`, and registers the sample application that it serves; gives what
-/// the application needs to know.
+/// Lists the organizations of the sandbox at `sandbox`, and registers the sample application that it serves. Returns
+/// the application's settings.
 fn register(store: &Store, service: &str, sandbox: &str) -> Result<AppSettings, Failure> {
     for organization in ORGANIZATIONS {
         list(store, organization, sandbox)?;
@@ -190,7 +190,7 @@ fn list(store: &Store, organization: &payer::Organization, sandbox: &str) -> Res
     Ok(())
 }
 
-/// Registers the sample application, or gives it new keys: what its old ones were is not known any more.
+/// Registers the sample application. If it exists, gives it new keys, because the old secrets are not stored.
 fn sample(store: &Store, service: &str, sandbox: &str) -> Result<AppSettings, Failure> {
     let redirect_uris = [format!("{sandbox}/app/callback"), format!("{sandbox}/app/code")];
     let origins = [sandbox.to_owned()];

@@ -95,7 +95,7 @@ fn authorization_type(text: &str) -> Result<AuthorizationType, String> {
     authorization_type.ok_or_else(|| "it is oauth, credentials, ial1 or ial2".to_owned())
 }
 
-/// A portal that is to give lasting access is no portal.
+/// Refuses a portal with lasting access: patients sign in to a portal each time.
 fn portal_for_once(arguments: &Args) -> Result<(), Failure> {
     if arguments.authorization_type != AuthorizationType::Credentials {
         return Ok(());
@@ -113,7 +113,7 @@ fn portal_for_once(arguments: &Args) -> Result<(), Failure> {
     )))
 }
 
-/// Asks the source, and adds it.
+/// Queries the source and adds it.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     portal_for_once(arguments)?;
     let base = fhir_base(&arguments.url);
@@ -140,7 +140,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let name = name.unwrap_or_else(|| base.to_owned());
     let title = arguments.organization.as_ref().or(brand);
     let organization = organization(&store, arguments, title.unwrap_or(&name))?;
-    // A place that a record locator finds accepts the service's own statement at any time, and issues no refresh token.
+    // A place found by a record locator always accepts the service's own statement and issues no refresh token.
     let located = matches!(
         arguments.authorization_type,
         AuthorizationType::Ial1 | AuthorizationType::Ial2
@@ -192,7 +192,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     report(&store, &endpoint, known.is_some(), &lines, arguments.json)
 }
 
-/// The token endpoint that may get the secret in addition to the origin of the FHIR base: the given one, or the stored
+/// The token endpoint that may receive the secret besides the origin of the FHIR base: the given one, or the stored
 /// one.
 fn agreed(arguments: &Args, base: &str) -> Result<Option<String>, Failure> {
     if arguments.token_endpoint.is_some() || !arguments.data.join("service.sqlite").is_file() {
@@ -209,7 +209,7 @@ fn agreed(arguments: &Args, base: &str) -> Result<Option<String>, Failure> {
         .and_then(|dialect| dialect.token_endpoint))
 }
 
-/// The organization of this name as the arguments have it; a new one where there is none.
+/// The organization of this name with the values of the arguments. It is new if there is none.
 fn organization(store: &Store, arguments: &Args, name: &str) -> Result<Organization, Failure> {
     let all = store.organizations().all().map_err(Failure::other)?;
     let known = all.into_iter().find(|organization| organization.name == name);

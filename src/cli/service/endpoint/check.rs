@@ -53,7 +53,7 @@ fn status(text: &str) -> Result<EndpointStatus, String> {
     status.ok_or_else(|| "it is AVAILABLE, USER_VALIDATED, LIVE or UNAVAILABLE".to_owned())
 }
 
-/// Asks the sources.
+/// Queries the sources.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let endpoints: Vec<Endpoint> = match &arguments.id {

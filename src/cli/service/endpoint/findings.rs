@@ -8,10 +8,10 @@ use crate::cli::terminal::failure::Failure;
 use crate::consent::{ClientAuth, Endpoint, Store};
 use crate::sync::client::{Realm, SecretTried};
 
-/// Types that are named at most.
+/// The maximum number of types that are named.
 const NAMED: usize = 8;
 
-/// Keeps what was found out, and says it with what is known of the endpoint's syncs, a line each.
+/// Stores the findings. Returns them as lines, with what is known of the endpoint's syncs.
 pub(super) fn remember(store: &Store, endpoint: &Endpoint, found: &Found) -> Result<Vec<String>, Failure> {
     store
         .dialects()
@@ -63,7 +63,7 @@ fn said(found: &Found) -> Vec<String> {
     lines
 }
 
-/// What earlier syncs and patients found out, and what the operator has to do for it.
+/// The findings of earlier syncs and patients, and what the operator must do about them.
 pub(super) fn known(store: &Store, endpoint: &Endpoint, found: Option<&Found>) -> Result<Vec<String>, Failure> {
     let dialect = store.dialects().get(&endpoint.id).map_err(Failure::other)?;
     let pages = store.endpoints().pages(&endpoint.id).map_err(Failure::other)?;
@@ -103,7 +103,7 @@ pub(super) fn known(store: &Store, endpoint: &Endpoint, found: Option<&Found>) -
     Ok(lines)
 }
 
-/// What an `error` of an authorization endpoint asks of the operator.
+/// What the operator must do about an `error` of an authorization endpoint.
 fn meaning(code: &str) -> &'static str {
     match code {
         "access_denied" | "consent_required" | "interaction_required" | "login_required" => {

@@ -81,7 +81,7 @@ pub(super) fn save_provider(arguments: &ProviderArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says where the locator is.
+/// Stores the address of the locator.
 pub(super) fn save_locator(arguments: &LocatorArgs) -> Result<(), Failure> {
     let mode = lake::Mode::from(arguments.mode);
     open_or_create(&arguments.data)?

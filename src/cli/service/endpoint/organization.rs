@@ -41,7 +41,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Sets it, and prints what is shown.
+/// Sets the facts, and prints what patients see.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let logo = match &arguments.logo {

@@ -6,27 +6,27 @@ use crate::cli::terminal::failure::Failure;
 use crate::fhir::{Kind, facts};
 use crate::sync::client::{Client, Configuration, Error, Guard, HttpLimits, Registration, SecretTried, Statement};
 
-/// What a source said.
+/// The capabilities of a source.
 pub(super) struct Found {
     pub(super) configuration: Configuration,
     pub(super) statement: Statement,
-    /// What it makes of the service's secret, if there is one.
+    /// The result of trying the service's secret, if there is one.
     pub(super) secret: Option<SecretTried>,
 }
 
 /// Why a source cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unfit {
-    /// It does not answer as it should.
+    /// A request to the source failed.
     #[error(transparent)]
     Asked(#[from] Error),
-    /// Its records cannot be read.
+    /// The source's records cannot be read.
     #[error("{0}")]
     Unreadable(String),
 }
 
 impl Found {
-    /// Asks the source at this FHIR base, over the network, and finds out how it takes the service's secret.
+    /// Queries the source at this FHIR base, and tests how it accepts the service's secret.
     pub(super) fn at(fhir_base: &str, private: bool, registration: &Registration) -> Result<Found, Unfit> {
         let guard = if private { Guard::Private } else { Guard::Public };
         guard.check(fhir_base)?;
@@ -52,14 +52,14 @@ impl Found {
         })
     }
 
-    /// Whether it gives refresh tokens, as far as it says.
+    /// Whether the source declares that it issues refresh tokens.
     pub(super) fn grants_offline(&self) -> bool {
         let has = |list: &[String], word: &str| list.iter().any(|one| one == word);
         has(&self.configuration.capabilities, "permission-offline")
             || has(&self.configuration.scopes_supported, "offline_access")
     }
 
-    /// The R4 types that it can be asked for, by a search or by an id.
+    /// The R4 types that the source serves, by search or by id.
     pub(super) fn resources(&self) -> Vec<String> {
         let served = self.statement.types.iter();
         let served = served.filter(|(_, served)| served.search || served.read);
@@ -69,8 +69,7 @@ impl Found {
             .collect()
     }
 
-    /// Scopes to ask for. Who the patient is comes with an ID token where the source does not say it beside the access
-    /// token.
+    /// The scopes to request. If the token response does not name the patient, the ID token does.
     pub(super) fn scope(&self, lasting: bool) -> String {
         let has = |list: &[String], word: &str| list.iter().any(|one| one == word);
         let Configuration {
@@ -90,12 +89,12 @@ impl Found {
         scope
     }
 
-    /// The statement as the directory keeps it.
+    /// The CapabilityStatement in the form that the directory stores.
     pub(super) fn stored_statement(&self) -> Result<String, Failure> {
         serde_json::to_string(&self.statement).map_err(Failure::other)
     }
 
-    /// The configuration as the directory keeps it.
+    /// The SMART configuration in the form that the directory stores.
     pub(super) fn stored(&self) -> Result<String, Failure> {
         serde_json::to_string(&self.configuration).map_err(Failure::other)
     }
@@ -106,7 +105,7 @@ fn is_resource(name: &str) -> bool {
     type_def.is_some_and(|type_def| type_def.kind == Kind::Resource && !type_def.is_abstract)
 }
 
-/// A FHIR base, of which the address of its SMART configuration or CapabilityStatement may have been given.
+/// The FHIR base. The user may have given the address of the SMART configuration or CapabilityStatement instead.
 pub(super) fn fhir_base(address: &str) -> &str {
     let address = address.trim_end_matches('/');
     let known = ["/.well-known/smart-configuration", "/metadata"];
@@ -114,7 +113,7 @@ pub(super) fn fhir_base(address: &str) -> &str {
     base.unwrap_or(address).trim_end_matches('/')
 }
 
-/// A secret out of a file, whose last line end is not part of it.
+/// Reads a secret from a file, without the line break at the end.
 pub(super) fn secret(file: Option<&Path>) -> Result<Option<String>, Failure> {
     let Some(file) = file else { return Ok(None) };
     let text = std::fs::read_to_string(file)

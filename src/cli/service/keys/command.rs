@@ -126,7 +126,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     }
 }
 
-/// Wraps the keys of a sealed lake's files by another key-encryption key.
+/// Wraps the keys of a sealed lake's files with another key-encryption key.
 fn rotate_lake_key(arguments: RotateArgs) -> Result<(), Failure> {
     let options = ["--new-key-file", "--new-key-command"];
     let new = source(arguments.new_key_file, arguments.new_key_command, options)?;
@@ -161,7 +161,7 @@ fn rotate_lake_key(arguments: RotateArgs) -> Result<(), Failure> {
     Failure::all(left.collect())
 }
 
-/// A key that is missing or wrong is the input's fault; what breaks is not.
+/// A missing or wrong key is the input's fault. Other errors are not.
 pub(super) fn of_keys(error: SealError) -> Failure {
     if error.is_of_input() {
         Failure::input(error.to_string())
@@ -170,7 +170,7 @@ pub(super) fn of_keys(error: SealError) -> Failure {
     }
 }
 
-/// Makes a new key, and names the ones that go on verifying and the ones that were given up.
+/// Makes a new key. Prints which keys still verify and which were discarded.
 fn rotate(data: &Path, of: Signed, discard: bool, as_json: bool) -> Result<(), Failure> {
     let keys = if discard {
         Lake::open(data).map_err(Failure::from_lake)?;
@@ -212,7 +212,7 @@ fn rotate(data: &Path, of: Signed, discard: bool, as_json: bool) -> Result<(), F
     Ok(())
 }
 
-/// The public halves of some keys, the one that signs first.
+/// The public halves of some keys. The first one is the signing key.
 fn key_set(store: &Store, of: Signed) -> Result<Value, Failure> {
     match of.purpose() {
         None => serde_json::to_value(store.signing_keys().jwks()).map_err(Failure::other),

@@ -109,7 +109,7 @@ pub(super) fn list(arguments: CopiesArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes a copy off the list.
+/// Removes a copy from the list.
 pub(super) fn forget(arguments: ForgetArgs) -> Result<(), Failure> {
     let copies = registered(&arguments.data)?;
     let absolute = std::path::absolute(&arguments.copy).map_err(Failure::other)?;
@@ -127,7 +127,7 @@ pub(super) fn forget(arguments: ForgetArgs) -> Result<(), Failure> {
         )));
     };
     let path = copy.display().to_string();
-    // The log has it first: a killed command forgets nothing that is not recorded.
+    // Write the log first: then a killed command leaves no unrecorded change.
     let store = open(&arguments.data)?;
     store.audit().keys_copy_forgotten(&path).map_err(Failure::other)?;
     KeyStore::forget_copy(&arguments.data, copy).map_err(of_keys)?;
@@ -139,7 +139,7 @@ pub(super) fn forget(arguments: ForgetArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The registered copies of a lake's keys. None of an open lake.
+/// The registered copies of a lake's keys. An open lake has none.
 fn registered(data: &Path) -> Result<Vec<PathBuf>, Failure> {
     if is_sealed(data).map_err(Failure::from_lake)? {
         KeyStore::copies(data).map_err(of_keys)
@@ -148,7 +148,7 @@ fn registered(data: &Path) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
-/// The absolute path of a file in an existing folder, without links to folders.
+/// The absolute path of a file in an existing folder. Links to folders are resolved.
 fn whole(path: &Path) -> Result<PathBuf, Failure> {
     let absolute = std::path::absolute(path).map_err(Failure::other)?;
     let named = absolute.parent().zip(absolute.file_name());
@@ -158,7 +158,7 @@ fn whole(path: &Path) -> Result<PathBuf, Failure> {
     Ok(folder.join(name))
 }
 
-/// Refuses a place that is copied or stolen together with the files.
+/// Refuses a place that would be copied or stolen together with the data files.
 fn refuse_place(data: &Path, to: &Path) -> Result<(), Failure> {
     let data = std::fs::canonicalize(data).map_err(Failure::other)?;
     let place = if to.starts_with(&data) {

@@ -10,7 +10,7 @@ use crate::cli::terminal::failure::Failure;
 use crate::cli::terminal::input::reason;
 use crate::consent::{Clock, KeyPurpose, PublicKey, ReceiptFault, Store, is_about, receipt_digest, verify_receipt};
 
-/// No receipt is longer: a million files take less.
+/// The maximum size of a receipt. A million files take less.
 const LONGEST: u64 = 1 << 30;
 
 /// Check the signature of a receipt, and print what it says
@@ -41,7 +41,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Checks and says.
+/// Verifies the receipt and prints the result.
 pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     let receipt = text_of(&arguments.file)?;
     let keys = match (&arguments.data, &arguments.jwks) {
@@ -90,7 +90,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     }
 }
 
-/// What the receipt says, a sentence each.
+/// The contents of the receipt as sentences.
 fn said(claims: &Value, receipt: &str) -> String {
     let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
     let (asked, search) = (&claims["asked"], &claims["search"]);
@@ -155,13 +155,13 @@ fn said(claims: &Value, receipt: &str) -> String {
     out
 }
 
-/// The columns of the consent's own record, which has the id that the service gave the Patient.
+/// The columns of the consent's own record. They contain the id that the service gave the Patient.
 const RECORDS: [&str; 2] = ["consent_patient.patient", "patient_authorization.patient"];
 
 /// Columns with their counts of ids.
 type Counts<'c> = Vec<(&'c str, u64)>;
 
-/// The columns of the service's store that have an id: those of the consent's own record, and others.
+/// The columns of the service's store in which an id was found: those of the consent's own record, and others.
 fn places(claims: &Value) -> (Counts<'_>, Counts<'_>) {
     let found = claims["search"]["service_store"]["where"].as_object();
     let found = found.into_iter().flatten();
@@ -173,7 +173,7 @@ fn count(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
 }
 
-/// Files of the receipt that were replaced or removed and are in the folder again.
+/// Files that the receipt lists as replaced or removed but that are in the folder again.
 fn files_back(data: &Path, claims: &Value) -> Vec<String> {
     let files = claims["files"].as_array().into_iter().flatten();
     let attachments = claims["attachments"].as_array().into_iter().flatten();
@@ -194,7 +194,7 @@ fn text_of(path: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// The keys of a folder's store. A folder without one has signed nothing.
+/// The keys in a folder's store. Without a store, the folder has signed nothing.
 fn keys_of_store(data: &Path) -> Result<Vec<PublicKey>, Failure> {
     let store = Store::open_existing(data, Clock::System).map_err(Failure::other)?;
     let Some(store) = store else {

@@ -6,7 +6,7 @@ use axum::http::Uri;
 
 use crate::cli::terminal::failure::Failure;
 
-/// An `http` or `https` address without query, its trailing slash taken off.
+/// An `http` or `https` address without a query. Its trailing slash is removed.
 pub(in crate::cli) fn checked(text: &str) -> Result<String, Failure> {
     let bad = || {
         Failure::input(format!(

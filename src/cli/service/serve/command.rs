@@ -105,7 +105,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
     let base_url = args.base_url.as_deref().map_or(Ok(local), base_url::checked)?;
     logging::start(args.log_format);
     let pages = args.pages.pages()?;
-    // A reader of the line may make a token for the address at once, so store the address first.
+    // A reader of this line may request a token for the address at once, so store the address first.
     store.settings().set_base_url(&base_url).map_err(Failure::other)?;
     println!("Serving {} at {base_url}/fhir", args.data.display());
     warn_of_no_sources(&store).map_err(Failure::other)?;
@@ -141,7 +141,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
     )
 }
 
-/// The lake, which has to be there.
+/// The lake. It must exist.
 fn opened(data: &Path, sealed: bool) -> Result<Lake, Failure> {
     let options = LakeOptions {
         sealed: sealed.then_some(true),
@@ -154,7 +154,7 @@ fn opened(data: &Path, sealed: bool) -> Result<Lake, Failure> {
     opened.map_err(Failure::from_lake)
 }
 
-/// What rules are asked by. Both parts take up what is loaded while the server runs.
+/// The knowledge of the rules. Both parts use tables that are loaded while the server runs.
 pub(in crate::cli) fn newest(codes: Arc<Terminology>, plans: Arc<PlanTables>) -> NewestKnowledge {
     NewestKnowledge::new(move || Knowledge {
         codes: codes.clone(),
@@ -162,7 +162,7 @@ pub(in crate::cli) fn newest(codes: Arc<Terminology>, plans: Arc<PlanTables>) ->
     })
 }
 
-/// Says so where applications could send patients in live mode and there is nothing for these to connect.
+/// Warns if applications can send patients in live mode but there is no live source to connect.
 fn warn_of_no_sources(store: &Store) -> Result<(), Error> {
     let may_send = |application: &Application| {
         let live = |key: &Key| key.mode == Mode::Live && key.retired_at.is_none();
@@ -187,7 +187,7 @@ fn warn_of_no_sources(store: &Store) -> Result<(), Error> {
     Ok(())
 }
 
-/// What calls sources; private addresses only where they are allowed.
+/// The client for requests to sources. It calls private addresses only if they are allowed.
 pub(in crate::cli) fn sources(private: bool) -> Result<Client, Failure> {
     let guard = if private { Guard::Private } else { Guard::Public };
     Client::new(guard, HttpLimits::default()).map_err(Failure::other)
@@ -215,7 +215,7 @@ pub(in crate::cli) fn serve(
     if let Err(error) = crate::http::raise_file_limit() {
         tracing::warn!(%error, "the limit of open files could not be raised");
     }
-    // `token` makes tokens for this address from now on.
+    // From now on `token` issues tokens for this address.
     options
         .store
         .settings()

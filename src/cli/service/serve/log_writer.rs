@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Bytes put by at most.
+/// The maximum number of waiting bytes.
 const MAX_BYTES: usize = 1 << 20;
-/// How long a line waits at most.
+/// The maximum delay of a line.
 const DELAY: Duration = Duration::from_millis(50);
 
 static GATHERED: Mutex<Gathered> = Mutex::new(Gathered {
@@ -36,14 +36,14 @@ impl LogWriter {
             }
         });
         if let Err(error) = writing {
-            // The lines are still written at the end, as far as there is room for them.
+            // Lines are then written only at the end, if they fit into the buffer.
             eprintln!("log lines are delayed: {error}");
         }
         LogWriter
     }
 }
 
-/// Writes what has gathered.
+/// Writes the collected lines.
 pub(in crate::cli) fn flush() {
     // Only one flush at a time, so that lines keep their order.
     static WRITING: Mutex<()> = Mutex::new(());

@@ -15,20 +15,20 @@ pub(in crate::cli) enum LogFormat {
     Json,
 }
 
-/// Starts logging; `RUST_LOG` says how much, `info` by default. A panic is logged by its place alone, since its message
-/// may hold contents.
+/// Starts logging. `RUST_LOG` sets the level; the default is `info`. A panic is logged only by its place, because its
+/// message may contain records.
 pub(in crate::cli) fn start(format: LogFormat) {
     start_with(format, "info");
 }
 
-/// The same with another default.
+/// The same with another default level.
 pub(in crate::cli) fn start_with(format: LogFormat, default: &str) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(LogWriter::start())
         .with_target(false);
-    // Keeps a logger that this process has set up before.
+    // If this process already has a logger, keep it.
     let _ = match format {
         LogFormat::Text => lines.with_ansi(false).try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),

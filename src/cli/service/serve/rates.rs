@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::http::{Rate, Rates};
 
-/// What one address may leave in the store without a credential.
+/// The rate at which one address may add rows to the store without a credential.
 const WRITES: Rate = Rate {
     every: Duration::from_secs(1),
     burst: NonZeroU32::MIN.saturating_add(29),

@@ -2,7 +2,7 @@
 
 use crate::cli::terminal::failure::Failure;
 
-/// Ready when standard input has ended. A thread of its own waits for that, since nothing else can.
+/// Resolves when standard input has ended. A separate thread waits for that, because no other way exists.
 pub(super) async fn stdin_ends() {
     let (ended, end) = tokio::sync::oneshot::channel::<()>();
     std::thread::spawn(move || {
@@ -12,7 +12,7 @@ pub(super) async fn stdin_ends() {
     let _ = end.await;
 }
 
-/// Ready when the process is told to end. The handlers are in place when this returns.
+/// Resolves when the process receives a signal to stop. The handlers are installed when this returns.
 #[cfg(unix)]
 pub(in crate::cli) fn stop() -> Result<impl Future<Output = ()>, Failure> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -26,7 +26,7 @@ pub(in crate::cli) fn stop() -> Result<impl Future<Output = ()>, Failure> {
     })
 }
 
-/// Ready when the process is told to end.
+/// Resolves when the process receives a signal to stop.
 #[cfg(not(unix))]
 pub(in crate::cli) fn stop() -> Result<impl Future<Output = ()>, Failure> {
     Ok(async {

@@ -40,7 +40,7 @@ pub(super) struct Args {
     files: Vec<PathBuf>,
 }
 
-/// Loads and says what was loaded.
+/// Loads the files and prints what was loaded.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let loaded = load(&arguments.files, arguments.year).map_err(failure)?;
     let shrink = if arguments.replace {

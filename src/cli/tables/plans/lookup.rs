@@ -25,7 +25,7 @@ pub(super) struct Args {
     plan: String,
 }
 
-/// Prints what is known.
+/// Prints the known facts.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let tables = open(&arguments.data)?;
     // Otherwise a damaged table would count as not loaded.

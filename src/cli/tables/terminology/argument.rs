@@ -15,7 +15,7 @@ pub(in crate::cli) struct TerminologyArgument {
 }
 
 impl TerminologyArgument {
-    /// What the files hold, and what lies beside the lake in `data`; `None` if neither is there.
+    /// The terminology of the files, and that beside the lake in `data`. `None` if there is neither.
     pub(in crate::cli) fn load(&self, data: Option<&Path>) -> Result<Option<Arc<Terminology>>, Failure> {
         let data = data.filter(|data| data.join("terminology").is_dir());
         let path = self.terminology.as_deref();
@@ -28,12 +28,12 @@ impl TerminologyArgument {
     }
 }
 
-/// What lies beside the lake in `data`, and what files hold.
+/// The terminology beside the lake in `data`, and that of the files.
 pub(in crate::cli) fn open(data: &Path, path: Option<&Path>) -> Result<Arc<Terminology>, Failure> {
     Terminology::open(data, path).map(Arc::new).map_err(failure)
 }
 
-/// A file that is given is the input's fault; one beside the lake is not.
+/// An error in a given file is the input's fault. One in a stored file is not.
 pub(in crate::cli) fn failure(error: TerminologyError) -> Failure {
     if error.is_of_input() {
         Failure::input(error.to_string())

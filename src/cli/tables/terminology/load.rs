@@ -39,7 +39,7 @@ pub(super) struct Args {
     files: Vec<PathBuf>,
 }
 
-/// Loads and says what was loaded.
+/// Loads the files and prints what was loaded.
 pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     let loaded = load::load(&arguments.files, arguments.version.as_deref()).map_err(failure)?;
     let shrink = if arguments.replace {

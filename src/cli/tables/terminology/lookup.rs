@@ -29,7 +29,7 @@ pub(super) struct Args {
     code: String,
 }
 
-/// What is known of a code.
+/// The known facts about a code.
 struct Found {
     system: String,
     version: Option<String>,
@@ -41,7 +41,7 @@ struct Found {
     ingredients: Vec<String>,
 }
 
-/// Prints what is known.
+/// Prints the known facts.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let terminology = match &arguments.data {
         Some(data) => Terminology::open(data, None).map_err(failure)?,
