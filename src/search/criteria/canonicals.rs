@@ -40,7 +40,7 @@ impl Canonicals {
         self.count += usize::from(versions.insert(version.map(Box::from)));
     }
 
-    /// Reads what a canonical asks for.
+    /// Adds the URL and version of a canonical.
     pub(in crate::search) fn insert_asked(&mut self, canonical: &str) {
         let canonical = Canonical::parse(canonical);
         if canonical.fragment.is_none() && !canonical.url.is_empty() {
@@ -54,7 +54,7 @@ impl Canonicals {
         urls.map(|(url, versions)| (&**url, versions.iter().map(Option::as_deref).collect()))
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub(in crate::search) fn is_empty(&self) -> bool {
         self.urls.is_empty()
     }

@@ -89,7 +89,7 @@ pub(in crate::search) enum Condition {
 pub(in crate::search) enum Test {
     /// `:missing`.
     Missing(bool),
-    /// One of the alternatives must hold. With `not`, none of them may.
+    /// One of the alternatives must hold. With `not`, none of them may hold.
     AnyOf {
         /// The alternatives.
         matchers: Vec<Matcher>,
@@ -323,7 +323,7 @@ impl Criterion {
         self.origin = Some(Arc::new(origin));
     }
 
-    /// The criteria that it is made of, of other resources' rows, too.
+    /// The criteria inside this one, including those on other resources' rows.
     pub(in crate::search) fn parts_mut(&mut self) -> Vec<&mut Criterion> {
         match &mut self.condition {
             Condition::All(parts) | Condition::Any(parts) => parts.iter_mut().collect(),

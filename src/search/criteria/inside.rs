@@ -79,9 +79,9 @@ pub(in crate::search) fn mark_led_to(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::search) enum Pushed {
     There,
-    /// Those before it leave no room.
+    /// Earlier resources leave no room in the columns.
     NoRoom,
-    /// It cannot be had in columns.
+    /// The resource cannot be converted to columns.
     Refused,
 }
 

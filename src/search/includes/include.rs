@@ -86,7 +86,7 @@ impl Include {
         }
     }
 
-    /// The line of `explain` for an include: how many resources it followed, of which type, in which round.
+    /// The line of `explain` for an include: the number of resources that it followed, their type, and the round.
     pub(in crate::search) fn stage(&self, round: usize, type_id: TypeId, of: usize, found: usize) -> String {
         let name = |type_id: TypeId| facts().get(type_id).name;
         let way = if self.reverse { "Revinclude" } else { "Include" };
@@ -148,7 +148,7 @@ impl Asked<'_> {
         Ok(self.found(source, compiled, target).into_iter().collect())
     }
 
-    /// By all reference parameters of a type.
+    /// The includes by all reference parameters of a type.
     fn all_of(&self, source: TypeId) -> Result<Vec<Include>, SearchError> {
         let codes = self
             .programs

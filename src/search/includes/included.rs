@@ -57,7 +57,7 @@ pub(in crate::search) struct Included {
 }
 
 impl Included {
-    /// The includes of a page with these matches. Earlier answers had this many of its includes.
+    /// The includes of a page with these matches. Earlier answers had the first `skip` of them.
     pub(in crate::search) fn of_page(limits: IncludeLimits, matches: &[Entry], skip: usize) -> Included {
         Included {
             limits,
@@ -73,7 +73,7 @@ impl Included {
         }
     }
 
-    /// For a page without matches.
+    /// The includes of a page without matches.
     pub(in crate::search) fn nothing() -> Included {
         Included::of_page(IncludeLimits::default(), &[], 0)
     }

@@ -20,7 +20,7 @@ const MAX_PEOPLE: usize = 65_536;
 /// The minimum average of rows per person at which restricting a scan to people pays off.
 const ROWS_PER_PERSON: u64 = 8;
 
-/// The people to whom the query is bound.
+/// The people to which the query is bound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::search) struct Bound {
     /// One person: the query runs over that person's columns.
@@ -131,7 +131,7 @@ impl<'q> Named<'q> {
     }
 }
 
-/// The patients under whom all rows that meet a criterion are filed. `None` if unknown.
+/// The patients under which all rows that meet a criterion are filed. `None` if unknown.
 fn named(type_id: TypeId, criterion: &Criterion) -> Option<Named<'_>> {
     let (compiled, matchers) = match &criterion.condition {
         Condition::Values {

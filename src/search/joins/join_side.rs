@@ -17,12 +17,12 @@ use crate::plan::{IdsExec, On};
 
 /// The assumed number of rows of one person, if it is unknown.
 const ROWS_OF_A_PERSON: u64 = 1_000;
-/// The search's rows are found first if the other table has at least this many times as many rows.
+/// The search's rows are found first if the other table has at least `TIMES` times as many rows.
 const TIMES: u64 = 4;
 /// A larger set of ids does not narrow the other search enough.
 const MAX_IDS: usize = 65_536;
 
-/// The rows of the search, as far as they are known before its conditions on other resources are answered.
+/// The rows of the search, as known before its conditions on other resources are answered.
 pub(in crate::search) struct ThisSide<'a> {
     table: &'a ScopedTable,
     /// The criteria on the rows themselves.

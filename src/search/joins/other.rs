@@ -226,7 +226,7 @@ impl OfPerson {
     }
 }
 
-/// A person's rows of a table that meet criteria, in plans.
+/// The label in plans for one person's rows that meet criteria.
 pub(in crate::search) fn of_one_person(table: &ScopedTable, criteria: &[Criterion]) -> String {
     let conditions: Vec<&str> = criteria.iter().map(|criterion| criterion.label.as_str()).collect();
     let name = facts().get(table.type_id()).name;
@@ -310,7 +310,7 @@ impl Lookup for Entries {
     }
 }
 
-/// Whether a condition may lead to this many resources.
+/// Refuses a condition that leads to too many resources.
 pub(in crate::search) fn bounded(ids: &IdSet) -> Result<(), SearchError> {
     if ids.len() > MAX_JOINED {
         Err(SearchError::TooManyJoined(MAX_JOINED))

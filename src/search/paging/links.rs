@@ -34,7 +34,7 @@ pub(in crate::search) struct Links<'a> {
 }
 
 impl Links<'_> {
-    /// Relation and address of each link: always `self` and `first`, and `next` and `previous` if there is such a page.
+    /// Relation and address of each link: always `self` and `first`; also `next` and `previous` if these pages exist.
     /// `write` returns the text of a token.
     pub(in crate::search) fn list(&self, write: impl Fn(&PageToken) -> String) -> Vec<(&'static str, String)> {
         let tag = |offset, place| {

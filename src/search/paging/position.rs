@@ -69,8 +69,8 @@ impl Position {
 }
 
 impl Engine {
-    /// The position of a request. `address` is the search's address below the server's. `parameters` are the understood
-    /// ones.
+    /// The position of a request. `address` is the search's address, relative to the server's. `parameters` are the
+    /// parameters that the server understood.
     pub(in crate::search) fn course(
         &self,
         query: &Query,

@@ -20,7 +20,7 @@ pub struct SnapshotToken {
 }
 
 impl SnapshotToken {
-    /// Of a snapshot.
+    /// The token of a snapshot.
     pub fn of(snapshot: &Snapshot) -> SnapshotToken {
         SnapshotToken {
             snapshot: snapshot.id,

@@ -75,7 +75,7 @@ impl Engine {
         let misfits = |modifier: &str| modifier::misfit(compiled.as_ref()?, modifier);
         let fitting = of_type.iter().filter(|modifier| misfits(modifier).is_none());
         let mut fitting: Vec<&'static str> = fitting.copied().collect();
-        // For canonicals, the `below` of a version.
+        // Canonicals have a `below` of their own, for versions.
         let has_canonicals = compiled.as_ref().is_some_and(|compiled| compiled.yields_canonicals());
         if parameter.search_type == SearchType::Reference && has_canonicals && !fitting.contains(&"below") {
             fitting.push("below");

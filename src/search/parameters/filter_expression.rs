@@ -449,7 +449,7 @@ impl Filter<'_> {
     }
 }
 
-/// A part of the filter. Its text is the whole filter's.
+/// A part of the filter. Its label is the text of the whole filter.
 fn made(condition: Condition, label: String) -> Criterion {
     Criterion {
         condition,

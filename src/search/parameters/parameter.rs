@@ -284,7 +284,7 @@ fn compile_for(
     let options = CompileOptions {
         lenient: true,
         search: true,
-        // Contained resources do not show the targets of relative references.
+        // In a contained resource, the targets of relative references are unknown.
         references_alone: reading == Reading::Targets,
         extra: Some(&extra),
         context: on,

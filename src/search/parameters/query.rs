@@ -28,7 +28,7 @@ use crate::plan::On;
 /// The parameter of a link that counts the page's includes in earlier answers.
 pub(in crate::search) const INCLUDED: &str = "_included";
 
-/// Parameters that shape an answer and have no modifiers.
+/// Parameters about the form of the answer. They have no modifiers.
 const SHAPING: [&str; 12] = [
     "_count",
     "_offset",
@@ -296,7 +296,7 @@ fn is_unordered(search_type: SearchType) -> bool {
     matches!(search_type, SearchType::Composite | SearchType::Special)
 }
 
-/// The message for an unknown parameter. It has the value if the name alone is not clear.
+/// The message for an unknown parameter. It includes the value if the name alone is unclear.
 fn unknown(raw: &RawParameter) -> String {
     match raw.name.as_str() {
         "" | "_sort" => format!("{}={}", written(raw), result::shortened(&raw.value)),

@@ -41,7 +41,7 @@ struct Source {
     table: ScopedTable,
     /// Its index among all types of the record.
     place: usize,
-    /// Whether they are included only because other resources refer to them.
+    /// Whether the rows are included only because other resources refer to them.
     is_referred: bool,
 }
 
@@ -52,7 +52,7 @@ pub struct RecordPage {
     base: String,
     address: String,
     now: i64,
-    /// Whether it is all of the record.
+    /// Whether the page has the whole record.
     is_whole: bool,
     lead: Query,
     course: Position,
@@ -99,7 +99,7 @@ enum Stage {
 pub struct Gathered {
     /// The type.
     pub type_id: TypeId,
-    /// Whether they are included because other resources refer to them.
+    /// Whether the rows are included because other resources refer to them.
     pub is_referred: bool,
     /// The resources.
     pub rows: Vec<Row>,

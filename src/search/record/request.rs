@@ -16,7 +16,7 @@ pub struct Member {
     pub parameters: Vec<RawParameter>,
 }
 
-/// A record to give out, a page of it or all.
+/// A request for a patient's record: one page or the whole record.
 #[derive(Clone, Debug)]
 pub struct RecordRequest<'a> {
     /// Who asks.

@@ -117,7 +117,7 @@ impl Engine {
         Ok(found)
     }
 
-    /// Leaves out the containers that meet the criteria of a search themselves.
+    /// Removes the containers that match the search themselves.
     pub(in crate::search) async fn leave_out_matches(
         &self,
         table: &ScopedTable,

@@ -20,9 +20,9 @@ pub struct Explanation {
 /// How an answer says how it came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// For people.
+    /// Text for people.
     Text,
-    /// For programs.
+    /// JSON for programs.
     Json,
 }
 
@@ -32,9 +32,9 @@ pub(in crate::search) struct Part {
     pub(in crate::search) type_id: TypeId,
     pub(in crate::search) snapshot: u64,
     pub(in crate::search) way: String,
-    /// Each condition, and the leaves that deciding it reads.
+    /// Each condition, with the leaves that its evaluation reads.
     pub(in crate::search) criteria: Vec<(String, Vec<String>)>,
-    /// Parameters sorted by, those descending with a `-`.
+    /// The parameters of the sort. Descending ones begin with `-`.
     pub(in crate::search) sort: Vec<String>,
 }
 

@@ -193,7 +193,7 @@ impl Engine {
         Ok((places, true))
     }
 
-    /// The matches from a part on, after skipping this many. In that part it starts at the page's position, if known.
+    /// The matches from a part on, without the first `skip`. In that part it starts at the page's position, if known.
     pub(in crate::search) async fn forward(
         &self,
         parts: &[Part],

@@ -91,7 +91,7 @@ pub(in crate::search) fn keyed(
     Ok(keyed)
 }
 
-/// What a search does with a person's rows that meet its criteria, in plans.
+/// The label in plans for the work on a person's matching rows.
 pub(in crate::search) fn page_label(query: &Query) -> String {
     if query.counts_only() {
         return ", count".to_owned();

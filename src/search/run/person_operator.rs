@@ -36,7 +36,7 @@ impl Engine {
         let operator = Arc::new(OnPerson {
             label: format!("{}{}", of_one_person(table, &query.criteria), label()),
             work: {
-                // The trace keeps the plan, so the plan keeps no trace.
+                // The trace holds the plan, so the plan must not hold the trace.
                 let query = query.clone().traced(&Trace::default());
                 let table = table.clone();
                 Box::new(move || work(&table, &query))

@@ -45,7 +45,7 @@ pub(in crate::search) async fn page(
     if backwards {
         locators.reverse();
     }
-    // Read backwards: at least the match at the page's position follows.
+    // If rows were read backwards, at least the match at the page's position follows.
     let more = locators.len() > query.count || backwards && !locators.is_empty();
     locators.truncate(query.count);
     Ok(Found {
@@ -279,7 +279,7 @@ impl Scan {
         Ok(Arc::new(OrderedLimitExec::new(rows, page)))
     }
 
-    /// The rows that pass, with these columns and at most this many per partition. Planned directly, because the table
+    /// The rows that pass, with these columns and a maximum number per partition. Planned directly, because the table
     /// takes over every filter.
     pub(in crate::search) async fn columns_planned(
         &self,

@@ -34,7 +34,7 @@ impl Sessions {
         }
     }
 
-    /// For whole scans.
+    /// The planner for whole scans.
     pub(in crate::search) fn parallel(&self) -> &Planner {
         &self.parallel
     }

@@ -68,8 +68,8 @@ impl Engine {
         }
     }
 
-    /// The one patient to whom the parameters bind a search. `None` for a search of several patients, and for one that
-    /// is refused.
+    /// The only patient whose rows the search can return, according to its parameters. `None` for a search of several
+    /// patients, and for a refused search.
     pub fn only_patient(&self, request: &Request<'_>) -> Option<String> {
         let query = self.resolve(request).ok()?;
         binding::only_patient(query.type_id, &query.criteria)

@@ -117,7 +117,7 @@ impl Trace {
         noted.plans.push(text);
     }
 
-    /// A step has ended with this many rows.
+    /// Notes that a step has ended, with its number of rows.
     pub(in crate::search) fn lap(&self, name: &'static str, rows: Option<usize>) {
         let (Some(tracing), Some(mut noted)) = (&self.0, self.noted()) else {
             return;

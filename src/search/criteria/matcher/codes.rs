@@ -22,7 +22,7 @@ pub(in crate::search) struct CodesValue {
 /// The set that must contain the code.
 #[derive(Clone, Debug)]
 pub(in crate::search) enum CodesTest {
-    /// In a value set.
+    /// Matches codes in a value set.
     In(Arc<ValueSet>),
     /// Matches this code and the codes below it in one of these code systems. With `above`, the codes above it.
     Of {

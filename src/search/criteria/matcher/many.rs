@@ -14,7 +14,7 @@ use crate::search::parameters::values::{
     Beginnings, DateSet, NumberSet, Parts, QuantitySet, ReferenceSet, ReferenceValue, TokenSet, TypedSet, UriSet, fold,
 };
 
-/// Alternatives beyond this many are evaluated row by row, where ids are looked up in a set.
+/// The maximum number of alternatives for the scan. More are evaluated row by row, where ids are looked up in a set.
 pub(in crate::search) const MAX_ALTERNATIVES: usize = 64;
 
 /// Fewer alternatives of a kind are compared one by one.

@@ -81,7 +81,7 @@ pub(super) fn mark_identifier(value: &TokenValue, part: &Typed, rows: &mut [bool
     mark_identifiers(&|pairs, at| pairs.matches(value, at), part, rows);
 }
 
-/// The same for many identifiers.
+/// Marks the rows with an identifier in the set.
 pub(super) fn mark_any_identifier(set: &TokenSet, part: &Typed, rows: &mut [bool]) {
     mark_identifiers(&|pairs, at| pairs.are_in(set, at), part, rows);
 }

@@ -83,9 +83,9 @@ pub(super) fn mark_any(set: &TokenSet, part: &Typed, rows: &mut [bool]) {
 /// Numbers many tokens, and finds those that an item has. The caller chooses the numbers.
 #[derive(Debug, Default)]
 pub(in crate::search) struct TokenIndex {
-    /// By the code, folded.
+    /// The systems of each folded code.
     codes: FxHashMap<Box<str>, BySystem>,
-    /// Systems of which every code matches.
+    /// Systems whose codes all match.
     systems: FxHashMap<Box<str>, usize>,
 }
 

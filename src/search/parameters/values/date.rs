@@ -48,7 +48,7 @@ impl DateValue {
     }
 }
 
-/// Many dates with their prefixes, one of which must match. Each target is compared with all of them at once.
+/// Many dates with their prefixes. One of them must match. Each target is compared with all of them at once.
 #[derive(Clone, Debug)]
 pub(crate) struct DateSet {
     values: Vec<DateValue>,
@@ -67,7 +67,7 @@ pub(crate) struct DateSet {
 }
 
 impl DateSet {
-    /// These dates.
+    /// A set of these dates.
     pub(crate) fn of(values: Vec<DateValue>) -> DateSet {
         let of = |prefixes: &[Prefix]| -> Vec<Interval<i64>> {
             let asked = values.iter().filter(|value| prefixes.contains(&value.prefix));

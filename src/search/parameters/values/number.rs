@@ -17,7 +17,7 @@ pub(crate) struct NumberValue {
     pub(super) range_scaled: (i128, i128),
 }
 
-/// The value to compare numbers of resources with, or many values, one of which must match.
+/// The value to compare with the numbers of resources, or many values. One of many must match.
 pub(crate) trait Numbers {
     /// Whether a quantity matches by its number or, with a comparator, by the range on one side of it.
     fn matches_quantity(&self, number: Stored<'_>, comparator: Option<&str>) -> bool;

@@ -26,7 +26,7 @@ pub(crate) struct NumberSet {
 }
 
 impl NumberSet {
-    /// These numbers.
+    /// A set of these numbers.
     pub(crate) fn of(all: Vec<NumberValue>) -> NumberSet {
         let (exact, beyond): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|value| value.scaled.is_some());
         let of = |prefix: Prefix| exact.iter().filter(move |value| value.prefix == prefix);
@@ -163,7 +163,7 @@ pub(crate) struct QuantitySet {
 type ByUnit<T> = FxHashMap<String, (Option<String>, Option<String>, T)>;
 
 impl QuantitySet {
-    /// These quantities.
+    /// A set of these quantities.
     pub(crate) fn of(values: Vec<QuantityValue>) -> QuantitySet {
         let mut by_unit: ByUnit<Vec<NumberValue>> = FxHashMap::default();
         let mut of_any = Vec::new();

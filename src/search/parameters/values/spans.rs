@@ -24,7 +24,7 @@ impl<T: Ord + Copy> Spans<T> {
         spans
     }
 
-    /// The maximum end among intervals that start at or before `start`. With `sooner`, only before it.
+    /// The maximum end among intervals that start at or before `start`. With `sooner`, they must start before it.
     fn end_of_those_from(&self, start: T, sooner: bool) -> Option<T> {
         let started = |other: &T| if sooner { *other < start } else { *other <= start };
         let count = self.starts.partition_point(started);

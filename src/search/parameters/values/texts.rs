@@ -12,7 +12,7 @@ pub(crate) struct Beginnings {
 }
 
 impl Beginnings {
-    /// These texts.
+    /// A set of these texts.
     pub(crate) fn of(mut texts: Vec<String>) -> Beginnings {
         texts.sort_unstable();
         texts.dedup_by(|text, before| text.starts_with(before.as_str()));

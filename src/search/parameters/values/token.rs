@@ -36,12 +36,12 @@ impl TokenValue {
     }
 }
 
-/// Many tokens, one of which must match. A set looks them up instead of comparing one by one.
+/// Many tokens. One of them must match.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TokenSet {
     /// Folded codes by their system: `None` is any system, `Some("")` is no system.
     codes: FxHashMap<Option<Box<str>>, FxHashSet<Box<str>>>,
-    /// Systems of which every code matches.
+    /// Systems whose codes all match.
     systems: FxHashSet<Box<str>>,
 }
 

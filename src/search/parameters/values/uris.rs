@@ -11,13 +11,13 @@ type Texts = FxHashSet<String>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UriSet {
     exact: Texts,
-    /// For canonicals: these URLs with any version.
+    /// URLs of canonicals that match with any version.
     any_version: Texts,
     /// The beginnings of versions by URL.
     versions: FxHashMap<String, Vec<String>>,
     below: Texts,
     longest_below: usize,
-    /// In order.
+    /// The texts of `:above`, in order.
     above: Vec<String>,
 }
 
