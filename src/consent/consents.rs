@@ -26,7 +26,7 @@ pub struct ConsentFilter<'a> {
     pub state: Option<ConsentState>,
     /// Only consents after the one made at this time with this id.
     pub after: Option<(i64, &'a str)>,
-    /// The maximum number.
+    /// The maximum number of consents.
     pub limit: u32,
 }
 

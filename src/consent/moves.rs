@@ -199,7 +199,7 @@ impl Authorization {
     ) -> Result<AuthorizationState, Error> {
         let next = self.state.after(event)?;
         let (column, time) = match next {
-            // It keeps the time of its exchange.
+            // The authorization keeps the time of its exchange.
             _ if event == AuthorizationEvent::Retried => ("", &mut None),
             AuthorizationState::Authorized => ("authorized_at = ?2,", &mut self.authorized_at),
             AuthorizationState::Exchanged => ("exchanged_at = ?2,", &mut self.exchanged_at),

@@ -32,7 +32,7 @@ named! {
 }
 
 impl AuthorizationType {
-    /// Whether the patient signs in at a page of the source. Other sources get a request for a person whom a record
+    /// Whether the patient signs in at a page of the source. Other sources get a request for a person that a record
     /// locator found there.
     pub fn signs_in(self) -> bool {
         matches!(self, AuthorizationType::Oauth | AuthorizationType::Credentials)
@@ -154,7 +154,7 @@ pub struct Job {
     pub finished_at: Option<i64>,
     /// How many times it was begun.
     pub attempts: u32,
-    /// It is not begun again before this time.
+    /// The earliest time at which the job is begun again.
     pub not_before: Option<i64>,
     /// The reason of its failure.
     pub failure: Option<String>,
@@ -302,8 +302,8 @@ impl Authorization {
         self.expired_at.or(gone.filter(|_| over))
     }
 
-    /// Whether the application may use it now: it is exchanged, neither revoked nor expired, and its records are stored
-    /// or expected.
+    /// Whether the application may use it now: it was exchanged, it is not revoked or expired, and its records are
+    /// stored or expected.
     pub fn is_active(&self, now: i64) -> bool {
         self.state_at(now) == AuthorizationState::Exchanged
     }

@@ -78,7 +78,7 @@ impl Store {
 
 const LEFT: &str = "WHERE state = 'CREATED' AND touched_at <= ?1";
 const UNUSED: &str = "WHERE state = 'AUTHORIZED' AND code_until <= ?1";
-/// A consent whose authorizations have all ended has none left to expire.
+/// If all authorizations of a consent have ended, none is left to expire.
 const EXPIRED: &str =
     "WHERE state = 'EXCHANGED' AND refresh_until <= ?1 AND EXISTS (SELECT 1 FROM patient_authorization
                        WHERE consent = consent.id AND state = 'EXCHANGED')";
@@ -114,12 +114,12 @@ impl Store {
             return Ok(());
         }
         self.write(|transaction| {
-            // They are no longer needed.
+            // Sessions that ended long ago are no longer needed.
             transaction.execute("DELETE FROM flow_session WHERE ended_at < ?1", [now - KEPT])?;
             forget_revoked_sessions(transaction, now)?;
             cards::forget_unsigned(transaction, now)?;
             es256::renew(transaction, self.sealer(), now)?;
-            // An expunge of imported records leaves no token, but the consent still names the Patient.
+            // An expunge of imported records leaves no token. The consent still names the Patient, so delete it later.
             let sql = "DELETE FROM consent WHERE made_by = 'operator' AND expunged_at < ?1
                        AND NOT EXISTS (SELECT 1 FROM erasure WHERE consent = consent.id AND done_at IS NULL)";
             transaction.execute(sql, [now - PATIENT_SECONDS])?;

@@ -157,7 +157,7 @@ mod tests {
         assert!(keys.iter().all(|key| is_in_files(folder.path(), key)));
         drop(connection);
         let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
-        // They are gone while the store is open, and not only after the log was moved into the file at the end.
+        // The bytes are gone while the store is open, not only after the log was moved into the file at the end.
         assert!(!keys.iter().any(|key| is_in_files(folder.path(), key)));
         let names = keys.map(|key| SigningKey::from_pkcs8(&key).unwrap().kid);
         let kept: Vec<_> = store

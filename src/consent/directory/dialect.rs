@@ -18,7 +18,7 @@ named! {
         Basic = "basic",
         /// HTTP Basic, with both halves unencoded.
         PlainBasic = "plain-basic",
-        /// In the body.
+        /// The secret is sent in the body.
         Post = "post",
     }
 }

@@ -99,9 +99,9 @@ pub struct OrganizationChange<'a> {
 /// The owner of a logo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogoOf {
-    /// An application's.
+    /// The logo of an application.
     Application,
-    /// An organization's.
+    /// The logo of an organization.
     Organization,
 }
 

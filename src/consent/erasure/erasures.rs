@@ -31,7 +31,7 @@ pub struct AskedErasure {
     pub owner: i64,
     /// The authorizations of the rows. Empty for imported rows.
     pub authorizations: Vec<String>,
-    /// For imported rows: their Patient.
+    /// The Patient of imported rows. `None` for other rows.
     pub patient: Option<String>,
     /// The job to which it belongs.
     pub job: Option<String>,

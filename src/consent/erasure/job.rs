@@ -43,7 +43,7 @@ pub struct ErasureJob {
     pub actor: Actor,
     /// The id of the request, if it was a request.
     pub request: Option<String>,
-    /// When.
+    /// When the erasure was requested.
     pub asked_at: i64,
     /// When the receipt was signed.
     pub done_at: Option<i64>,

@@ -8,7 +8,7 @@ use crate::consent::access::seal::Sealer;
 use crate::consent::access::wipe::{is_marked, wipe};
 use crate::consent::error::Error;
 
-/// The setting that exists while the files may contain sessions in clear.
+/// The name of a setting. It exists as long as the files may contain unencrypted sessions.
 const CLEAR_SESSIONS: &str = "clear_sessions";
 
 /// Seals the sessions of an earlier release. They continue. If another process reads the store or the disk is full, a

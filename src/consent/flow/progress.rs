@@ -174,7 +174,7 @@ pub struct Progress {
     /// The digest of the cookie of the window beside the frame, in base64.
     #[serde(default)]
     pub window: Option<String>,
-    /// A step ended the flow, and the application was told.
+    /// A step ended the flow, and the application was notified.
     #[serde(default)]
     pub told: bool,
 }

@@ -78,7 +78,7 @@ pub struct FlowRequest {
     pub offline: bool,
     /// The application's identifier for the user.
     pub external_id: Option<String>,
-    /// The endpoint to connect without a choice.
+    /// The endpoint to connect. The patient then makes no choice.
     pub endpoint: Option<String>,
     /// How the patient finds sources.
     pub way: Way,

@@ -18,7 +18,7 @@ use crate::consent::moves::{Grant, NewAuthorization, end};
 use crate::consent::record::{Authorization, AuthorizationType, Usage};
 use crate::consent::states::{AuthorizationEvent, AuthorizationState};
 
-/// For up to this many places the session waits no longer than for one.
+/// Up to this number of places, the session waits no longer than for one place.
 const PLACES: i64 = 8;
 
 /// A source to which the patient is sent, or that is connected for them.
@@ -244,7 +244,7 @@ impl Flows<'_> {
         })
     }
 
-    /// These places hold records of a person with the details that the patient entered at a turn.
+    /// Notes the places with records of a person who has the details that the patient entered at a turn.
     pub fn located(&self, key: SessionKey, turn: u64, places: Vec<RecordLocation>) -> Result<(), FlowError> {
         self.step(key, |_, _, flow| {
             still_at(flow, turn)?;
@@ -282,7 +282,7 @@ impl Flows<'_> {
         })
     }
 
-    /// Every place to be connected has answered or failed.
+    /// Continues at the hub after every place to connect has answered or failed.
     pub fn places_answered(&self, key: SessionKey) -> Result<(), FlowError> {
         self.step(key, |_, _, flow| {
             if flow.progress.connects_places() {

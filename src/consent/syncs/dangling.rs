@@ -10,7 +10,7 @@ use super::super::store::Store;
 
 /// The maximum number of hashes for one authorization. The most frequent ones stay.
 const MAX_KEPT: usize = 1_000_000;
-/// The size of a hash and a count.
+/// The size in bytes of a hash with its count.
 const BYTES: usize = 9;
 
 /// References of an authorization's records without a target.
@@ -64,7 +64,7 @@ fn read(counts: &[u8]) -> BTreeMap<u64, u32> {
     entries.collect()
 }
 
-/// In the order of hashes. The most frequent ones stay, so that a count can reach its maximum.
+/// Writes the counts in the order of hashes. The most frequent ones stay, so that a count can reach its maximum.
 fn written(dangling: &BTreeMap<u64, u32>, max_bytes: usize) -> Vec<u8> {
     let mut kept: Vec<(u64, u32)> = dangling.iter().map(|(hash, count)| (*hash, *count)).collect();
     if kept.len() > max_bytes {

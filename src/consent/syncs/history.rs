@@ -34,8 +34,8 @@ pub struct ListedJob {
 }
 
 impl Jobs<'_> {
-    /// Whether a sync stored the source's own Patient, for this authorization or for another one of the same consent,
-    /// person and endpoint, because their rows are the same. Assumed for syncs of earlier releases.
+    /// Whether a sync stored the source's own Patient. A sync of another authorization counts too if it has the same
+    /// consent, person and endpoint, because their rows are the same. Assumed for syncs of earlier releases.
     pub fn had_patient(&self, authorization: &str) -> Result<bool, Error> {
         let sql = "SELECT EXISTS (
                        SELECT 1 FROM patient_authorization AS this

@@ -23,7 +23,7 @@ pub enum Readiness {
 /// Whether a consent's records can be read, and its patient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presence {
-    /// Whether they can be read.
+    /// Whether the records can be read.
     pub readiness: Readiness,
     /// The Patients whose records are stored or expected, the primary one first.
     pub patients: Arc<[String]>,

@@ -17,9 +17,9 @@ pub(super) const RETRY_SECONDS: i64 = 10;
 /// The API that began a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Surface {
-    /// By an authorization code.
+    /// The family began with an authorization code.
     Oauth,
-    /// By a public token. Its refresh tokens are for clients that authenticate.
+    /// The family began with a public token. Its refresh tokens are for clients that authenticate.
     Link,
 }
 
@@ -117,7 +117,7 @@ pub(super) fn add_access_token(
     Ok(())
 }
 
-/// Ends every token of a family, because two clients used the same secret of it.
+/// Ends all tokens of a family after two clients used the same secret.
 pub(super) fn end_family(
     connection: &Connection,
     now: i64,

@@ -26,7 +26,7 @@ pub(super) struct Made {
     pub(super) change: i64,
     pub(super) made_at: i64,
     pub(super) index: Index,
-    /// By their numbers in the index.
+    /// The endpoints, by their numbers in the index.
     pub(super) endpoints: Vec<Numbered>,
 }
 

@@ -39,7 +39,7 @@ pub(super) struct Known {
 #[derive(Debug)]
 pub(super) struct Index {
     pub(super) tokens: Vec<Token>,
-    /// For each word in turn, its organizations and their distances.
+    /// The organizations with each word and their distances, one word after the other.
     postings: Vec<(u32, u8)>,
     /// The names of each, without spaces.
     pub(super) joined: Vec<Vec<String>>,

@@ -9,8 +9,8 @@ use super::words::{is_filler, words};
 
 /// The maximum number of words of a query that count.
 const WORDS: usize = 10;
-/// Distances: a word that was typed in part; a word of which only one or two letters were typed, which may be a state's
-/// code; a wrong letter; two words for one; a word that is not in the name.
+/// Distances between a typed word and a name. In this order: a word typed in part; one or two letters of a word, which
+/// may be a state's code; a wrong letter; two words written as one; a word that is not in the name.
 const BEGUN: u16 = 1;
 const HARDLY_BEGUN: u16 = 4;
 const MISTAKE: u16 = 6;

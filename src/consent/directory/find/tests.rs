@@ -65,7 +65,7 @@ fn the_first_result_is_what_was_meant() {
     let index = directory();
     let mut wrong = String::new();
     for (text, first) in [
-        // As written, and typed in part.
+        // Queries as the names are written, and queries typed in part.
         ("Lakeshore Health Plan", "Lakeshore Health Plan"),
         ("lakes", "Lakeshore Health Plan"),
         ("health plan lakeshore", "Lakeshore Health Plan"),
