@@ -20,7 +20,7 @@ pub type Rules<'r> = &'r dyn Fn(&Path) -> Result<Normalization, String>;
 /// The result of repeated erasures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Applied {
-    /// Whether the erasures were repeated in the lake. Without the keys of a sealed lake they are not.
+    /// Whether the erasures were repeated in the lake. For a sealed lake this needs its keys.
     pub(super) in_lake: bool,
     /// The number of owners with erased rows or attachments.
     pub(super) owners: u64,
@@ -77,7 +77,7 @@ pub(super) fn apply(
     }
     drop(writer);
     applied.ended = end_erased(dir, &Clock::System, &Elsewhere { since, key })?;
-    // The store does not open without its key. Then the server carries the erasures out when it starts.
+    // The store opens only with its key. Without the key, the server carries the erasures out when it starts.
     if applied.ended > 0 && (dir.join(KEY_FILE).exists() || has_key_variable()) {
         let store = Store::open(dir, Clock::System)?;
         let rules = rules(dir).map_err(BackupError::Rules)?;

@@ -91,7 +91,7 @@ fn clean_one(
         if applied.in_lake {
             manifest.erasures = manifest.store_erasures;
         }
-        // The unfinished erasures of the snapshot are in the ledger by now. An older copy of it must not do.
+        // The ledger now has the unfinished erasures of the snapshot. An older copy of the ledger must be refused.
         manifest.ledger = ledger.read_again()?.state();
     }
     place.publish(&manifest)?;

@@ -86,7 +86,7 @@ pub enum BackupError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault of the file.
         what: String,
     },
     /// Without the ledger, people who were erased since would come back.
@@ -97,7 +97,7 @@ pub enum BackupError {
     NoLedger {
         /// The path of the ledger.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault of the ledger.
         what: &'static str,
     },
     /// The inputs of normalization cannot be read.

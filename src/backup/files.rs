@@ -101,7 +101,7 @@ impl<'p> Files<'p> {
         Ok(())
     }
 
-    /// Lays a file out below `dir`. An error if it differs from the manifest.
+    /// Puts a file at its place below `dir`. Fails if the file differs from the manifest.
     pub(super) fn lay_out(&self, file: &ManifestFile, dir: &Path, how: How) -> Result<(), BackupError> {
         let (from, to) = (self.place.file(&file.sha256), dir.join(&file.path));
         let folder = to.parent().unwrap_or(dir);

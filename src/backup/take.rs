@@ -151,7 +151,7 @@ fn attempt_at(
     options: Options,
     earlier: &[&Manifest],
 ) -> Result<Option<LakeImage>, BackupError> {
-    // An erasure from here on may be done in the lake's copy but not in the store's. It is repeated in both.
+    // From here on, an erasure may be done in the lake's copy but not in the store's copy. It is repeated in both.
     let before = erasures(data)?;
     add_service(contents, data, !options.without_key)?;
     add_tables(contents, data)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::lake::Lake;
 
-/// What a data folder without a lake may contain: loaded tables, the service's store, parts of a lake.
+/// Names that a data folder may contain before it has a lake: loaded tables, the service's store, parts of a lake.
 const OWN: [&str; 9] = [
     "audit",
     "catalog",

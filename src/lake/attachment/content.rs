@@ -35,7 +35,7 @@ impl AttachmentContent {
         &self.trailer
     }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     pub fn bytes(&self) -> u64 {
         self.trailer.bytes
     }

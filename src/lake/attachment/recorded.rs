@@ -53,9 +53,9 @@ impl Contents {
 /// The contents as a row of the catalog holds them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::lake) enum Recorded {
-    /// For a clear file.
+    /// The record of a clear file.
     Clear(Contents),
-    /// Of a sealed file.
+    /// The record of a sealed file.
     Sealed {
         binary: Mark,
         authorization: Mark,

@@ -19,7 +19,7 @@ pub(in crate::lake) struct FoundInTexts {
     pub(in crate::lake) found: Vec<u64>,
 }
 
-/// Stores the evidence of erasures by their numbers, in the transaction that carries them out.
+/// Stores the evidence of erasures, each with its number. The same transaction carries the erasures out.
 pub(super) fn keep_entries(
     transaction: &Connection,
     snapshot: u64,

@@ -81,7 +81,7 @@ pub(super) fn make_table(connection: &Connection) -> Result<(), LakeError> {
     Ok(connection.execute_batch(TABLE)?)
 }
 
-/// Has a catalog count on by this many erasures that another one has recorded.
+/// Increases the count of a catalog by the erasures that another catalog has recorded.
 pub(in crate::lake) fn count_on(transaction: &Connection, erasures: u64) -> Result<(), LakeError> {
     make_table(transaction)?;
     count(transaction, erasures).map(drop)

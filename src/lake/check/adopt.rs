@@ -251,7 +251,7 @@ fn old_catalog(folder: &Folder, mark: Option<&Mark>) -> Old {
         })
     };
     let opened = catalog::open_reader(folder);
-    // Read each table as far as possible: one may be whole although another is not.
+    // Read each table as far as possible, because one may be intact although another is damaged.
     let mut old = match &opened {
         Ok(connection) => Old {
             evidence: catalog::all_entries(connection).unwrap_or_default(),

@@ -78,7 +78,7 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
     Ok(if is_same { found } else { Vec::new() })
 }
 
-/// Rows of a `Binary` data file that came by a sync and whose attachments are not in the catalog.
+/// Rows of a `Binary` data file from a sync, without attachments in the catalog.
 #[derive(Debug)]
 pub(in crate::lake) struct Unattached {
     pub(in crate::lake) mode: Mode,

@@ -67,7 +67,7 @@ fn create(folder: &Folder, now: i64, sealing: Option<&KekSource>) -> Result<(), 
     sync_folder(folder.path())
 }
 
-/// Seals a lake that has no commit yet. Any other lake stays as it is.
+/// Seals a lake that has no commit yet. Other lakes are not changed.
 fn seal_empty(folder: &Folder, source: &KekSource) -> Result<(), LakeError> {
     let connection = catalog::open_writer(&folder.catalog())?;
     catalog::check_version(&connection, folder)?;

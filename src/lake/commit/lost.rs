@@ -134,7 +134,7 @@ pub fn drop_unattached(dir: &Path, source: &KekSource) -> Result<u64, LakeError>
     Ok(count)
 }
 
-/// Whether a copied catalog is a sealed lake's.
+/// Whether a copied catalog belongs to a sealed lake.
 pub fn is_sealed_copy(catalog: &Path) -> Result<bool, LakeError> {
     Ok(catalog::kind(&open(catalog)?)? != Kind::Open)
 }

@@ -38,7 +38,7 @@ pub struct Transaction<'w> {
     attachment_keys: Vec<FileKey>,
     /// Files to remove if this does not commit.
     handed_out: Vec<PathBuf>,
-    /// Whether the writer left files behind earlier.
+    /// Whether the writer left orphaned files earlier.
     left_orphans: bool,
     /// Whether a commit has failed and may or may not have taken effect.
     is_unsure: bool,

@@ -104,7 +104,7 @@ impl LakeWriter {
         &self.lake
     }
 
-    /// Moves aside the files that transactions of this writer may have left behind.
+    /// Moves aside the files that this writer's transactions may have orphaned.
     pub(in crate::lake) fn settle_orphans(&mut self) -> Result<(), LakeError> {
         if std::mem::take(&mut self.leaves_orphans) {
             settle(&self.connection, &self.lake)?;
@@ -249,7 +249,7 @@ impl Drop for LakeWriter {
     }
 }
 
-/// A catalog that matches its files, after cleaning up behind an interrupted writer.
+/// A catalog that matches its files, after the cleanup of an interrupted writer.
 struct Opened {
     connection: Connection,
     mark: Option<Mark>,
@@ -330,7 +330,8 @@ pub(in crate::lake) fn settle(connection: &Connection, lake: &Lake) -> Result<()
 
 fn remove_scheduled(connection: &Connection, paths: &FxHashSet<PathBuf>) -> Result<Vec<LakeError>, LakeError> {
     let mut failed: Vec<LakeError> = paths.iter().filter_map(|path| remove(path).err()).collect();
-    // After a crash of the machine a removed name may come back, and no record would know that file.
+    // Sync the folders. Otherwise a removed name may come back after a crash of the machine, and no record knows its
+    // file.
     let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
     let folders = folders.into_iter().filter(|folder| folder.exists());
     failed.extend(folders.map(sync_folder).filter_map(Result::err));

@@ -25,7 +25,7 @@ pub struct CompactOptions {
 }
 
 impl CompactOptions {
-    /// This effort, with files of 128 MiB.
+    /// Options with this effort and a target size of 128 MiB per file.
     pub const fn new(effort: Effort) -> CompactOptions {
         CompactOptions {
             effort,

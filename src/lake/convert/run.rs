@@ -26,8 +26,8 @@ pub struct Converted {
     pub attachments: u64,
     /// Bytes of the new files.
     pub bytes: u64,
-    /// What is not of the new kind: files that cannot be read or removed, as clauses. The lake stays in between if one
-    /// of them is a file that the lake names.
+    /// Files that are not of the new kind because they could not be read or removed, as clauses. If the lake names one
+    /// of them, the conversion is incomplete.
     pub left: Vec<String>,
 }
 

@@ -27,7 +27,7 @@ struct OwnerIds {
     authorizations: BTreeSet<String>,
 }
 
-/// By mode, application and owner.
+/// The ids to erase by mode, application and owner.
 type Meant = BTreeMap<(Mode, String, i64), OwnerIds>;
 
 impl LakeWriter {

@@ -15,9 +15,9 @@ pub struct Erased {
     pub attachments: u64,
     /// Files that were rewritten without the rows.
     pub files_rewritten: u64,
-    /// Files that held only such rows.
+    /// Files that had only rows to erase.
     pub files_removed: u64,
-    /// Places where erased bytes may remain although no reader can get them, as clauses: a file that could not be read
-    /// or replaced, or the catalog's log during a read. Each writer tries again.
+    /// Places where erased bytes may remain, as clauses: a file that could not be read or replaced, or the catalog's
+    /// log during a read. No reader can get these bytes. Each writer tries again to remove them.
     pub left: Vec<String>,
 }

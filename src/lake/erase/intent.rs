@@ -31,8 +31,8 @@ impl Intent {
     }
 }
 
-/// The rows that belong to a patient's scope itself, in the files that existed when the erasure was recorded. Later
-/// rows are not meant, even those of the same person.
+/// The rows to erase: rows of a patient's own scope, in files that existed when the erasure was recorded. Later rows
+/// are not erased, even those of the same person.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::lake) struct Erasure {
     /// The value that the catalog's count of changes had when the erasure was recorded. No two erasures have the same.

@@ -52,7 +52,8 @@ impl Known {
         })
     }
 
-    /// The same, with exactly these intents hidden from all readers, recorded or not. `None` if they already are.
+    /// The same, but exactly these intents are hidden from all readers, recorded or not. `None` if they are hidden
+    /// already.
     pub(in crate::lake) fn hiding(&self, intents: &[Intent]) -> Option<Known> {
         let same = |erasure: &Arc<Erasure>, intent: &Intent| *erasure.scope == intent.scope();
         if self.asked.len() == intents.len() && self.asked.iter().zip(intents).all(|(one, intent)| same(one, intent)) {

@@ -109,7 +109,7 @@ impl Ledger {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             read => read.map_err(LakeError::io("read", path))?,
         };
-        // An incomplete last line was never relied on.
+        // Ignore an incomplete last line. No caller has relied on it yet.
         bytes.truncate(memchr::memrchr(b'\n', &bytes).map_or(0, |end| end + 1));
         let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
         let (head, salt) = head(lines.next().unwrap_or_default()).ok_or_else(|| unreadable(path, 1))?;

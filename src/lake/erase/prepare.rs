@@ -87,13 +87,13 @@ pub(super) struct Prepared<'p> {
     pub(super) exchange: Exchange<'p>,
     pub(super) fresh: Fresh,
     pub(super) found: Vec<Found>,
-    /// What happens to the file, for the evidence of each subject.
+    /// The change of the file, for the evidence of each subject.
     pub(super) told: Vec<(String, ErasedFile)>,
     /// Bytes of the new files.
     pub(super) bytes: u64,
 }
 
-/// Where and why a file could not be rewritten.
+/// Why a file could not be rewritten.
 #[derive(Debug)]
 pub(in crate::lake) enum Hindrance {
     /// The file does not exist, so it holds nothing.
@@ -115,7 +115,7 @@ pub(in crate::lake) fn meant(path: &Path, id: u64, scopes: &[&Scope], keys: &Key
     })
 }
 
-/// Writes the replacement of a file and its delete files. Writes nothing if none of its rows is meant.
+/// Writes the replacement of a file and its delete files. Writes nothing if the file has no row to erase.
 pub(super) fn prepare<'p>(
     folder: &Folder,
     table: &'p Arc<TableSnapshot>,

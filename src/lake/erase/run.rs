@@ -20,7 +20,7 @@ use crate::lake::error::LakeError;
 use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 use crate::lake::snapshot::{Snapshot, TableSnapshot};
 
-/// New files are exchanged for the old ones when they have this many bytes. Meanwhile the disk needs that much more
+/// New files replace the old ones when the new ones reach this size in bytes. Until then the disk needs that much more
 /// room, and a kill may lose that much work.
 pub(super) const AT_ONCE: u64 = 256 << 20;
 

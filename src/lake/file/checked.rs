@@ -72,7 +72,7 @@ impl CheckedFile {
         self.0.guarded.guard.is_there()
     }
 
-    /// Compares every page. Returns how many there are.
+    /// Compares every page. Returns the number of pages.
     pub(in crate::lake) fn check_pages(&self) -> Result<u64, ParquetError> {
         let magic = match &self.0.guarded.guard {
             Guard::Sealed(_) => SEALED_MAGIC,

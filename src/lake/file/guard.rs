@@ -20,7 +20,7 @@ pub(in crate::lake) enum Guard {
     None,
     /// Checksums.
     Sums(Checksums),
-    /// By the seal. Positions are those of the clear file.
+    /// The seal verifies pages. Positions are those of the clear file.
     Sealed(SealedPages),
 }
 

@@ -62,8 +62,9 @@ impl OwnerKey {
         layout(hasher.finish())
     }
 
-    /// Every owner that rows filed under a patient of an application may have. One is the hash of the id: an import
-    /// uses it for rows that keep their ids. If this service made the id, the other is the owner in the id itself.
+    /// All possible owners of rows that are filed under a patient of an application. One is the hash of the id: an
+    /// import uses it for rows that keep their ids. If this service made the id, the other is the owner in the id
+    /// itself.
     pub fn owners_of(self, application: &str, patient: &str) -> Vec<i64> {
         let mut owners = vec![self.owner_of(application, patient)];
         owners.extend(owner_named_by(patient).filter(|owner| *owner != owners[0]));

@@ -40,7 +40,7 @@ impl Wrapping {
         self.seal(PROOF, &[])
     }
 
-    /// Whether a proof is this key's.
+    /// Whether this key made a proof.
     pub(super) fn proves(&self, proof: &[u8]) -> bool {
         self.open(PROOF, proof).is_some()
     }

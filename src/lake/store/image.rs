@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub struct ImageFile {
     /// The path below the lake's folder: `data/live/Patient/0123456789abcdef.parquet`.
     pub path: PathBuf,
-    /// Its length in the catalog's record.
+    /// The file's length, as the catalog records it.
     pub bytes: u64,
 }
 
@@ -171,8 +171,8 @@ fn of_copy(error: rusqlite::Error, to: &Path) -> LakeError {
     }
 }
 
-/// Records in the lake in `dir` that its backups rely on this ledger. From then on no erasure is finished that is not
-/// in the ledger. Others may write the lake meanwhile.
+/// Records in the lake in `dir` that its backups rely on this ledger. From then on an erasure is finished only if the
+/// ledger has it. Others may write the lake meanwhile.
 pub fn record_ledger(dir: &Path, ledger: &Ledger) -> Result<(), LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     let record = || {

@@ -237,7 +237,7 @@ impl Lake {
         self.owner_key().owner_of_consent(consent)
     }
 
-    /// Every owner that rows filed under a patient of an application may have.
+    /// All possible owners of rows that are filed under a patient of an application.
     pub fn owners_of(&self, application: &str, patient: &str) -> Vec<i64> {
         self.0.owner_key.owners_of(application, patient)
     }
@@ -318,7 +318,7 @@ impl Lake {
     }
 
     /// Drops cache entries of replaced files and snapshots. Entries stay if this process still holds a snapshot that
-    /// has them, or if one of the last few snapshots does.
+    /// has them, or if one of the last few snapshots has them.
     pub fn release(&self) {
         let mut snapshots = self.older().all();
         snapshots.push(self.snapshot());

@@ -16,7 +16,7 @@ pub(in crate::lake) struct Commit<'a> {
     pub(in crate::lake) message: &'a str,
     pub(in crate::lake) tables: Vec<TableCommit<'a>>,
     pub(in crate::lake) attachments: AttachmentCommit,
-    /// Those of the lake, for what is recorded of sealed attachments.
+    /// The keys of the lake, for the records of sealed attachments.
     pub(in crate::lake) keys: &'a Keys,
 }
 

@@ -14,7 +14,7 @@ use crate::lake::seal::{FileKey, Keys, hold_key};
 /// A file that a reader holds open. It stays readable even if its name is removed and its key destroyed.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct HeldHandle {
-    /// It is found by its path.
+    /// The cache finds the file by its path. This handle only keeps it open.
     _file: Arc<File>,
     _key: Option<FileKey>,
 }

@@ -11,9 +11,9 @@ use crate::lake::owners::owner::SHARED;
 use crate::lake::snapshot::DataFile;
 
 impl ScopedTable {
-    /// The same table, with its files held open until it is dropped: the files of these owners, or of everybody whom
-    /// the scope shows. Files are not held if there are more of them than handles. Then a scan fails if one of them is
-    /// removed before it is read.
+    /// The same table. Its files stay open until it is dropped: the files of `owners`, or of all owners that the scope
+    /// shows. Files are not held if there are more of them than handles. Then a scan fails if one of them is removed
+    /// before it is read.
     pub fn held(&self, owners: Option<&[i64]>) -> Result<ScopedTable, ScanError> {
         let files = self.files_shown(owners);
         let paths = files.iter().map(|file| file.path.as_path());

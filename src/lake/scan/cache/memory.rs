@@ -280,7 +280,7 @@ impl Memory {
         self.kept.insert(Key::Shared(scope.clone()), Kept::Shared(rows.clone()));
     }
 
-    /// A row lately read.
+    /// A recently read row.
     pub(in crate::lake::scan) fn row(&self, key: RowKey) -> Option<Row> {
         match self.kept.get(&Key::Row(key)) {
             Some(Kept::Row(row)) => Some(row),

@@ -52,7 +52,7 @@ pub(in crate::lake::scan) fn prune_noting(
     }
 }
 
-/// Conditions of which each proves alone that no row of a row group can match.
+/// The condition that proves alone that no row of a row group can match. `None` if there is none.
 pub(in crate::lake::scan) fn refutation(file: &OpenFile, group: usize, condition: &Prune) -> Option<Arc<str>> {
     let alone = |condition: &Prune| prune(file, group, condition).is_empty();
     match condition {

@@ -92,7 +92,7 @@ enum Rows {
 #[derive(Clone, Copy, PartialEq)]
 struct OnLeaf {
     leaf: usize,
-    /// The minimum and the maximum. `None` if any value will do.
+    /// The minimum and the maximum. `None` if any value matches.
     range: Option<(i128, i128)>,
 }
 
@@ -177,8 +177,8 @@ impl RowGroup<'_> {
         })))
     }
 
-    /// Asks the start of a date in place of its end, if the start is asked about, too. Where no interval is longer than
-    /// `w`, an end of at least `x` has a start of at least `x - w`.
+    /// Replaces a condition on the end of a date by one on its start, if the start has a condition too. If no interval
+    /// is longer than `w`, an end of at least `x` has a start of at least `x - w`.
     fn ends_to_starts(&self, conditions: &mut [OnLeaf]) -> Result<(), ParquetError> {
         for at in 0..conditions.len() {
             let end = conditions[at];

@@ -8,7 +8,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields, SchemaRef};
 use arrow::error::ArrowError;
 
-/// The columns of `schema`, taken from a batch that may lack some of them and have others.
+/// The columns of `schema` from a batch. The batch may lack some of them and have other columns.
 pub(in crate::lake::scan) fn adapt(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let rows = batch.num_rows();
     let columns = schema

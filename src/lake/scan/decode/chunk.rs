@@ -202,7 +202,7 @@ pub(in crate::lake::scan) struct Slots<A> {
 }
 
 impl<A: Copy + Default> Slots<A> {
-    /// Passes on the rows with a slot that meets the condition, slot by slot.
+    /// Calls `take` with ranges of rows that have a slot for which `holds` is true, in the order of the slots.
     pub(in crate::lake::scan) fn rows_where(&self, holds: impl Fn(A) -> bool, mut take: impl FnMut(Range<u32>)) {
         let mut at = 0;
         while let Some(ahead) = self.allowed[at..].iter().position(|allowed| holds(*allowed)) {

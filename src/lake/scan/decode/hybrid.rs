@@ -70,7 +70,7 @@ pub(in crate::lake::scan) fn parts<'a>(
 }
 
 impl<'a> Packed<'a> {
-    /// In order.
+    /// The values in order.
     pub(in crate::lake::scan) fn values(self) -> impl ExactSizeIterator<Item = u32> + 'a {
         let mask = (1u64 << self.width) - 1;
         (0..self.count).map(move |at| {

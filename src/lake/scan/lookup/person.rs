@@ -33,7 +33,7 @@ pub struct PersonRows {
     pub batch: RecordBatch,
 }
 
-/// What was not in memory of a person's columns.
+/// A person's columns that were not in memory.
 #[derive(Clone, Copy, Default)]
 struct ReadColumns {
     columns: usize,

@@ -71,7 +71,7 @@ pub struct SeenPerson {
 /// Rows fetched one by one, by id or by locator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SeenRows {
-    /// Rows asked for.
+    /// The number of requested rows.
     pub asked: usize,
     /// Rows found.
     pub found: usize,

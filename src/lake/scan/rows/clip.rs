@@ -18,7 +18,7 @@ const FIELD_ID: &str = "PARQUET:field_id";
 /// The requested columns of one table.
 #[derive(Clone, Debug)]
 pub(in crate::lake::scan) struct Clip {
-    /// With field ids, to find the columns in files.
+    /// The wanted columns with field ids, which identify the columns in files.
     wanted: Fields,
     /// The schema of the batches: without metadata, and with everything nullable.
     schema: SchemaRef,

@@ -28,7 +28,7 @@ pub struct Order {
     pub threshold: Threshold,
 }
 
-/// Where the number that orders a row is, by dotted paths of leaves.
+/// The leaves with the number that orders a row, as dotted paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// In this leaf of int64 or timestamp.

@@ -61,7 +61,7 @@ pub(in crate::lake::scan) struct Rows {
 /// The rows of a row group to be read.
 struct Part {
     group: usize,
-    /// By position in the row group.
+    /// The rows by position in the row group.
     rows: Range<u32>,
     /// Whether this share has the first rows of the row group. It then counts the row group.
     is_first: bool,

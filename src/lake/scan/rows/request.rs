@@ -17,7 +17,7 @@ pub struct ScanRequest {
     pub owners: Option<Vec<i64>>,
     /// Only rows of this part of the table.
     pub span: Span,
-    /// Whether one row costs so much computation that even few rows should use every processor.
+    /// Whether computing a row is so expensive that even few rows use every processor.
     pub is_costly: bool,
 }
 

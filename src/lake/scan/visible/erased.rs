@@ -17,7 +17,7 @@ use crate::lake::seal::Keys;
 /// Positions in a file, ascending.
 #[derive(Debug, Default)]
 pub(in crate::lake) struct OwnRows {
-    /// Of each scope.
+    /// The rows of each scope.
     pub(in crate::lake) of: Vec<Vec<u64>>,
     /// The rows of all scopes together.
     pub(in crate::lake) all: Vec<u64>,
