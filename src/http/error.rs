@@ -138,7 +138,7 @@ pub(super) enum Error {
         code: &'static str,
         /// The status of the answer.
         status: StatusCode,
-        /// What is wrong.
+        /// The description of the fault.
         description: String,
     },
     /// An internal error.
@@ -264,7 +264,7 @@ impl Error {
         }
     }
 
-    /// The challenge of RFC 6750. It has no error code if there was no token, or if the token is not the cause.
+    /// The challenge of RFC 6750. It has an error code only if a token was sent and is the cause.
     fn challenge(&self) -> Option<String> {
         match self {
             Error::NoToken | Error::SecretKey => Some(bearer_challenge(None)),

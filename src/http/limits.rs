@@ -103,7 +103,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// This many requests per second, and five seconds' worth at once. `None` for zero.
+    /// A rate of `requests` per second, with bursts of five seconds' worth. `None` for zero.
     pub fn per_second(requests: u32) -> Option<Rate> {
         let per_second = NonZeroU32::new(requests)?;
         Some(Rate {
@@ -120,7 +120,7 @@ impl Rate {
         })
     }
 
-    /// The seconds after which this many requests are available again.
+    /// The seconds after which `requests` requests are available again.
     pub(super) fn seconds(&self, requests: u32) -> u64 {
         let time = self.every.saturating_mul(requests);
         time.as_secs() + u64::from(time.subsec_nanos() > 0)

@@ -109,7 +109,7 @@ impl Spool {
         Ok(bytes.into())
     }
 
-    /// Takes room, for this many bytes in total.
+    /// Reserves room, up to `end` bytes in total.
     fn grow(&mut self, end: u64) -> Result<(), Full> {
         let more = end.saturating_sub(self.length);
         let spools = &self.spools;

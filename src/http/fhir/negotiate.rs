@@ -79,7 +79,8 @@ pub(in crate::http) fn pretty_value(value: Option<&str>) -> Result<bool, Error> 
     }
 }
 
-/// How strictly to handle a request, if it says so. If it says so several times, RFC 7240 lets the first count.
+/// How strictly to handle a request, if the request states it. If it states it several times, the first one counts (RFC
+/// 7240).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) struct Preferred(Option<Handling>);
 

@@ -18,7 +18,7 @@ use crate::http::routes::{Document, Operation, Route, resolved, schema};
 use crate::http::service::Service;
 
 const HTML: &str = "text/html";
-/// In display order. HEAD is GET without a body.
+/// The methods in display order. HEAD is GET without a body.
 const METHODS: [&str; 3] = ["get", "post", "delete"];
 
 #[derive(Template)]

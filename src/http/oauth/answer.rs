@@ -24,7 +24,7 @@ pub(in crate::http) struct TokenAnswer<'g> {
     refresh_token: Option<&'g str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refresh_expires_in: Option<i64>,
-    /// For refreshes of the link API.
+    /// Only in refreshes of the link API.
     #[serde(skip_serializing_if = "Option::is_none")]
     sync: Option<Sync>,
     #[serde(rename = "timeUntilMaxAuth", skip_serializing_if = "Option::is_none")]

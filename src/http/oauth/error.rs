@@ -34,13 +34,13 @@ pub(in crate::http) enum OAuthError {
     /// `unsupported_grant_type`.
     #[error("grant_type must be authorization_code, refresh_token or client_credentials")]
     GrantType,
-    /// Of registrations: `invalid_redirect_uri`.
+    /// A registration is refused with `invalid_redirect_uri`.
     #[error("{0}")]
     RedirectUri(String),
-    /// Of registrations: `invalid_client_metadata`.
+    /// A registration is refused with `invalid_client_metadata`.
     #[error("{0}")]
     Metadata(String),
-    /// For registrations: the initial access token is invalid (RFC 6750).
+    /// The initial access token of a registration is invalid (RFC 6750).
     #[error("the initial access token is unknown, used or expired")]
     InitialAccessToken,
     /// The request could not be read, or an internal error.

@@ -139,7 +139,7 @@ impl Route {
         self
     }
 
-    /// Whether none of its methods needs a credential.
+    /// Whether every method works without a credential.
     pub(super) fn is_open(&self) -> bool {
         !self.operations.is_empty() && self.operations.iter().all(|(_, operation)| operation.is_open())
     }

@@ -50,7 +50,7 @@ pub(super) fn take_named(value: &mut Value, taken: &mut Map<String, Value>) {
         Value::Array(items) => items.iter_mut().for_each(|item| take_named(item, taken)),
         Value::Object(members) => {
             members.values_mut().for_each(|member| take_named(member, taken));
-            // A property may have that name, too. Its value is then a schema and no text.
+            // A property may have the same name as the marker. Its value is then a schema, not a text.
             if let Some(Value::String(name)) = members.get(NAME).cloned() {
                 members.remove(NAME);
                 let schema = std::mem::replace(value, json!({"$ref": format!("#/components/schemas/{name}")}));

@@ -7,7 +7,7 @@ pub fn raise_file_limit() -> std::io::Result<()> {
     rlimit::increase_nofile_limit(u64::MAX).map(drop)
 }
 
-/// As many of these connections as the limit permits.
+/// The number of connections, reduced to what the limit permits.
 pub(in crate::http) fn connections(wanted: usize) -> usize {
     // The current limit. Systems without a limit return zero.
     let limit = rlimit::increase_nofile_limit(0).unwrap_or_default();

@@ -90,7 +90,7 @@ pub(in crate::http) fn sync(
     })
 }
 
-/// `usage`: that of the primary source, which is final. Without a source, the requested one.
+/// The member `usage`: the final usage of the primary source. Without a source, the requested usage.
 pub(in crate::http) fn usage(full_consent: &ConsentWithSources) -> Usage {
     full_consent
         .primary()

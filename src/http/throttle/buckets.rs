@@ -23,21 +23,21 @@ const MAX_BUCKETS: usize = 200_000;
 /// The buckets of a server.
 pub(in crate::http) struct Throttle {
     credentials: Option<Buckets<Box<str>>>,
-    /// For operations on whole records.
+    /// The buckets for operations on whole records.
     records: Option<Buckets<Box<str>>>,
-    /// For health cards.
+    /// The buckets for health cards.
     cards: Option<Buckets<Box<str>>>,
     addresses: Option<Buckets<IpAddr>>,
-    /// For requests without a credential that are stored.
+    /// The buckets for requests without a credential that are stored.
     writes: Option<Buckets<IpAddr>>,
-    /// For flows and steps towards sources.
+    /// The buckets for flows and steps towards sources.
     flows: Option<Buckets<IpAddr>>,
 }
 
 struct Buckets<K: Hash + Eq + Clone> {
     limiter: RateLimiter<K, DashMapStateStore<K>, DefaultClock, StateInformationMiddleware>,
     rate: Rate,
-    /// Whether so many buckets are in use that new ones share `overflow`.
+    /// Whether the buckets are so many that new ones share `overflow`.
     crowded: AtomicBool,
     overflow: K,
 }

@@ -56,7 +56,7 @@ impl Color {
         Color(parts)
     }
 
-    /// The nearest colour with enough contrast to each of `behind`. The colour gets lighter or darker step by step.
+    /// The nearest colour with enough contrast to both backgrounds. The colour gets lighter or darker step by step.
     fn readable(self, behind: [Color; 2]) -> Color {
         let toward = if behind[0].luminance() > 0.18 { INK } else { WHITE };
         let steps = (0..=20).map(|step| self.mixed(toward, f64::from(step) / 20.0));

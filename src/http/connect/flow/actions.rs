@@ -88,7 +88,7 @@ action!(/// `POST /connect/stay`: nothing but being here, which keeps the sessio
 action!(/// `POST /connect/drop`: leave, and give back what is connected.
     give_up, dropped);
 
-/// Reading the form has extended the session. The browser stays on its page.
+/// Extends the session, which happens when the form is read. The browser stays on its page.
 async fn stayed(_: &Arc<Service>, _: Visit, _: Parameters) -> Result<Response, Error> {
     Ok((StatusCode::NO_CONTENT, [(CACHE_CONTROL, "no-store")]).into_response())
 }

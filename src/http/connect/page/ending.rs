@@ -222,7 +222,7 @@ fn closed(service: &Service, flow: &Flow, response: Response) -> Response {
     )
 }
 
-/// Sends an error to the link component. Its page is verified as the application's.
+/// Sends an error to the link component. The component's page is verified like the application's.
 pub(in crate::http::connect) fn link_refused(
     service: &Arc<Service>,
     t: &'static Texts,

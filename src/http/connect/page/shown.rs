@@ -71,8 +71,8 @@ pub(in crate::http::connect) async fn page_of_session(
     }
 }
 
-/// `GET /connect/find`: the organizations. They have their own address, so that the browser's back button leads to them
-/// until one is connected.
+/// `GET /connect/find`: the organizations. The page has its own address. So the browser's back button leads to it until
+/// a source is connected.
 pub(in crate::http::connect) async fn find_page(
     State(service): State<Arc<Service>>,
     RawQuery(query): RawQuery,

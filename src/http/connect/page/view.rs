@@ -304,7 +304,7 @@ pub(in crate::http::connect) struct Onward {
 #[template(path = "connect/problem.html")]
 pub(in crate::http::connect) struct Problem<'a> {
     pub(in crate::http::connect) s: Shell<'a>,
-    /// Whether there was an error. Otherwise the patient decided it.
+    /// Whether an error caused this page. Otherwise the patient chose it.
     pub(in crate::http::connect) bad: bool,
     pub(in crate::http::connect) text: &'static str,
     pub(in crate::http::connect) again: Option<Onward>,
@@ -472,7 +472,7 @@ pub(in crate::http::connect) struct FramePage<'a> {
     pub(in crate::http::connect) s: Shell<'a>,
     pub(in crate::http::connect) source: &'a str,
     pub(in crate::http::connect) ticket: String,
-    /// The turn of the session that this page shows.
+    /// The session's turn for which this page was made.
     pub(in crate::http::connect) mark: u64,
     /// The page has opened a window.
     pub(in crate::http::connect) opened: bool,
@@ -491,7 +491,7 @@ pub(in crate::http::connect) struct WaitingPage<'a> {
     pub(in crate::http::connect) s: Shell<'a>,
     pub(in crate::http::connect) text: String,
     pub(in crate::http::connect) places: Vec<Asking>,
-    /// The turn of the session that this page shows.
+    /// The session's turn for which this page was made.
     pub(in crate::http::connect) mark: u64,
 }
 
@@ -524,7 +524,7 @@ impl<'a> Message<'a> {
 pub(in crate::http::connect) struct End<'a> {
     pub(in crate::http::connect) s: Shell<'a>,
     pub(in crate::http::connect) text: String,
-    /// What happens next.
+    /// The text about what happens next.
     pub(in crate::http::connect) next: Option<String>,
     pub(in crate::http::connect) good: bool,
     pub(in crate::http::connect) message: Option<Message<'a>>,

@@ -71,7 +71,7 @@ pub(in crate::http::console) async fn show(
         let expression = fields.filled("expression").unwrap_or_default();
         let (mut trial, mut refusal) = (None, None);
         if !name.is_empty() && !expression.is_empty() {
-            // Only the name of a type is logged, and not what may stand in its place.
+            // Log only the name of a type. Any other text may contain a record.
             if resource_type(name).is_ok() {
                 operator
                     .looks(&service, "fhirpath", &place, (None, name.to_owned()))

@@ -9,7 +9,7 @@ pub(in crate::http) struct Accept(Vec<Range>);
 
 #[derive(Debug)]
 struct Range {
-    /// In lower case. `*` means any.
+    /// The main type in lower case. `*` means any.
     main_type: String,
     subtype: String,
     quality: f32,

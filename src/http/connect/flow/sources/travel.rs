@@ -48,7 +48,8 @@ async fn within<T>(
         .unwrap_or_else(|_| Err(late()))
 }
 
-/// The callback address of a source. Each source has its own, so that one source's answer never counts as another's.
+/// The callback address of a source. Each source has its own address, so that an answer never counts for another
+/// source.
 pub(in crate::http::connect) fn callback_of(service: &Service, endpoint: &str) -> String {
     format!("{}/connect/callback/{}", service.base_url, segment(endpoint))
 }
