@@ -37,7 +37,7 @@ pub enum CodecError {
     /// A table cannot be read.
     #[error(transparent)]
     Scan(#[from] ScanError),
-    /// An expression or operator of DataFusion's.
+    /// An error of DataFusion in an expression or operator.
     #[error("the plan cannot be taken over: {}", .0.strip_backtrace())]
     Plan(#[source] DataFusionError),
 }

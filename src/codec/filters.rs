@@ -30,7 +30,7 @@ pub(super) fn write(travel: &Travel, expression: &Expr) -> Result<Base64, CodecE
         table: None,
     };
     let written = serialize_expr(expression, &codec);
-    // DataFusion goes on without a function that could not be written.
+    // DataFusion continues without a function that could not be written, so return the error here.
     if let Some(error) = travel.failed() {
         return Err(error);
     }

@@ -85,7 +85,7 @@ impl fmt::Debug for PlanCodec {
     }
 }
 
-/// The plan without semi-joins that need no ids. The filters of their left sides already have the conditions.
+/// The plan without semi-joins that need no more ids. The filters of their left sides already have the conditions.
 fn without_settled(plan: Arc<dyn ExecutionPlan>) -> PlanResult<Arc<dyn ExecutionPlan>> {
     let without = plan.transform_down(|plan| {
         let mut rows = plan;

@@ -30,7 +30,7 @@ pub(super) struct Travel(Arc<Way>);
 struct Way {
     codec: Arc<Known>,
     filters: DynamicFilters,
-    /// Why it does not go on: DataFusion's errors are texts.
+    /// The error that stopped the conversion. It is kept here because DataFusion's errors are texts.
     failed: Mutex<Option<CodecError>>,
     /// Whether the sort above gave a scan a dynamic filter.
     is_told: AtomicBool,

@@ -151,7 +151,7 @@ impl Layout {
         self.count
     }
 
-    /// Whether no file was ever written.
+    /// True until the first file is written.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -118,7 +118,7 @@ pub enum FhirPathError {
         /// FHIRPath's form.
         standard: String,
     },
-    /// A path begins with a type that is not the context's.
+    /// A path begins with a type that is not the type of the context.
     #[error("a path that begins with {name} has no meaning in the context of {type_name} ({at})")]
     WrongContext {
         /// Where.
@@ -189,7 +189,7 @@ pub enum FhirPathError {
     Unsupported {
         /// Where.
         at: Position,
-        /// What.
+        /// The fault.
         what: String,
     },
     /// An impossible value in the expression's own text: `@2024-13-01`.
@@ -197,7 +197,7 @@ pub enum FhirPathError {
     Literal {
         /// Where.
         at: Position,
-        /// What it should be.
+        /// The expected form of the text.
         what: &'static str,
         /// The text.
         text: String,

@@ -56,18 +56,18 @@ impl Program {
         self.inner.shape.sources.is_empty()
     }
 
-    /// Evaluates it over the rows of a batch of the root type's table. Columns that the batch lacks count as null in
-    /// all rows.
+    /// Evaluates the program over the rows of a batch of the root type's table. Columns that the batch lacks count as
+    /// null in all rows.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<Evaluation, FhirPathError> {
         self.evaluate_on(&Focus::root(batch, self.inner.root))
     }
 
-    /// Evaluates it with the items of `focus` as rows.
+    /// Evaluates the program with the items of `focus` as rows.
     pub fn evaluate_on(&self, focus: &Focus) -> Result<Evaluation, FhirPathError> {
         self.evaluate_at_most(focus, usize::MAX)
     }
 
-    /// The same, with at most this many items in all rows together. More items are an error. If possible, the error
+    /// The same, with at most `max_items` items in all rows together. More items are an error. If possible, the error
     /// comes before they are computed.
     pub fn evaluate_at_most(&self, focus: &Focus, max_items: usize) -> Result<Evaluation, FhirPathError> {
         match interpreter::run(&self.inner, focus, max_items) {

@@ -168,7 +168,7 @@ impl Sink for Nodes<'_> {
 /// The required value at the cursor. `base` arrays and objects are around it.
 pub(super) fn value<S: Sink>(cursor: &mut Cursor<'_>, sink: &mut S, base: usize) -> Result<(), JsonError> {
     let mut depth = base;
-    // Marks the open containers that are objects, the innermost in the lowest bit.
+    // One bit for each open container, the innermost lowest. It is 1 if the container is an object.
     let mut objects = 0u128;
     loop {
         // Here a value must follow.

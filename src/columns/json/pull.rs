@@ -17,7 +17,7 @@ const TOLD: usize = 512;
 pub enum Chosen<'t> {
     /// It is not a wanted object.
     Nothing,
-    /// It is the object of this selection, with its wanted parts.
+    /// The object of this selection, with its wanted parts.
     Selected(usize, Value<'t>),
     /// A known and unwanted property occurs twice in one object. The meaning of that depends on the whole text.
     Twice,
@@ -269,7 +269,7 @@ impl Puller<'_> {
         Ok(())
     }
 
-    /// A value that is not entered, if it is an array.
+    /// Reads an item of an array. If it is an array itself, its items are only checked.
     fn item(&mut self, take: Take, depth: usize) -> Result<(), JsonError> {
         let byte = self.cursor.token()?;
         let start = self.cursor.at;
@@ -382,7 +382,8 @@ mod tests {
         }
     }
 
-    /// It is refused like the whole text, for the same reason at the same position, whatever was read before.
+    /// Checks that a text is refused like the whole text: for the same reason, at the same position, whatever was read
+    /// before.
     fn agrees(text: &[u8]) {
         let whole = Tape::new().parse(text).err();
         let mut choice = choice();

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// The edits of a writer, by node number ([`Value::index`]).
 #[derive(Debug, Default)]
 pub struct Edits {
-    /// In the order in which they were made.
+    /// The edits in the order in which they were made.
     edits: Vec<Edit>,
     /// The new texts, concatenated.
     text: Vec<u8>,

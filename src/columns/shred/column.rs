@@ -22,7 +22,7 @@ pub(super) struct Context {
     pub(super) room: usize,
     /// Why the row must be refused.
     pub(super) fault: Option<Fault>,
-    /// For shortened texts.
+    /// A tape for parsing shortened texts.
     pub(super) scratch: Tape,
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct SystemValues<'a> {
     /// The owner of the row. 0 for shared rows.
     pub owner: i64,
-    /// The resource's id. Empty if it has none, which no row of a lake may be.
+    /// The resource's id. Empty if the resource has none. Rows of a lake always have one.
     pub id: &'a str,
     /// The id of the Patient in whose compartment the row is.
     pub patient: Option<&'a str>,
@@ -37,8 +37,8 @@ pub struct SystemValues<'a> {
 }
 
 impl<'a> SystemValues<'a> {
-    /// For a resource outside any lake that is shredded only for computations. It has no owner and no application.
-    /// `resource` may be empty if nothing reads the text.
+    /// The values of a resource outside any lake, which is shredded only for computations. They have no owner and no
+    /// application. `resource` may be empty if nothing reads the text.
     pub fn outside(id: &'a str, resource: &'a str) -> SystemValues<'a> {
         SystemValues {
             owner: 0,

@@ -22,7 +22,7 @@ pub struct SearchParameters {
     /// All parameters, in the order in which they were added. One per URL.
     all: Vec<Arc<SearchParameter>>,
     urls: FxHashMap<Cow<'static, str>, usize>,
-    /// By [`TypeId::index`], sorted by code, one per code.
+    /// The parameters by [`TypeId::index`], sorted by code, one per code.
     types: Vec<Vec<Arc<SearchParameter>>>,
 }
 

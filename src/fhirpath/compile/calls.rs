@@ -325,7 +325,7 @@ impl Compiler<'_> {
     }
 }
 
-/// A criterion that is never a boolean is a mistake.
+/// Refuses a criterion that is never a boolean.
 fn require_boolean(function: &str, criterion: &Shape, at: Position) -> Result<(), FhirPathError> {
     let fits = |source: &Source| source.item_type.system() == Some(System::Boolean);
     if criterion.sources.is_empty() || criterion.sources.iter().any(fits) {

@@ -32,7 +32,7 @@ pub(super) struct Compiler<'a> {
     pub(super) work: usize,
     /// Whether a name that no possible type has is an empty collection instead of an error.
     pub(super) lenient: bool,
-    /// The JSON names that occurred in place of FHIRPath's.
+    /// The JSON names that occurred in place of FHIRPath names.
     pub(super) json_names: Vec<JsonName>,
     /// The visible variables.
     pub(super) variables: Vec<Variable>,

@@ -10,7 +10,7 @@ use crate::fhirpath::syntax::ast::{Expr, ExprKind};
 #[derive(Debug, Default)]
 pub(in crate::fhirpath) struct Shapes {
     of: HashMap<usize, Shape>,
-    /// The shape of `$this` at functions that are called on nothing.
+    /// The shape of `$this` at function calls without a written input, such as `exists()`.
     this: HashMap<usize, Shape>,
 }
 

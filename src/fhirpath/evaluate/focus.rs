@@ -72,8 +72,8 @@ impl Focus {
         }
     }
 
-    /// The items of a collection as contexts. The rows of the collection are the contexts of `self`, because a program
-    /// yielded it on `self`.
+    /// The items of a collection as contexts. A program must have yielded the collection on `self`, so its rows are the
+    /// contexts of `self`.
     pub fn enter(&self, collection: &Collection) -> Focus {
         let parents = collection.offsets().parents();
         let mut places = Vec::with_capacity(parents.len());

@@ -61,7 +61,7 @@ enum Slot {
     Read(Option<TypeId>, Option<Box<str>>),
     /// Shredded: a row of a part.
     Open(TypeId, Option<Box<str>>, u32, u32),
-    /// Of a requested type, but it cannot be shredded.
+    /// The resource has a requested type but cannot be shredded.
     Shut(TypeId, Option<Box<str>>),
 }
 

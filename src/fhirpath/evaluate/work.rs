@@ -22,7 +22,7 @@ const BUDGET: u64 = 48 << 20;
 const PER_ROW: u64 = 1000;
 /// The work that each row allows for each part of the expressions.
 const PER_PART: u64 = 16;
-/// Parts beyond this many allow no more work.
+/// The maximum number of parts that add to the allowed work.
 const MAX_PARTS: u64 = 2048;
 /// The assumed number of parts of an expression, if the caller has not counted them.
 const SOME_PARTS: usize = 128;

@@ -1,4 +1,4 @@
-//! `=`, `!=`, `~`, `!~`, and the equality of items that `|`, `distinct()` and `in` rest on.
+//! `=`, `!=`, `~`, `!~`, and the equality of items, which `|`, `distinct()` and `in` use.
 
 use std::ops::Range;
 

@@ -25,7 +25,7 @@ pub(super) const SHORT: usize = 16;
 pub(super) struct Table<'c> {
     collection: &'c Collection,
     buckets: FxHashMap<u64, Vec<usize>>,
-    /// Items that may be identical to items of any digest.
+    /// Items that may be identical to items with any other digest.
     elusive: Vec<usize>,
     items: usize,
     work: &'c Work,

@@ -60,7 +60,7 @@ pub(in crate::fhirpath) fn distinct(input: &Collection, work: &Work) -> Result<C
     })
 }
 
-/// The work of comparing each item of a row with this many others.
+/// The work of comparing each item of a row with `others` items.
 fn comparisons(of: &Collection, items: &Range<usize>, others: usize) -> usize {
     match items.len() {
         0 | 1 => 0,

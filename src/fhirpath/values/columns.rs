@@ -18,14 +18,14 @@ pub enum Values {
     Integer(Int32Array),
     /// Decimals.
     Decimal {
-        /// As written.
+        /// The text as written.
         text: Option<StringArray>,
         /// Scaled by 10^18. Null if that is not exact.
         number: Option<Decimal128Array>,
     },
     /// Dates, dateTimes and instants (microseconds UTC), times (microseconds since midnight).
     Temporal {
-        /// As written.
+        /// The text as written.
         text: Option<StringArray>,
         /// Inclusive lower bound.
         start: Option<Int64Array>,
