@@ -122,8 +122,8 @@ impl Folder {
         Ok(entries)
     }
 
-    /// Refuses a table that lacks much of the stored one, because a file that was cut off at the end of a line looks
-    /// complete, and so does one of two halves. A damaged table may always be replaced.
+    /// Refuses a table that lacks much of the stored one. A file that was cut off at the end of a line looks complete,
+    /// and so does one half of a split file. A damaged table may always be replaced.
     fn compare(&self, entry: &TableEntry, one: &LoadedTable) -> Result<(), PublishedError> {
         let Ok(before) = read(&self.0, entry) else {
             return Ok(());

@@ -27,7 +27,7 @@ pub struct LoadedTable {
 /// The content of files.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// By year and publication.
+    /// The tables by year and publication.
     pub tables: Vec<LoadedTable>,
 }
 

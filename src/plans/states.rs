@@ -77,7 +77,7 @@ pub(super) fn name(code: &str) -> Option<&'static str> {
     STATES.iter().find(|state| state.0 == code).map(|state| state.1)
 }
 
-/// Whether this many counties are the whole state.
+/// Whether this number of counties is the whole state.
 pub(super) fn is_all(code: &str, counties: usize) -> bool {
     let known = STATES.iter().find(|state| state.0 == code);
     known.is_some_and(|state| state.2 > 0 && counties >= state.2)

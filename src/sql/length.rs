@@ -64,9 +64,9 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect) -> Result<(), SqlError> {
     let mut levels = Levels::default();
     let mut tables = 0;
     let mut last = Keyword::NoKeyword;
-    // The number of tables behind each common table expression. Its query is planned again for each use.
+    // The number of tables that each common table expression reads. Its query is planned again for each use.
     let mut queries: FxHashMap<String, usize> = FxHashMap::default();
-    // The names before the enclosing brackets, some of which are queries, and the last name here.
+    // The names before the enclosing brackets, and the last name here. Some of these names are queries.
     let (mut names, mut name): (Vec<String>, _) = (Vec::new(), String::new());
     for token in &tokens {
         match token {

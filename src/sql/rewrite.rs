@@ -26,7 +26,7 @@ use crate::views::ViewTable;
 /// A column that every row has.
 const ID: &str = "id";
 
-/// What a statement reads of tables, by type.
+/// The columns that a statement reads of tables, by type.
 type Asked = HashMap<TypeId, OfTable>;
 
 /// What a statement reads of one table.

@@ -141,7 +141,8 @@ impl Terminology {
         }
     }
 
-    /// The display of a code, in the FHIR form of its system. If the package of an NDC has none, the product's.
+    /// The display of a code, in the FHIR form of its system. If the package of an NDC has no display, that of the
+    /// product.
     pub fn display(&self, system: &str, code: &str) -> Option<Cow<'_, str>> {
         let found = self.code_system(system)?;
         let display = found.display(code);

@@ -42,7 +42,7 @@ pub struct Resources {
 pub struct Page {
     /// How many resources precede it.
     pub offset: usize,
-    /// How many resources it has. `None` for all that follow.
+    /// The number of resources of the page. `None` for all that follow.
     pub count: Option<usize>,
 }
 
@@ -232,7 +232,7 @@ impl Run {
         self.stop.clone()
     }
 
-    /// What has been read so far.
+    /// The report of what was read so far.
     pub fn report(&self) -> crate::lake::scan::ScanReport {
         self.provider.report()
     }

@@ -119,7 +119,7 @@ impl SharedRun {
         }
     }
 
-    /// What has been read so far.
+    /// The report of what was read so far.
     pub fn report(&self) -> ScanReport {
         self.provider.report()
     }

@@ -55,7 +55,7 @@ pub(super) enum Names {
 pub(super) struct Filter {
     pub(super) at: String,
     pub(super) program: Program,
-    /// Necessary conditions on the resources that it keeps. `None` if every resource must be evaluated.
+    /// Necessary conditions on the kept resources. `None` if every resource must be evaluated.
     pub(super) necessary: Option<Necessary>,
 }
 

@@ -17,7 +17,7 @@ use datafusion::execution::memory_pool::{
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::sorts::sort::SortExec;
 
-/// All sorts together keep at most one part in this many.
+/// All sorts together keep at most `1 / PARTS` of the memory.
 const PARTS: usize = 4;
 /// The beginning of the name of a sort among the consumers of memory. The merge of a sort has another name.
 const SORT: &str = "ExternalSorter[";
@@ -25,7 +25,7 @@ const SORT: &str = "ExternalSorter[";
 /// DataFusion's fair pool, in which sorts can spill early.
 #[derive(Debug)]
 pub struct SortPool {
-    /// Whether they do.
+    /// Whether sorts spill early.
     early: Arc<AtomicBool>,
     pool: FairSpillPool,
     max_bytes: usize,
@@ -132,7 +132,7 @@ mod tests {
         one.free();
         let other = sort(1);
         assert!(one.try_grow(1_500).is_ok() && one.try_grow(1).is_err());
-        // The first batch of a sort is as large as it is.
+        // The first batch of a sort may exceed the share of a sort.
         assert!(other.try_grow(4_000).is_ok() && other.try_grow(1).is_err());
         let merge = MemoryConsumer::new("ExternalSorterMerge[0]").register(&pool);
         assert!(merge.try_grow(6_500).is_ok() && merge.try_grow(1).is_err());

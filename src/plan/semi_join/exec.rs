@@ -61,7 +61,7 @@ impl On {
     }
 }
 
-/// By the very plans.
+/// Two conditions are equal if their labels are equal and their plans are the same objects in memory.
 impl PartialEq for On {
     fn eq(&self, other: &On) -> bool {
         let ids = |on: &On| on.ids.iter().map(Arc::as_ptr).collect::<Vec<_>>();
@@ -172,7 +172,7 @@ impl ExecutionPlan for SemiJoinExec {
             let Some(ids) = plan.downcast_ref::<IdsExec>() else {
                 return internal_err!("the other sides of a SemiJoinExec are IdsExec");
             };
-            // Its clone uses the same ids, found once.
+            // The clone shares the ids, so they are found only once.
             *known = Arc::new(ids.clone());
         }
         Ok(Arc::new(SemiJoinExec::new(left, on)))

@@ -57,7 +57,7 @@ pub fn load(paths: &[PathBuf], version: Option<&str>) -> Result<Loaded, Terminol
     Ok(loaded)
 }
 
-/// The files by layout. There is one of each, except for FHIR's.
+/// The files by layout. There is one of each layout, except for FHIR files.
 struct Parts(Vec<Part>);
 
 impl Parts {

@@ -50,7 +50,7 @@ pub struct Lacking {
 enum Codes {
     /// All codes of the system, if it is loaded.
     All(Option<Arc<CodeSystem>>),
-    /// These codes. In lower case if the system's case sensitivity is unknown.
+    /// The listed codes, in lower case if the system's case sensitivity is unknown.
     Listed(FxHashSet<String>, Option<Arc<CodeSystem>>),
     /// The codes that pass filters, if the system is loaded.
     Filtered(Option<(Arc<CodeSystem>, Passing)>),

@@ -74,7 +74,7 @@ impl Kind {
         }
     }
 
-    /// The kind that can hold the values of both.
+    /// The kind that can hold the values of both kinds.
     pub(in crate::views) fn with(self, other: Kind) -> Kind {
         match (self, other) {
             _ if self == other => self,

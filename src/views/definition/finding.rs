@@ -78,7 +78,7 @@ impl Finding {
         self.severity == Severity::Error
     }
 
-    /// Whether it may concern the rows. Missing properties and unmet profiles change none.
+    /// Whether the finding may concern the rows. Missing properties and unmet profiles do not change rows.
     pub fn is_about_rows(&self) -> bool {
         !self.is_of_missing_type && !matches!(self.code, IssueType::Required | IssueType::Invariant)
     }

@@ -281,7 +281,7 @@ impl Relation {
     }
 }
 
-/// As many zeros as there are values, in their type.
+/// Zeros of the same number and type as the values.
 fn zeros(values: &ArrayRef) -> Result<ArrayRef, RunError> {
     let zeros: ArrayRef = Arc::new(arrow::array::Int32Array::from_value(0, values.len()));
     Ok(arrow::compute::cast(&zeros, values.data_type())?)

@@ -122,7 +122,7 @@ pub(in crate::views) fn enter(
 /// The items found one level below the contexts of another level.
 struct Level {
     focus: Focus,
-    /// For each context of the level above, where its items begin.
+    /// The index of the first item for each context of the level above.
     starts: Vec<usize>,
 }
 
@@ -152,7 +152,7 @@ impl Level {
     }
 }
 
-/// Every item found on a context. After each come the items found on it.
+/// Adds every item that was found on a context. Each item is followed by the items that were found on it.
 fn emit(levels: &[Level], level: usize, context: usize, order: &mut Vec<(usize, usize)>) {
     let Some(here) = levels.get(level) else { return };
     for item in here.starts[context]..here.starts[context + 1] {

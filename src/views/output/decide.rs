@@ -60,7 +60,7 @@ impl fmt::Display for WhyText {
     }
 }
 
-/// What the values seen so far have in common.
+/// The common properties of the values seen so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     wanted: Wanted,
@@ -202,7 +202,7 @@ const DATE_LENGTH: usize = 10;
 /// The first and the last microsecond of the years 1 to 9999, the range of Parquet's readers.
 const YEARS: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
 
-/// Whether the time from `at` on has the second 60, which no type of Parquet has.
+/// Whether the time at `at` has the second 60. No Parquet type can hold that.
 fn has_leap_second(text: &str, at: usize) -> bool {
     text.get(at + 6..at + 8) == Some("60")
 }
@@ -252,7 +252,7 @@ mod tests {
 
     fn decided(kind: Kind, fhir_type: &str, values: &[&str]) -> Result<String, WhyText> {
         let mut seen = Seen::of(&column(kind, fhir_type)).unwrap();
-        // Each value is its own batch, because the result must not depend on where batches end.
+        // Each value gets its own batch, because the result must not depend on where batches end.
         for value in values {
             let array: ArrayRef = Arc::new(StringArray::from(vec![None, Some(*value)]));
             seen.look(&array);

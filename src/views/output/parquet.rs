@@ -166,7 +166,7 @@ impl Iterator for Rest {
 /// The columns whose types were decided by their values.
 struct Retyped {
     schema: SchemaRef,
-    /// The columns with their types. `None` for columns that stay as they are in the spool.
+    /// The columns with their types. `None` for columns that keep the type of the spool.
     columns: Vec<Option<Column>>,
 }
 

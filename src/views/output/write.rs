@@ -15,7 +15,8 @@ use super::{Format, SpoolRoom, TextFormat};
 use crate::lake::scan::processors;
 use crate::plan::{Waiting, apart};
 
-/// Up to this many rows, the consumer's own thread writes them. Another thread could write text that is never read.
+/// The maximum number of rows that the consumer's own thread writes. Another thread could write text that is never
+/// read.
 const FEW_ROWS: usize = 10_000;
 
 /// The results, in order. Computation begins with the first read.
@@ -87,7 +88,7 @@ impl Rows {
         }
     }
 
-    /// As batches of Arrow columns.
+    /// The rows as batches of Arrow columns.
     pub fn batches(self) -> impl Iterator<Item = Result<RecordBatch, RunError>> + Send {
         let observer = self.observer;
         let mut left = self.limit.unwrap_or(usize::MAX);

@@ -52,7 +52,7 @@ impl ViewNode {
         ViewNode::plan(input, Arc::new([view.clone()]), Shape::Columns, filters, stop, &schema)
     }
 
-    /// The rows of several views, at most this many of each.
+    /// The rows of several views, at most `limit` of each view.
     pub(in crate::views) fn of_several(
         input: LogicalPlan,
         views: &[Arc<View>],

@@ -34,7 +34,7 @@ impl ViewTable {
         }
     }
 
-    /// The same with its reads recorded.
+    /// The same view. `watch` records what it reads.
     pub fn watched(&self, watch: &Arc<Watch>) -> ViewTable {
         ViewTable {
             view: self.view.clone(),
