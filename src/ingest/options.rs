@@ -14,8 +14,8 @@ const MAX_THREADS: usize = 8;
 /// Limits of an import's memory. Data beyond them is written or read more often, with the same result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Resources are written when this many bytes wait, until a third is left. With rules, this many more bytes wait
-    /// for them in memory.
+    /// Resources are written when the waiting ones reach this size in bytes, until a third is left. With rules, the
+    /// same number of further bytes waits for the rules in memory.
     pub buffer: usize,
     /// The maximum number of resource identifiers kept for conditional references, of all types together: 100 bytes
     /// each.

@@ -48,8 +48,8 @@ pub fn sync(
     take_in(writer, options, Some(synced), records.to_vec(), attachments)
 }
 
-/// Reads files. If a resource does not fit into a table, the rules have used a record that is not stored. Then
-/// everything starts again without it.
+/// Reads files. If a resource does not fit into a table, the rules have used a record that will not be stored. Then
+/// reads all files again without this record.
 fn take_in(
     writer: &mut LakeWriter,
     mut options: Options,

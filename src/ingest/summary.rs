@@ -27,7 +27,7 @@ pub struct Counts {
 /// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// By type name.
+    /// The counts by type name.
     pub types: BTreeMap<&'static str, Counts>,
     /// Refused input of unknown type. Other refusals are counted with their type.
     pub untyped_refused: u64,

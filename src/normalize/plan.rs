@@ -16,9 +16,9 @@ use crate::columns::json::{Edits, Tape, write_compact};
 pub enum Rewrite {
     /// The record is unchanged.
     Unchanged,
-    /// With edits of its own text.
+    /// The record is written as its own text with edits.
     Edited,
-    /// By another text: contributions were first removed from its own.
+    /// The record is written from another text: contributions were first removed from its own text.
     Anew,
 }
 
@@ -81,7 +81,7 @@ impl Plan {
         };
         self.edit(&Record { json, ..*record }, &base, codes, edits, &mut anew);
         write_compact(json, out, edits);
-        // These are edits of the other text.
+        // The edits belong to the other text.
         edits.clear();
         let is_changed = *out != compact(record.json, edits).into_bytes();
         if !is_changed {

@@ -21,7 +21,7 @@ pub enum Rule {
     Codes,
     /// Displays and texts.
     Displays,
-    /// Codes of another system beside the source's.
+    /// Codes in another system beside the codes of the source.
     Mappings,
     /// References that became relative, and their displays.
     References,
@@ -76,7 +76,7 @@ pub struct Counts {
 /// The counts of all rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// By rule.
+    /// The counts by rule.
     pub rules: BTreeMap<Rule, Counts>,
     /// Missing targets of the synced source's references: in how many syncs each was missing, including this one, three
     /// at most. The source's next sync passes it to [`Survey::recall`](super::Survey::recall).

@@ -16,7 +16,7 @@ pub(super) trait Visit<'t> {
     /// A CodeableConcept.
     fn concept(&mut self, _: Value<'t>) {}
 
-    /// A list of Codings that is not a CodeableConcept's.
+    /// A list of Codings outside a CodeableConcept.
     fn codings(&mut self, _: Value<'t>) {}
 
     /// A Coding outside a list.

@@ -84,8 +84,8 @@ pub fn carry_out_erasures(
     }
 }
 
-/// Erases the rows of requests whose rows are not gone yet. Returns by request where bytes remain, as clauses. Whatever
-/// remains, the request stays: its receipt would be wrong.
+/// Erases the rows of requests, if they still exist. Returns for each request the places where bytes remain, as
+/// clauses. A request with remaining bytes stays open, because its receipt would be wrong.
 fn erase_rows(writer: &mut LakeWriter, asked: &[AskedErasure]) -> Result<BTreeMap<i64, Vec<String>>, LakeError> {
     let unfinished = || vec!["files that could not be replaced or removed".to_owned()];
     let known = writer.unfinished();
@@ -137,8 +137,8 @@ fn take_down(store: &Store, writer: &mut LakeWriter, over: Vec<AskedErasure>) ->
 }
 
 /// Normalizes each person's remaining records again, and removes earlier versions, which may contain parts of the
-/// erased rows. Returns the owners for whom that failed; their erasures stay requested. If a file blocks an erasure,
-/// its rows are hidden, and this is not repeated until they are gone.
+/// erased rows. Returns the owners with a failure. Their erasures stay requested. If a file blocks an erasure, its rows
+/// are hidden, and the normalization is not repeated until these rows are gone.
 fn normalize_what_is_left(
     store: &Store,
     writer: &mut LakeWriter,

@@ -102,8 +102,8 @@ pub(in crate::ingest) fn texts_of_people(
     });
 }
 
-/// Id of the Patient under whom an import would file the given resource, if it is clear. `resolved` returns the target
-/// of the text in a Reference's `reference`.
+/// The id of the Patient that an import would file the resource under, if it is clear. `resolved` returns the target of
+/// the text in a Reference's `reference`.
 pub fn patient_of(type_id: TypeId, root: Value<'_>, resolved: &dyn Fn(Value<'_>) -> Option<String>) -> Option<String> {
     let id = root.get_str("id").unwrap_or_default();
     match file_under(type_id, &id, root, resolved) {

@@ -192,7 +192,8 @@ impl Normalizer {
         })
     }
 
-    /// Whether a synced resource is about other people: it is filed under one, or names some and not the synced person.
+    /// Whether a synced resource is about another person: it is filed under that person, or it names others but not the
+    /// synced person.
     fn is_of_another(&self, naming: &Naming, type_id: TypeId, root: Value<'_>, filing: &Filing) -> bool {
         if let Filing::Person(patient) = filing {
             return naming.is_of_another(patient);

@@ -70,7 +70,7 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, IngestError> {
     Ok(found)
 }
 
-/// The size on disk of the input files behind `paths`, as far as it is known.
+/// The size on disk of the input files at `paths`, as far as it is known.
 pub fn input_size(paths: &[PathBuf]) -> u64 {
     let files = find(paths).unwrap_or_default();
     files

@@ -34,9 +34,9 @@ pub(in crate::ingest) struct Wait {
 
 /// The handling of a reference.
 pub(in crate::ingest) enum Resolution {
-    /// It stays unchanged.
+    /// The reference stays unchanged.
     Keep,
-    /// It is written as this.
+    /// The reference is replaced by this text.
     To(String),
     /// Its target is known later.
     Wait(Wait),

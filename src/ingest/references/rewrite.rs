@@ -23,9 +23,9 @@ pub(in crate::ingest) struct Survey {
 /// Gives the resources of an input their new ids.
 #[derive(Debug)]
 pub(in crate::ingest) enum Rewrite {
-    /// For an import with a survey.
+    /// The rewrite of an import with a survey.
     Surveyed(Survey),
-    /// Of a sync.
+    /// The rewrite of a sync.
     Synced(Naming),
 }
 

@@ -82,7 +82,7 @@ impl Editor {
             return self.rewritten(record.json);
         };
         Some(Edited {
-            // It consists of pieces of checked text, so this never fails.
+            // The text consists of pieces of checked text, so this never fails.
             text: simdutf8::basic::from_utf8(&self.edited).ok()?,
             splice: Splice { at, ..splice },
             shared_refs: None,

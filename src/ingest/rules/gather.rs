@@ -28,7 +28,7 @@ const NOBODY: usize = 8;
 pub(super) const RANGES: usize = NOBODY + PEOPLE;
 /// The low bits of an owner, below those of its range. The top bit is always zero.
 const OWNER_BITS: u32 = 63 - PEOPLE.ilog2();
-/// A thread collects this many bytes of a range before it hands them over.
+/// A thread collects a chunk of this size for a range before it hands the chunk over.
 const CHUNK: usize = 32 << 10;
 
 /// Bins of identities.
@@ -75,7 +75,8 @@ pub(in crate::ingest) struct Gatherer<'g> {
 pub(super) struct Moved(FxHashMap<u128, u64>);
 
 impl Gathered {
-    /// Without records. This many bytes of records stay in memory, the rest in a temporary file of the folder.
+    /// Begins without records. `limit` bytes of records stay in memory, and the rest goes to a temporary file in
+    /// `folder`.
     pub(in crate::ingest) fn new(
         folder: PathBuf,
         limit: usize,

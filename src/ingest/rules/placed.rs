@@ -14,9 +14,9 @@ pub(super) struct Placed {
     pub(super) length: usize,
 }
 
-/// Where the records are.
+/// The place of the records.
 pub(super) enum Records<'r> {
-    /// In memory.
+    /// The records are in memory.
     Loaded(&'r [u8]),
     /// The positions of the texts. Each text is read into this buffer.
     Stored(&'r Bin, &'r mut Vec<u8>),

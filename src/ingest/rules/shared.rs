@@ -1,5 +1,5 @@
-//! Records without a person: practitioners, organizations, locations and drugs. A unit sees those to which its own
-//! records refer, from the input or otherwise from the lake.
+//! Records without a person: practitioners, organizations, locations and drugs. A unit sees the ones that its own
+//! records refer to. They come from the input or, if it lacks them, from the lake.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -45,7 +45,7 @@ struct Stored {
     place: Location,
 }
 
-/// Where a record is, in the form of [`stowed`].
+/// The place of a record. Its bytes have the form of [`stowed`].
 #[derive(Debug)]
 enum Location {
     Memory(Box<[u8]>),

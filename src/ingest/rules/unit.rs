@@ -52,7 +52,7 @@ pub(super) struct Unit {
 pub(super) struct Surveyed<'c> {
     common: &'c Common,
     owner: i64,
-    /// In order of authorizations.
+    /// The sources in the order of authorizations.
     sources: Vec<Source>,
     patients: Vec<Option<String>>,
     /// The source of the input's records.

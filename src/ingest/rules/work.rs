@@ -219,7 +219,7 @@ impl<'w> Worker<'w> {
         tape.clear();
         match tape.append(record.text) {
             Ok(root) => self.edit(unit, record, tape.value(root, record.text)),
-            // It was parsed before, so this never happens. It would be written unchanged.
+            // The record was parsed before, so this never happens. If it did, the record would be written unchanged.
             Err(_) => self.add(record),
         }
         self.tape = tape;
@@ -338,7 +338,7 @@ impl<'w> Worker<'w> {
             content,
             &normalized.shared_refs,
         );
-        // A Provenance describes a result of a rule.
+        // Do not count a Provenance, which only describes a result of a rule.
         if !is_provenance {
             self.editor.report.of(made.rule).made += 1;
         }

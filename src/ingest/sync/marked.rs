@@ -46,7 +46,7 @@ impl<'e> Marked<'e> {
                 self.0.out.push(b',');
             }
             self.0.key(key.raw());
-            // `meta` stays in its place. Without one it comes after the id. An id without a place comes after the type.
+            // `meta` stays in its place. A new `meta` comes after the id. A new id comes after the type.
             if key.is("meta") {
                 splice.at = self.meta(value, type_id, source_id, naming);
                 continue;

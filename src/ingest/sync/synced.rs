@@ -120,7 +120,7 @@ impl Naming {
         self.synced.owner
     }
 
-    /// The Patient under whom all rows are filed.
+    /// The Patient that all rows are filed under.
     pub(in crate::ingest) fn patient(&self) -> &str {
         &self.patient
     }

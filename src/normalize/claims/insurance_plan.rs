@@ -226,7 +226,7 @@ impl Told {
     }
 }
 
-/// Whether a name is of Part D's.
+/// Whether a name indicates Part D.
 fn is_part_d(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["ptd", "partd", "part-d", "part d", "part_d", "rx", "pdp"]
@@ -234,7 +234,7 @@ fn is_part_d(name: &str) -> bool {
         .any(|word| name.contains(word))
 }
 
-/// Makes the InsurancePlans, and makes each Coverage refer to its own.
+/// Makes the InsurancePlans. Each Coverage then refers to its InsurancePlan.
 pub(super) fn make(mut coverages: Vec<Coverage>, context: &Context<'_>, out: &mut Output) {
     coverages.sort_by(|a, b| (a.source, &a.id).cmp(&(b.source, &b.id)));
     let mut plans: BTreeMap<(SourceId, &PlanId, Option<i32>), Vec<&Coverage>> = BTreeMap::new();

@@ -200,7 +200,8 @@ impl Groups<'_> {
         }
     }
 
-    /// Adds a claim whose lines name an Encounter of the source. Lines that name none go with the first one that does.
+    /// Adds a claim whose lines name an Encounter of the source. Lines without an Encounter join the first line with
+    /// one.
     fn named(&mut self, place: usize, claim: &Claim, own: &Own) -> bool {
         let known = |line: &Line| {
             let encounter = line.encounter.clone();

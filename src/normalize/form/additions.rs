@@ -25,7 +25,7 @@ pub(super) fn make(root: Value<'_>, base: &Base<'_>, additions: &[Addition], edi
     }
 }
 
-/// An item with the mark of its rule. An extension with a value is marked inside the value.
+/// Adds the mark of a rule to an item. If the item is an extension with a value, the mark is inside the value.
 fn marked(json: &str, base: &Base<'_>, rule: Rule) -> String {
     let mut tape = Tape::new();
     let Ok(item) = tape.parse(json.as_bytes()) else {

@@ -90,7 +90,7 @@ fn undotted(code: &str, before: usize) -> Option<String> {
     }
 }
 
-/// With a dot after `before` characters, if the code is longer.
+/// The code with a dot after `before` characters, if it is longer.
 fn dotted(code: &str, before: usize) -> String {
     let (head, tail) = code.split_at(before.min(code.len()));
     if tail.is_empty() {

@@ -51,7 +51,7 @@ fn canonical_key(system: &str, code: &str, codes: &dyn Codes) -> u128 {
 #[derive(Debug, Default)]
 pub(super) struct Known(BTreeMap<(u128, SourceId), Box<str>>);
 
-/// A display, and the source of it if that differs from the record's.
+/// A display, and its source if that differs from the source of the record.
 pub(in crate::normalize) struct Shown<'t> {
     pub(in crate::normalize) text: Cow<'t, str>,
     pub(in crate::normalize) from: Option<SourceId>,

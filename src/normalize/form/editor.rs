@@ -31,7 +31,7 @@ pub(super) struct Editor<'e, 'm> {
     pub(super) trimmed: usize,
 }
 
-/// A system and a code that differ from the source's.
+/// A system and a code that differ from those of the source.
 struct Written<'e> {
     system: Cow<'e, str>,
     code: String,

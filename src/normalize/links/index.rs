@@ -31,7 +31,7 @@ const IDENTIFIED: &[&str] = &[
     "Group",
 ];
 
-/// Records of these types belong to one person of one source. No identifier leads to another source's.
+/// Records of these types belong to one person of one source. Their identifiers lead to no record of another source.
 const OWN_SOURCE_ONLY: &[&str] = &["Patient", "RelatedPerson", "Coverage"];
 
 /// A resource's place in the index.

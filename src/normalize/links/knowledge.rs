@@ -106,7 +106,7 @@ pub(super) struct Gain {
     holds: Holds,
     /// The value. For a qualification, its code.
     json: String,
-    /// The resource from which it is.
+    /// The resource that has the value.
     from: EntryIndex,
 }
 

@@ -120,7 +120,7 @@ impl Names {
         }
     }
 
-    /// A name, and its source if that differs from its resource's.
+    /// A name, and its source if that differs from the source of its resource.
     pub(super) fn text(&self, name: Name) -> Option<(&str, Option<SourceId>)> {
         let (text, from) = self.texts.get(name.0 as usize)?.as_ref()?;
         Some((text, *from))

@@ -30,8 +30,8 @@ impl Realm {
 }
 
 impl Realm {
-    /// The address, if it belongs to the source. If a source behind a TLS proxy writes `http` for its own host, `https`
-    /// is used.
+    /// The address, if it belongs to the source. A source with a TLS proxy in front may write `http` for its own host.
+    /// Then `https` is used.
     pub fn own(&self, url: &Url) -> Option<Url> {
         if self.holds(url) {
             return Some(url.clone());

@@ -120,7 +120,7 @@ impl Client {
         let mut refused = None;
         for how in ways {
             match self.ask_token(configuration, registration, grant, Some(how)).await {
-                // If all ways fail, the first refusal is reported, because it is about RFC 6749's default.
+                // If all ways fail, report the first refusal, because the first way is RFC 6749's default.
                 Err(error) if is_about_client(&error) => refused = refused.or(Some(error)),
                 answer => return answer,
             }

@@ -84,7 +84,7 @@ impl<'w> Work<'w> {
         Ok(())
     }
 
-    /// Adds a complete result to the job's. Returns the number of its records.
+    /// Adds a complete result to the results of the job. Returns the number of its records.
     pub(super) fn keep(&self, mut catch: Catch<'_>) -> Result<u64, Trouble> {
         let Some(draft) = catch.draft.take() else { return Ok(0) };
         let records = self.spool.keep(draft).map_err(internal)?;

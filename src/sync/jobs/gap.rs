@@ -24,9 +24,9 @@ pub(super) enum Why {
     Refused(u16),
     /// Records refer to a resource that does not exist at the source.
     NotFound(u16),
-    /// Records refer to the resource, and the source's statement does not list the type.
+    /// The source's statement does not list the type, although records refer to this resource.
     NotListed,
-    /// The source refused the search for all, and these narrower ones were tried.
+    /// The source refused the search for the whole type. Narrower searches were tried instead.
     Narrowed(String),
     /// The type could not be fetched completely.
     Failed(Trouble),

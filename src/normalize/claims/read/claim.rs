@@ -395,7 +395,7 @@ impl Reader<'_, '_> {
             }
         }
         kind.or_else(|| {
-            // The type is unknown. A claim with drugs alone is a pharmacy's.
+            // The type is unknown. A claim that has only drugs comes from a pharmacy.
             let drugs = claim
                 .lines
                 .iter()

@@ -11,7 +11,7 @@ pub(in crate::normalize::claims) enum Class {
     Virtual,
     /// At home.
     Home,
-    /// In the field, such as an ambulance.
+    /// A visit in the field, such as by an ambulance.
     Field,
     /// Any other visit.
     Ambulatory,

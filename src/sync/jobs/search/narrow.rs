@@ -21,7 +21,7 @@ pub(super) struct Narrower {
     pub(super) by: String,
     /// The addition of each search to the query, such as `category=laboratory`.
     pub(super) searches: Vec<String>,
-    /// Whether they cover all records.
+    /// Whether the searches cover all records.
     pub(super) reaches_all: bool,
 }
 

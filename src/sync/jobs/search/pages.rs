@@ -45,7 +45,7 @@ impl PageSizes {
         size == 0 || self.sizes().taken.contains(&size)
     }
 
-    /// Notes that the source accepted a size. Returns the size to remember, if that is new.
+    /// Notes that the source accepted a page size. Returns the smallest accepted size if it must be stored.
     pub(in crate::sync::jobs) fn took(&self, size: u32) -> Option<u32> {
         let mut sizes = self.sizes();
         sizes.taken.insert(size);
