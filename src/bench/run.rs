@@ -282,7 +282,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Runs a family with this many clients.
+    /// Runs a family with `clients` clients.
     async fn figures(
         &self,
         family: &Family,
@@ -309,7 +309,7 @@ impl Bench {
         ))
     }
 
-    /// Runs a family with this many clients while other processes import and erase, and measures the server's memory.
+    /// Runs a family with `clients` clients while other processes import and erase. Measures the server's memory.
     async fn soak(
         &self,
         family: &Family,

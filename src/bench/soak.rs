@@ -55,7 +55,7 @@ impl Copy {
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // If the copy stays, the user is told where it is.
+        // If the copy cannot be removed, tell the user where it is.
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
             tracing::warn!(folder = %self.0.display(), %error, "the soak's copy of the lake stays");
         }
@@ -188,7 +188,7 @@ impl Work {
         self.counts.stop.load(Ordering::Relaxed)
     }
 
-    /// All records of a person whom the lake does not have.
+    /// All records of a person who is not in the lake.
     fn newcomer(&self, index: u64) -> String {
         let records = self.population.person(index);
         records.iter().map(|record| format!("{}\n", record.json)).collect()

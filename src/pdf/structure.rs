@@ -114,7 +114,8 @@ impl Structure {
         tree
     }
 
-    /// A group with its descendants; `None` if nothing was drawn. The recursion is only as deep as lists in tables.
+    /// A group with its descendants. `None` if nothing was drawn. The recursion is only as deep as lists in tables
+    /// nest.
     fn group(&mut self, place: usize) -> Option<TagGroup> {
         let children = std::mem::take(&mut self.groups[place].children);
         let mut nodes = Vec::with_capacity(children.len());

@@ -11,7 +11,7 @@ const PADDING: f32 = 4.0;
 pub(crate) const SAMPLE: usize = 200;
 /// The widest word that widens a column, in points. Codes and addresses may be longer, and are broken.
 const LONGEST_WORD: f32 = 90.0;
-/// How much wider the bold face is.
+/// The width of the bold face relative to the regular one.
 const BOLD: f32 = 1.13;
 
 const HEADER: Style = Style {

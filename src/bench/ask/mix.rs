@@ -30,7 +30,7 @@ pub(in crate::bench) struct Family {
     /// The program's own mix with this family.
     mix: String,
     pub(in crate::bench) kind: Kind,
-    /// Numbers of clients, if they differ from the bench's.
+    /// Numbers of clients, if they differ from those of the bench.
     pub(in crate::bench) clients: Option<Vec<usize>>,
     /// Whether the report has the rows per second of the searched table.
     pub(in crate::bench) scans: bool,

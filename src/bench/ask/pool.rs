@@ -136,7 +136,7 @@ fn columns(type_id: TypeId) -> Vec<(String, String)> {
 /// A pool under construction.
 struct Filling<'a> {
     dice: Dice,
-    /// Whether a row's id is its person's.
+    /// Whether the id of a row is the id of its person.
     of_patients: bool,
     people: &'a People,
     rows: u64,

@@ -3,15 +3,15 @@
 /// The position in a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bench) enum Chunks {
-    /// In a chunk's size.
+    /// Reading the size of a chunk.
     Size { size: u64, digits: u32 },
     /// After the size, before the end of the line.
     Extension { size: u64 },
-    /// In a chunk's bytes.
+    /// Reading the bytes of a chunk.
     Data { left: u64 },
     /// Before the line break after a chunk.
     End,
-    /// In the lines after the last chunk, with the length of the current line.
+    /// Reading the lines after the last chunk. Has the length of the current line.
     Trailer { length: u32 },
     /// After the end.
     Done,

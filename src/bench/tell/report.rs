@@ -84,7 +84,7 @@ pub(in crate::bench) struct Outcome {
     /// Good answers, and their number per second.
     pub(in crate::bench) answers: u64,
     pub(in crate::bench) per_second: f64,
-    /// Of good answers.
+    /// The latency of good answers.
     pub(in crate::bench) latency_ms: Latency,
     /// The bytes of good answers' bodies.
     pub(in crate::bench) bytes: u64,
@@ -149,7 +149,7 @@ pub(in crate::bench) struct MemoryAt {
     pub(in crate::bench) bytes: u64,
 }
 
-/// Errors of one kind.
+/// The number of errors of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::bench) struct ErrorCount {
     /// A status, `connection`, `timeout` or another kind of error.

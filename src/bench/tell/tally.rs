@@ -32,7 +32,7 @@ pub(in crate::bench) struct Failures {
 /// The result of walks over pages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::bench) struct Walks {
-    /// For each complete walk, the time of its first and last page.
+    /// The times of the first and the last page of each complete walk.
     pub(in crate::bench) ends: Vec<(Duration, Duration)>,
     pub(in crate::bench) resources: u64,
     /// Resources per second, over the time of the requests, of all clients together.
@@ -97,7 +97,7 @@ impl Tally {
         self.errors.values().map(|failures| failures.count).sum()
     }
 
-    /// The latency that this part of the answers did not exceed, in milliseconds. 0 without answers.
+    /// The maximum latency of this fraction of the answers, in milliseconds. 0 if there are no answers.
     pub(in crate::bench) fn quantile(&self, part: f64) -> f64 {
         if self.latencies.is_empty() {
             return 0.0;

@@ -33,7 +33,7 @@ pub struct Attached {
 /// Why the bytes at an address are not available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
-    /// The service does not hold them; only the source does.
+    /// The document is not in the service, only at its source.
     #[error("the document is not held here; it is at its source")]
     NotHeld,
     /// The service holds them, but reading failed.

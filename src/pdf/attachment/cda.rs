@@ -167,7 +167,7 @@ impl File {
         }
         let content_type = self.content_type.as_deref().unwrap_or("text/plain");
         let is_text = content_type.trim().to_ascii_lowercase().starts_with("text/");
-        // A short word is base64, too. Only a known signature shows that a text is not meant as it stands.
+        // A short word can also be read as base64. Decode a text only if the result has a known signature.
         let decoded = decoded.filter(|bytes| !is_text || kind::has_signature(bytes));
         Content::Bytes(decoded.unwrap_or_else(|| self.text.into_bytes()))
     }

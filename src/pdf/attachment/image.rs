@@ -67,7 +67,7 @@ fn fills_the_screen(bytes: &[u8]) -> bool {
     let mut at = SIGNATURE + SCREEN + table;
     while bytes.get(at) == Some(&EXTENSION) {
         at += 2;
-        // Blocks with their lengths, up to an empty one.
+        // Skip blocks, which begin with their lengths. An empty block ends them.
         while let Some(length) = bytes.get(at).copied().filter(|length| *length > 0) {
             at += usize::from(length) + 1;
         }

@@ -29,7 +29,7 @@ fn as_it_is(bytes: &[u8]) -> Result<Document, &'static str> {
     let document = match Document::load_mem_with_options(bytes, options) {
         Ok(document) => document,
         Err(Error::InvalidPassword | Error::Decryption(_)) => return Err(LOCKED),
-        // The tolerant reader would unpack it.
+        // Refuse the file here, because the tolerant reader would unpack it.
         Err(Error::Decompress(DecompressError::MemoryLimitExceeded { .. })) => return Err(TOO_LARGE),
         Err(_) => return Err(DAMAGED),
     };

@@ -66,7 +66,7 @@ impl Outcome {
     }
 }
 
-/// What became of the files inside of a document.
+/// The result for the files inside a document.
 #[derive(Default)]
 struct Inner {
     pages: usize,

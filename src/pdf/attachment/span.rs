@@ -160,7 +160,7 @@ impl Grid {
     }
 }
 
-/// What is said below a table with cells that are not in their columns.
+/// The note below a table with cells that are not in their columns.
 pub(super) const CUT: &str =
     "Cells of this table cover many rows or columns. Some of its values stand in other columns than in the original.";
 

@@ -257,7 +257,7 @@ pub(super) enum Loads {
     Wait,
 }
 
-/// A page that looks again after so many seconds, if there are any.
+/// A page that reloads after `wait` seconds, if given.
 pub(super) fn waiting(response: Response, wait: Option<u64>) -> Response {
     match wait {
         Some(_) => loading(response, Loads::Wait),

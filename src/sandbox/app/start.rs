@@ -60,7 +60,7 @@ pub(super) async fn connect(State(app): State<Arc<App>>, headers: HeaderMap, bod
     with_cookie(see_other(url.as_str()), cookie)
 }
 
-/// The redirect URI: exchanges the code that the service sends.
+/// Handles the redirect URI: exchanges the code from the service for tokens.
 pub(super) async fn callback(State(app): State<Arc<App>>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
     let pending = app

@@ -96,7 +96,7 @@ pub(super) struct Head<'h> {
     pub(super) authors: &'h [String],
     pub(super) custodian: &'h str,
     pub(super) confidentiality: Confidentiality,
-    /// Whether the Patient meets IPS's profile, and therefore the document too.
+    /// Whether the Patient meets IPS's profile. Then the document meets it too.
     pub(super) is_ips: bool,
 }
 

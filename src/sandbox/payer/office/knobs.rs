@@ -62,11 +62,11 @@ pub(in crate::sandbox::payer) struct Knobs {
     pub unsearchable: Vec<String>,
     /// Types that can neither be read nor searched.
     pub unserved: Vec<String>,
-    /// By type, a parameter that searches must have. Without it they are answered by 400.
+    /// The parameter that searches of a type must have. Searches without it are answered by 400.
     pub require: BTreeMap<String, String>,
     /// Whether the CapabilityStatement names these parameters in US Core's way.
     pub tell_required: bool,
-    /// By type, forbidden categories. Searches of them, or without a category, are answered by 403.
+    /// The forbidden categories of each type. Searches for them, or without a category, are answered by 403.
     pub forbid: BTreeMap<String, Vec<String>>,
     /// How `next` links are written.
     pub next: Next,
@@ -119,7 +119,7 @@ pub(in crate::sandbox::payer) enum Next {
     /// An absolute URL under the FHIR base.
     #[default]
     Under,
-    /// As an absolute path.
+    /// The link is an absolute path.
     Path,
     /// Only a query.
     Query,

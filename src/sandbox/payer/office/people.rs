@@ -15,10 +15,10 @@ use crate::sandbox::people::profile::Profile;
 
 /// The password of all test logins.
 pub const PASSWORD: &str = "sandbox";
-/// The last digit of the numbers of people whom no facility knows.
+/// The last digit of the numbers of people that no facility knows.
 const UNKNOWN: u64 = 9;
 
-/// Who a person is.
+/// The identity of a person.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Person {

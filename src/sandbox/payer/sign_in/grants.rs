@@ -1,5 +1,5 @@
-//! The logins under way, authorization codes, access tokens and refresh tokens of an organization. They are in memory
-//! and gone with the process.
+//! The logins under way, authorization codes, access tokens and refresh tokens of an organization. They exist only in
+//! memory, until the process ends.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
