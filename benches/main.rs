@@ -23,7 +23,7 @@ use std::time::SystemTime;
 
 use criterion::Criterion;
 
-/// As in the program.
+/// The same allocator as in the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -28,7 +28,7 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path(), Clock::System).unwrap();
     let engine = sample.engine();
-    // As many people as needed, as if one consent had them.
+    // Enough people for the card, as if one consent had all of them.
     let ids: Vec<String> = sample
         .people
         .iter()

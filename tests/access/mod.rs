@@ -1,4 +1,4 @@
-//! Whose data it is: each door tries to reach the data of another patient.
+//! Isolation between patients: each door tries to reach the data of another patient.
 
 pub(super) mod isolation;
 pub(super) mod owners;

@@ -110,7 +110,7 @@ fn a_killed_backup_is_none_and_the_next_one_is_whole() {
 /// A copy of a sealed lake's keys from before an erasure, with a key that no file of the snapshot has.
 struct KeysCopy {
     path: PathBuf,
-    /// That key as it stands in the copy.
+    /// The bytes of the unwanted key in the copy.
     unwanted: Vec<u8>,
 }
 

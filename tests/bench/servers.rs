@@ -245,7 +245,7 @@ fn gone_after(answers: usize) -> String {
 /// After a server had crashed, every family ran to its end, which took minutes.
 #[test]
 fn a_server_that_is_gone_is_not_asked_on() {
-    // It answers the statement and one read.
+    // The server answers the statement and one read, and then stops.
     let url = gone_after(2);
     let arguments = [
         "--url",

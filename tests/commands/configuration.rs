@@ -30,7 +30,7 @@ fn the_option_goes_before_the_environment_and_that_before_the_file() {
     };
     assert!(with(&["info"]).contains("test.Patient"));
     assert!(with(&["info", "--data", "lake"]).contains("live.Patient"));
-    // An argument that replaces the folder has priority too.
+    // An argument that replaces the folder also overrides the environment and the file.
     let rows = with(&["run", "view.json", "--input", "people.ndjson"]);
     assert_eq!(rows.lines().count(), 4, "{rows}");
     assert_eq!(

@@ -528,7 +528,7 @@ fn signing_keys_whose_sealing_key_is_lost_are_given_up_on_request_only() {
         kids[0].as_str().unwrap()
     );
     assert!(said.ends_with(&discarded), "{said}");
-    // With nothing to discard it rotates as usual, and says so.
+    // If there is nothing to discard, the command rotates as usual and says so.
     let said = done(data, &["keys", "rotate", "--discard"]);
     assert!(
         said.contains("No key was discarded") && said.contains("Keys that verify"),

@@ -78,7 +78,7 @@ fn other_errors_go_to_the_redirect_uri_with_the_state() {
         assert_eq!(page.answer("error").as_deref(), Some(error), "{name}={value}");
         assert_eq!(page.answer("state").as_deref(), Some("the state"));
         assert!(page.answer("error_description").is_some());
-        // That page is only for flows that the service ends.
+        // Only flows that the service ends have such a page.
         assert_eq!(page.answer("error_uri"), None);
     }
 }

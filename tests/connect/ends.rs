@@ -255,7 +255,7 @@ fn a_session_ends_after_thirty_idle_minutes_and_says_where_to_read_why() {
         (reference.status, reference.heading().as_str()),
         (200, "The session timed out")
     );
-    // The application is told only once.
+    // The application gets the result only once.
     browser.cookies = cookies;
     assert_eq!(browser.go("/connect").status, 410);
 }

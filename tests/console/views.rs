@@ -87,7 +87,7 @@ fn rows_are_plotted() {
     );
 }
 
-/// The search for labels of such an axis never ended, and blocked a thread of the server.
+/// The search for labels of such an axis never ended. It blocked a thread of the server.
 #[test]
 fn values_that_no_axis_can_show_are_refused() {
     let mut all = records();

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// What may differ, and what stands for it. Each is applied to both sides.
+/// Patterns of values that may differ, with their replacements. Each is applied to both sides.
 static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let masks = [
         (
@@ -33,7 +33,7 @@ static WORDS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[\p{Alphabetic}\p{
 pub(super) enum Form {
     /// But for what may always differ.
     Words,
-    /// In the number of words and what stands between them: which rows come first depends on the lake.
+    /// Compares only the number of words and the text between them, because the first rows depend on the lake.
     Shape,
 }
 
@@ -49,7 +49,7 @@ impl Form {
     }
 }
 
-/// Whether what came out is what is shown.
+/// Whether the output equals the shown text.
 pub(super) fn agree(shown: &[String], came: &[String], form: Form) -> bool {
     let trimmed = |lines: &[String]| {
         let end = lines.iter().rposition(|line| !line.trim().is_empty());

@@ -25,7 +25,7 @@ fn excuse(page: &str, step: &Step) -> Option<&'static str> {
     EXCUSED.iter().find(fits).map(|(_, _, reason)| *reason)
 }
 
-/// What is wrong with the lines of a page.
+/// The faults in the lines of a page.
 fn faults(base: &Base, page: &str) -> Vec<String> {
     let text = read(page);
     let steps = steps(&text);

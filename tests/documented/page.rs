@@ -7,7 +7,7 @@ pub(super) struct Step {
     /// The number of its first line.
     pub(super) line: usize,
     pub(super) command: String,
-    /// What the page shows; `None` in a block of commands alone.
+    /// The output that the page shows. `None` in a block that has only commands.
     pub(super) shown: Option<Vec<String>>,
 }
 
@@ -16,7 +16,7 @@ pub(super) struct Step {
 pub(super) struct Block<'t> {
     /// The number of its first line.
     first: usize,
-    /// The word behind the fence.
+    /// The word after the fence.
     language: &'t str,
     pub(super) lines: Vec<&'t str>,
 }
@@ -48,8 +48,8 @@ pub(super) fn blocks(text: &str) -> Vec<Block<'_>> {
     blocks
 }
 
-/// What a page has one type. In a block with lines that begin with `$ ` these are it, and the others are shown. In
-/// other blocks each line is.
+/// The commands of a page. In a block with lines that begin with `$ `, these lines are commands and the others are
+/// output. In other blocks each line is a command.
 pub(super) fn steps(text: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     for Block { first, lines, .. } in blocks(text).into_iter().filter(Block::is_typed) {
@@ -94,7 +94,7 @@ fn goes_on(command: &str) -> bool {
     command.ends_with('\\') || is_open('"') || is_open('\'')
 }
 
-/// Behind several spaces stands what a command does.
+/// Removes the explanation of a command, which follows several spaces.
 fn without_comment(line: &str) -> &str {
     line.split_once("   ").map_or(line, |(typed, _)| typed)
 }

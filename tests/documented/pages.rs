@@ -6,7 +6,7 @@ use std::path::Path;
 /// Pages that make their lake themselves. On others the lake has the records of 20 generated people.
 pub(super) const WITHOUT_LAKE: [&str; 3] = ["README.md", "docs/first-contact.md", "docs/sealed.md"];
 
-/// What is done before the first line of a page.
+/// The commands that run before the first line of a page.
 pub(super) const BEFORE_PAGES: [(&str, &[&str]); 9] = [
     ("README.md", &["rm -r records"]),
     ("docs/first-contact.md", &["rm -r records"]),
@@ -54,7 +54,7 @@ pub(super) const BEFORE_PAGES: [(&str, &[&str]); 9] = [
     ),
 ];
 
-/// What is done before a line.
+/// The commands that run before a line.
 pub(super) const BEFORE_LINES: [(&str, &str, &str); 2] = [
     (
         "docs/keys.md",
@@ -68,7 +68,7 @@ pub(super) const BEFORE_LINES: [(&str, &str, &str); 2] = [
     ),
 ];
 
-/// Lines whose rows come in the order of the lake, which is another in each.
+/// Lines with rows in the order of the lake. This order differs between lakes.
 pub(super) const IN_ORDER_OF_LAKE: [(&str, &str); 6] = [
     ("README.md", "tabularium run examples/"),
     ("docs/views.md", "tabularium run examples/"),
@@ -125,7 +125,7 @@ pub(super) fn page_names() -> Vec<String> {
         .map(|name| format!("docs/{name}"))
         .collect();
     names.push("README.md".to_owned());
-    // Those that take longest begin first.
+    // Begin with the pages that take longest.
     names.sort_by_key(|name| (!WITHOUT_LAKE.contains(&name.as_str()), name.clone()));
     names
 }

@@ -20,7 +20,7 @@ const PERSON: &str = "581437f2-956a-4c84-89ec-ba264551683a";
 const HOSTS: [&str; 2] = ["127.0.0.1:8080", "127.0.0.1:8081"];
 /// The folder of the example in docs/operations.md.
 const SRV: &str = "/srv/records";
-/// Programs that not every machine has. A line that needs one is skipped without it, but not under `CI=true`.
+/// Programs that some machines lack. A line that needs a missing one is skipped, except under `CI=true`.
 const OTHERS: [&str; 4] = ["curl", "jq", "openssl", "pdfinfo"];
 
 /// An assignment to a variable.
@@ -49,7 +49,7 @@ pub(super) struct Scene {
     folder: TempDir,
     /// Variables that lines have set.
     variables: Vec<(String, String)>,
-    /// Where the server and the sandbox are, as far as they run.
+    /// The addresses of the server and the sandbox, if they run.
     hosts: [Option<String>; 2],
     running: Vec<Running>,
 }
@@ -57,7 +57,7 @@ pub(super) struct Scene {
 /// A server, which ends with its page.
 struct Running {
     child: Child,
-    /// It is not to write to a closed pipe.
+    /// Kept open, because the process must not write to a closed pipe.
     _output: BufReader<ChildStdout>,
 }
 
@@ -198,7 +198,7 @@ impl Scene {
     fn serve(&mut self, line: &str) -> Result<(i32, Vec<String>), String> {
         let mut command = format!("exec {line} --listen 127.0.0.1:0");
         if line.starts_with("tabularium demo") {
-            // As many people as the page has take too long.
+            // The number of people that the page names would take too long.
             command.push_str(" --sandbox-listen 127.0.0.1:0 --patients 3");
         }
         let mut child = self

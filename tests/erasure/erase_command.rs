@@ -74,7 +74,7 @@ fn programs_get_one_object() {
         "filesRewritten": 1, "filesRemoved": 1, "tokensEnded": false, "finished": [], "left": [], "receipt": null,
         "stays": stays});
     assert_eq!(erased, expected);
-    // Who is not there is an error and no object.
+    // A Patient without records gives an error and no object.
     let again = command(&folder, &["erase", "--json", "--yes", "--patient", "ann"]);
     assert_eq!((again.status.code(), said(&again).0.as_str()), (Some(2), ""));
     let (list, _) = said(&command(&folder, &["receipt", "list", "--json"]));

@@ -24,7 +24,7 @@ fn mark(file: &str) -> Option<&'static str> {
     MARKS.iter().find(|(end, _)| file.ends_with(end)).map(|(_, mark)| *mark)
 }
 
-/// The comment of a line. A mark after code stands between spaces, so addresses and colors are none.
+/// The comment of a line. After code, a mark counts only between spaces. So addresses and colors are no comments.
 fn comment<'a>(line: &'a str, mark: &str) -> Option<&'a str> {
     let trimmed = line.trim_start();
     if trimmed.starts_with(mark) {

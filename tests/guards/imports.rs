@@ -67,7 +67,7 @@ fn imported(text: &str, depth: usize) -> Vec<(usize, String)> {
     found
 }
 
-/// Each run of `super::` in a line, as the number of them and the name behind it.
+/// Each run of `super::` in a line, as its length and the name after it.
 fn supers(line: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut rest = line;
     std::iter::from_fn(move || {
@@ -160,7 +160,7 @@ fn an_upward_import_by_super_is_found() {
     );
     assert_eq!(found("src/fhir/types.rs"), ["src/fhir/types.rs:2 imports lake"]);
     assert_eq!(found("src/fhir/types/mod.rs"), ["src/fhir/types/mod.rs:2 imports lake"]);
-    // Three modules deep: two steps up stay in the room.
+    // This module is three levels deep, so two levels up is still the same room.
     assert_eq!(found("src/fhir/types/table.rs"), [] as [&str; 0]);
     let inside = "mod tests {\n    use super::super::super::lake;\n}\n";
     assert_eq!(

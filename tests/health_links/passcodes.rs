@@ -42,7 +42,7 @@ fn ten_wrong_passcodes_end_the_link_however_many_come_at_once() {
     let made = made(&server, &json!({"passcode": "2468"}));
     let link = Link::of(&server, &made);
     let guess = |at: usize| {
-        // Of concurrent attempts, some are told to try again.
+        // Some of the concurrent attempts get 429 and must try again.
         loop {
             let answer = link.manifest(&server, &json!({"passcode": format!("guess {at}")}));
             if answer.status != 429 {

@@ -272,8 +272,8 @@ fn the_command_takes_what_the_server_takes() {
     assert!(url.starts_with("http://127.0.0.1:18082/fhir/Observation?"), "{url}");
 }
 
-/// Unopened files counted as not read, without a reason. Rows behind a limit were not reported. Of alternative
-/// conditions only the first was named.
+/// Files that were not opened counted as not read, without a reason. Rows after a limit were not reported. Only the
+/// first of several alternative conditions was named.
 #[test]
 fn whatever_is_not_read_is_accounted_for() {
     let (folder, lake) = records::lake();

@@ -21,7 +21,7 @@ fn owner(fixture: &Fixture, resource_type: &str, id: &str) -> (i64, Option<Strin
     (row.owner, row.patient)
 }
 
-/// With and without rules.
+/// Options with and without rules.
 fn options() -> [Options; 2] {
     let with_rules = Options {
         normalize: Some(rules()),

@@ -66,7 +66,7 @@ const SEARCHES: [&str; 8] = [
     "Observation?_lastUpdated=gt2020&_elements=code",
 ];
 
-/// The answers to all questions, with the lake opened anew.
+/// The answers to all questions, after the lake was opened again.
 fn answers(folder: &Path) -> Vec<Result<String, String>> {
     let lake = Lake::open(folder).unwrap();
     let scope = application("local");

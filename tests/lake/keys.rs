@@ -231,7 +231,8 @@ fn a_killed_rotation_goes_on() {
     assert!(scene.opens(NEW));
 }
 
-/// SQLite commits a VACUUM before it cuts the file. What a kill between the two leaves is no damage.
+/// SQLite commits a VACUUM before it cuts the file. A kill between these steps leaves a longer file, which is not
+/// damaged.
 #[test]
 fn a_database_longer_than_its_pages_opens_and_is_cut() {
     let scene = Scene::new();

@@ -28,8 +28,8 @@ fn observation(performer: Value) -> Value {
     json!({"resourceType": "Observation", "id": "x", "status": "final", "code": {"text": "height"}, "performer": [performer]})
 }
 
-/// The first source's record with the other's record present, and again after that is gone. The final record must equal
-/// one without any contribution.
+/// The first source's record beside the other's record, and again after the other's record was removed. The second
+/// result must equal a record without any contribution.
 fn with_and_without(own: &Value, other: Value) -> (Value, Value) {
     let consent = Consent::new(2).with(0, own.clone());
     let (both, _) = consent.clone().with(1, other).normalize(&NoCodes);

@@ -8,7 +8,7 @@ use tabularium::columns::json::{Edits, Tape};
 use tabularium::fhir::facts;
 use tabularium::normalize::{Codes, Concept, Day, NoPlans, Plan, Record, Report, Settings, Source, SourceId, Survey};
 
-/// The start of the tests' tag systems.
+/// The prefix of the tests' tag systems.
 pub(crate) const BASE: &str = "https://tabularium.example";
 
 /// The records of one consent.
@@ -126,7 +126,7 @@ impl Codes for Few {
     fn rxnorm(&self, ndc: &str) -> Option<Concept<'_>> {
         let (code, display) = match ndc {
             "00002821501" => ("311036", "insulin human"),
-            // It is known only by its mapping.
+            // This code occurs only in the mapping.
             "55555444422" => ("313782", "acetaminophen"),
             _ => return None,
         };

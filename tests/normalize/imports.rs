@@ -112,8 +112,8 @@ fn an_import_in_small_ranges_is_one_in_large() {
     assert_eq!(rows(&other), expected);
 }
 
-/// The rules saw only practitioners and organizations of the same input. A later import of one person alone used names
-/// and numbers of generated resources, and versions changed back and forth.
+/// The rules saw only practitioners and organizations of the same input. If a person was imported alone later, names
+/// and numbers of generated resources were used. So versions changed back and forth.
 #[test]
 fn a_later_import_of_one_person_alone_changes_no_version() {
     let folder = tempfile::tempdir().unwrap();

@@ -33,7 +33,7 @@ fn faults(text: &str) -> Vec<String> {
     problems.iter().map(ToString::to_string).collect()
 }
 
-/// Two of the shared records have an element unknown to R4, as their own description says. They stay as they came.
+/// Two of the shared records have an element unknown to R4, as their own description says. They stay unchanged.
 const BROKEN: [&str; 2] = [
     "us_quality_core_bundle_patient.json: Media.content.link is no element of R4",
     "uscore_bundle_patient_355.json: Observation.effectivePeriod.stop is no element of R4",

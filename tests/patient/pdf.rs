@@ -150,7 +150,7 @@ fn asked(server: &Server, path: &str, token: &str) -> TcpStream {
 }
 
 /// Pages were completed for clients that had disconnected. A credential makes two files at a time, so a third request
-/// shows whether the work goes on. An unknown authorization is refused only after the wait for a place.
+/// shows whether the work continues. An unknown authorization is refused only after the wait for a place.
 #[test]
 fn a_client_that_leaves_stops_its_pages() {
     let server = slow_server();

@@ -127,7 +127,7 @@ fn references_are_shown_by_the_names_of_what_they_lead_to() {
         ] {
             assert!(!shown.contains(id), "{way}: {id}: {shown}");
         }
-        // What is not here keeps its address.
+        // A reference to a resource elsewhere keeps its address.
         assert!(shown.contains("https://elsewhere.example/fhir/Basic/1"), "{way}");
     }
 }

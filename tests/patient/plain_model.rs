@@ -223,7 +223,7 @@ fn interval(value: &Value) -> Option<(i64, i64)> {
 pub(super) struct Read {
     pub(super) resource: Value,
     pub(super) last_updated: i64,
-    /// The Patient under whom it is filed.
+    /// The Patient that it is filed under.
     pub(super) patient: Option<String>,
 }
 
@@ -273,7 +273,7 @@ impl Plain {
         from && until
     }
 
-    /// The members of a patient's record, and the referenced resources, for a caller who does not see some of them.
+    /// The members of a patient's record and the referenced resources, for a caller that may not see `hidden` ones.
     pub(super) fn everything(&self, patient: &str, asked: &Asked, hidden: &BTreeSet<String>) -> Found {
         let is_new = |name: &String| asked.since.is_none_or(|since| self.records[name].last_updated >= since);
         let members = self.records.iter().filter(|(name, read)| {

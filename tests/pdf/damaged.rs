@@ -121,7 +121,7 @@ impl Damage {
         };
         let is_wide = label.starts_with("utf-16");
         let is_plain = |label: &str| !label.starts_with("utf-16");
-        // Bytes of a wide encoding are not read as a narrow one, and the other way round.
+        // Bytes of a wide encoding are not read as a narrow one, nor bytes of a narrow encoding as a wide one.
         let readable = !is_wide && named.is_none_or(is_plain) || is_wide && named == Some(label) && !in_head;
         (Some(content_type), bytes, readable)
     }
@@ -245,7 +245,7 @@ fn png(side: u32) -> Vec<u8> {
     file
 }
 
-/// A GIF with sides of the screen and of the first frame, whose pixels are missing.
+/// A GIF without pixels. Its screen and its first frame are squares with these sides.
 fn gif(screen: u16, frame: u16) -> Vec<u8> {
     let (screen, frame) = (screen.to_le_bytes(), frame.to_le_bytes());
     let mut file = b"GIF89a".to_vec();
@@ -316,7 +316,7 @@ fn page(contents: Stream) -> Vec<u8> {
     bytes
 }
 
-/// What is not needed for a document is not unpacked: the contents of appended pages, and the pixels of a JPEG.
+/// Contents that a document does not need are not unpacked: the contents of appended pages, and the pixels of a JPEG.
 #[test]
 fn bombs_that_readers_unpack_stay_as_small_as_they_came() {
     let once = packed(b' ', 256 << 20);

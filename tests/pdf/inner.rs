@@ -132,7 +132,7 @@ fn what_cannot_be_drawn_is_kept() {
     }
 }
 
-/// These were "the PDF is damaged".
+/// The message for these files was "the PDF is damaged".
 #[test]
 fn wrapped_files_need_no_representation_and_may_be_elsewhere() {
     let mut inner = document();

@@ -85,7 +85,7 @@ fn only_links_are_left_of_actions() {
                 vec![Object::Dictionary(script())].into(),
             ),
         ] {
-            // In the list, as an object of its own, and with an action of its own.
+            // Three annotations: one directly in the list, one as an object, and one with an action that is an object.
             list.push(link(action.clone()).into());
             list.push(file.add_object(link(action.clone())).into());
             let action = file.add_object(action);

@@ -51,7 +51,7 @@ fn number(leaf: &str, n: usize) -> i128 {
     }
 }
 
-/// The numbers behind a row's values of a leaf.
+/// The numbers from which a row's values of a leaf are made.
 fn values(row: usize, leaf: &str) -> Vec<usize> {
     // Neighbouring rows have unrelated values, so each page has values of all sizes.
     let n = row * 7919 % 997;

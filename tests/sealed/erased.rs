@@ -75,7 +75,7 @@ fn a_copy_from_before_a_compaction_stays_unreadable_as_well() {
     scene.import(&people(12)[20..], &[]);
     let copies = copied(&scene, "before");
     scene.done("compact", &[]);
-    // As if the hour had passed.
+    // This retention has the same effect as the end of the hour.
     let options = tabularium::lake::LakeOptions {
         kek: scene.kek(),
         retention: std::time::Duration::ZERO,

@@ -135,7 +135,7 @@ fn an_expunge_on_a_full_disk_waits_and_is_done_later() {
             std::thread::park_timeout(Duration::from_millis(50));
         }
     };
-    // A new file of these records is larger, and no file of SQLite is.
+    // A new file of these records exceeds the limit, but no file of SQLite does.
     let served = serve("ulimit -f 1600;");
     wait("the failure", &|| {
         std::fs::read_to_string(&said).unwrap().contains("File too large")

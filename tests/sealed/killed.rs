@@ -45,7 +45,8 @@ fn a_lake_that_is_killed_on_its_way_has_every_row_and_is_ended_by_the_next_call(
             ("unseal", "seal")
         };
         for _ in 0..2 {
-            // For each file of each snapshot a data file and a delete file, then keys, the catalog, and removals.
+            // The process writes a data file and a delete file for each file of each snapshot, then keys and the
+            // catalog. Then it removes files.
             let files = random.random_range(0..30);
             let moment = Duration::from_micros(random.random_range(0..30_000));
             killed += usize::from(kill(&scene, command, files, moment));

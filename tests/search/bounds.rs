@@ -76,7 +76,7 @@ fn values_words_and_tests() {
             (0..5_000).map(|id| format!("x{id}")).collect::<Vec<_>>().join(",")
         ),
     );
-    // Many tokens are looked up, and find the same as a few do.
+    // Many tokens are looked up in a set. The result must equal the result for few tokens.
     let none: Vec<String> = (0..3_000).map(|code| format!("http://loinc.org|x{code}")).collect();
     for (few, resource_type) in [
         ("8302-2,http://loinc.org|8867-4", "Observation?code"),

@@ -459,7 +459,7 @@ impl World {
         names
     }
 
-    /// The rows of a consent that its sources sent.
+    /// The rows of a consent that came from its sources.
     pub(super) fn rows(&self, connected: &Connected) -> Vec<(Identity, Stored)> {
         let mut rows = self.all_rows(connected);
         rows.retain(|(_, row)| !is_generated(row));

@@ -180,7 +180,7 @@ fn flows_of_one_address_have_a_bucket() {
     // A flow that has begun still works, and so do the other routes.
     assert_eq!(browser.go("/connect").status, 200);
     assert_eq!(server.send("GET", "/endpoints", &[], "").json(), json!([]));
-    // A step that would add rows is refused too; leaving is not.
+    // A step that would add rows is refused too, but leaving is allowed.
     let csrf = browser.page.values("csrf")[0].clone();
     let fields = [("csrf", csrf.as_str()), ("endpoint", "nowhere")];
     assert_eq!(browser.ask("POST", "/connect/choose", Some(&fields)).status, 429);

@@ -83,7 +83,7 @@ fn an_answer_counts_in_the_browser_that_was_sent_only() {
     // A browser with another session is refused too.
     let mut other = world.enter(&[("svc_external_id", "user-2")]);
     assert_eq!(other.go(&back).status, 400);
-    // That did not use the answer up.
+    // The refused attempt did not use up the answer.
     assert!(browser.go(&back).answer("code").is_some());
 }
 

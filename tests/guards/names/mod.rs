@@ -46,7 +46,7 @@ const NO_FILES: [&str; 11] = [
     "terminology/tables.json",
 ];
 
-/// The page whose names without an ending are those of benchmarks.
+/// The page with the names of benchmarks, which have no ending.
 const BENCHMARKS: &str = "benches/README.md";
 
 /// The names in a page that do not exist.

@@ -1,4 +1,4 @@
-//! What the server declares of itself is what it answers.
+//! The server answers as it declares.
 
 pub(super) mod answers;
 pub(super) mod drawn;

@@ -356,7 +356,7 @@ fn what_is_at_fault_is_said_as_it_was_sent() {
     assert!(said("/fhir/Patient/p0000?_pretty=foo", &[], 400).starts_with("_pretty: 'foo' is not"));
     assert!(said("/fhir/Patient", &[("x-explain", "foo")], 400).starts_with("X-Explain: 'foo' is not"));
     assert!(said("/fhir/Observation?_elements=valueQuantity", &[], 400).contains("'value' for valueQuantity"));
-    // Invalid UTF-8 is not searched as another text.
+    // Invalid UTF-8 is refused. It is not replaced by another text.
     assert_eq!(
         said("/fhir/Patient?family=%FF", &[], 400),
         "family: '%FF' is not percent-encoded UTF-8"

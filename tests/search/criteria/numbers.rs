@@ -35,7 +35,7 @@ fn quantities_are_found_whatever_the_scan_decides() {
         ("Observation?value-quantity=ap10", "n9 n10 n11 below"),
         ("Observation?value-quantity=1e30", "huge"),
         ("Observation?value-quantity=gt58,2", "n2 n59 huge"),
-        // As many values are one range for the scan.
+        // The scan sees so many values as one range.
         (
             "Observation?value-quantity=1,2,3,4,5,6,7,8,9,10",
             "n1 n2 n3 n4 n5 n6 n7 n8 n9 n10 half near",

@@ -53,7 +53,7 @@ pub(in crate::search) fn records() -> Small {
     small(&all)
 }
 
-/// Compares the plans of searches with the expected ones. Output rows are shown, times are not.
+/// Compares the plans of searches with the expected ones. They show output rows but no times.
 fn check(queries: &[&str], expected: &Expect) {
     let records = records();
     let mut shown = String::new();

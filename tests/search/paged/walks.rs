@@ -294,7 +294,7 @@ fn large_resources_make_short_pages() {
             expected.reverse();
         }
         assert_eq!(seen, expected, "{sort}");
-        // Going back, a page ends where the next one begins. What does not fit comes on the page before it.
+        // Going back, a page ends where the next one begins. The remaining rows are on the page before it.
         let (mut back, mut page) = (names(&last), last);
         while let Some(previous) = link(&page, "previous") {
             page = ask(&previous);

@@ -185,7 +185,7 @@ fn bytes_are_served_in_every_form() {
     let (status, head, bytes) = ask(&world, "HEAD", &path, &connected.token, &[("range", "bytes=0-0")]);
     assert_eq!((status, bytes.len()), (200, 0));
     assert_eq!(head["content-length"], whole.len().to_string());
-    // The document as a resource.
+    // Reads the document as a resource.
     let (status, head, bytes) = get(&[("accept", "application/fhir+json")]);
     assert_eq!((status, head["etag"].to_str().unwrap()), (200, "W/\"1\""));
     assert_eq!(head["content-length"], bytes.len().to_string());

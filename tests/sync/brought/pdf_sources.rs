@@ -112,7 +112,7 @@ fn payer_and_provider_have_a_part_each_and_can_be_had_alone() {
         assert_in_order(&file, &["Sources", own, own]);
         assert!(!shown.contains(&squeezed(others)), "{others} is in the pages of {own}");
     }
-    // An authorization of another consent, though it is of the same application.
+    // Each authorization belongs to another consent of the same application.
     for (authorization, token) in [(&other.authorization, &token), (&payer.authorization, &other.token)] {
         let answer = world.get(&format!("{PDF}?patient-authorization-id={authorization}"), token);
         assert_eq!((answer.status, answer.issue().as_str()), (404, "not-found"));

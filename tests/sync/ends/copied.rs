@@ -62,7 +62,7 @@ fn trailer(bytes: &[u8], key: &[u8]) -> Option<String> {
     Some(String::from_utf8(clear.to_vec()).unwrap())
 }
 
-/// What the remaining keys read of the stored files: of data files and delete files, and of attachments.
+/// The contents that the remaining keys can read: of data files and delete files, and of attachments.
 fn readable(files: &Path, keys: &[Vec<u8>]) -> (Vec<String>, Vec<String>) {
     let (mut of_tables, mut attached) = (Vec::new(), Vec::new());
     for path in files_below(files) {

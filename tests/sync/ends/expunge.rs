@@ -99,8 +99,8 @@ fn documents_of_the_consent_go_with_its_records() {
     goes_whole("riverbend", &["Organization", "DocumentReference", "Binary"], false);
 }
 
-/// Expunges a consent for an organization's records, which include these types. With `has_generated`, rules have
-/// generated further ones.
+/// Expunges a consent for an organization's records. These types are among the records. With `has_generated`, rules
+/// have generated further records.
 fn goes_whole(organization: &str, types: &[&str], has_generated: bool) {
     let world = World::new(2, Mode::Live);
     world.payer.turn(organization, &json!({"attachments": ["pdf", "text"]}));

@@ -15,7 +15,7 @@ fn has_receipt(world: &World, connected: &Connected) -> bool {
     jobs[0].receipt.is_some()
 }
 
-/// Carries erasures out. Returns how many are done, and how many are not.
+/// Carries erasures out. Returns the numbers of completed and of remaining ones.
 fn carry_out(world: &World) -> (usize, usize) {
     let came = carry_out_erasures(world.store(), world.lake(), 0, &world.rules()).unwrap();
     (came.done, came.left)
@@ -66,7 +66,7 @@ fn keys_that_are_left_keep_the_receipt_from_being_signed() {
     let gone = world.synced("lakeshore", 0);
     world.rest();
     let keys = rusqlite::Connection::open(world.server.folder().join("keys.sqlite")).unwrap();
-    // As a read-only file: the superuser, as whom tests may run, writes into any.
+    // This acts like a read-only file. Tests may run as the superuser, who can write any file.
     keys.execute_batch("CREATE TRIGGER stays BEFORE DELETE ON file_key BEGIN SELECT RAISE(ABORT, 'read-only'); END")
         .unwrap();
     revoke(&world, &gone);

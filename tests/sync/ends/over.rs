@@ -353,13 +353,13 @@ fn what_a_source_says_of_a_first_sync_reaches_the_application() {
     assert!(memchr::memmem::find(&sealed, b"March").is_none());
     let audit = world.audit(&connected).join("\n");
     assert!(!audit.contains("March") && !audit.contains("E17"), "{audit}");
-    // Another person's token does not see them.
+    // Another person's token does not see the messages.
     let other = world.authorize("cedarway", 1, Usage::Multiple);
     let others = world.tokens(&other);
     assert_eq!(world.end_of(&other), JobState::Completed);
     assert_eq!(world.get("/fhir/Patient", text(&others, "access_token")).status, 200);
 
-    // They are removed once records arrive.
+    // The messages are removed once records arrive.
     world.payer.turn("lakeshore", &json!({"fail_every": 0}));
     assert_eq!(world.refresh("/link/token", &tokens).status, 200);
     assert_eq!(world.end_of(&connected), JobState::Completed);
@@ -381,7 +381,7 @@ fn what_a_source_said_goes_with_the_consent() {
 
 #[test]
 fn a_source_that_wants_a_long_rest_is_asked_again_within_the_hour() {
-    // A first sync waited for a day, and the application was told to retry in three seconds.
+    // A first sync waited for a day, but the application had to retry after three seconds.
     let world = World::new(1, Mode::Live);
     let connected = world.authorize("lakeshore", 0, Usage::Multiple);
     let tokens = world.tokens(&connected);

@@ -43,7 +43,7 @@ fn fate(person: u64) -> Fate {
     }
 }
 
-/// Connects a person. Returns the connection if they stay.
+/// Connects a person. Returns the connection unless the person leaves.
 fn go(world: &World, person: u64, known: &Mutex<Known>) -> Option<Connected> {
     let connected = world.connect(organization(person), person);
     if let Fate::EndsInSync(looks) = fate(person) {

@@ -75,7 +75,7 @@ fn rows_that_wait_for_their_types_have_a_limit_which_the_answer_names() {
         "rows wait until the types of the Parquet columns are known, and they take more than 10 MiB; ask for parquet-text, \
          whose rows do not wait, or for fewer rows"
     );
-    // Formats whose rows do not wait have no such limit, nor have fewer rows.
+    // There is no such limit for fewer rows, or for formats whose rows do not wait.
     for format in ["parquet-text", "csv", "parquet&_limit=10"] {
         assert_eq!(asked(&server, format, &view).0, 200, "{format}");
     }
@@ -87,7 +87,7 @@ fn rows_that_wait_for_their_types_have_a_limit_which_the_answer_names() {
     assert_eq!((status, &outcome["issue"][0]["code"]), (429, &json!("throttled")));
     drop(server);
 
-    // What lies in the file is compressed, so it counts less than in memory; and it counts only until it is sent.
+    // The rows in the file are compressed, so they count less than in memory. They count only until they are sent.
     let server = over(&resources, 64 << 20, 64 << 20);
     for _ in 0..3 {
         let (status, _, bytes) = asked(&server, "parquet", &view);
