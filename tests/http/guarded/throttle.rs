@@ -190,7 +190,7 @@ fn a_crowded_door_shows_a_page_whose_language_can_be_chosen() {
         "c".repeat(43)
     );
     let door = format!("/oauth/authorize{query}");
-    assert_eq!(server.send("GET", &door, &[], "").status, 303);
+    assert_eq!(server.redirect(&door, &[]).status, 303);
     let busy = server.send("GET", &door, &[], "");
     assert_eq!(busy.status, 429, "{}", busy.text);
     // The link asks for the same again.
