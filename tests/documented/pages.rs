@@ -58,7 +58,7 @@ pub(super) const BEFORE_PAGES: [(&str, &[&str]); 9] = [
 pub(super) const BEFORE_LINES: [(&str, &str, &str); 2] = [
     (
         "docs/keys.md",
-        "new.key)",
+        "tabularium keys copy",
         "tabularium seal --data lake --key-file lake.key",
     ),
     (
