@@ -136,7 +136,7 @@ fn run(view: &Value, files: &[PathBuf]) -> Vec<String> {
     let strict = tabularium(&["run", path, "--format", "ndjson", "--strict"], files);
     let said = String::from_utf8_lossy(&strict.stderr).into_owned();
     assert_eq!(strict.status.code(), Some(2));
-    assert!(said.contains("is JSON's name, and FHIRPath has"), "{said}");
+    assert!(said.contains("is JSON's name; FHIRPath has"), "{said}");
     let text = String::from_utf8(output.stdout).unwrap();
     sorted(text.lines().map(|line| serde_json::from_str(line).unwrap()))
 }
