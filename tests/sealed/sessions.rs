@@ -48,7 +48,12 @@ fn request(store: &Store) -> FlowRequest {
 fn begun(store: &Store) -> (SessionKey, String) {
     let flows = store.flows();
     let client = store.clients().of("local", Mode::Live).unwrap();
-    let begun = flows.begin(&client, &request(store), |_| 7).unwrap();
+    // An owner of its own for each consent.
+    let owner_of = |id: &str| {
+        id.bytes()
+            .fold(7_i64, |owner, byte| owner.wrapping_mul(31) + i64::from(byte))
+    };
+    let begun = flows.begin(&client, &request(store), owner_of).unwrap();
     let key = begun.flow.key;
     flows.visit(key).unwrap();
     flows.go_to(key, Step::Details { down: false }).unwrap();
