@@ -243,7 +243,8 @@ impl Document {
     }
 
     fn block(&mut self, text: &str, style: Style) {
-        let (first, rest) = piece(text);
+        // Blank lines at its end could be all that a new page has.
+        let (first, rest) = piece(text.trim_end());
         let lines = self.setter.lines(first, style, WIDTH);
         self.settle(beginning(&lines));
         self.structure.open(Kind::Paragraph);

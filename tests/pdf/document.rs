@@ -117,6 +117,20 @@ fn headings_without_content_are_shown() {
     );
 }
 
+/// A text that ended at a page's foot left its blank lines on a page of their own.
+#[test]
+fn blank_lines_at_the_end_of_a_text_make_no_page() {
+    for lines in 30..90 {
+        let text = "a line\n".repeat(lines);
+        let [whole, with_blank_lines] = [&text, &format!("{text}\n \n\n\n")].map(|text| {
+            let mut document = document();
+            document.paragraph(text);
+            pages(&document.finish().unwrap()).len()
+        });
+        assert_eq!(with_blank_lines, whole, "{lines} lines");
+    }
+}
+
 #[test]
 fn an_empty_document_has_a_page() {
     let file = document().finish().unwrap();
