@@ -34,7 +34,7 @@ fn main() {
         .output_directory(&results)
         .without_plots()
         .configure_from_args();
-    let sample = sample::Sample::make();
+    let sample = sample::Sample::of(200);
     println!("{}", sample.description());
     ingest::shred::benches(&mut criterion, &sample);
     ingest::import::benches(&mut criterion, &sample);

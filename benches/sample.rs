@@ -13,16 +13,16 @@ use tabularium::fhir::{TypeId, facts};
 use tabularium::ingest::{self, LOCAL_APPLICATION, Options};
 use tabularium::lake::{Lake, Mode, Scope};
 use tabularium::sandbox::{Population, Written, write_ndjson};
-use tabularium::search::{Engine, Handling, Request, raw};
+use tabularium::search::{Engine, Handling, Request, SystemRequest, raw};
 
 const SEED: u64 = 1;
-const PATIENTS: u64 = 200;
 /// A frequent code: the pulse.
 pub(crate) const PULSE: &str = "http://loinc.org|8867-4";
 
 /// The input of the benches.
 pub(crate) struct Sample {
     folder: tempfile::TempDir,
+    patients: u64,
     /// The number of resources of each type.
     pub(crate) written: Written,
     pub(crate) lake: Lake,
@@ -55,10 +55,10 @@ pub(crate) fn draw(list: &[String]) -> Draw<'_> {
 }
 
 impl Sample {
-    /// Generates the population and imports it.
-    pub(crate) fn make() -> Sample {
+    /// Generates a population of this many people and imports it.
+    pub(crate) fn of(patients: u64) -> Sample {
         let folder = tempfile::tempdir().unwrap();
-        let population = Population::new(SEED, PATIENTS);
+        let population = Population::new(SEED, patients);
         let written = write_ndjson(&population, &folder.path().join("ndjson"), || {}).unwrap();
         let lake = import_into(&folder.path().join("lake"), &folder.path().join("ndjson"));
         let (mut observations, mut people) = (Vec::new(), BTreeMap::<String, usize>::new());
@@ -90,6 +90,7 @@ impl Sample {
             }),
             observations,
             people: people.into_keys().collect(),
+            patients,
             folder,
         }
     }
@@ -102,11 +103,14 @@ impl Sample {
     /// A description in one line.
     pub(crate) fn description(&self) -> String {
         let Sample {
-            observations, people, ..
+            patients,
+            observations,
+            people,
+            ..
         } = self;
         let resources = self.resources();
         format!(
-            "{PATIENTS} people, {resources} resources, {} observations, {} people with 100 to 400 of one code",
+            "{patients} people, {resources} resources, {} observations, {} people with 100 to 400 of one code",
             observations.len(),
             people.len()
         )
@@ -141,6 +145,19 @@ impl Sample {
     /// Runs a search of Observations. Returns the Bundle.
     pub(crate) async fn page(&self, engine: &Engine, query: &str) -> Bytes {
         self.page_of(engine, "Observation", query).await
+    }
+
+    /// Runs a search of several types, as `GET /fhir?_type=` does. Returns the Bundle's length.
+    pub(crate) async fn search_types(&self, engine: &Engine, query: &str) -> usize {
+        let request = SystemRequest {
+            scope: &self.scope,
+            compartment: None,
+            parameters: &raw::parse(query),
+            handling: Handling::Strict,
+            now: self.lake.clock().now(),
+            base: "http://localhost/fhir/",
+        };
+        engine.search_system(&request).await.unwrap().len()
     }
 
     pub(crate) async fn page_of(&self, engine: &Engine, resource_type: &str, query: &str) -> Bytes {

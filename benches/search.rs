@@ -103,6 +103,48 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
     }
     group.finish();
     pages(criterion, sample, &runtime);
+    few(criterion, &runtime);
+}
+
+/// Searches of few rows: what a question costs whatever it finds. Beside a search whose operators are put together
+/// directly stands the same search by another way.
+fn few(criterion: &mut Criterion, runtime: &Runtime) {
+    let sample = Sample::of(60);
+    let engine = sample.engine();
+    let person = sample.people[0].as_str();
+    let mut group = criterion.benchmark_group("few");
+    let newest = "_sort=-date&_count=20";
+    let one_type = [
+        ("person/columns", format!("patient={person}&code={PULSE}&{newest}")),
+        ("person/scan", format!("patient={person},nobody&code={PULSE}&{newest}")),
+        ("sorted/direct", format!("code={PULSE}&{newest}")),
+        ("page/direct", format!("code={PULSE}&_count=20")),
+        (
+            "page/with-include",
+            format!("code={PULSE}&_count=20&_include=Observation:subject"),
+        ),
+        ("count/direct", format!("code={PULSE}&_summary=count")),
+        ("chain", format!("code={PULSE}&subject:Patient.gender=female&_count=20")),
+    ];
+    for (name, query) in one_type {
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| black_box(runtime.block_on(sample.search(&engine, &query))));
+        });
+    }
+    // A merged search of one type goes through DataFusion's planner.
+    let several_types = [
+        (
+            "person/planned",
+            format!("_type=Observation&patient={person},nobody&code={PULSE}&{newest}"),
+        ),
+        ("sorted/planned", format!("_type=Observation&code={PULSE}&{newest}")),
+    ];
+    for (name, query) in several_types {
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| black_box(runtime.block_on(sample.search_types(&engine, &query))));
+        });
+    }
+    group.finish();
 }
 
 /// Pages of a thousand: a walk through a frequent category, its first and its last page, and the includes of matches.
