@@ -1,4 +1,5 @@
-//! The benches, one binary over one seeded population of 200 people (about 100,000 resources).
+//! The benches, one binary over one seeded population of 200 people (about 100,000 resources). `few` makes its own, of
+//! 60 people.
 //!
 //! `cargo bench` runs all of them, `cargo bench -- search` those whose name holds `search`. The medians are printed as
 //! a table at the end; `README.md` beside this file says what each one measures.

@@ -106,8 +106,8 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
     few(criterion, &runtime);
 }
 
-/// Searches of few rows: what a question costs whatever it finds. Beside a search whose operators are put together
-/// directly stands the same search by another way.
+/// Searches of few rows: most of the time is the fixed cost of a search. Two of them also run in other ways, over a
+/// scan or through DataFusion's planner.
 fn few(criterion: &mut Criterion, runtime: &Runtime) {
     let sample = Sample::of(60);
     let engine = sample.engine();
