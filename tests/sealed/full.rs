@@ -182,7 +182,10 @@ impl Nobody {
         let is_root = chown(root, Some(NOBODY), Some(NOBODY)).is_ok();
         let program = root.join("tabularium");
         if is_root {
-            std::fs::copy(PROGRAM, &program).unwrap();
+            // Another process copies it. A program that this one has open for writing cannot be run, and every process
+            // that a test beside this one starts meanwhile would hold it open.
+            let copied = Command::new("cp").arg(PROGRAM).arg(&program).status().unwrap();
+            assert!(copied.success());
             for path in files_below(root) {
                 let above = path.ancestors().take_while(|above| above.starts_with(root));
                 above.for_each(|above| chown(above, Some(NOBODY), Some(NOBODY)).unwrap());
