@@ -263,6 +263,18 @@ const tests = {
     await look(page, 'shared-over');
   },
 
+  async 'the review fits a phone for each kind of source, in each language'() {
+    for (const locale of ['en', 'es']) {
+      for (const name of ['Cedarway Mutual', 'Lakeshore Health Plan', 'Fernwood Family Practice']) {
+        const page = await begin(await context({ locale }));
+        await pick(page, name);
+        await page.locator('form.reach').waitFor();
+        await fits(page);
+        await page.context().close();
+      }
+    }
+  },
+
   async 'from a new user to the end of the consent'() {
     const page = await begin(await context(), 'one', alone);
     await choose(page, 'Lakeshore Health Plan');
