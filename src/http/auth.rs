@@ -36,7 +36,7 @@ impl FromRequestParts<Arc<Service>> for Caller {
     }
 }
 
-/// A patient token's access to stored records.
+/// The access of a patient token whose records are stored. Otherwise an error.
 pub(super) fn present(access: Arc<Access>, service: &Service) -> Result<Arc<Access>, Error> {
     let store = &service.store;
     let presence = store.consents().presence(&access.subject).map_err(Error::internal)?;
@@ -75,7 +75,7 @@ pub(super) fn not_ready(readiness: Readiness, access: &Access, service: &Service
     }
 }
 
-/// The issues in several sources' messages.
+/// Parses the issues of all sources' messages into one list.
 fn issues(said: &[String]) -> Vec<Value> {
     let each = said
         .iter()

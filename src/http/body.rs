@@ -11,8 +11,8 @@ use super::limits::Limits;
 use super::server::admission::Broken;
 use super::server::coding::Coding;
 
-/// Reads the whole body. A body that announces too many bytes, or an unsupported coding, is refused unread. The limit
-/// applies to the received bytes and to the decoded ones.
+/// Reads the whole body. Refuses a body that announces too many bytes or an unsupported coding, without reading it. The
+/// limit applies to the received bytes and to the decoded ones.
 pub(super) async fn read(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<Bytes, Error> {
     let coding = coding(headers)?;
     let announced = headers
@@ -41,7 +41,7 @@ pub(super) async fn read(headers: &HeaderMap, body: Body, limits: &Limits) -> Re
     }
 }
 
-/// The content coding of the body, if any. There may be one.
+/// The content coding of the body, if any. More than one is an error.
 fn coding(headers: &HeaderMap) -> Result<Option<Coding>, Error> {
     let mut found = None;
     for value in headers.get_all(CONTENT_ENCODING) {

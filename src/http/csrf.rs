@@ -13,7 +13,7 @@ const LENGTH: usize = 32;
 pub(in crate::http) struct Csrf(pub(in crate::http) &'static str);
 
 impl Csrf {
-    /// The token for the forms of the session with this cookie. `None` if there is no randomness.
+    /// The token for the forms of the session with this cookie. `None` if the system has no random bytes.
     pub(in crate::http) fn token(self, cookie: &str) -> Option<String> {
         let mut mask = [0u8; LENGTH];
         aws_lc_rs::rand::fill(&mut mask).ok()?;

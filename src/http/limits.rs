@@ -96,9 +96,9 @@ impl Rates {
 /// A rate of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// The constant time between two requests. Not zero.
+    /// The time after which one more request is allowed. Not zero.
     pub every: Duration,
-    /// The number of requests at once, after a pause.
+    /// The maximum number of requests at once, after a pause.
     pub burst: NonZeroU32,
 }
 

@@ -74,7 +74,7 @@ pub struct Service {
     pub(super) admission: Arc<Admission>,
     pub(super) throttle: Throttle,
     pub(super) workers: Workers,
-    /// How many requested erasures the lake hides for this service.
+    /// The number of requested erasures whose rows the lake hides for this service.
     hidden: Mutex<usize>,
     queries: Arc<Semaphore>,
     views: Turns,
@@ -138,7 +138,8 @@ impl Service {
         Ok(Arc::new(service))
     }
 
-    /// Whether as many requests run as there are processors. Work that can wait then waits.
+    /// A function that checks whether at least as many requests run as there are processors. Work that is not urgent
+    /// waits in that case.
     pub fn busy(&self) -> impl Fn() -> bool + Send + 'static + use<> {
         let admission = self.admission.clone();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);

@@ -59,7 +59,7 @@ enum Written {
 }
 
 impl Spools {
-    /// Room for this many bytes of all answers together, and for this many of one.
+    /// The limits in bytes: `max` for all answers together, `largest` for one answer.
     pub(super) fn new(max: u64, largest: u64) -> Arc<Spools> {
         Arc::new(Spools {
             used: AtomicU64::new(0),

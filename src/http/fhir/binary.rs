@@ -372,7 +372,8 @@ fn not_modified() -> Response {
     response
 }
 
-/// Verifies a part of a file against its checksums before the answer begins. Later the answer could only be cut off.
+/// Verifies a part of a file against its checksums before the answer begins. After the answer has begun, it could only
+/// be cut off.
 async fn verify(service: &Arc<Service>, content: &Arc<AttachmentContent>, part: AttachmentRange) -> Result<(), Error> {
     let content = content.clone();
     let verified = service.blocking(move |_| content.verify(&part)).await?;

@@ -339,7 +339,7 @@ struct Includes {
 }
 
 impl Includes {
-    /// A reference parameter that leads to no resource is not included.
+    /// Leaves out reference parameters that refer to no resource.
     fn of(engine: &Engine) -> Includes {
         let mut found = Includes::default();
         for source in facts().resources() {
@@ -396,7 +396,7 @@ fn of_all(engine: &Engine) -> Vec<Parameter<'_>> {
     defined.chain(others).collect()
 }
 
-/// The parameter with the same code for resources of all types, if this one is a single type's own.
+/// The parameter with the same code for resources of all types, if there is one. Otherwise this parameter.
 fn of_any_type<'a>(engine: &'a Engine, parameter: &'a SearchParameter) -> &'a SearchParameter {
     let is_general = |parameter: &&SearchParameter| parameter.bases.iter().any(|base| facts().get(*base).is_abstract);
     let all = facts().resources().flat_map(|type_id| engine.supported(type_id));

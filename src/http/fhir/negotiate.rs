@@ -53,7 +53,7 @@ pub(in crate::http) fn accept_admits(headers: &HeaderMap, is: impl Fn(&str) -> b
     !any
 }
 
-/// The value of `name` among a raw query's parameters. If it is repeated, the last one.
+/// The value of `name` among a raw query's parameters. If the parameter is repeated, the last value counts.
 pub(in crate::http) fn parameter(query: Option<&str>, name: &str) -> Option<String> {
     let query = query.filter(|query| query.contains(name))?;
     form_urlencoded::parse(query.as_bytes())

@@ -7,9 +7,9 @@ use crate::http::error::Error;
 
 /// The maximum length of a label in the specification, in characters.
 pub(super) const LONGEST_LABEL: usize = 80;
-/// Letters of a passcode.
+/// The minimum number of characters of a passcode.
 pub(super) const SHORTEST_PASSCODE: usize = 4;
-/// See above.
+/// The maximum number of characters of a passcode.
 pub(super) const LONGEST_PASSCODE: usize = 128;
 /// The default lifetime of a link in seconds: 30 days.
 pub(super) const USUAL_TIME: i64 = 30 * 86_400;
@@ -54,7 +54,7 @@ impl Asked {
         };
         let label = text(&body, "label")?.map(|label| label.trim().to_owned());
         let label = label.filter(|label| !label.is_empty());
-        // Recipients' programs count UTF-16.
+        // Recipients' programs count UTF-16 code units.
         if label
             .as_ref()
             .is_some_and(|label| label.encode_utf16().count() > LONGEST_LABEL)

@@ -23,7 +23,7 @@ use crate::http::shape::no_store;
 const JSON: &str = "application/json";
 /// The maximum length of a recipient's name in characters.
 pub(super) const LONGEST_RECIPIENT: usize = 200;
-/// No passcode of a link is longer.
+/// The maximum length of a received passcode, in bytes. No link has a longer one.
 const LONGEST_PASSCODE: usize = 1_000;
 /// The maximum size of a file in the manifest, if the client states no other.
 const EMBEDDED: usize = 1_024 * 1_024;

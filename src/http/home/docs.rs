@@ -34,7 +34,7 @@ struct Home<'a> {
 struct Docs<'a> {
     style: &'static str,
     script: &'static str,
-    /// The text that is searched.
+    /// The text that the user searches for.
     query: &'a str,
     title: &'a str,
     version: &'a str,

@@ -47,8 +47,8 @@ impl<'g> TokenAnswer<'g> {
         }
     }
 
-    /// The tokens of a consent. The link API's tokens have neither a scope nor a patient's id alone, because it writes
-    /// these differently.
+    /// The tokens of a consent. The link API's tokens have neither a scope nor a patient's id alone, because the link
+    /// API writes these differently.
     pub(in crate::http) fn of_consent(granted: &'g Granted) -> TokenAnswer<'g> {
         let consent = &granted.full_consent.consent;
         let smart = !granted.by_link;

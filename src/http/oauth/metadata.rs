@@ -1,6 +1,6 @@
 //! The metadata of a client's registration (RFC 7591, section 2): checks them, and decides the registered values.
-//! Grants, response types and scopes are those that the client can use, not those it requested (section 3.2.1): no
-//! client has fewer than its keys and redirect URIs permit.
+//! Grants, response types and scopes are those that the client can use, not those it requested (section 3.2.1): every
+//! client gets all that its keys and redirect URIs permit.
 
 use serde::Serialize;
 use serde_json::{Map, Value};

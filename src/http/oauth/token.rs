@@ -23,7 +23,7 @@ pub(in crate::http) enum Grant {
     Code {
         /// The code.
         code: String,
-        /// The endpoint of the request.
+        /// The redirect URI, which must be the one to which the code was sent.
         redirect_uri: String,
         /// The PKCE verifier.
         verifier: String,

@@ -105,7 +105,7 @@ impl<'s> ShownConsent<'s> {
 }
 
 impl<'s> ShownAuthorization<'s> {
-    /// With `sync` it is shown completely.
+    /// With `sync` the authorization is shown in full.
     fn of(source: &'s Source, now: i64, sync: Option<Sync>) -> ShownAuthorization<'s> {
         let authorization = &source.authorization;
         let scope = sync.as_ref().and_then(|_| Scopes::of(source));

@@ -45,7 +45,7 @@ impl Refusals {
             return response;
         };
         let (mut head, _) = response.into_parts();
-        // The length of the body that would have been sent.
+        // This is the length of the body that is replaced.
         head.headers.remove(CONTENT_LENGTH);
         let mut rendered = self.answer(&error);
         rendered.headers_mut().extend(head.headers);

@@ -203,7 +203,7 @@ impl HttpBody for Arriving {
     }
 
     fn is_end_stream(&self) -> bool {
-        // A reader of the body must request a turn at its end.
+        // Always false: a reader must poll the body to its end, because the request takes its turn again there.
         false
     }
 

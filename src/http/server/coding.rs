@@ -9,7 +9,7 @@ use bytes::Bytes;
 use flate2::write::GzEncoder;
 use flate2::{Compress, Compression, FlushCompress, Status};
 
-/// Fast, and a third smaller than the fastest level.
+/// Fast, and the result is a third smaller than that of the fastest level.
 const GZIP_LEVEL: u32 = 4;
 const ZSTD_LEVEL: i32 = 1;
 /// The maximum window of a request's zstd in memory: 8 MiB, as RFC 8878 recommends.
@@ -30,7 +30,7 @@ pub(in crate::http) const SPOKEN: HeaderValue = HeaderValue::from_static("zstd, 
 /// The codings that a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) struct Taken {
-    /// The client's preferred coding, if the client ranks it at least as high as none.
+    /// The client's preferred coding, if the client ranks it at least as high as no coding.
     pub(in crate::http) coding: Option<Coding>,
     /// Whether an answer may be sent without a coding.
     pub(in crate::http) plain: bool,
@@ -176,7 +176,7 @@ pub(in crate::http) enum Encoder {
 }
 
 impl Encoder {
-    /// The bytes that make a piece readable.
+    /// Encodes a piece, so that it can be decoded on arrival.
     pub(in crate::http) fn piece(&mut self, plain: &[u8]) -> io::Result<Bytes> {
         let coded = match self {
             Encoder::Gzip(encoder) => {
@@ -193,7 +193,7 @@ impl Encoder {
         Ok(Bytes::from(std::mem::take(coded)))
     }
 
-    /// The bytes at the end.
+    /// The last bytes of the encoded result.
     pub(in crate::http) fn end(self) -> io::Result<Bytes> {
         Ok(Bytes::from(match self {
             Encoder::Gzip(encoder) => encoder.finish()?,

@@ -15,7 +15,7 @@ use super::coding::{Coding, Encoder, Taken};
 
 /// Smaller answers fit into one packet in any case.
 const SMALL: u64 = 1_024;
-/// From this size on the compute threads compress, because the threads that serve clients have no time for it.
+/// From this size on, the compute threads compress. The threads that serve clients have no time for it.
 const LARGE: usize = 32 * 1_024;
 
 /// The answer in a coding that its client accepts.
@@ -40,7 +40,7 @@ pub(in crate::http) async fn compressed(
         None => pieces(coding, body)?,
     };
     head.headers.insert(CONTENT_ENCODING, coding.name());
-    // The header has the plain length. The compressed body has another one.
+    // The header has the uncompressed length. The compressed body has another one.
     head.headers.remove(CONTENT_LENGTH);
     Ok(Response::from_parts(head, body))
 }

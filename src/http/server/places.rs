@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 /// An address with more than this fraction of all places loses places before others do. If no other client needs
 /// places, it may have all of them.
 const SHARE: usize = 4;
-/// The milliseconds in which a new connection keeps its place while there are others to close.
+/// For this many milliseconds a new connection keeps its place, if other connections can be closed.
 const SPARED: u64 = 1_000;
 /// At most one in this many slots is closed at once.
 const BATCH: usize = 64;
@@ -175,8 +175,8 @@ impl Places {
         })
     }
 
-    /// Whether a connection was closed. In a flood several are closed at once, because every new one would have to
-    /// search all of them.
+    /// Whether a connection was closed. In a flood several are closed at once, because otherwise every new connection
+    /// would have to search all places.
     fn evict_from(&self, taken: &mut Taken, now: u64) -> bool {
         let batch = (self.max / BATCH).max(1);
         loop {
@@ -301,7 +301,7 @@ impl Seat {
         self.evicted.notified().await;
     }
 
-    /// The activity and its start, from the state. `None` if it does not wait for its client.
+    /// The state, and the activity and its start in the state. `None` if the connection does not wait for its client.
     fn waiting(&self) -> Option<(u64, Activity, u64)> {
         let unread = self.unread.load(Ordering::Acquire);
         let state = self.state.load(Ordering::Acquire);

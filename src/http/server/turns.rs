@@ -21,7 +21,7 @@ struct Places {
     further: Arc<Semaphore>,
     /// The maximum number of places of one credential.
     each: usize,
-    /// The credentials that work or wait.
+    /// The credentials whose work runs or waits.
     shares: Mutex<FxHashMap<Box<str>, Arc<Share>>>,
 }
 
@@ -39,7 +39,7 @@ pub(in crate::http) struct Turn {
     _member: Member,
 }
 
-/// A credential that works or waits.
+/// A credential whose work runs or waits.
 struct Member {
     places: Arc<Places>,
     credential: Box<str>,

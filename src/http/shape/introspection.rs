@@ -12,7 +12,8 @@ use crate::http::service::Service;
 pub(in crate::http) enum Surface {
     /// `/oauth/introspect`.
     Oauth,
-    /// `/link/introspect`. For it a token belongs to one authorization, and it reports a refreshed one.
+    /// `/link/introspect`. For this API a token belongs to one authorization. It also reports a refreshed
+    /// authorization.
     Link,
 }
 
@@ -51,7 +52,7 @@ pub(in crate::http) fn introspection(
         "sync": sync(service, full_consent, None, true)?,
         "timeUntilMaxAuth": max_auth(primary.map_or(MaxAuth::Unsupported, |source| source.max_auth(now))),
     });
-    // The token is accepted and finds nothing.
+    // The token is still accepted, but its records are gone.
     if let Some(at) = consent.expunged_at {
         answer["expungedAt"] = at.into();
     }

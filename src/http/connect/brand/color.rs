@@ -64,7 +64,7 @@ impl Color {
         fine.next().unwrap_or(toward)
     }
 
-    /// The colour of text on this one.
+    /// The colour for text on a background of this colour.
     fn ink(self) -> Color {
         if self.contrast(WHITE) >= self.contrast(INK) {
             WHITE

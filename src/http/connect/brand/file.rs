@@ -10,7 +10,7 @@ use crate::consent::{self, Logo};
 
 const FILE: &str = "branding.toml";
 
-/// Why a brand cannot be shown.
+/// Why a brand cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BrandingError {
     /// A file cannot be read.
@@ -18,7 +18,7 @@ pub enum BrandingError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
     /// It is not valid TOML, or it has an unknown option.
@@ -44,7 +44,7 @@ pub enum BrandingError {
     Logo {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: consent::Error,
     },
 }

@@ -30,7 +30,7 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::lake::Mode;
 
-/// The maximum number of characters of a detail.
+/// The maximum number of characters of each of the patient's details.
 const LONGEST: usize = 200;
 
 /// A form's handler: reads the form, takes the step, and shows a page if an error occurs. A form that adds rows to the
@@ -88,7 +88,7 @@ action!(/// `POST /connect/stay`: nothing but being here, which keeps the sessio
 action!(/// `POST /connect/drop`: leave, and give back what is connected.
     give_up, dropped);
 
-/// Extends the session, which happens when the form is read. The browser stays on its page.
+/// Reading the form has already extended the session. The browser stays on its page.
 async fn stayed(_: &Arc<Service>, _: Visit, _: Parameters) -> Result<Response, Error> {
     Ok((StatusCode::NO_CONTENT, [(CACHE_CONTROL, "no-store")]).into_response())
 }
@@ -164,7 +164,7 @@ async fn travel(
     }
 }
 
-/// Continues in a window beside the frame.
+/// Continues the flow in a window beside the frame.
 async fn beside(service: &Arc<Service>, visit: &Visit, step: Step) -> Result<Response, Error> {
     let key = visit.key();
     let taken = stored(service, move |service| service.store.flows().go_beside(key, step));
@@ -176,7 +176,7 @@ async fn beside(service: &Arc<Service>, visit: &Visit, step: Step) -> Result<Res
 pub(in crate::http::connect) async fn window(State(service): State<Arc<Service>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let t = language::of(&service, &parts.headers);
-    // Another site may know a ticket. It must not send its own visitors to a source with it.
+    // Another site may know a ticket. Such a site must not use the ticket to send its own visitors to a source.
     if !is_from_own_page(&parts.headers, &service.base_url) {
         return notice::stale_window(&service, t);
     }
@@ -194,7 +194,8 @@ pub(in crate::http::connect) async fn window(State(service): State<Arc<Service>>
     }
 }
 
-/// Whether a page of the service's own origin sent the form. The browser's headers tell. Without them the answer is no.
+/// Whether a page of the service's own origin sent the form. The headers `Sec-Fetch-Site` or `Origin` decide. Without
+/// both the answer is no.
 fn is_from_own_page(headers: &HeaderMap, base_url: &str) -> bool {
     let said = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     match said("sec-fetch-site") {
@@ -423,7 +424,7 @@ async fn completed(service: &Arc<Service>, visit: Visit, _: Parameters) -> Resul
 }
 
 async fn cancelled(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {
-    // A patient with a connected source only leaves the source that they were about to connect.
+    // If a source is connected already, the patient cancels only the source that they were about to connect.
     if visit.flow.authorized().next().is_some() {
         return go(service, &visit, Step::Hub).await;
     }

@@ -41,8 +41,8 @@ pub(in crate::http::connect) fn order(text: &str) -> [Part; 3] {
     }
 }
 
-/// Reads the fields for day, month and year. `whole` is one field for all. A patient may also type or paste a whole
-/// date into one of the fields: with the year first, with the month's name, or in the language's order.
+/// Reads the fields for day, month and year. `whole` is one field for the whole date. A patient may also type or paste
+/// a whole date into one of the fields: with the year first, with the month's name, or in the language's order.
 pub(in crate::http::connect) fn read(
     [day, month, year]: [&str; 3],
     whole: &str,
@@ -73,11 +73,11 @@ pub(in crate::http::connect) fn read(
     }
 }
 
-/// The first digits of scripts that write numbers with their own: Arabic, Persian, Devanagari, Bengali, and the wide
-/// forms of East Asian keyboards.
+/// The digit zero in scripts with their own digits: Arabic, Persian, Devanagari, Bengali, and the wide forms of East
+/// Asian keyboards.
 const ZEROS: [u32; 5] = [0x660, 0x6f0, 0x966, 0x9e6, 0xff10];
 
-/// A text with western digits.
+/// The text with western digits in place of other scripts' digits.
 fn western(text: &str) -> String {
     let digit = |letter: char| {
         let place = |zero: &u32| (letter as u32).checked_sub(*zero).filter(|place| *place < 10);
@@ -241,7 +241,7 @@ mod tests {
         }
     }
 
-    /// A keyboard with other digits was refused.
+    /// A date typed with digits of another script was refused.
     #[test]
     fn digits_of_other_scripts_are_read() {
         for text in [

@@ -12,8 +12,8 @@ pub(in crate::http::connect) fn is_choosing(flow: &Flow) -> bool {
     step && may_choose(flow)
 }
 
-/// Whether the patient chooses organizations. They cannot if the application named the only one. If they must prove
-/// their identity, they choose after that.
+/// Whether the patient chooses organizations. They cannot choose if the application named the only organization. If
+/// they must prove their identity, they choose after that.
 pub(super) fn may_choose(flow: &Flow) -> bool {
     match flow.request.way {
         Way::Choose => flow.request.endpoint.is_none(),

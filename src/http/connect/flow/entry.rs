@@ -178,12 +178,12 @@ pub(in crate::http::connect) async fn untrusted(
     switched.unwrap_or_else(|| notice::untrusted(&service, t, why))
 }
 
-/// The language that the patient chose on a page of the door, otherwise the one that the application requests.
+/// The language that the patient chose with the language switch, otherwise the one that the application requests.
 fn asked(service: &Service, parameters: &Parameters) -> Option<&'static Texts> {
     language::picked(service, parameters).or_else(|| language::named(service, parameters))
 }
 
-/// Keeps the language that somebody asked for, for the following pages.
+/// Keeps the requested language for the following pages.
 fn in_language(service: &Service, response: Response, asked: Option<&'static Texts>, framed: bool) -> Response {
     match asked {
         Some(texts) => language::with_language(service, response, texts, framed),

@@ -78,7 +78,7 @@ impl Untrusted {
         Untrusted::Origin,
     ];
 
-    /// Its name in the address of its page.
+    /// The reason's name in the address of its page.
     pub(in crate::http::connect) fn name(self) -> &'static str {
         match self {
             Untrusted::Client => "client",
@@ -88,7 +88,7 @@ impl Untrusted {
         }
     }
 
-    /// The reason of this name.
+    /// The reason with this name.
     pub(in crate::http::connect) fn named(name: &str) -> Option<Untrusted> {
         Untrusted::ALL.into_iter().find(|one| one.name() == name)
     }

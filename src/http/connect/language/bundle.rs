@@ -21,7 +21,7 @@ pub(super) struct Bundle {
 impl Bundle {
     pub(super) fn new(tag: LanguageIdentifier, resource: FluentResource) -> Bundle {
         let mut messages = FluentBundle::new_concurrent(vec![tag.clone()]);
-        // Names are isolated below if their direction differs. Marks around every name would disturb copied text and
+        // `isolated` marks only names whose direction differs. Marks around every name would disturb copied text and
         // screen readers.
         messages.set_use_isolating(false);
         messages.set_formatter(Some(number));

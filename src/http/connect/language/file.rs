@@ -14,7 +14,7 @@ pub enum LanguageError {
     Unreadable {
         /// The folder or file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The name of a file is not a language tag.

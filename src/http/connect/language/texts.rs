@@ -457,7 +457,8 @@ impl Texts {
         }
     }
 
-    /// All texts of a page whose script shows them, by their keys after this prefix. A gap is its name in braces.
+    /// All texts that a page's script shows, by the part of their keys after this prefix. Each gap is written as its
+    /// name in braces.
     pub(in crate::http) fn of_script(&self, prefix: &str) -> BTreeMap<&'static str, String> {
         let gap = |name: &&'static str| (*name, format!("{{{name}}}"));
         let of_page = Texts::KEYS.iter().filter_map(|(key, names)| {

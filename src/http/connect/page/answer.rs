@@ -27,7 +27,7 @@ pub(in crate::http::connect) struct Policy {
 impl Policy {
     /// Allows forms to lead to this address.
     pub(in crate::http::connect) fn leads_to(mut self, address: &str) -> Policy {
-        // All addresses over TLS are allowed anyway, because sources and applications redirect to further ones.
+        // All addresses over TLS are allowed anyway, because sources and applications redirect to other addresses.
         if let Some(source) = policy_source(address).filter(|source| !source.starts_with("https://")) {
             self.leads.push(source);
         }

@@ -222,7 +222,7 @@ fn closed(service: &Service, flow: &Flow, response: Response) -> Response {
     )
 }
 
-/// Sends an error to the link component. The component's page is verified like the application's.
+/// Sends an error to the link component. The caller has verified the origin of the component's page.
 pub(in crate::http::connect) fn link_refused(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -240,7 +240,8 @@ pub(in crate::http::connect) fn link_refused(
     link_ended(service, t, StatusCode::BAD_REQUEST, titled, message, framed_by)
 }
 
-/// Tells the link component that the flow could not be begun. Its page is verified as the application's.
+/// Tells the link component that the flow could not be begun. The caller has verified the origin of the component's
+/// page.
 pub(in crate::http::connect) fn link_not_begun(
     service: &Arc<Service>,
     t: &'static Texts,

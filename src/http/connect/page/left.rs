@@ -63,7 +63,7 @@ fn over(service: &Arc<Service>, t: &'static Texts, flow: &Flow, application: &Ap
     notice::ended(service, t, flow, application, title, texts, back)
 }
 
-/// The application's origin from its redirect URI. A custom scheme gives none.
+/// The application's origin from its redirect URI. `None` for a URI with a custom scheme.
 fn home(flow: &Flow) -> Option<String> {
     let uri = url::Url::parse(flow.request.redirect_uri.as_deref()?).ok()?;
     let origin = uri.origin();

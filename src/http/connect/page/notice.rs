@@ -40,7 +40,8 @@ pub(in crate::http::connect) fn ended(
     };
     let said = Said {
         onward,
-        // The frame of another site keeps no cookie of a page without a session.
+        // A browser keeps no cookie of a page without a session in another site's frame. So such a page has no language
+        // switch in a frame.
         switch: (!matches!(flow.request.display, Display::Frame)).then(|| session(service)),
         ..Said::plain(title, texts)
     };
@@ -88,9 +89,9 @@ pub(in crate::http::connect) fn nowhere(service: &Arc<Service>, t: &'static Text
     notice(service, t, StatusCode::NOT_FOUND, said)
 }
 
-/// Too many flows come from one address. Pages of these origins may frame this one. `holder` is the origin and the
-/// channel of a link component that begins, which gets a message. `here` is the address of the page, if it can be asked
-/// for again.
+/// Too many flows come from one address. Pages of the origins in `framed_by` may frame this page. `holder` is the
+/// origin and the channel of a link component that is starting. It gets a message. `here` is the address of the page,
+/// if the browser can request it again.
 pub(in crate::http::connect) fn busy(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -125,8 +126,8 @@ pub(in crate::http::connect) fn broken(service: &Arc<Service>, t: &'static Texts
     because(notice(service, t, StatusCode::INTERNAL_SERVER_ERROR, said), &error)
 }
 
-/// A request that cannot be answered by redirect. The page does not repeat the request, so its languages are at an
-/// address of its own.
+/// A request that cannot be answered by redirect. The language switch leads to a separate address, because a page must
+/// not repeat the request.
 pub(in crate::http::connect) fn untrusted(service: &Arc<Service>, t: &'static Texts, why: Untrusted) -> Response {
     let (text, detail) = match why {
         Untrusted::Client => (
@@ -197,12 +198,12 @@ pub(in crate::http::connect) fn link_untrusted(
     }
 }
 
-/// The page of the session. Without one it says so, and it keeps a language all the same.
+/// The address of the session's page. If there is no session, that page says so, and still switches the language.
 fn session(service: &Service) -> String {
     format!("{}/connect", service.base_path())
 }
 
-/// The content of such a page.
+/// The content of a page that only informs.
 struct Said<'a> {
     title: &'a str,
     texts: Vec<String>,

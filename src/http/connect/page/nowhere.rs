@@ -24,7 +24,7 @@ pub(in crate::http) fn page(
     Some(switched.unwrap_or_else(|| notice::nowhere(service, language::of(service, headers))))
 }
 
-/// The address of the page. An address that a browser could take for another host's is replaced by the first page.
+/// The address of the page. If a browser could read the address as another host's, it is replaced by the first page.
 fn here(service: &Service, uri: &Uri) -> String {
     let path = uri.path();
     let is_local = path.starts_with('/') && !path.contains("//") && !path.contains('\\');

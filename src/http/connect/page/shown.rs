@@ -48,7 +48,7 @@ pub(in crate::http::connect) async fn page_of_session(
     let address = format!("{}/connect", service.base_path());
     let visit = match visit(&service, &headers).await {
         Ok(visit) => visit,
-        // The page that says so has languages, too.
+        // The page that says that the session is over can be switched to another language, too.
         Err(response) => return language::switched(&service, query.as_deref(), &address, false).unwrap_or(response),
     };
     let t = visit.texts;

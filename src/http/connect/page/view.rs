@@ -129,7 +129,7 @@ pub(in crate::http::connect) struct StepMark {
 impl StepMark {
     /// The steps of a flow. `current` is the number of the current one. A source named in advance needs no step for
     /// choosing. With one source the grant at the source ends the flow, except in a frame: there the patient shares
-    /// after it.
+    /// after the grant.
     pub(in crate::http::connect) fn all(t: &'static Texts, request: &FlowRequest, current: usize) -> Vec<StepMark> {
         let all: &[&'static str] = match request.way {
             Way::Choose => &[t.step_find, t.step_review, t.step_sign_in, t.step_share],
@@ -309,7 +309,8 @@ pub(in crate::http::connect) struct Problem<'a> {
     pub(in crate::http::connect) text: &'static str,
     pub(in crate::http::connect) again: Option<Onward>,
     pub(in crate::http::connect) other: Option<Onward>,
-    /// The button to leave, if leaving means that no records were found instead of a cancellation by the patient.
+    /// The label of the button to leave, if the application is then told that no records were found. Otherwise leaving
+    /// counts as a cancellation by the patient.
     pub(in crate::http::connect) leave: Option<String>,
 }
 
@@ -474,7 +475,7 @@ pub(in crate::http::connect) struct FramePage<'a> {
     pub(in crate::http::connect) ticket: String,
     /// The session's turn for which this page was made.
     pub(in crate::http::connect) mark: u64,
-    /// The page has opened a window.
+    /// Whether the page has opened a window.
     pub(in crate::http::connect) opened: bool,
 }
 

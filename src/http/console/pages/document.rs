@@ -1,5 +1,5 @@
 //! The engine's documents of a patient's records: all of them, page by page, the summary, and the PDF. The first two
-//! are pages to read, and JSON as applications get it.
+//! are shown as pages, and also as the JSON that applications get.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::http::fhir::patient::{everything, pdf, summary};
 use crate::http::server::request_id::RequestId;
 use crate::http::service::Service;
 
-/// The first page of all records. The engine's links lead to the others.
+/// The query for the first page of all records. The engine's links lead to the others.
 const FIRST: &str = "_count=100";
 
 /// A document.
@@ -60,7 +60,7 @@ impl Document {
 struct Everything<'a> {
     frame: &'a Frame,
     id: &'a str,
-    /// The query of this page, for its JSON.
+    /// The query of this page, for the link to its JSON.
     query: String,
     rows: Vec<Row>,
     links: Vec<(&'static str, String)>,
@@ -173,7 +173,7 @@ fn summarized<'a>(frame: &'a Frame, id: &'a str, bundle: &Value) -> Summary<'a> 
     }
 }
 
-/// The answer as a file, except a PDF, which browsers show.
+/// Marks the answer as a download, except a PDF: browsers show it.
 fn downloaded(mut answer: Response, document: Document, id: &str) -> Response {
     let name = document.name();
     if document != Document::Pdf

@@ -22,7 +22,7 @@ use crate::http::service::Service;
 use crate::search::raw;
 use crate::search::{Handling, Request};
 
-/// The default columns of a table.
+/// The default query of a table: the first page of all rows.
 const FIRST: &str = "_count=50";
 
 #[derive(Template)]
@@ -142,7 +142,8 @@ pub(in crate::http::console) fn encoded(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
-/// Logs a look at what a search finds: at one person's records if it is bound to one, else at a type.
+/// Logs that an operator looks at the results of a search. If the search is limited to one person, the entry is about
+/// that person. Otherwise it is about the type.
 pub(in crate::http::console) async fn looks(
     service: &Arc<Service>,
     operator: &Operator,

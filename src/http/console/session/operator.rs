@@ -52,8 +52,9 @@ struct Continue<'a> {
     next: &'a str,
 }
 
-/// Leads a browser without a session to sign-in, and from there to the page. The cookie does not come with a link from
-/// another site, so such a request may well have a session. A link on a page of ours sends the cookie.
+/// Redirects a browser without a session to sign-in, and from there to the page. A browser does not send the cookie
+/// with a link on another site's page, so the browser may have a session. Then it gets a page of ours with the same
+/// link. The browser sends the cookie with that link.
 fn led_on(service: &Service, parts: &Parts) -> Response {
     let next = next::of(service, &parts.uri);
     let is_foreign = parts.headers.get(SITE).is_some_and(|site| site == "cross-site");

@@ -22,7 +22,7 @@ use crate::http::service::Service;
 struct SignIn<'a> {
     frame: &'a Frame,
     token: &'a str,
-    /// The page that opens then.
+    /// The page that opens after sign-in.
     next: Option<String>,
     is_refused: bool,
     is_over: bool,

@@ -1,12 +1,12 @@
 //! The narrative of a document as HTML. Only elements of tables, lists and text are kept, without their attributes. So
-//! no narrative can bring scripts, styles or links. Its text is XHTML and already escaped.
+//! no narrative can add scripts, styles or links to a page. Its text is XHTML and already escaped.
 
-/// The elements that are kept. `div` is not one, so that a narrative cannot close the element that holds it.
+/// The elements that are kept. `div` is not one of them, so that a narrative cannot close the element that holds it.
 const KEPT: [&str; 24] = [
     "table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td", "p", "br", "hr", "ul", "ol", "li", "dl", "dt",
     "dd", "b", "i", "em", "strong", "small", "sub", "sup",
 ];
-/// Elements without an end.
+/// Elements without an end tag.
 const VOID: [&str; 2] = ["br", "hr"];
 
 /// The narrative of a `div`.

@@ -223,7 +223,7 @@ fn bounds(values: impl Iterator<Item = f64>) -> Result<(f64, f64), PlotError> {
     Ok((low, high + (high - low) * 0.03))
 }
 
-/// The smallest and the largest value. A sum of numbers may be infinite or none at all.
+/// The smallest and the largest value. A sum of numbers may be infinite or NaN.
 fn extremes(values: impl Iterator<Item = f64>) -> Result<(f64, f64), PlotError> {
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     for value in values {
@@ -357,7 +357,7 @@ mod tests {
     }
 
     /// The span of these values is infinite. The search for an axis's labels never ended, and a histogram had more bins
-    /// than a number can say.
+    /// than a number can count.
     #[test]
     fn numbers_that_no_axis_can_show_are_refused() {
         let far = [-1e308, 1e308];

@@ -17,7 +17,7 @@ use crate::sync::Shelf;
 
 /// The maximum number of documents fetched at the same time.
 const AT_ONCE: usize = 4;
-/// The maximum for all documents of a request.
+/// The maximum time for all documents of a request.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The maximum bytes of one document, and of all documents of a request.
 const MAX_BYTES: u64 = 64 << 20;
@@ -42,7 +42,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Requests documents from a source that records name and the lake does not hold.
+    /// Requests documents from a source: those that its records name and the lake does not hold.
     pub(super) async fn fetch(
         &self,
         service: &Arc<Service>,

@@ -159,7 +159,8 @@ async fn show(
     Ok(answer(StatusCode::OK, &outcome))
 }
 
-/// The patient of the records, and the application with which the patient shared them.
+/// Whether the caller may ask about a job: the patient of its records may, and the application with which the patient
+/// shared them.
 fn may_ask(job: &ErasureJob, access: &Access) -> bool {
     let same = job.application == *access.scope.application && job.mode == access.scope.mode;
     let own = access.patients().is_none() || job.consent.as_deref() == Some(&*access.subject);

@@ -49,7 +49,7 @@ pub(super) fn chosen(
             let patient = authorization.patient.as_ref();
             patient.is_some_and(|id| named.patients.contains(id))
         };
-        // A source whose first sync failed has no Patient, so only the wildcard means it.
+        // A source whose first sync failed has no Patient, so only the wildcard can select it.
         let is_failed = || named.is_wildcard() && has_failed(authorization);
         let is_shown = authorization.is_active(now) && is_named() || is_failed();
         is_shown && only.is_none_or(|only| only == authorization.id)
@@ -110,7 +110,8 @@ fn of_consent(source: &consent::Source) -> Source {
     shown
 }
 
-/// Only the named Patient's rows: an application may see Binaries of other people, which a record may name.
+/// The scope of the named Patient's rows only. An application may see Binaries of other people, and a record may refer
+/// to them.
 fn own(service: &Service, named: &Named) -> Result<Arc<Scope>, Error> {
     let Scope {
         application,

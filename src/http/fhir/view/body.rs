@@ -166,8 +166,8 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().build().unwrap()
     }
 
-    /// A view that found no row read the whole lake after its client had disconnected, because there was no row to
-    /// refuse.
+    /// A client disconnected from a view that found no row. The view went on and read the whole lake, because it would
+    /// have noticed only when it sent a row.
     #[test]
     fn a_request_given_up_stops_work_that_finds_no_rows() {
         let Endless {

@@ -74,7 +74,7 @@ pub(in crate::http) struct Sent<'a> {
 }
 
 const VIEW_NAMES: [&str; 2] = ["viewResource", "subjectResource"];
-/// Names of views that this service would have to look up.
+/// Names of parameters that refer to a view which this service would have to look up.
 const LOOKED_UP: [&str; 4] = ["viewReference", "viewCanonical", "subjectReference", "subjectCanonical"];
 const PATIENT: &str = "patient";
 const GROUP: &str = "group";
@@ -271,7 +271,8 @@ fn refuse_foreign(name: &str) -> Result<(), Error> {
     Err(Error::parameter(name, code, problem))
 }
 
-/// Whether a body is the view itself, and no Parameters resource that contains it. Some bodies do not state their type.
+/// Whether a body is the view itself, and not a Parameters resource that contains it. Some bodies do not state their
+/// type.
 fn is_view(root: Value<'_>) -> bool {
     match root.get_str("resourceType") {
         Some(name) => name.rsplit('/').next() == Some("ViewDefinition"),

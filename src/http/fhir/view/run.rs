@@ -1,8 +1,8 @@
 //! `ViewDefinition/$run`: streams the rows of a view in the request. SQL on FHIR has three more names for it
 //! (`run_request` says which of their parameters are accepted), and all of them answer alike.
 //!
-//! The ballot lets GET run stored views by name. This server stores none, so a GET never runs a view and explains what
-//! to do.
+//! The ballot lets GET run stored views by name. This server stores no views. So a GET never runs a view, and the
+//! answer explains what to do.
 
 use std::sync::Arc;
 

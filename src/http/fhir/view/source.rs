@@ -73,7 +73,7 @@ impl Work {
             None => service.lake.snapshot(),
             Some(pin) => service.lake.snapshot_at(pin.snapshot).map_err(RunError::from)?,
         };
-        // Pages are found by counting, and rows of earlier pages may have been erased since.
+        // A page begins at a counted position, which an erasure of earlier rows would shift.
         let counted = request.pin.filter(|_| reads_lake && request.offset > 0);
         if counted.is_some_and(|pin| pin.erasures != snapshot.erasures()) {
             return Err(SearchError::Expired.into());

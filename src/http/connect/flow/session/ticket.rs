@@ -14,7 +14,7 @@ pub(in crate::http::connect) fn made(store: &Store, key: SessionKey, turn: u64) 
     Ok(URL_SAFE_NO_PAD.encode(store.seal(PURPOSE, plain.as_bytes())?))
 }
 
-/// Reads the session and the turn from a ticket of ours.
+/// Reads the session and the turn from a ticket that this service made.
 pub(in crate::http::connect) fn read(store: &Store, ticket: &str) -> Option<(SessionKey, u64)> {
     let sealed = URL_SAFE_NO_PAD.decode(ticket).ok()?;
     let plain = String::from_utf8(store.unseal(PURPOSE, &sealed).ok()?).ok()?;

@@ -1,6 +1,7 @@
 //! Takes the patient back from sources and identity providers. Each source has its own callback address.
 //!
-//! An answer counts once. It must come in the browser that was sent away, and from the server it was sent to.
+//! An answer counts once. It must arrive in the browser that left, and come from the server to which that browser was
+//! sent.
 
 use std::sync::Arc;
 
@@ -117,8 +118,8 @@ async fn back(service: &Arc<Service>, headers: &HeaderMap, query: Option<String>
     if !own && !is_window_of(service, headers, &flow) {
         return Err(notice::stray(service, t));
     }
-    // A frame never leaves for a source itself. If the page that holds it belongs to the service's own site, the window
-    // beside it has the frame's cookie too.
+    // A frame never goes to a source itself: it opens a window. If the page that holds the frame belongs to the
+    // service's own site, that window has the frame's cookie too.
     let in_window = flow.request.display == Display::Frame;
     if own && !flow.progress.told {
         // If the session has timed out in the meantime, this tells its application.
@@ -194,7 +195,7 @@ async fn source_answered(
     let (Some(endpoint), Some(id)) = (found.map_err(Error::internal)?, attempt.authorization.clone()) else {
         return Ok(None);
     };
-    // If the patient has moved on in the meantime, this source is not asked for access any more.
+    // If the patient has moved on in the meantime, the service no longer requests access from this source.
     let awaited = |one: &&Authorization| one.id == id && one.state == AuthorizationState::Authorizing;
     let Some(authorization) = flow.authorizations.iter().find(awaited).cloned() else {
         return Ok(Some(to_session(service)));

@@ -10,7 +10,7 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::sync::client;
 
-/// Stores a source's grant. `assertion` is the ID token with which it was made, if any.
+/// Stores a source's grant. `assertion` is the ID token that was presented for it, if any.
 pub(in crate::http::connect) async fn granted(
     service: &Arc<Service>,
     key: SessionKey,

@@ -59,8 +59,8 @@ pub(in crate::http::connect) fn identity_callback_of(service: &Service, code: &s
     format!("{}/connect/identity/{}", service.base_url, segment(code))
 }
 
-/// Encodes a name as a path segment, as little as possible. Sources compare redirect URIs character by character with
-/// the registered ones.
+/// Encodes a name as a path segment. It encodes as few characters as possible, because sources compare redirect URIs
+/// character by character with the registered ones.
 fn segment(name: &str) -> PercentEncode<'_> {
     const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
     utf8_percent_encode(name, ENCODED)
@@ -111,7 +111,7 @@ pub(in crate::http::connect) async fn provider_registration(
     })
 }
 
-/// The SMART configuration of an endpoint. If the source does not answer, the last stored one.
+/// The SMART configuration of an endpoint. If the source does not answer, the last stored configuration.
 pub(in crate::http::connect) async fn configuration(
     service: &Arc<Service>,
     endpoint: &Endpoint,
@@ -260,7 +260,7 @@ pub(in crate::http::connect) async fn to_provider(
     Ok(departed.await?.map(|()| see_other(&redirect.url)))
 }
 
-/// The data of an endpoint for the store's record of a departure.
+/// The data of an endpoint that the store needs when a patient leaves for it.
 pub(in crate::http::connect) fn departure(endpoint: &Endpoint) -> Departure<'_> {
     Departure {
         endpoint: &endpoint.id,

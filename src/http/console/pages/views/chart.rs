@@ -96,7 +96,7 @@ fn line(rows: &Rows, x: usize, counts: bool, value: &dyn Fn(&[Option<String>]) -
             is_same
         });
     }
-    // Plain years are both numbers and dates. They are drawn as numbers.
+    // Years alone are both numbers and dates. They are drawn as numbers.
     if numbers {
         Points::Line(points)
     } else {
