@@ -110,7 +110,7 @@ pub enum Refusal {
     /// Signed with an algorithm other than RS256, or of a JOSE type other than `at+jwt`.
     #[error("the token is not an access token of this service")]
     Foreign,
-    /// No key of ours made the signature.
+    /// No key of this service made the signature.
     #[error("the access token's signature does not verify")]
     Signature,
     /// Issued by or for another service.

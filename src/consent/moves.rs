@@ -58,13 +58,13 @@ pub struct NewAuthorization<'a> {
 /// A source's grant.
 #[derive(Clone, Debug)]
 pub struct Grant<'a> {
-    /// The id of the Patient here, and at the source.
+    /// The id of the Patient in this service.
     pub patient: &'a str,
-    /// See above.
+    /// The id of the Patient at the source.
     pub source_patient: &'a str,
-    /// Requested and granted scopes, separated by spaces.
+    /// The scopes requested from the source, separated by spaces.
     pub scope_requested: &'a str,
-    /// See above.
+    /// The scopes that the source granted, separated by spaces.
     pub scope_granted: &'a str,
     /// Whether the source gave a refresh token.
     pub refreshable: bool,

@@ -80,7 +80,7 @@ pub struct Consent {
     pub updated_at: Option<i64>,
     /// When the newest refresh token ends.
     pub refresh_until: Option<i64>,
-    /// When the patient requested the erasure of all its records. Only a new consent brings records again.
+    /// When the patient requested the erasure of all its records. Only a new consent can fetch records again.
     pub expunged_at: Option<i64>,
     /// The consent's Patients, the primary one first.
     pub patients: Vec<String>,

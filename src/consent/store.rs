@@ -160,7 +160,7 @@ impl Store {
         };
         store.applications().register(LOCAL_APPLICATION)?;
         store.reload()?;
-        // The signing keys have opened, so this is the right key.
+        // The signing keys were decrypted, so this is the right sealing key.
         seal_clear_sessions(&mut store.connection(), store.sealer())?;
         Ok(store)
     }
@@ -202,7 +202,7 @@ impl Store {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
-    /// The last time of hourly work.
+    /// When the hourly work was last done.
     pub(super) fn kept_house_at(&self) -> &AtomicI64 {
         &self.kept_house_at
     }

@@ -184,8 +184,8 @@ fn expired(connection: &Connection, now: i64) -> Result<usize, Error> {
     Ok(consents.len())
 }
 
-/// Expired one-time data. An authorization of the link API ends with it. For the OAuth API the record and the right to
-/// refresh stay until the refresh window ends.
+/// Expired one-time data. An authorization of the link API ends with its data. For the OAuth API the record and the
+/// right to refresh stay until the refresh window ends.
 fn emptied(connection: &Connection, now: i64) -> Result<usize, Error> {
     let authorizations = Authorization::select(connection, &limited(EMPTIED), [now])?;
     for mut authorization in authorizations.iter().cloned() {

@@ -197,7 +197,7 @@ impl Source {
 }
 
 impl ConsentWithSources {
-    /// A consent's standing.
+    /// Reads the sources of a consent.
     pub(super) fn of(connection: &Connection, consent: Consent) -> Result<ConsentWithSources, Error> {
         let sources = Authorization::of(connection, &consent.id)?
             .into_iter()

@@ -16,7 +16,7 @@ use super::super::states::ConsentState;
 use super::super::store::Store;
 use super::es256::{KeyPurpose, PublicKey, signer};
 
-/// The random bytes of a card's name: 16 characters, of at most 24 in the framework.
+/// The random bytes of a card's name. They give 16 characters; the framework allows 24.
 const NAME: usize = 12;
 /// The maximum time for making a card, in seconds.
 const UNSIGNED: i64 = 3_600;
@@ -75,7 +75,7 @@ impl HealthCards<'_> {
             if found.is_none_or(|consent| consent.state != ConsentState::Exchanged) {
                 return Ok(Err(NoCard::Ended));
             }
-            // Such rows may still be visible for a moment.
+            // Rows that are being erased may still be visible for a moment.
             let sql =
                 "SELECT EXISTS (SELECT 1 FROM erasure WHERE consent = ?1 AND done_at IS NULL AND gone_at IS NULL)";
             if transaction.query_row(sql, [consent], |row| row.get(0))? {

@@ -13,7 +13,7 @@ use super::super::store::Store;
 pub struct Credential {
     /// The access token.
     pub access_token: String,
-    /// When it expires, if the source said so.
+    /// When it expires, if the source states it.
     #[serde(default)]
     pub expires_at: Option<i64>,
     /// The refresh token that renews it.
@@ -34,8 +34,8 @@ impl std::fmt::Debug for Credential {
 }
 
 impl Credential {
-    /// Whether it can be used at the source at a time, or can be renewed. `located` if the source accepts the service's
-    /// own statement.
+    /// Whether the source accepts it at the time `now`, or it can be renewed. `located` if the source accepts the
+    /// service's own statement.
     fn is_good(&self, now: i64, located: bool) -> bool {
         let holds = self.expires_at.is_none_or(|ends| ends > now);
         holds || located || self.refresh_token.is_some() || self.assertion.is_some()

@@ -24,7 +24,7 @@ use crate::lake::{Lake, Mode, PatientScope, Scope};
 const APPLICATION_SECONDS: i64 = 1_800;
 /// The maximum number of cached tokens.
 const REMEMBERED: usize = 16_384;
-/// Our tokens have under 1,200 characters. Much longer ones are refused unread.
+/// Our tokens have under 1,200 characters. Much longer texts are refused before they are parsed.
 const LONGEST: usize = 8_192;
 const TYPE: &str = "at+jwt";
 
@@ -234,7 +234,8 @@ impl Tokens {
             .ok_or(Refusal::Signature)?;
         let signed = jsonwebtoken::decode::<Claims>(token, &key.public, &validation(&self.issuer)).map_err(refusal)?;
         let claims = signed.claims;
-        // No token of ours lives longer. So a stolen key is useless after the last token of its time has expired.
+        // No token of this service lives longer. So a stolen former key is useless when the tokens from before its
+        // replacement have expired.
         let longest = claims.iat.saturating_add(PATIENT_SECONDS);
         if key.may_have_signed(claims.iat) && claims.exp <= longest {
             Ok(claims)

@@ -83,35 +83,35 @@ pub struct NewEndpoint<'a> {
     pub id: Option<&'a str>,
     /// The organization's id.
     pub organization: &'a str,
-    /// Like the fields of [`Endpoint`] with the same names.
+    /// See [`Endpoint::name`].
     pub name: &'a str,
-    /// See above.
+    /// See [`Endpoint::mode`].
     pub mode: Mode,
-    /// Like [`Endpoint`]'s. If it is empty, the name.
+    /// See [`Endpoint::label`]. If it is empty, the name.
     pub label: &'a [String],
-    /// See above.
+    /// See [`Endpoint::authorization_type`].
     pub authorization_type: AuthorizationType,
-    /// See above.
+    /// See [`Endpoint::refreshable`].
     pub refreshable: bool,
-    /// See above.
+    /// See [`Endpoint::refresh_valid_for`].
     pub refresh_valid_for: Option<i64>,
-    /// See above.
+    /// See [`Endpoint::max_auth_period`].
     pub max_auth_period: Option<i64>,
-    /// See above.
+    /// See [`Endpoint::status`].
     pub status: EndpointStatus,
-    /// See above.
+    /// See [`Endpoint::resources`].
     pub resources: &'a [String],
-    /// See above.
+    /// See [`Endpoint::fhir_base`].
     pub fhir_base: &'a str,
-    /// See above.
+    /// See [`Endpoint::configuration`].
     pub configuration: Option<&'a str>,
-    /// See above.
+    /// See [`Endpoint::client_id`].
     pub client_id: &'a str,
     /// The service's secret there.
     pub client_secret: Option<&'a str>,
-    /// See above.
+    /// See [`Endpoint::scope`].
     pub scope: &'a str,
-    /// See above.
+    /// See [`Endpoint::identifier_system`].
     pub identifier_system: &'a str,
 }
 

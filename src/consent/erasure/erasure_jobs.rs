@@ -47,8 +47,8 @@ pub enum Expunged {
 }
 
 impl Store {
-    /// Requests the erasure of all records of a consent for the patient. Its syncs stop, and only a new consent brings
-    /// records again. Its tokens stay valid and find nothing.
+    /// Requests the erasure of all records of a consent for the patient. Its syncs stop, and only a new consent can
+    /// fetch records again. Its tokens stay valid and find nothing.
     pub fn expunge(&self, asked: &Expunge<'_>) -> Result<Expunged, Error> {
         let now = self.clock().now();
         let done = self.write(|transaction| expunge(transaction, now, asked))?;

@@ -21,9 +21,9 @@ use super::erasure_jobs::ErasureJobs;
 use super::job::ErasureJob;
 use crate::lake::{ErasedIds, Evidence, Lake, LakeState};
 
-/// How many times to try to empty the store's log, with a pause after each.
+/// The maximum number of attempts to empty the store's log.
 const EMPTYING: u32 = 40;
-/// See [`EMPTYING`].
+/// The pause after each attempt to empty the store's log.
 const PAUSE: Duration = Duration::from_millis(25);
 
 /// The `typ` of a receipt.
@@ -56,7 +56,7 @@ impl Proof {
         }
     }
 
-    /// Both together.
+    /// The evidence of both parts together.
     fn and(self, other: Proof) -> Proof {
         let mut store = self.store;
         store.values = store.values.max(other.store.values);
@@ -79,7 +79,7 @@ pub enum ReceiptFault {
     /// It was signed for another purpose.
     #[error("this is signed, but it is no receipt of an erasure")]
     Type,
-    /// None of the keys has the name in it.
+    /// None of the keys has the name that the receipt states.
     #[error(
         "none of the keys is the one that the receipt names: it was signed elsewhere, or the keys are not those of its service"
     )]
@@ -134,7 +134,7 @@ impl ErasureJobs<'_> {
     }
 
     /// Signs the receipts of jobs with no other work left. Returns their number. While another program reads the store,
-    /// its log may hold what was removed from it. Then none is signed, and the next call tries again.
+    /// the log may hold texts that were removed from the store. Then none is signed, and the next call tries again.
     pub fn sign_receipts(&self, lake: &Lake) -> Result<usize, Error> {
         let jobs = self.unreceipted()?;
         if !jobs.is_empty() && !self.log_is_emptied()? {

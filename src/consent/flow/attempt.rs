@@ -1,5 +1,5 @@
 //! A redirect to a source or identity provider, identified by the digest of its `state`. The patient may return with it
-//! once, from that source, into the session that left.
+//! once, from that source, into the session that sent the patient away.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 

@@ -91,7 +91,7 @@ mod tests {
         PERSON.into_iter().filter(is_in).collect()
     }
 
-    /// Sessions of an earlier release lay in the store as plain JSON, also beside a sealed lake.
+    /// Sessions of an earlier release were stored as unencrypted JSON, also beside a sealed lake.
     #[test]
     fn sessions_of_an_earlier_release_are_sealed_and_continue() {
         let folder = tempfile::tempdir().unwrap();

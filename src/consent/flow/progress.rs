@@ -8,7 +8,7 @@ use super::request::{FlowRequest, Way};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// To choose an organization.
+    /// The patient chooses an organization.
     Choose,
     /// The patient is asked to agree to share the records of an endpoint.
     Share {
@@ -148,7 +148,7 @@ pub struct Details {
     pub birth_date: String,
     /// One of FHIR's codes, or empty.
     pub gender: String,
-    /// Or empty.
+    /// The postal code, or empty.
     pub postal_code: String,
 }
 
@@ -162,7 +162,7 @@ pub struct Progress {
     /// The results of a record locator.
     #[serde(default)]
     pub places: Vec<RecordLocation>,
-    /// Whether a record locator was queried and its results were shown.
+    /// The identity that an identity provider has verified, if any.
     #[serde(default)]
     pub verified: Option<Verified>,
     /// The patient's own details.

@@ -154,7 +154,7 @@ impl Flow {
     }
 }
 
-/// Ends the open sessions of a consent whose patient left. Deletes those that cannot be opened.
+/// Ends the open sessions of a consent whose patient left. Deletes those that cannot be decrypted.
 pub(in crate::consent) fn end_left(
     connection: &Connection,
     sealer: &Sealer,

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::consent::access::secret::{self, Digest};
 
-/// The store's key of a session. It is of no use for opening the session.
+/// The store's key of a session. Nobody can open the session with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionKey(pub(super) Digest);
 

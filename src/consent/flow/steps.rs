@@ -33,7 +33,7 @@ pub struct Departure<'a> {
 }
 
 impl Departure<'_> {
-    /// The usage to expect of the source, for an application that requested this one. The source's grant decides.
+    /// The usage to expect of the source, if the application requested the usage `asked`. The source's grant decides.
     pub fn usage(&self, asked: Usage) -> Usage {
         // A verified identity would have to be verified again. At a portal the patient signs in each time.
         let renewable = matches!(
@@ -114,7 +114,8 @@ impl Flows<'_> {
         })
     }
 
-    /// A request of this turn brought no usable answer. If the patient has moved on, their step does not change.
+    /// Records that the request of this turn got no usable answer. If the patient has moved on, their step does not
+    /// change.
     pub fn asked_in_vain(&self, key: SessionKey, turn: u64, step: Step) -> Result<(), FlowError> {
         self.step(key, |_, _, flow| {
             still_at(flow, turn)?;
@@ -253,8 +254,8 @@ impl Flows<'_> {
         })
     }
 
-    /// The patient agrees that places are connected, and waits for it. Returns an authorization for each of `chosen`
-    /// that was found and is not connected yet. They are now AUTHORIZING.
+    /// Records that the patient agrees to connect places, and waits for the result. Returns an authorization for each
+    /// of `chosen` that was found and is not connected yet. They are now AUTHORIZING.
     pub fn connect_places(
         &self,
         key: SessionKey,
@@ -354,7 +355,7 @@ fn found(flow: &mut Flow, mut places: Vec<RecordLocation>) {
     flow.progress.go(step);
 }
 
-/// The authorization for a source, made earlier or now, in the state of being sent there.
+/// The authorization for a source, an existing or a new one, moved to the state AUTHORIZING.
 fn sent(
     transaction: &Transaction<'_>,
     now: i64,

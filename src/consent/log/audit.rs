@@ -30,7 +30,7 @@ pub struct AuditEntry {
     pub at: i64,
     /// Who did it.
     pub actor: Actor,
-    /// The action, as `thing.deed`.
+    /// The action: its subject and the event, such as `consent.created`.
     pub action: String,
     /// The application it concerns.
     pub application: Option<String>,

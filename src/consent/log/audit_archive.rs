@@ -51,7 +51,8 @@ impl Audit<'_> {
         }
     }
 
-    /// The archived entries that belong among the newest `limit` together with `found`, the entries of the store.
+    /// The archived entries among the newest `limit` entries of archive and store together. `found` has the store's
+    /// entries.
     pub(in crate::consent) fn with_archived(
         &self,
         mut found: Vec<AuditEntry>,

@@ -9,7 +9,7 @@ use super::flow::SEALED_SESSIONS;
 use super::keys::SEALED_KEYS;
 use super::steps::STEPS;
 
-/// Brings the store to the newest version in one transaction. A second process waits for it.
+/// Migrates the store to the newest version in one transaction. A second process waits for it.
 pub(in crate::consent) fn migrate(connection: &mut Connection) -> Result<(), Error> {
     let known = STEPS.len() as i64;
     let found = version(connection)?;

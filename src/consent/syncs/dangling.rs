@@ -1,5 +1,5 @@
-//! Dangling references of an authorization's records: for each missing target, by a hash, the number of consecutive
-//! syncs that saw it. Normalization marks references whose target was missing in three.
+//! Dangling references of an authorization's records: for the hash of each missing target, the number of consecutive
+//! syncs in which it was missing. Normalization marks references whose target was missing in three.
 
 use std::collections::BTreeMap;
 

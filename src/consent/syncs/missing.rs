@@ -30,7 +30,7 @@ pub struct Missing {
     pub resource_type: String,
     /// The part of the type, such as `category=laboratory`. `None` for the whole type.
     pub part: Option<String>,
-    /// Why.
+    /// The reason.
     pub reason: MissingReason,
     /// HTTP's status, if the source answered.
     pub status: Option<u16>,

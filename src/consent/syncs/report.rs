@@ -40,7 +40,7 @@ pub struct AttachmentCounts {
     pub kept: u64,
     /// Not fetched, because they are too large or too many.
     pub at_source: u64,
-    /// Not to be had.
+    /// Could not be fetched.
     pub missing: u64,
 }
 

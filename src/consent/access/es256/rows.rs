@@ -24,7 +24,7 @@ pub enum KeyPurpose {
 }
 
 impl KeyPurpose {
-    /// All of them.
+    /// All purposes.
     pub const ALL: [KeyPurpose; 2] = [KeyPurpose::HealthCard, KeyPurpose::Receipt];
 
     /// Its name in the store and on the command line.

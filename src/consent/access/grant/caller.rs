@@ -12,18 +12,18 @@ use crate::consent::error::Error;
 pub struct Caller {
     /// The client.
     pub client: Client,
-    /// Whether it showed its secret key.
+    /// Whether it sent its secret key.
     pub proven: bool,
 }
 
 impl Caller {
-    /// The client of this active publishable key. It has shown no secret key.
+    /// The client of this active publishable key. It has not sent a secret key.
     pub(super) fn unproven(connection: &Connection, now: i64, client: &str) -> Result<Caller, GrantError> {
         let (client, _) = in_use(connection, now, client)?.ok_or(GrantError::Client)?;
         Ok(Caller { client, proven: false })
     }
 
-    /// The publishable key, if the client showed no secret key.
+    /// The publishable key, if the client sent no secret key.
     pub(super) fn public_key(&self) -> Option<&str> {
         Some(&*self.client.id).filter(|_| !self.proven)
     }

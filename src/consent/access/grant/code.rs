@@ -12,7 +12,7 @@ use crate::consent::record::Consent;
 use crate::consent::states::ConsentEvent;
 use crate::consent::store::Store;
 
-/// The bindings of a code.
+/// The values to which a code is bound.
 #[derive(Clone, Copy, Debug)]
 pub struct NewCode<'a> {
     /// The consent.

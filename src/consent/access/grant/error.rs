@@ -32,7 +32,7 @@ pub enum GrantError {
     /// The refresh token is unknown, used, expired or revoked.
     #[error("the refresh token is not known, was used already, has expired or was revoked")]
     RefreshToken,
-    /// No source delivered its first records, and none can be asked again.
+    /// No source delivered its first records, and no source can be queried again.
     #[error("no source gave records, and access to them has ended; the patient has to authorize again")]
     AccessEnded,
     /// The store reported an error.

@@ -78,7 +78,7 @@ impl Tokens {
         })
     }
 
-    /// Exchanges a public token for the client that showed its secret key.
+    /// Exchanges a public token for the client that sent its secret key.
     pub fn exchange_public_token(&self, client: &Client, token: &str) -> Result<Granted, GrantError> {
         self.grant(|connection, now| {
             let code = Code::find(connection, Kind::PublicToken, token)?.ok_or(GrantError::PublicToken)?;
@@ -134,7 +134,7 @@ impl Tokens {
         }
     }
 
-    /// The common part for codes and public tokens, after the client has proved that it owns one.
+    /// The common part for codes and public tokens, after the client has proved that the code or token is its own.
     fn exchange(
         &self,
         connection: &Connection,
@@ -194,7 +194,7 @@ impl Tokens {
     }
 }
 
-/// Gives a source to the application: requests its first sync. If the source is for one time, its day begins.
+/// Starts the application's use of a source: requests its first sync. If access is one-time, its 24 hours begin.
 fn begin(connection: &Connection, now: i64, authorization: &mut Authorization) -> Result<(), Error> {
     authorization.step(connection, now, Actor::Application, AuthorizationEvent::Exchanged)?;
     if authorization.usage == Usage::OneTime {

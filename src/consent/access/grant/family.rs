@@ -30,7 +30,7 @@ pub(super) struct RefreshToken {
     pub(super) family: String,
     pub(super) consent: String,
     pub(super) surface: Surface,
-    /// The publishable key of the client that got it, if the client showed no secret key.
+    /// The publishable key of the client that got it, if the client sent no secret key.
     pub(super) public_client: Option<String>,
     pub(super) expires_at: i64,
     pub(super) used_at: Option<i64>,
@@ -78,7 +78,7 @@ impl RefreshToken {
 }
 
 /// Adds the next refresh token of a family, and moves the end of the consent's refresh window. Returns the token and
-/// its lifetime in seconds. A public client is one that showed no secret key.
+/// its lifetime in seconds. A public client is one that sent no secret key.
 pub(super) fn add_refresh_token(
     connection: &Connection,
     now: i64,

@@ -84,7 +84,7 @@ impl Tokens {
             }
         }
         let (family, id) = (&token.family, &full_consent.consent.id);
-        // A family that began with the secret key, or used it once, always requires it.
+        // If a client began the family with its secret key, or used the key once, every refresh requires the key.
         let public = caller.public_key().filter(|_| token.public_client.is_some());
         let refresh = add_refresh_token(connection, now, family, &full_consent, token.surface, public)?;
         let full_consent = full_consent.again(connection)?;
@@ -98,7 +98,7 @@ impl Tokens {
         })))
     }
 
-    /// Whether every source of a consent failed to deliver its first records and none can be asked again.
+    /// Whether every source of a consent failed to deliver its first records and no source can be queried again.
     fn is_in_vain(
         &self,
         connection: &Connection,
@@ -114,7 +114,7 @@ impl Tokens {
         Ok(true)
     }
 
-    /// Whether a source failed to deliver its first records and can be asked again.
+    /// Whether a source failed to deliver its first records and can be queried again.
     fn may_retry(&self, connection: &Connection, now: i64, source: &Source) -> Result<bool, GrantError> {
         let authorization = &source.authorization;
         let failed = authorization.state == AuthorizationState::Errored && authorization.exchanged_at.is_some();

@@ -80,7 +80,7 @@ pub struct NewApplication<'a> {
     pub sync_frequency: SyncFrequency,
     /// The metadata of its dynamic registration, as JSON.
     pub registration: Option<&'a str>,
-    /// The initial access token of the registration, which is used up by it.
+    /// The initial access token, which the registration uses up.
     pub initial_access_token: Option<&'a str>,
 }
 

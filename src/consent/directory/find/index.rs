@@ -1,7 +1,7 @@
 //! The index: every word by which patients may know an organization, with its organizations.
 //!
-//! Words are sorted, so words with the same beginning are neighbours. `query` decides which words are near a misspelt
-//! one.
+//! Words are sorted, so words with the same beginning are neighbours. `misspelt` decides which words a misspelt word
+//! may mean.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -51,11 +51,11 @@ pub(super) struct Token {
     pub(super) text: Box<str>,
     /// How many letters it has.
     pub(super) letters: usize,
-    /// Which letters it has, in all and among its first [`HEAD`] and [`FIRST`].
+    /// Bit masks of its letters: of all, of its first [`HEAD`] and of its first [`FIRST`].
     pub(super) mask: u64,
     pub(super) head: u64,
     pub(super) first: u64,
-    /// Whether a misspelling may mean it. False for numbers and initials.
+    /// Whether a misspelt word may mean this word. False for numbers and initials.
     pub(super) may_be_misspelt: bool,
     /// The range of its postings.
     from: u32,
@@ -96,7 +96,7 @@ impl Collected {
         }
     }
 
-    /// Adds the words of a text, each two neighbours joined, and all of them joined.
+    /// Adds the words of a text. Also adds each pair of neighbouring words joined, and all words joined.
     fn add_text(&mut self, number: u32, text: &str, distance: u8) {
         let words = words(text);
         for pair in words.windows(2) {

@@ -33,7 +33,7 @@ const LISTED: &str = "SELECT endpoint.id, endpoint.mode, endpoint.type, endpoint
 struct Listed {
     numbered: Numbered,
     known: Known,
-    /// The number of recent consents with it.
+    /// The number of recent consents with the organization.
     consents: i64,
     /// Its rank from the operator.
     rank: Option<i64>,

@@ -1,5 +1,5 @@
-//! Decides which words a misspelt word may mean: words that are a few mistakes away, and words with such a beginning. A
-//! mistake is a letter too many, a missing letter, another letter, or two swapped letters.
+//! Decides which words a misspelt word may mean: words that differ by a few mistakes, and words whose beginning differs
+//! so little. A mistake is a letter too many, a missing letter, another letter, or two swapped letters.
 
 use strsim::osa_distance;
 
@@ -19,7 +19,7 @@ pub(super) fn mistakes_in(word: &str) -> usize {
     }
 }
 
-/// How near two words are.
+/// How similar two words are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Near {
     /// The number of mistakes between both words.
@@ -33,8 +33,8 @@ pub(super) struct Misspelt<'w> {
     word: &'w str,
     letters: usize,
     mistakes: usize,
-    /// Its letters, and those among its first ones. The beginning is longer or shorter by the number of mistakes,
-    /// because mistakes shift letters.
+    /// Bit masks of its letters: of all, and of its first ones. For the first ones the number of letters is smaller or
+    /// larger by the number of mistakes, because mistakes shift letters.
     all: u64,
     within_head: u64,
     around_head: u64,
@@ -56,10 +56,10 @@ impl<'w> Misspelt<'w> {
         }
     }
 
-    /// The tokens that it may mean, each with its nearness.
+    /// The tokens that it may mean, each with its similarity.
     pub(super) fn meant<'t>(&self, tokens: &'t [Token]) -> Vec<(&'t Token, Near)> {
         let mut meant = Vec::new();
-        // Neighbouring tokens with the same beginning are equally near.
+        // Neighbouring tokens with the same beginning are equally similar.
         let mut last: Option<(&str, Option<Near>)> = None;
         for token in tokens.iter().filter(|token| self.may_mean(token)) {
             let beginning = token.beginning(self.letters + self.mistakes);

@@ -16,9 +16,9 @@ const HARDLY_BEGUN: u16 = 4;
 const MISTAKE: u16 = 6;
 const JOINED: u16 = 1;
 const LEFT_OUT: u16 = 5;
-/// Not meant at all.
+/// The distance of an organization that is not meant.
 const FAR: u16 = u16::MAX;
-/// An organization whose distance exceeds the nearest one's by more than this is left out.
+/// An organization is left out if its distance exceeds the smallest distance by more than this.
 const BEHIND: u16 = 20;
 /// The number of letters of a state's code.
 const STATE: usize = 2;

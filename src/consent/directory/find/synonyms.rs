@@ -1,6 +1,6 @@
 //! Words that mean the same to patients and organizations.
 
-/// Each word of a group means all others of it.
+/// All words of a group mean the same.
 const GROUPS: &[&[&str]] = &[
     &["saint", "st"],
     &["mount", "mt"],

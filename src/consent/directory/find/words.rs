@@ -1,4 +1,4 @@
-//! The words of a name or a query in the form in which they are compared: lower case, without marks and apostrophes.
+//! The words of a name or a query in the form in which they are compared: lower case, without accents and apostrophes.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -20,7 +20,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
     words.map(|word| word.chars().take(LONGEST).collect()).collect()
 }
 
-/// Lower case without marks. An apostrophe is a part of its word: "Mary's" is also written "Marys".
+/// Lower case without accents. An apostrophe is a part of its word: "Mary's" is also written "Marys".
 pub(super) fn fold(text: &str) -> String {
     let plain = text
         .nfkd()
