@@ -48,7 +48,7 @@ fn runs(line: &str) -> bool {
     line.starts_with("tabularium ") && !line.starts_with("tabularium: ") || line.contains("$(tabularium ")
 }
 
-/// The calls of the program in a line, without what the shell does with them.
+/// The calls of the program in a line, without pipes, redirections and other parts for the shell.
 fn calls(line: &str) -> Vec<Vec<String>> {
     // The text after several spaces describes the command.
     let line = line.split("   ").next().unwrap();

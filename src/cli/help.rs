@@ -6,7 +6,7 @@ use clap::Command;
 
 use super::terminal::manner::{HEADING, NAME, width};
 
-/// Every command stands in one group.
+/// Every command is in one group.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Begin", &["demo", "import", "info", "show", "describe"]),
     ("Ask", &["run", "sql", "search", "fhirpath", "validate-view", "explain"]),

@@ -44,7 +44,7 @@ pub(in crate::cli) struct Opened {
     pub(in crate::cli) engine: Engine,
     /// The scope of the Patient.
     pub(in crate::cli) scope: Arc<Scope>,
-    /// The id of the Patient, the only one.
+    /// The ids of the Patients: exactly one.
     pub(in crate::cli) patients: Vec<String>,
     /// In microseconds since 1970.
     pub(in crate::cli) now: i64,

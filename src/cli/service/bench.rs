@@ -163,7 +163,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     give(&arguments, &report, other.as_ref())
 }
 
-/// The lake that a soak may change.
+/// A copy of the lake, which a soak test may change.
 fn copy(lake: &Lake, arguments: &Args) -> Result<Copy, Failure> {
     if arguments.url.is_some() {
         return Err(Failure::input(

@@ -61,7 +61,7 @@ pub(in crate::cli) struct Args {
     paths: Vec<PathBuf>,
 }
 
-/// Today's rules, for records that no server serves.
+/// The rules as of today, for records that no server serves.
 pub(in crate::cli) fn rules(knowledge: Knowledge) -> Normalization {
     rules_of(TAG_SYSTEM_BASE.to_owned(), knowledge)
 }
@@ -229,7 +229,7 @@ struct Answer {
     resources: Option<Vec<Sides>>,
 }
 
-/// A resource before and after, as written. A side is null if there is no resource.
+/// A resource before and after, as written. `before` or `after` is null if the resource does not exist then.
 #[derive(Clone, Debug, Serialize)]
 struct Sides {
     resource: String,

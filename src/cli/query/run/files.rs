@@ -65,7 +65,7 @@ pub(super) fn run(arguments: &Args, targets: &[Target], format: Format) -> Resul
     }
 }
 
-/// A text larger than this is alone in memory. The next text is read when it is dropped.
+/// A text larger than this is alone in memory. The next text is read after the large one is dropped.
 const LARGE: usize = 16 << 20;
 
 /// The number of large texts in memory.
@@ -79,7 +79,8 @@ struct Room {
 struct Taken(Arc<Room>);
 
 impl Room {
-    /// Waits until no large text is in memory. The thread that holds it does not wait for this one.
+    /// Waits until no large text is in memory. This cannot deadlock: the thread that holds the large text does not wait
+    /// for this thread.
     fn wait(&self) {
         let large = self.large.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.freed.wait_while(large, |large| *large > 0));

@@ -26,7 +26,7 @@ pub(super) fn pick(arguments: &Args) -> Option<Arc<dyn Pick>> {
     (asked.patients.is_some() || asked.since.is_some()).then(|| Arc::new(asked) as Arc<dyn Pick>)
 }
 
-/// The reference as it is written: references in files are not resolved.
+/// The text of the reference: references in files are not resolved.
 fn as_it_stands(reference: Value<'_>) -> Option<String> {
     reference.as_str().map(Cow::into_owned)
 }

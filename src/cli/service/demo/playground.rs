@@ -162,7 +162,7 @@ fn list(store: &Store, organization: &payer::Organization, sandbox: &str) -> Res
             Kind::Portal => AuthorizationType::Credentials,
             _ => AuthorizationType::Oauth,
         },
-        // A facility issues no refresh token, but it can be asked again about a patient who was found there.
+        // A facility issues no refresh token, but the service can query it again about a patient who was found there.
         refreshable: organization.refreshable || facility,
         refresh_valid_for: None,
         max_auth_period: match organization.id {

@@ -10,7 +10,7 @@ use crate::cli::terminal::failure::Failure;
 use crate::cli::terminal::input::reason;
 use crate::consent::{Clock, KeyPurpose, PublicKey, ReceiptFault, Store, is_about, receipt_digest, verify_receipt};
 
-/// The maximum size of a receipt. A million files take less.
+/// The maximum size of a receipt. A receipt of a million files is smaller.
 const LONGEST: u64 = 1 << 30;
 
 /// Check the signature of a receipt, and print what it says
