@@ -40,7 +40,7 @@ impl NewestKnowledge {
         NewestKnowledge(Arc::new(newest))
     }
 
-    /// The newest.
+    /// The newest knowledge.
     pub fn get(&self) -> Knowledge {
         (self.0)()
     }

@@ -17,7 +17,8 @@ use crate::normalize::report::Rule;
 /// R5's element as an extension of R4.
 const INSURANCE_PLAN: &str = "http://hl7.org/fhir/5.0/StructureDefinition/extension-Coverage.insurancePlan";
 
-/// A period that ends more than this many years after its start has no end: payers write 9999 or 2099 for one.
+/// A period that ends more than this many years after its start counts as open: payers write 9999 or 2099 for an
+/// unknown end.
 const MAX_YEARS: i32 = 10;
 
 /// CMS's plan id.
@@ -63,7 +64,7 @@ impl PlanId {
     }
 }
 
-/// The facts of a Coverage that is Part C.
+/// The facts of a Part C Coverage.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Coverage {
     source: SourceId,

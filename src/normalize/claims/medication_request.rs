@@ -204,7 +204,7 @@ impl Prescription<'_> {
         out.make(rule, source, "MedicationRequest", &id, json.json(), origins);
     }
 
-    /// The drug of the latest fill. Its text is that of the latest fill of the same drug with a text.
+    /// The drug of the latest fill. Its text comes from the latest fill of the same drug that has a text.
     fn medication(&self, last: &Fill<'_>, codes: &dyn Codes) -> String {
         let drug = last.drug();
         let mut same = self.fills.iter().rev().filter(|fill| fill.drug() == drug);
@@ -264,7 +264,7 @@ impl Prescription<'_> {
         found.min_by_key(|order| (distance(order), order.source, order.id.clone()))
     }
 
-    /// The source's order gains the claims.
+    /// Adds the claims to the source's order.
     fn add_to(&self, order: &Order, context: &Context<'_>, out: &mut Output) {
         let rule = Rule::MedicationRequest;
         for claim in self.claims() {
@@ -286,8 +286,8 @@ impl Prescription<'_> {
     }
 }
 
-/// Names of a drug that are the same in two prescriptions of it: its ingredients, otherwise the first 9 digits of its
-/// NDC. With `all`, RxNorm's and the NDC's as well as the ingredients.
+/// Keys that are equal in two prescriptions of the same drug: its ingredients, otherwise the first 9 digits of its NDC.
+/// With `all`, also its RxNorm codes, and the NDC beside the ingredients.
 fn drug_keys(drug: Vec<&Code>, codes: &dyn Codes, all: bool) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
     for code in drug {

@@ -140,7 +140,7 @@ fn visit_on(claim: &Claim, place: usize, day: Option<Day>, visits: &Visits) -> O
     all.iter().find(on).or(all.first()).copied()
 }
 
-/// Whether a source's own Procedure tells it.
+/// Whether a source's own Procedure describes it.
 fn is_told(done: &Procedures, (source, patient, code, day, performer): &Key) -> bool {
     day.is_some_and(|day| done.has(*source, patient, code, day, performer))
 }

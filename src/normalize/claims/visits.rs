@@ -223,7 +223,7 @@ impl Groups<'_> {
         self.by_key.entry(key).or_default().push(part);
     }
 
-    /// All of a claim.
+    /// Adds all parts of a claim to one visit.
     fn whole(&mut self, place: usize, sort: Sort) {
         let claim = &self.claims[place];
         for line in (0..claim.lines.len()).map(Some).chain([None]) {
@@ -342,7 +342,7 @@ impl Groups<'_> {
     }
 }
 
-/// Claims with only supplies, equipment or laboratory tests are no visit.
+/// Whether a claim makes no visit: it has only supplies, equipment or laboratory tests.
 fn gives_none(claim: &Claim) -> bool {
     let no_visit = |line: &Line| matches!(line.purpose(), Service::Supply | Service::Laboratory);
     claim.equipment || (!claim.lines.is_empty() && claim.lines.iter().all(no_visit))

@@ -41,7 +41,7 @@ pub enum Fault {
 pub struct Problem {
     /// The place, such as `Observation.component[1].code`.
     pub path: String,
-    /// What.
+    /// The fault.
     pub fault: Fault,
 }
 
@@ -102,7 +102,7 @@ fn required(type_id: TypeId) -> u128 {
     REQUIRED.get_or_init(|| facts().types().map(of_type).collect())[type_id.index()]
 }
 
-/// The state of the check. It becomes a text only for a fault.
+/// The current place in the resource. It becomes a text only for a fault.
 #[derive(Clone, Copy)]
 struct Path<'p> {
     parent: Option<&'p Path<'p>>,

@@ -13,7 +13,7 @@ use super::systems::{
 use crate::normalize::codes::Codes;
 
 /// A code in the form of its system, trimmed. A code that does not fit is unchanged. The system may have any of its
-/// spellings. Those of ICD-9-CM decide the position of the dot.
+/// spellings. For ICD-9-CM, the spelling decides the position of the dot.
 pub fn canonical_code<'c>(system: &str, code: &'c str, codes: &dyn Codes) -> Cow<'c, str> {
     let code = trim(code);
     match form(system, code, codes) {

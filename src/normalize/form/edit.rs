@@ -1,4 +1,4 @@
-//! Edits a record, or a value of one.
+//! Edits a record, or a value of a record.
 
 use super::editor::Editor;
 use super::facts::Facts;

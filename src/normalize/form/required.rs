@@ -10,8 +10,8 @@ use crate::normalize::walk::{choice_name, required};
 /// More than the nesting of required elements in R4.
 const MAX_DEPTH: usize = 8;
 
-/// Fills missing required elements. In the rest, `trimmed` codes have lost white space. A resource that would still be
-/// invalid is unchanged.
+/// Fills missing required elements. `trimmed` is the number of codes elsewhere that have lost white space. A resource
+/// that would still be invalid is unchanged.
 pub(super) fn fill(
     root: Value<'_>,
     type_id: TypeId,

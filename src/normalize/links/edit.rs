@@ -192,7 +192,8 @@ impl<'e> Editor<'e, '_> {
         self.dangles_no_longer(read);
     }
 
-    /// The mark of a display: of another source's resource, or from another source's record.
+    /// The mark of a display. It names the resource if that belongs to another source. Otherwise it names the source
+    /// `from`, if there is one.
     fn beside(&self, place: EntryIndex, from: Option<SourceId>) -> Option<String> {
         if !self.is_own(place) {
             let reference = self.facts.index.reference(place);

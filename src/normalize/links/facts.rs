@@ -13,10 +13,10 @@ use crate::normalize::form;
 use crate::normalize::record::{Record, Source, SourceId};
 use crate::normalize::settings::Settings;
 
-/// The facts kept of possible targets. For each resource: its type, id and source, the hashes of its id, its address
-/// and (for people, organizations and the like) its identifiers, and its name; equal names are stored once. If there
-/// are several sources, also names, addresses, telecoms and taxonomy of practitioners, organizations and locations with
-/// an NPI.
+/// The facts kept of possible targets. For each resource: its type, id, source and name, and hashes of its id, its
+/// address and (for people, organizations and the like) its identifiers. Equal names are stored once. If there are
+/// several sources, also names, addresses, telecoms and taxonomy of practitioners, organizations and locations with an
+/// NPI.
 #[derive(Debug, Default)]
 pub struct Facts {
     pub(super) index: Index,

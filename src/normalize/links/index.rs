@@ -166,7 +166,7 @@ impl Index {
                 self.by_identifier.get(&key(&parts, source))
             });
             let first = answers.next()?;
-            // Matches of several types are several, too.
+            // A match in each of two types counts as several matches.
             Some(if answers.next().is_some() {
                 &Answer::Several
             } else {

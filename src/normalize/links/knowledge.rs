@@ -93,13 +93,13 @@ pub(super) fn is_known(type_id: TypeId) -> bool {
 struct Known {
     element: &'static str,
     holds: Holds,
-    /// The key by which two values are the same.
+    /// The key that equal values have in common.
     same: String,
     /// The source's value, without id and extensions.
     json: Box<str>,
 }
 
-/// A gain of a record.
+/// A value that a record gains from another copy.
 #[derive(Debug)]
 pub(super) struct Gain {
     element: &'static str,

@@ -148,7 +148,7 @@ impl std::hash::Hash for Diagnosis {
 pub(in crate::normalize::claims) struct Performed {
     /// The procedure.
     pub(in crate::normalize::claims) concept: Concept,
-    /// When.
+    /// When it was performed.
     pub(in crate::normalize::claims) date: Option<When>,
 }
 
@@ -595,7 +595,7 @@ impl Reader<'_, '_> {
         }
         let quantity = item.get("quantity");
         if claim.days_supply.is_none() {
-            // CMS's first version has the days beside the quantity.
+            // CMS's first version has the days of supply in an extension of the quantity.
             let mut extensions = quantity.into_iter().flat_map(|value| list(value, "extension"));
             let days =
                 extensions.find(|value| value.get_str("url").is_some_and(|url| url.ends_with("/days_suply_num")));

@@ -109,7 +109,7 @@ pub(in crate::normalize::claims) struct Concept {
     pub(in crate::normalize::claims) own_text: Option<Name>,
 }
 
-/// RxNorm's code beside an NDC is not part of them either, because a mapping may add it.
+/// RxNorm's code beside an NDC is not part of the claim's facts, because a mapping may add it.
 impl std::hash::Hash for Concept {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         let has_ndc = self.codes.iter().any(|code| code.is_of(NDC));

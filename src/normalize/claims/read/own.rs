@@ -27,7 +27,7 @@ pub(in crate::normalize::claims) struct Order {
     pub(in crate::normalize::claims) medication: Option<Name>,
     /// The requester.
     pub(in crate::normalize::claims) requester: Option<Party>,
-    /// When.
+    /// The day on which it was written.
     pub(in crate::normalize::claims) authored: Option<Day>,
     /// Its own references to supporting information.
     pub(in crate::normalize::claims) supporting: Vec<Name>,

@@ -25,7 +25,7 @@ pub(in crate::normalize::claims) struct Party {
     pub(in crate::normalize::claims) kind: Option<TypeId>,
 }
 
-/// The written form of a party may change between two runs. [`Directory::key`] identifies it.
+/// The hash ignores a party, because its written form may change between two runs. [`Directory::key`] identifies it.
 impl std::hash::Hash for Party {
     fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }

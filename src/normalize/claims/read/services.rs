@@ -63,7 +63,8 @@ fn hcpcs(letter: u8, number: u32) -> Service {
         (b'U', _) => Service::Laboratory,
         // Obtaining a Papanicolaou smear.
         (b'Q', 91) => Service::Procedure,
-        // Drugs, supplies and tests with an end date. R0070 to R0076 bring X-ray and ECG equipment to a home.
+        // Drugs, supplies and tests with an end date. R0070 to R0076 are the transport of X-ray and ECG equipment to a
+        // home.
         (b'P' | b'Q' | b'R', _) => Service::Other,
         (b'C' | b'D' | b'G' | b'H' | b'M' | b'S' | b'T', _) => Service::Procedure,
         _ => Service::Other,

@@ -66,7 +66,7 @@ impl When {
     }
 }
 
-/// A period. An unknown side is open.
+/// A period. An unknown start or end is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(in crate::normalize::claims) struct Span {
     /// The first day.
