@@ -253,7 +253,7 @@ pub(super) enum Loads {
     Picture,
     /// The link component: a script and a frame from the service.
     Link,
-    /// The script that looks again whether the records are there.
+    /// The script that checks again whether the records are there.
     Wait,
 }
 

@@ -55,7 +55,7 @@ async fn style() -> Response {
     body(StatusCode::OK, "text/css; charset=utf-8", text)
 }
 
-/// How a page looks again whether the records are there.
+/// The script with which a page checks again whether the records are there.
 async fn wait_script() -> Response {
     let text = include_str!("../../../templates/sandbox/app/wait.js");
     body(StatusCode::OK, "text/javascript; charset=utf-8", text)

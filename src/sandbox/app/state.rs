@@ -1,4 +1,4 @@
-//! What all of the application's routes share.
+//! The state that all of the application's routes share.
 
 use axum::http::HeaderValue;
 use axum::http::header::SET_COOKIE;
@@ -23,7 +23,7 @@ impl App {
     }
 }
 
-/// The answer with a cookie, where there is one to set.
+/// Adds the cookie to the answer, if there is one to set.
 pub(super) fn with_cookie(mut response: Response, cookie: Option<String>) -> Response {
     if let Some(value) = cookie.and_then(|cookie| HeaderValue::from_str(&cookie).ok()) {
         response.headers_mut().insert(SET_COOKIE, value);

@@ -97,7 +97,7 @@ pub(in crate::sandbox::app) fn timeline(records: &Records<'_>) -> Vec<Event> {
     all.extend(started(records.orders));
     all.extend(records.vaccines.iter().filter_map(vaccine));
     all.extend(records.procedures.iter().filter_map(procedure));
-    // A visit stands above its results.
+    // On one day, a visit comes before its results.
     all.sort_by(|one, other| other.day.cmp(&one.day).then(one.sort.cmp(&other.sort)));
     all
 }

@@ -1,4 +1,4 @@
-//! A dispense of a drug, as the MedicationDispense and the claim of the pharmacy both tell it.
+//! A dispense of a drug, as the MedicationDispense and the pharmacy's claim both describe it.
 
 use uuid::Uuid;
 

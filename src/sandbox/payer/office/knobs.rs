@@ -90,7 +90,7 @@ pub(in crate::sandbox::payer) struct Knobs {
     pub no_statement: bool,
     /// Searches include Provenance on request, and Provenance has no search of its own.
     pub provenance_along: bool,
-    /// The status that refuses such searches, although the CapabilityStatement lists them; 0 to answer them.
+    /// The status that refuses searches with Provenance, although the CapabilityStatement lists them; 0 to answer them.
     pub refuse_along: u16,
     /// Whether `_lastUpdated` works.
     pub last_updated: bool,

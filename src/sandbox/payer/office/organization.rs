@@ -39,7 +39,7 @@ pub struct Organization {
     pub secret: Option<&'static str>,
     /// Resource types. It holds all of a person's resources of these types.
     pub holds: &'static [&'static str],
-    /// Resource types. It holds their resources if the others refer to them.
+    /// Further resource types. It holds a resource of these types only if its other resources refer to it.
     pub besides: &'static [&'static str],
 }
 

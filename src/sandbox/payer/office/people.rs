@@ -25,7 +25,7 @@ pub struct Person {
     /// Their index in the population.
     #[serde(skip)]
     pub index: u64,
-    /// Their user name: the given name in plain letters and the number, such as `zoe12`.
+    /// Their user name: the given name in ASCII letters and the number, such as `zoe12`.
     pub user: String,
     /// The id of their Patient at every organization.
     pub patient: String,

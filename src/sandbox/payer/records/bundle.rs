@@ -101,7 +101,7 @@ pub(in crate::sandbox::payer) struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// The Bundle as JSON, malformed if so set.
+    /// The Bundle as JSON, malformed if the knobs say so.
     pub(in crate::sandbox::payer) fn written(&self) -> String {
         let rows = self.holding.rows.iter();
         let found: Vec<&Row> = rows
