@@ -14,7 +14,7 @@ use crate::consent::{self, Authorization, Store};
 
 /// The timeout for a document.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The bytes around a document in JSON.
+/// The maximum bytes of JSON around a document.
 const AROUND: u64 = 64 << 10;
 
 /// A fetched document.

@@ -15,7 +15,7 @@ use super::registration::Registration;
 pub struct Redirect {
     /// The address.
     pub url: String,
-    /// The `state` in it. The callback finds its session by a digest of it.
+    /// The `state` in the address. The callback finds its session by a digest of the state.
     pub state: String,
     /// The redirect URI and verifier for the exchange of the code.
     pub verifier: Verifier,

@@ -140,9 +140,9 @@ impl<'w> Work<'w> {
         }
     }
 
-    /// Tries a type that the source's statement does not list, because statements are often incomplete. It makes a
-    /// plain search. A refusal is a gap only if the type was promised. A 401 counts as a refusal of the type: if access
-    /// has ended, the listed types show it.
+    /// Tries a type that the source's statement does not list, because statements are often incomplete. It makes only
+    /// the basic search, without Provenance and without narrower searches. A refusal is a gap only if the type was
+    /// promised. A 401 counts as a refusal of the type: if access has ended, the listed types show it.
     async fn unlisted(&'w self, name: &'static str, address: &str, is_promised: bool) -> Result<Found, Trouble> {
         let size = self.source.pages().first();
         let mut reply = self.ask_at(address, size, name).await;

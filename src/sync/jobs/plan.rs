@@ -95,8 +95,8 @@ impl Search {
 }
 
 /// The plan for a patient of a source. It searches the types that the directory lists and the patient granted. The
-/// source's statement says how; types missing there are tried too. The Patient is always read. Granted types are also
-/// read by references to them.
+/// source's statement says how; types missing there are tried too. The Patient is always read. Resources of granted
+/// types are also read if a record refers to them.
 pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
     let usual = USUAL.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let names = if known.listed.is_empty() { &usual } else { known.listed };

@@ -269,7 +269,7 @@ async fn carry_out(
     judge(fetched, errand.job.attempts, last, is_known)?;
     // If nothing is new, the stored records are normalized again.
     let is_new = fetched.records > 0;
-    // New records alone say less about the patient than the earlier syncs.
+    // A Patient is generated only from all records. New records alone say too little about the patient.
     let is_whole = is_new && !is_known;
     let generated_patient = is_whole && !fetched.has_patient && !had_patient && is_granted_patient(&fetched.gaps);
     let (spool, patient) = if generated_patient {

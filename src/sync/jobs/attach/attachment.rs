@@ -1,4 +1,4 @@
-//! One attachment of a job: before it is fetched, once it is fetched, and what became of it.
+//! One attachment of a job: the facts before it is fetched, the fetched file, and the result.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ pub(super) struct Wanted {
     pub(super) content_type: Option<String>,
     /// `Type/id` of that record.
     pub(super) record: String,
-    /// All records' descriptions of it, with their versions.
+    /// A digest for each record that refers to it: of the record, its version, and its description of the attachment.
     pub(super) said: BTreeSet<[u8; 32]>,
 }
 

@@ -14,7 +14,7 @@ const LARGEST: usize = 64;
 /// Parameters that a refusal may name besides those that narrow a search.
 const OTHERS: &[&str] = &["_count", "_lastupdated", "_revinclude", "patient"];
 
-/// A set of searches that replaces one for all.
+/// A set of searches that replaces one search for all records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Narrower {
     /// The parameter, such as `category`.

@@ -7,7 +7,7 @@ use super::narrow::{Narrower, narrower};
 use crate::sync::jobs::gap::{Gap, Why};
 use crate::sync::jobs::source::Trouble;
 
-/// The maximum number of refused searches of one kind while none is answered.
+/// The maximum number of refused searches of one kind, if none was answered.
 const VAIN: usize = 3;
 
 /// A search in parts.

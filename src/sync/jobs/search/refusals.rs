@@ -9,7 +9,7 @@ const OF_TYPE: u32 = 64;
 const OF_JOB: u32 = 400;
 /// If the source has answered no search, it is given up after this many similar refusals.
 const HOPELESS: u32 = 40;
-/// The maximum number of types for which narrower searches failed while they helped none.
+/// The maximum number of types for which narrower searches failed, if they helped for no type.
 const VAIN_TYPES: u32 = 4;
 
 /// The signature of similar refusals: the status and the search parameters in the text.
