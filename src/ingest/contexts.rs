@@ -87,7 +87,7 @@ impl Contexts {
             .extend(others.filed.iter().map(|(key, filed)| (*key, filed.clone())));
     }
 
-    /// The filing of a resource. If it is unknown, only the application sees its Binary.
+    /// The filing of a resource. If the filing is unknown, only the application sees the Binary.
     pub(super) fn of(&self, type_id: TypeId, id: &str) -> Filed {
         let found = self.filed.get(&self.keys.identity(type_id, id)).cloned();
         found.unwrap_or(Filed {

@@ -14,8 +14,8 @@ const MAX_THREADS: usize = 8;
 /// Limits of an import's memory. Data beyond them is written or read more often, with the same result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Resources are written when the waiting ones reach this size in bytes, until a third is left. With rules, the
-    /// same number of further bytes waits for the rules in memory.
+    /// When the waiting resources reach this size in bytes, they are written until a third is left. With rules, as many
+    /// further bytes wait in memory for the rules.
     pub buffer: usize,
     /// The maximum number of resource identifiers kept for conditional references, of all types together: 100 bytes
     /// each.

@@ -59,9 +59,9 @@ pub(super) struct Sequence {
 
 /// The waiting resources that a round stores.
 enum Round<'r> {
-    /// Resources that depend on no other. The targets of the others are noted.
+    /// Stores resources that depend on no other. Notes the resources on which the others depend.
     First(&'r mut Wanted),
-    /// Resources that are filed like others.
+    /// Stores resources that are filed like others.
     Second(&'r Contexts),
 }
 

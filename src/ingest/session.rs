@@ -214,7 +214,7 @@ impl<'w> Session<'w> {
         Ok(summary)
     }
 
-    /// Writes the resources that wait for the end of the input: without rules a rest, with rules all.
+    /// Writes the resources that are not written yet: without rules the last ones, with rules all.
     fn write_rest(&mut self) -> Result<(), IngestError> {
         self.sequence.end()?;
         self.flush(0)?;

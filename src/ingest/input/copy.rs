@@ -1,4 +1,4 @@
-//! Copies a value without its white space, and exchanges references on the way.
+//! Copies a value without its white space, and replaces references on the way.
 
 use crate::columns::json::{Value, push_quoted};
 
@@ -13,7 +13,7 @@ pub(in crate::ingest) struct Edit {
     pub(in crate::ingest) written: Option<String>,
 }
 
-/// Copies values without their white space, and exchanges references on the way. Values are copied in the order of the
+/// Copies values without their white space, and replaces references on the way. Values are copied in the order of the
 /// source, so one pass over the edits is enough.
 pub(in crate::ingest) struct Writer<'e> {
     pub(in crate::ingest) out: Vec<u8>,

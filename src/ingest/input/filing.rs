@@ -135,8 +135,8 @@ pub(in crate::ingest) fn is_never_shared(type_id: TypeId) -> bool {
 struct Plan {
     is_patient: bool,
     always: bool,
-    /// Those of `subject`, `patient`, `beneficiary` and `securityContext` that are root elements of the type and may
-    /// refer to a Patient.
+    /// The properties among `subject`, `patient`, `beneficiary` and `securityContext` that are root elements of the
+    /// type and may refer to a Patient.
     direct: Vec<&'static str>,
     /// The element paths of the compartment's parameters.
     compartment: Vec<Vec<&'static str>>,
@@ -181,7 +181,7 @@ fn make_plan(type_id: TypeId) -> Plan {
     plan
 }
 
-/// The element paths of a compartment parameter. Its expression is a union of plain paths, each with or without
+/// The element paths of a compartment parameter. Its expression is a union of element paths, each with or without
 /// `where(resolve() is Patient)`. A test checks this for R4.
 fn paths_of(type_id: TypeId, expression: &str) -> Vec<Vec<&'static str>> {
     let mut paths = Vec::new();
@@ -245,8 +245,8 @@ impl Named {
     }
 }
 
-/// The person that a Reference names. If an `about` reference (a subject) does not state its target's type, it counts
-/// as naming a person.
+/// The person that a Reference names. `about` means that the reference is a subject. If a subject does not state its
+/// target's type, it counts as naming a person.
 fn whom(reference: Value<'_>, root: Value<'_>, resolved: &Resolved<'_>, about: bool) -> Whom {
     let presumed = || match reference.get_str("type").as_deref() {
         Some("Patient" | "http://hl7.org/fhir/StructureDefinition/Patient") => Whom::SomePerson,

@@ -1,4 +1,5 @@
-//! Tells lines of JSON from a single document by the look of the text, even if it is damaged. Nothing here parses JSON.
+//! Distinguishes lines of JSON from a single document by the form of the text, even if it is damaged. Nothing here
+//! parses JSON.
 
 /// Whether the text is an object (or something malformed) that ends at the text's end: braces balance outside strings.
 pub(in crate::ingest) fn is_closed(text: &[u8]) -> bool {

@@ -43,7 +43,7 @@ pub(in crate::ingest) struct Normalized {
     pub(in crate::ingest) unresolved: u32,
 }
 
-/// Normalizes resources. It is reused for its memory.
+/// Normalizes resources. One normalizer handles many resources, so its memory is reused.
 #[derive(Debug)]
 pub(in crate::ingest) struct Normalizer {
     keys: Keys,
@@ -96,7 +96,7 @@ impl Normalizer {
     }
 
     /// Normalizes a resource that must wait: like [`normalize`](Self::normalize), but without rewriting ids, because
-    /// that happens when it comes back.
+    /// ids are rewritten when the resource is normalized again.
     pub(in crate::ingest) fn normalize_unrewritten(
         &mut self,
         root: Value<'_>,

@@ -139,7 +139,7 @@ impl Identifiers {
         self.loaded.contains(&type_id)
     }
 
-    /// Notes that the index has them.
+    /// Notes that the index has the rows of this type that the lake held before the import.
     pub(in crate::ingest) fn set_loaded(&mut self, type_id: TypeId) {
         self.loaded.insert(type_id);
     }
@@ -229,7 +229,7 @@ struct Overflow {
     spill: Spill,
     /// Identifiers that are not in the spill yet.
     open: FxHashMap<usize, Vec<u8>>,
-    /// Why some could not be kept.
+    /// Why some identifiers could not be kept.
     failed: Option<io::Error>,
 }
 
@@ -366,7 +366,7 @@ mod tests {
         }
     }
 
-    /// While no files are written that could be read instead, the overflow of the index is on disk.
+    /// The overflow of the index goes to the disk as long as no written files can be read instead.
     #[test]
     fn what_does_not_fit_is_kept_on_the_disk() {
         let folder = tempfile::tempdir().unwrap();

@@ -99,7 +99,7 @@ impl Late {
         self.waiting.is_empty()
     }
 
-    /// The waiting resources in order, each with whether it is still the latest. May be read several times.
+    /// The waiting resources in order. A flag says whether each is still the latest version. May be read several times.
     pub(in crate::ingest) fn read(&self) -> io::Result<impl Iterator<Item = io::Result<(LateResource, bool)>> + use<>> {
         let rest = io::Cursor::new(self.memory.clone());
         let mut reader: Box<dyn Read> = match &self.spilled {

@@ -45,7 +45,7 @@ pub(in crate::ingest) struct Store<'w> {
     /// The reason for the snapshot.
     cause: &'static str,
     pending: FxHashMap<TypeId, Vec<Pending>>,
-    /// Rows of the lake with a newer version, by data file.
+    /// Rows of the lake that a newer version replaces, by data file.
     superseded: FxHashMap<(TypeId, u64), Rows>,
     /// Resources of the input that do not fit into a table.
     pub(in crate::ingest) unfit: Unfit,

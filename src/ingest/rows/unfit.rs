@@ -1,6 +1,6 @@
 //! Resources that do not fit into a table: an object has a duplicate property, or there is no room for more columns.
-//! Only writing shows it. The rules must not use resources that are not stored, so the input is then read again without
-//! them.
+//! The import notices this only when it writes them. The rules must not use resources that are not stored, so the input
+//! is then read again without them.
 
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::path::Path;
@@ -35,7 +35,7 @@ impl Unfit {
         !self.is_empty() && self.0.contains(&place(file, origin))
     }
 
-    /// Whether another has all of these.
+    /// Whether `other` contains all of these positions.
     pub(in crate::ingest) fn is_within(&self, other: &Unfit) -> bool {
         self.0.is_subset(&other.0)
     }

@@ -81,7 +81,8 @@ impl Kept {
 }
 
 impl Shelf {
-    /// The rows that an import, or a sync, already finds.
+    /// A shelf over an application's rows in a snapshot. An import reads them with its own caches, a sync with the
+    /// lake's.
     pub(in crate::ingest) fn new(
         lake: &Lake,
         snapshot: Arc<Snapshot>,
@@ -183,7 +184,7 @@ impl Shelf {
     }
 
     /// Passes on the texts of existing rows without a person, by their ids. A portion that cannot be read is left out.
-    /// Returns how many rows it may have.
+    /// Returns how many rows the omitted portions may have.
     pub(super) fn of_nobody(&self, type_id: TypeId, ids: &[&str], mut found: impl FnMut(&str, Option<String>)) -> u64 {
         let mut unreadable = 0;
         let table = self.table(type_id);

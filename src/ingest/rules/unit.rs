@@ -66,7 +66,7 @@ pub(super) struct Surveyed<'c> {
 }
 
 impl Common {
-    /// Begins a unit with the lake's rows of it. `patient` is the filing of the input's records, if there are any.
+    /// Begins a unit with its rows in the lake. `patient` is the filing of the input's records, if there are any.
     pub(super) fn open(&self, owner: i64, patient: Option<&str>) -> Result<Surveyed<'_>, IngestError> {
         let kept = self.shelf.rows(owner, self.keys)?;
         let mut known: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
@@ -156,7 +156,7 @@ impl Common {
 }
 
 impl Surveyed<'_> {
-    /// Shows a record of the input to the survey.
+    /// Passes a record of the input to the survey.
     pub(super) fn see(&mut self, stowed: &Stowed<'_>, json: Value<'_>) {
         let common = self.common;
         if common.synced.is_none() {
@@ -179,7 +179,7 @@ impl Surveyed<'_> {
         self.survey.see(&record, &common.settings(&self.sources, &ids));
     }
 
-    /// Shows the rest of the unit to the survey, and decides.
+    /// Passes the rest of the unit to the survey, and makes the plan.
     pub(super) fn decide(self) -> Result<Unit, IngestError> {
         let Surveyed {
             common,

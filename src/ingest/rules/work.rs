@@ -27,7 +27,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// The worker's state, as one of `threads`. This many bytes may wait to be written.
+    /// The limits of one of `threads` threads. `buffer` bytes may wait to be written.
     pub(super) fn new(buffer: usize, threads: usize) -> Bounds {
         let share = buffer / threads.max(1);
         Bounds {

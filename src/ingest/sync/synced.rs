@@ -47,7 +47,7 @@ pub struct SyncedAttachment {
     pub address: String,
     /// The file with the bytes. It is moved.
     pub bytes: PathBuf,
-    /// The resulting Binaries.
+    /// The length and the digests of the bytes.
     pub sums: Sums,
     /// The value by which the next sync recognizes the bytes.
     pub origin: String,
