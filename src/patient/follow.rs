@@ -36,7 +36,7 @@ pub(super) fn who<'t>(targets: &impl Targets<'t>, owner: Value<'t>, reference: V
     words::text(reference.get("display")).or_else(known)
 }
 
-/// The name of a resource. A role is called by its person.
+/// The name of a resource. A role has the name of its person.
 fn name<'t>(targets: &impl Targets<'t>, owner: Value<'t>, resource: Value<'t>) -> Option<String> {
     if resource.get_str("resourceType").as_deref() != Some("PractitionerRole") {
         return words::name(resource);

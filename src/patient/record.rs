@@ -18,8 +18,9 @@ pub struct Record {
     pub types: Vec<Gathered>,
 }
 
-/// Collects the resources in the compartments of these Patients that the scope shows, and the resources of the types
-/// `also` that these refer to, directly or through others of these types. Types in `also` belong to no compartment.
+/// Collects the resources in the compartments of these Patients that the scope shows. Also collects resources of the
+/// types in `also`, if the others refer to them, directly or through resources of these types. Types in `also` belong
+/// to no compartment.
 pub async fn record(
     engine: &Engine,
     scope: &Arc<Scope>,

@@ -16,7 +16,7 @@ const fn date(resource: &'static str, code: &'static str, source: &'static str) 
 }
 
 /// Clinical dates by type. For 17 types R4's search parameter `clinical-date` names the element: the time of the event
-/// or, for requests, of their authoring. For types that R4 leaves out, the row names the type's own parameter over the
+/// or, for requests, of their authoring. R4 leaves out some types. Their rows name a parameter of the type over a
 /// similar element. Types that are missing here have no such date. AuditEvent and Provenance are left out, because
 /// their dates are those of records, and the operation needs dates of care.
 pub const CLINICAL_DATES: &[ClinicalDate] = &[

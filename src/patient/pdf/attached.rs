@@ -130,8 +130,8 @@ pub(super) struct Named<'t> {
 /// The result of getting a document.
 pub(super) enum Got {
     Here(Attachment),
-    /// Could not be obtained, with the reason. The bytes of the attachment are the record's text that is no base64, if
-    /// it has one.
+    /// The document could not be obtained, for this reason. The attachment's bytes are the text in the record, if that
+    /// text is not base64.
     Missing(Attachment, FetchError),
 }
 
@@ -168,8 +168,8 @@ impl<'t> Named<'t> {
         self.data?.as_str().filter(|data| !data.trim().is_empty())
     }
 
-    /// Gets the bytes: from the record itself if it has them, otherwise from its address. A text in the record that is
-    /// no base64 is kept as it is if the address does not give the document.
+    /// Gets the bytes: from the record itself if it has them, otherwise from its address. If neither gives the
+    /// document, a text in the record that is not base64 is kept unchanged.
     pub(super) fn get(&self, documents: &dyn Documents, room: u64) -> Got {
         let attachment = |content_type: Option<String>, bytes: Vec<u8>| Attachment {
             title: self.title.clone(),

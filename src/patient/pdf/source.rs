@@ -27,8 +27,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// A source by the display names and the unique name of its endpoint. The file of a facility is named as patients
-    /// know the facility. Other files are named after the endpoint.
+    /// A source by the display names and the unique name of its endpoint. The file of a facility gets the name by which
+    /// patients know the facility. Other files are named after the endpoint.
     pub fn of_endpoint(kind: SourceKind, labels: &[String], name: &str) -> Source {
         let label = labels.first().map_or(name, String::as_str);
         Source {

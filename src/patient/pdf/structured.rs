@@ -86,7 +86,7 @@ fn others(document: &mut Document, resources: &[&Resource<'_>]) {
 mod tests {
     use super::*;
 
-    /// The content of a resource without cells stood in the first column, which is often narrow.
+    /// The content of a resource without cells was put into the first column, which is often narrow.
     #[test]
     fn the_widest_column_is_not_always_the_first() {
         let widest = |title: &str| {

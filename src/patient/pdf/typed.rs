@@ -16,8 +16,8 @@ pub(super) fn concrete(type_id: TypeId, value: Value<'_>) -> Option<TypeId> {
     }
 }
 
-/// Calls `visit` for each value of the type `wanted` inside of a value, and with the question of a questionnaire that
-/// it answers.
+/// Calls `visit` for each value of the type `wanted` inside a value. `visit` also gets the question of a questionnaire
+/// that the value answers, if any.
 pub(super) fn each<'t>(
     value: Value<'t>,
     type_id: TypeId,

@@ -115,7 +115,7 @@ fn patient(resource: &Resource<'_>) -> Vec<Vec<String>> {
 fn care_team(resource: &Resource<'_>) -> Vec<Vec<String>> {
     let manager = references(resource, resource.get("managingOrganization"));
     let name = joined(&[plain(resource, "name"), concepts(resource, "category")], ", ");
-    // Many sources give teams no name. Then a team is called by the organization that manages it.
+    // Many sources give teams no name. Such a team gets the name of the organization that manages it.
     let name = if name.is_empty() { manager.clone() } else { name };
     let name = joined(&[name, notes(resource)], ". ");
     let reasons = [

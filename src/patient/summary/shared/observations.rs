@@ -19,7 +19,7 @@ pub(in crate::patient::summary) const COLUMNS: &[&str] = &[
     "Earlier values",
 ];
 
-/// The maximum number of earlier values shown. For the rest only the number is shown.
+/// The maximum number of earlier values shown. Of further values only their number is shown.
 const EARLIER: usize = 5;
 const SYSTOLIC: &str = "8480-6";
 const DIASTOLIC: &str = "8462-4";
