@@ -243,7 +243,7 @@ impl Document {
     }
 
     fn block(&mut self, text: &str, style: Style) {
-        // Blank lines at its end could be all that a new page has.
+        // Otherwise a new page could have only the blank lines at the end of the text.
         let (first, rest) = piece(text.trim_end());
         let lines = self.setter.lines(first, style, WIDTH);
         self.settle(beginning(&lines));

@@ -84,7 +84,7 @@ impl Document {
     }
 
     /// Places the waiting headings on a page that also has `needed` points for the content below them. Returns whether
-    /// there were any. All content is preceded by a call.
+    /// there were any. Call this before adding any content.
     pub(super) fn settle(&mut self, needed: f32) -> bool {
         let waiting = std::mem::take(&mut self.headings.waiting);
         if waiting.is_empty() {

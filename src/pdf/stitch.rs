@@ -119,7 +119,7 @@ fn inherited(file: &Document, page: ObjectId) -> Dictionary {
 }
 
 /// Removes the actions in a page's annotations that a foreign document must not bring along. Annotations are parts of a
-/// list or objects of their own, and pages may share both. `calm` has the objects that need no second look.
+/// list or objects of their own, and pages may share both. `calm` has the objects that were checked already.
 fn calm_annotations(main: &mut Document, page: ObjectId, calm: &mut BTreeSet<ObjectId>) {
     let list = main.get_dictionary(page).and_then(|page| page.get(b"Annots"));
     let Ok((place, Object::Array(_))) = list.and_then(|list| main.dereference(list)) else {
@@ -139,7 +139,7 @@ fn calm_annotations(main: &mut Document, page: ObjectId, calm: &mut BTreeSet<Obj
                 }
             }
             Object::Reference(place) => calm_object(main, *place, calm),
-            // Annotations are nothing else.
+            // Other objects are not valid as annotations.
             other => *other = Object::Null,
         }
     }

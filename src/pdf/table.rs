@@ -7,9 +7,9 @@ use super::page::{HEIGHT, LEFT, Role, WIDTH};
 use super::structure::Kind;
 
 const PADDING: f32 = 4.0;
-/// The number of rows that decide about the widths of columns.
+/// The number of rows that decide the widths of columns.
 pub(crate) const SAMPLE: usize = 200;
-/// The widest word that widens a column, in points. Codes and addresses may be longer, and are broken.
+/// The maximum width, in points, of a word that widens a column. Codes and addresses may be longer, and are broken.
 const LONGEST_WORD: f32 = 90.0;
 /// The width of the bold face relative to the regular one.
 const BOLD: f32 = 1.13;
@@ -343,7 +343,7 @@ fn unbroken(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The width of a word in a cell, rather too large than too small.
+/// The estimated width of a word in a cell. It is too large rather than too small.
 fn width(word: &str, face: f32) -> f32 {
     let of_letter = |letter: char| match letter {
         'i' | 'j' | 'l' | 't' | 'f' | 'r' | 'I' | '.' | ',' | ':' | ';' | '(' | ')' | '/' | '\'' | '-' => 0.42,
@@ -368,7 +368,7 @@ mod tests {
             .collect()
     }
 
-    /// "completed" stood as "complete" and "d".
+    /// "completed" was broken into "complete" and "d".
     #[test]
     fn narrow_columns_get_room_for_whole_words() {
         let given = columns(&[("Date", 3.0), ("Procedure", 6.0), ("Reason", 8.0), ("Status", 1.0)]);

@@ -34,7 +34,7 @@ pub(super) struct Media {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Content {
     Bytes(Vec<u8>),
-    /// Only an address stands in the document.
+    /// The document contains only an address.
     Elsewhere(String),
     /// The text in the document, which cannot be decoded.
     Undecodable(String),

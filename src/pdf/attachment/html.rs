@@ -428,7 +428,7 @@ mod tests {
         let deep = "<div>".repeat(100_000) + "x";
         assert_eq!(read(&deep), [paragraph("x")]);
     }
-    /// Empty cells were left out. So values stood in other columns than in the document.
+    /// Empty cells were left out. So values appeared in other columns than in the document.
     #[test]
     fn cells_keep_their_columns() {
         let cases: [(&str, &[&str]); 5] = [
@@ -457,7 +457,7 @@ mod tests {
             read(&format!("<table><tr><td>before{inner}after</td></tr></table>end")),
             [paragraph("before\nx\t\ty\nz\nafter"), paragraph("end")]
         );
-        // Beside other cells its rows are one line, and its tabs are no columns of the row.
+        // Beside other cells, the inner table's rows become one line. Its tabs are no columns of the outer row.
         assert_eq!(
             read(&format!("<table><tr><td>a<td>before{inner}<td>b</table>")),
             [paragraph("a\tbefore x  y z\tb")]

@@ -20,7 +20,7 @@ pub(super) fn read(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64)
 const DAMAGED: &str = "the picture is damaged";
 
 fn decoded(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'static str> {
-    // The writer takes the size of the screen for that of the first frame.
+    // The writer assumes that the first frame has the size of the screen.
     if kind == Kind::Gif && !fills_the_screen(&bytes) {
         return Err("its first frame does not have the size of the picture");
     }

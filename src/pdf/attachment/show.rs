@@ -90,8 +90,8 @@ impl Document {
         self.attached(attachment, true)
     }
 
-    /// Adds a remark that an attachment is missing, with the reason. Its bytes are the text in place of it, if a record
-    /// has one. That text is embedded in the file.
+    /// Adds a remark that an attachment is missing, with the reason. A record may have a text in place of the
+    /// attachment. Its bytes are then that text, which is embedded in the file.
     pub fn missing(&mut self, attachment: &Attachment, reason: &str) {
         self.note(&format!("Not shown: {reason}. {}", type_and_address(attachment)));
         if !attachment.bytes.is_empty() {
@@ -218,8 +218,7 @@ impl Document {
         }
     }
 
-    /// Adds a file inside of a document of this title. Documents with sections of their own are not read, so their
-    /// depth is limited.
+    /// Adds a file inside of a document of this title. XML inside of a document is not read, so the depth is limited.
     fn media(&mut self, media: Media, title: &str) -> Outcome {
         let Media {
             name,

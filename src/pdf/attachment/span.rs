@@ -28,12 +28,12 @@ impl Span {
     /// A cell of one row and one column.
     pub(super) const ONE: Self = Self { rows: 1, columns: 1 };
 
-    /// The span in the attributes of a cell. A wrong value counts as 1. No rows means all rows of the group.
+    /// The span in the attributes of a cell. A wrong value counts as 1. A `rowspan` of 0 means all rows of the group.
     pub(super) fn new(rows: Option<&str>, columns: Option<&str>) -> Self {
         let number = |text: Option<&str>, max: usize| {
             let digits = text.map(str::trim).filter(|text| !text.is_empty())?;
             let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-            // A number that does not even fit is above the maximum.
+            // A number that does not fit into `usize` is above the maximum.
             is_number.then(|| digits.parse().map_or(max, |number: usize| number.min(max)))
         };
         let rows = match number(rows, MAX_ROWS) {
@@ -94,7 +94,7 @@ impl Grid {
         self.has_cells = true;
     }
 
-    /// Ends the row and returns its cells. A row without cells of its own has none.
+    /// Ends the row and returns its cells. A row without its own cells returns none.
     pub(super) fn end_row(&mut self, room: &mut usize) -> Vec<String> {
         if self.has_cells {
             while let Some(place) = self.next_cover() {
@@ -202,7 +202,7 @@ mod tests {
             ]),
             ["a|b", "", "c|b", "d"].map(str::to_owned)
         );
-        // No rows means all.
+        // A `rowspan` of 0 means all rows.
         assert_eq!(
             rows(&[&[("a", "0", "1")], &[("b", "1", "1")]]),
             ["a", "a|b"].map(str::to_owned)
