@@ -18,7 +18,7 @@ use crate::published::{Locked, PublishedError, ReadOnce, Shrink, TableFolder, sh
 
 pub(super) use super::sets::stored_sets::StoredSets;
 
-/// The layout version of the folder. A change that an older program would misread raises it.
+/// The layout version of the folder. Raise it for a change that an older program would misread.
 const LAYOUT: u32 = 1;
 
 /// A code system beside the lake, as the list has it.

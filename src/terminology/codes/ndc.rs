@@ -1,7 +1,7 @@
 //! National Drug Codes: their form of 11 digits, and their concepts.
 
 /// The 11 digits of an NDC: 11 without hyphens, or 10 or 11 in three hyphenated parts (labeler, product, package). Ten
-/// digits without hyphens have several readings and are none.
+/// digits without hyphens can be read in several ways, so they are refused.
 pub fn eleven_digits(code: &str) -> Option<String> {
     let code = code.trim();
     if !code.contains('-') {

@@ -55,7 +55,7 @@ fn concept(lines: &Lines<'_>, builder: &mut Builder, form: impl Fn(&str) -> Stri
     Ok(())
 }
 
-/// Places each code below the first existing one of these.
+/// Makes each code a child of the first of its possible parents that exists.
 fn join(builder: &mut Builder, parents: impl Fn(&str) -> Vec<String>) {
     for place in 0..builder.len() as u32 {
         let parents = parents(builder.code(place));

@@ -60,13 +60,13 @@ impl Layout {
         }
     }
 
-    /// Whether one command may have several files with it.
+    /// Whether one command may have several files with this layout.
     pub(super) fn is_fhir(self) -> bool {
         matches!(self, Layout::FhirJson | Layout::FhirLines | Layout::FhirPackage)
     }
 }
 
-/// The layout of a file that begins with `head`. `whole` says whether that is all of it.
+/// The layout of a file that begins with `head`. `whole` says whether `head` is the whole file.
 pub(super) fn recognise(head: &[u8], whole: bool) -> Option<Layout> {
     if head.starts_with(&[0x1f, 0x8b]) {
         return Some(Layout::FhirPackage);

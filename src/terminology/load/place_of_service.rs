@@ -16,7 +16,7 @@ pub(super) fn read(
     name: &str,
     version: Option<String>,
 ) -> Result<CodeSystem, TerminologyError> {
-    // The separator of the columns is in the header, which is near the beginning.
+    // The header shows the separator of the columns. It is near the beginning of the file.
     let delimiter = {
         let head = reader.fill_buf().map_err(|source| PublishedError::Unreadable {
             path: name.into(),

@@ -68,7 +68,7 @@ impl Properties {
     }
 }
 
-/// Properties in the making.
+/// Properties while they are collected.
 #[derive(Debug, Default)]
 pub(in crate::terminology) struct PropertiesBuilder {
     names: Vec<String>,

@@ -7,7 +7,7 @@ use super::super::sets::raw;
 use super::builder::Builder;
 use super::code_system::{CodeSystem, Head};
 
-/// How to recognize a hierarchy property if its code does not tell.
+/// How to recognize a hierarchy property if its code does not show it.
 const PARENT_URI: &str = "http://hl7.org/fhir/concept-properties#parent";
 const CHILD_URI: &str = "http://hl7.org/fhir/concept-properties#child";
 

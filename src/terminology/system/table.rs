@@ -8,7 +8,8 @@
 //! | `properties` | list of (`property`, `value`) | left out likewise |
 //! | `ndcs` | list of text | the National Drug Codes of a RxNorm concept, 11 digits; left out likewise |
 //!
-//! The footer's key `tabularium.terminology` has the rest as JSON: URL, version, and how the codes are to be taken.
+//! The footer's key `tabularium.terminology` has the rest as JSON: URL, version, and whether the codes are
+//! case-sensitive, complete and subsuming.
 
 use std::sync::Arc;
 
