@@ -6,7 +6,7 @@ use strsim::osa_distance;
 pub fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let lower = name.to_ascii_lowercase();
     names
-        // Computing the distance of long texts takes long, and no name is near them.
+        // Computing the distance of a long text takes long, and no known name resembles it.
         .filter(|known| known.len().abs_diff(name.len()) <= 2)
         .map(|known| (osa_distance(&lower, &known.to_ascii_lowercase()), known))
         .filter(|(distance, known)| *distance <= 2 && distance * 3 <= known.len())
@@ -14,7 +14,7 @@ pub fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&
         .map(|(_, known)| known)
 }
 
-/// The same as the end of a sentence. Empty if no name is near.
+/// The same as the end of a sentence. Empty if no name is similar.
 pub fn did_you_mean<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
     match nearest(name, names) {
         Some(meant) => format!("; did you mean '{meant}'?"),

@@ -9,7 +9,7 @@ use super::facts::{Kind, Primitive, TypeDef};
 
 /// Name of the item field of every Arrow list.
 pub const LIST_ITEM: &str = "element";
-/// Suffix of the decimal(38,18) companion of a decimal's text. Null if that is not exact.
+/// Suffix of the decimal(38,18) companion of a decimal's text. Null if the decimal does not fit exactly.
 pub const NUMBER: &str = "__number";
 /// Suffix of the inclusive lower bound of a date, dateTime, instant or time.
 pub const START: &str = "__start";

@@ -14,7 +14,7 @@ pub struct SearchParameter {
     pub code: Cow<'static, str>,
     /// How its values are compared.
     pub search_type: SearchType,
-    /// The resource types it is defined for. `Resource` and `DomainResource` mean all that specialize them.
+    /// The resource types it is defined for. `Resource` and `DomainResource` mean all types that specialize them.
     pub bases: Vec<TypeId>,
     /// For a reference, the types it may point to. Empty if not stated.
     pub targets: Vec<TypeId>,
@@ -23,9 +23,9 @@ pub struct SearchParameter {
     pub expression: Option<Cow<'static, str>>,
     /// The parts of a composite, in the order of their values.
     pub components: Vec<Component>,
-    /// Whether several values may be given to choose from (`a,b`), where it is said.
+    /// Whether a query may list alternative values (`a,b`). `None` if the definition does not say so.
     pub multiple_or: Option<bool>,
-    /// Whether the parameter may be repeated, where it is said.
+    /// Whether a query may repeat the parameter. `None` if the definition does not say so.
     pub multiple_and: Option<bool>,
     /// The comparators that the definition names; empty where it names none.
     pub comparators: Vec<Comparator>,
@@ -38,7 +38,7 @@ pub struct SearchParameter {
 /// One part of a composite parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Component {
-    /// The URL of the parameter that says how the part is compared.
+    /// The URL of the parameter that defines how the part is compared.
     pub definition: Cow<'static, str>,
     /// The FHIRPath of the part, evaluated on what the composite's own expression yields.
     pub expression: Cow<'static, str>,
@@ -96,15 +96,15 @@ codes! {
 }
 
 codes! {
-    /// How the values of a parameter relate to the value given (`xpathUsage`).
+    /// How the values of a parameter relate to the value in a query (`xpathUsage`).
     Usage {
-        /// They are compared as they are.
+        /// The values are compared unchanged.
         Normal = "normal",
-        /// They sound alike.
+        /// The values sound alike.
         Phonetic = "phonetic",
-        /// The values are near.
+        /// The values are near in space.
         Nearby = "nearby",
-        /// They lie within a distance.
+        /// The values lie within a distance.
         Distance = "distance",
         /// None of these.
         Other = "other",

@@ -50,7 +50,7 @@ impl SearchParameters {
             .map(|at| &of_type[at])
     }
 
-    /// The parameter with this URL, even if another one has its code.
+    /// The parameter with this URL, even if another parameter has the same code.
     pub fn by_url(&self, url: &str) -> Option<&Arc<SearchParameter>> {
         self.urls.get(url).map(|at| &self.all[*at])
     }
@@ -60,7 +60,7 @@ impl SearchParameters {
         self.types[type_id.index()].iter()
     }
 
-    /// All parameters, including those whose code another one has.
+    /// All parameters, even if another parameter has the same code.
     pub fn all(&self) -> impl ExactSizeIterator<Item = &Arc<SearchParameter>> {
         self.all.iter()
     }

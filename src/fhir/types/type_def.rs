@@ -65,7 +65,7 @@ pub struct TypeDef {
     pub base: Option<TypeId>,
     /// `Resource`, `DomainResource`, `Element`, `BackboneElement`.
     pub is_abstract: bool,
-    /// All elements, `id` and `extension` included; for primitives none but `id` and `extension`.
+    /// All elements, including `id` and `extension`. A primitive has only these two.
     pub elements: Vec<Element>,
 }
 
@@ -90,8 +90,8 @@ pub struct Element {
     pub modifier: bool,
     /// A `code` whose required value set has the code `unknown`.
     pub has_unknown: bool,
-    /// For a `code` whose value set is required and draws on one code system, the URL of that: the system that its
-    /// values have without saying so.
+    /// The code system of an element of type `code`, if its required value set draws on only one. The element's values
+    /// do not name the system themselves.
     pub code_system: Option<&'static str>,
     /// Place among its siblings in the definition, starting at 1.
     pub ordinal: u16,

@@ -158,7 +158,7 @@ impl<'a> Decimal<'a> {
 
     fn compare_magnitude(&self, other: &Decimal<'_>) -> Ordering {
         let ((count, last), (other_count, other_last)) = (self.significant(), other.significant());
-        // The position of the first digits decides first, then the digits. Only zeros are left out.
+        // Compare the positions of the first digits, then the digits. Trailing zeros do not matter.
         (last + count as i64)
             .cmp(&(other_last + other_count as i64))
             .then_with(|| self.digits().take(count).cmp(other.digits().take(other_count)))
@@ -227,7 +227,8 @@ impl Range {
 }
 
 impl Decimal<'_> {
-    /// The lowest scaled number that is at least the value, or that is above it. Within -10^38 to 10^38.
+    /// The lowest scaled number that is above the value if `above` is set, otherwise the lowest that is at least the
+    /// value. Within -10^38 to 10^38.
     fn scaled_up(&self, above: bool) -> i128 {
         let (digits, last) = self.significant();
         let shift = last + i64::from(NUMBER_SCALE);
