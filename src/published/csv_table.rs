@@ -122,7 +122,7 @@ impl<'r> CsvTable<'r> {
         decode(field).trim().to_string()
     }
 
-    /// The faults of the row.
+    /// The error for the current row.
     pub(crate) fn fail(&self, expected: &str) -> PublishedError {
         let position = self.record.position().or(Some(self.reader.position()));
         PublishedError::Line {

@@ -63,7 +63,7 @@ impl<'r> Lines<'r> {
         &self.text
     }
 
-    /// The faults of the line.
+    /// The error for the current line.
     pub(crate) fn fail(&self, expected: &str) -> PublishedError {
         PublishedError::Line {
             name: self.name.to_string(),

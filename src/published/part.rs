@@ -18,7 +18,7 @@ pub(crate) const MAX_DEPTH: usize = 16;
 /// The maximum size of an archive inside an archive.
 const MAX_INNER: u64 = 1 << 30;
 
-/// Recognizes a layout by the first bytes of a file. Also gets whether they are all of it.
+/// Recognizes a layout by the first bytes of a file. Also gets whether these bytes are the whole file.
 pub(crate) type Recognise<L> = fn(&[u8], bool) -> Option<L>;
 
 /// A file of a known layout.
@@ -45,8 +45,8 @@ struct Archive {
     _temporary: Option<TempPath>,
 }
 
-/// The files of known layouts in each of the paths. A file that is named itself must be one. Folders and archives must
-/// contain one.
+/// The files of known layouts in each of the paths. A named file must have a known layout. A folder or archive must
+/// contain a file with one.
 pub(crate) fn find<L>(
     paths: &[PathBuf],
     recognise: Recognise<L>,
