@@ -51,7 +51,8 @@ impl Engine {
     }
 
     /// The same, but every search is a plan that evaluates each criterion on each row of its scope. It ignores
-    /// statistics, dictionaries and the people that a query names. Slow. Tests compare the other ways with it.
+    /// statistics, dictionaries and the people that a query names. Slow. Tests compare the results of the faster ways
+    /// with it.
     pub fn without_shortcuts(self) -> Engine {
         Engine {
             sessions: self.sessions.without_pushdown(),

@@ -57,7 +57,7 @@ pub enum SearchError {
         /// Its canonical URL.
         canonical: String,
     },
-    /// A chain through a parameter that is no reference (400).
+    /// A chain through a parameter that is not a reference (400).
     #[error("'{parameter}' is a parameter of type {parameter_type}; only a reference can be followed by a chain")]
     Chain {
         /// The parameter.
@@ -88,7 +88,7 @@ pub enum SearchError {
     Deep {
         /// The parameter as the client wrote it.
         parameter: String,
-        /// The maximum number in sequence.
+        /// The maximum length of the chain.
         max: usize,
     },
     /// A parameter that exceeds a maximum (400).
@@ -96,12 +96,12 @@ pub enum SearchError {
     Many {
         /// The parameter as the client wrote it.
         parameter: String,
-        /// The counted things.
+        /// What there are too many of.
         what: &'static str,
         /// Their maximum number.
         max: usize,
     },
-    /// More resources would have to be held in memory than a search may hold (422).
+    /// The search would have to hold more resources in memory than the maximum (422).
     #[error("a condition on other resources is met by more than {0} of them; narrow it")]
     TooManyJoined(usize),
     /// A condition on other resources was not answered before the rows were read.

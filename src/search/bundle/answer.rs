@@ -93,7 +93,7 @@ impl Answer<'_> {
             matches: matches.len(),
             more: self.more,
             included: query.included,
-            // A link to the remaining includes of these matches precedes further matches.
+            // If included resources are left over, the `next` link continues them before it goes on to further matches.
             more_included: included.is_full().then(|| query.included + included.len()),
             ends: end(matches.first()).zip(end(matches.last())).map(Into::into),
             first: PageToken {

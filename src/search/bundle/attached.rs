@@ -4,9 +4,9 @@
 use bytes::Bytes;
 use memchr::memmem;
 
-/// One of our addresses in a stored text, which has no white space between tokens.
+/// The text before the id in an address of ours. Stored texts have no white space between tokens.
 const RELATIVE: &[u8] = br#""url":"Binary/"#;
-/// The length of its id, which ends the text.
+/// The length of the id. The JSON string ends after it.
 const ID: usize = uuid::fmt::Hyphenated::LENGTH;
 
 /// A text with the attachments' addresses below a base, which ends with a slash. `None` if the text has no such
@@ -19,7 +19,7 @@ pub fn with_base(text: &[u8], base: &str) -> Option<Bytes> {
     let mut out = Vec::with_capacity(text.len() + 4 * base.len());
     let mut done = 0;
     for at in found {
-        // After the quotation mark before the address.
+        // The base is inserted after the opening quotation mark.
         let begin = at + RELATIVE.len() - b"Binary/".len();
         out.extend_from_slice(&text[done..begin]);
         out.extend_from_slice(base.as_bytes());
@@ -29,7 +29,7 @@ pub fn with_base(text: &[u8], base: &str) -> Option<Bytes> {
     Some(Bytes::from(out))
 }
 
-/// The stored form of an address that an answer showed.
+/// The stored form of an address. Clients send addresses as answers state them, with the base.
 pub(in crate::search) fn stored_form(address: String, base: &str) -> String {
     let relative = address.strip_prefix(base);
     let ours = relative.filter(|text| {

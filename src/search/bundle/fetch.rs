@@ -1,4 +1,4 @@
-//! Reads the resources of a page's matches, last and only for the page, on all processors.
+//! Reads the resources of a page's matches. This is the last step of a search and uses all processors.
 
 use super::super::SearchError;
 use super::super::engine::{Engine, MAX_PAGE_BYTES};
@@ -13,8 +13,8 @@ use crate::plan::at_once;
 const WORTH_A_THREAD: usize = 128;
 
 impl Engine {
-    /// The resources of a page, up to [`MAX_PAGE_BYTES`]. A longer page loses its end, or its beginning if it was found
-    /// from its end.
+    /// Reads the resources of a page, up to [`MAX_PAGE_BYTES`]. A longer page is cut at its end. A page that was found
+    /// backwards is cut at its beginning.
     pub(in crate::search) async fn fetch(
         &self,
         table: &ScopedTable,
@@ -47,8 +47,8 @@ impl Engine {
     }
 }
 
-/// The rows at the first of these locators, at most `count`, and the number of locators used. Fewer if they have more
-/// bytes than `max_bytes`, but at least one.
+/// Reads the rows at the first locators, at most `count` of them. Returns the number of locators used and the rows. It
+/// reads fewer rows if they exceed `max_bytes`, but at least one.
 pub(in crate::search) async fn some(
     table: &ScopedTable,
     places: &[Locator],
@@ -71,7 +71,7 @@ async fn at_most(table: &ScopedTable, places: &[Locator], max_bytes: usize) -> R
     if parts == 1 {
         return Ok(table.resources_at_most(places, max_bytes)?);
     }
-    // Neighbours in a file share pages, so each thread takes a contiguous part.
+    // Rows that lie together in a file share pages, so each thread reads a contiguous part.
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_unstable_by_key(|at| places[*at]);
     let shares = order.chunks(order.len().div_ceil(parts));

@@ -1,4 +1,4 @@
-//! Sets of canonicals: URLs with their versions, and which of them lead to which.
+//! Sets of canonicals: URLs with their versions. Decides whether a canonical leads to a resource.
 //!
 //! A canonical without a version means all stored resources of its URL. One with a version means the resources of
 //! exactly that version. One with a fragment means a part of a resource and leads to none.
@@ -10,16 +10,16 @@ use crate::fhir::reference::Canonical;
 use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::{TypeId, facts};
 
-/// The most different canonicals that one condition or include may lead through.
+/// The maximum number of different canonicals that one condition or include may follow.
 const MAX_CANONICALS: usize = 1_000_000;
 
-/// Whether resources of a type are known by a URL of their own, with a version or without.
+/// Whether resources of a type are identified by a URL, with or without a version.
 pub(in crate::search) fn have_urls(type_id: TypeId) -> bool {
     let is = |element: &str, wanted: &str| {
         let child = facts().child(type_id, element);
         child.is_some_and(|child| facts().get(child.type_id).name == wanted)
     };
-    // The `url` of a Device or its definition is where it is reached.
+    // The `url` of a Device or a DeviceDefinition does not identify it. It is a network address.
     is("url", "uri") && is("version", "string") && SearchParameters::builtin().get(type_id, "url").is_some()
 }
 
@@ -31,7 +31,7 @@ pub(in crate::search) struct Canonicals {
 }
 
 impl Canonicals {
-    /// Reads what a resource bears.
+    /// Adds the URL and version of a resource.
     pub(in crate::search) fn insert(&mut self, url: &str, version: Option<&str>) {
         let versions = match self.urls.get_mut(url) {
             Some(versions) => versions,
@@ -59,7 +59,7 @@ impl Canonicals {
         self.urls.is_empty()
     }
 
-    /// Whether a canonical leads to one of these, which resources bear.
+    /// For a set of resources' URLs: whether this canonical leads to one of the resources.
     pub(in crate::search) fn lead(&self, canonical: &str) -> bool {
         let canonical = Canonical::parse(canonical);
         canonical.fragment.is_none()
@@ -72,7 +72,7 @@ impl Canonicals {
                 })
     }
 
-    /// Whether one of these, which canonicals ask for, leads to a resource that bears this.
+    /// For a set of canonicals: whether one of them leads to the resource with this URL and version.
     pub(in crate::search) fn ask(&self, url: &str, version: Option<&str>) -> bool {
         self.urls.get(url).is_some_and(|versions| {
             versions.contains(&None) || version.is_some_and(|version| versions.contains(&Some(version.into())))

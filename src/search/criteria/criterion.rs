@@ -69,7 +69,7 @@ pub(in crate::search) enum Condition {
         /// The conditions on each item. Their programs are evaluated on the items.
         holds: Box<Criterion>,
     },
-    /// The row contains a resource of this type, as far as a quick look at its text tells.
+    /// The row may contain a resource of this type: its contained text has the type's name.
     Holds(TypeId),
     /// A reference leads to a resource that the row contains.
     Inside {
@@ -80,7 +80,7 @@ pub(in crate::search) enum Condition {
     },
     /// A condition on other resources.
     Join(Box<Join>),
-    /// Something of other resources that the plan finds before it reads the rows.
+    /// A condition on other resources. The plan finds their ids before it reads the rows.
     Dynamic(Arc<DynamicFilter>),
 }
 
@@ -197,7 +197,7 @@ impl Test {
         Ok(())
     }
 
-    /// The columns of the values that deciding it reads.
+    /// The columns of the values that this test reads.
     pub(in crate::search) fn reading(&self) -> Reading {
         let Test::AnyOf { matchers, .. } = self else {
             return Reading::Values;
@@ -242,7 +242,8 @@ impl Criterion {
         }
     }
 
-    /// Whether it has a condition on other resources. That must be answered before rows are decided.
+    /// Whether the criterion has a condition on other resources. Such a condition must be answered before rows are
+    /// tested.
     pub(in crate::search) fn has_join(&self) -> bool {
         match &self.condition {
             Condition::All(parts) | Condition::Any(parts) => parts.iter().any(Criterion::has_join),
@@ -257,7 +258,7 @@ impl Criterion {
         }
     }
 
-    /// Whether it needs the written digits of a decimal, which the column of numbers does not have.
+    /// Whether the criterion needs the digits of a decimal as written. The column of numbers does not have them.
     pub(in crate::search) fn reads_digits(&self) -> bool {
         match &self.condition {
             Condition::Values { test, .. } => match test {
@@ -270,7 +271,7 @@ impl Criterion {
         }
     }
 
-    /// Adds the columns that deciding it reads.
+    /// Adds the columns that the criterion reads.
     pub(in crate::search) fn add_leaves(&self, leaves: &mut LeafSet) {
         match &self.condition {
             Condition::Values { compiled, .. } => leaves.extend(compiled.program.leaves().iter().cloned()),
@@ -313,7 +314,7 @@ impl Within {
 }
 
 impl Criterion {
-    /// Notes where it and its parts come from. Parts that are parameters of their own know it.
+    /// Records the origin of the criterion and of its parts. A part that already has an origin keeps it.
     pub(in crate::search) fn come_from(&mut self, origin: Origin) {
         for (at, part) in self.parts_mut().into_iter().enumerate() {
             if part.origin.is_none() {

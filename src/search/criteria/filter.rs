@@ -1,7 +1,7 @@
 //! A query's criteria over a batch of rows: which rows match.
 //!
-//! The population plan runs this inside the scan, and the person path runs it over a person's columns. So a criterion
-//! has one meaning.
+//! The population plan runs this file inside the scan, and the person path runs it over a person's columns. So a
+//! criterion means the same in both.
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
@@ -31,7 +31,7 @@ pub(in crate::search) fn matches(criteria: &[Criterion], batch: &RecordBatch) ->
     all(criteria, batch, true)
 }
 
-/// The same, but every parameter's program runs.
+/// The same, but every parameter's program runs on every row.
 pub(in crate::search) fn matches_by_programs(
     criteria: &[Criterion],
     batch: &RecordBatch,
@@ -39,7 +39,7 @@ pub(in crate::search) fn matches_by_programs(
     all(criteria, batch, false)
 }
 
-/// `plain` says whether values in plain columns are compared without the program.
+/// With `plain`, values in plain columns are compared without running the program.
 fn all(criteria: &[Criterion], batch: &RecordBatch, plain: bool) -> Result<BooleanArray, SearchError> {
     let mut all = vec![true; batch.num_rows()];
     for criterion in criteria {
@@ -56,7 +56,7 @@ fn all(criteria: &[Criterion], batch: &RecordBatch, plain: bool) -> Result<Boole
     Ok(BooleanArray::new(all, None))
 }
 
-/// Marks the rows for which the criterion holds. The caller passes no marked rows.
+/// Marks the rows for which the criterion holds. No row may be marked before the call.
 fn mark(criterion: &Criterion, batch: &RecordBatch, plain: bool, rows: &mut [bool]) -> Result<(), SearchError> {
     match &criterion.condition {
         Condition::Values { compiled, test } => {
@@ -106,7 +106,7 @@ fn mark(criterion: &Criterion, batch: &RecordBatch, plain: bool, rows: &mut [boo
     Ok(())
 }
 
-/// A parameter's values. A row on which its expression fails has none.
+/// A parameter's values. If its expression fails on a row, that row has none.
 fn values(compiled: &Compiled, batch: &RecordBatch) -> Result<Collection, SearchError> {
     let evaluation = compiled.program.evaluate(batch);
     Ok(evaluation.map_err(|source| compiled.failed(source))?.lenient())

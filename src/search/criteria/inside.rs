@@ -14,7 +14,8 @@ use crate::fhir::{TypeId, facts};
 /// Contained resources that are made into columns together.
 pub(in crate::search) const STEP: usize = 4096;
 
-/// Marks the rows that contain a resource of a type, as far as a look at the text tells.
+/// Marks the rows whose contained text has the name of a type. It does not parse the text, so it may mark too many
+/// rows.
 pub(in crate::search) fn mark_holding(type_id: TypeId, batch: &RecordBatch, rows: &mut [bool]) {
     let needle = format!("\"{}\"", facts().get(type_id).name);
     for (row, marked) in rows.iter_mut().enumerate() {

@@ -24,8 +24,8 @@ use crate::lake::scan::{Order, Reach};
 pub(in crate::search) fn expression(key: &SortKey, schema: &Schema) -> Expr {
     let fields = schema.fields().iter().map(|field| field.name().as_str());
     let mut columns: Vec<&str> = fields.filter(|column| key.reads(column)).collect();
-    // DataFusion does not call a function without columns for each row. So `id` is passed if the key's columns do not
-    // exist.
+    // DataFusion does not call a function without arguments once per row. So `id` is the argument if none of the key's
+    // columns exist.
     if columns.is_empty() {
         columns.push("id");
     }

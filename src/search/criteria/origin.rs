@@ -22,7 +22,7 @@ pub(in crate::search) struct Origin {
     pub(in crate::search) base: String,
     /// Whether several types were searched together.
     pub(in crate::search) among_others: bool,
-    /// Which part of the parameter's condition it is: the places of the parts that lead there.
+    /// The position of the criterion in the parameter's condition: the index of a part at each level.
     pub(in crate::search) part: Vec<usize>,
 }
 

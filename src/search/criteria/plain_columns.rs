@@ -78,7 +78,7 @@ impl Plain {
     }
 }
 
-/// The program must run.
+/// This file cannot decide the test, so the program must run.
 struct Undecided;
 
 /// Beginnings and ends in microseconds.
@@ -196,7 +196,7 @@ fn child(batch: &RecordBatch, column: &str, name: &str) -> Result<Option<ArrayRe
     }
 }
 
-/// If the columns are missing or hold only nulls, there is no value. Otherwise the values must be read.
+/// Missing or all-null columns mean that there is no value. Otherwise the program must read the values.
 fn absent<T>(place: &RootElement, batch: &RecordBatch) -> Result<Option<T>, Undecided> {
     let companion = format!("{}__", place.column);
     let schema = batch.schema();

@@ -1,4 +1,4 @@
-//! A query's criteria as predicates. Plans hold them in filters, and scans take them over.
+//! A query's criteria as predicates. Plans hold them as filters, and scans evaluate them.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(in crate::search) struct Asked {
     label: Arc<str>,
     leaves: LeafSet,
     necessary: Necessary,
-    /// Whether values in plain columns are compared without the program.
+    /// Whether values in plain columns are compared without running the program.
     pub(in crate::search) plain: bool,
     /// The Patients of the compartments that the query names, and the owners of their rows.
     pub(in crate::search) filed: Option<Filed>,

@@ -164,7 +164,7 @@ fn leaf_tests(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Opt
     }
 }
 
-/// The target type of the references. `None` if something else decides too.
+/// The target type of the references. `None` if the match depends on more than type and id.
 fn pointed(selection: Selection, asked: Option<TypeId>) -> Option<Option<TypeId>> {
     match (selection, asked) {
         (Selection::All, asked) => Some(asked),
@@ -187,7 +187,7 @@ fn pair(token: &TokenValue) -> Option<Vec<LeafTest>> {
     says_something.then(|| vec![system, code])
 }
 
-/// Codes compare without regard to case. Without letters that is plain equality.
+/// Codes compare without regard to case. A code without letters needs only equality.
 fn code(code: &str) -> LeafTest {
     if code.bytes().any(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii()) {
         LeafTest::Like(code.into())
@@ -303,7 +303,7 @@ fn with_numbers(compiled: &Compiled, numbers: &[&NumberValue]) -> Option<Prune> 
             "decimal" => any.extend(within(format!("{path}{NUMBER}"), 1)),
             "integer" | "positiveInt" | "unsignedInt" => any.extend(within(path.to_owned(), ONE)),
             "Money" => any.extend(within(format!("{path}.value{NUMBER}"), 1)),
-            // With a comparator, a quantity stands for all numbers on one side of its own.
+            // A quantity with a comparator stands for all numbers above, or all numbers below, its own number.
             "Quantity" | "Age" | "Count" | "Distance" | "Duration" => {
                 any.extend(within(format!("{path}.value{NUMBER}"), 1));
                 any.extend(present(path, &["comparator"]));

@@ -9,7 +9,7 @@ use crate::fhir::reference::{Canonical, Target};
 use crate::fhir::storage::{REFERENCE_ID, REFERENCE_TYPE};
 use crate::fhirpath::{Collection, Typed};
 
-/// Passes on type and id of each, by row within one kind of value.
+/// Calls `found` with the type and id of each target, row by row for each kind of value.
 pub(in crate::search) fn each(
     compiled: &Compiled,
     batch: &RecordBatch,
@@ -18,7 +18,7 @@ pub(in crate::search) fn each(
     each_by_row(compiled, batch, |_, resource_type, id| found(resource_type, id))
 }
 
-/// Passes on the row, too.
+/// The same. `found` also gets the row of each target.
 pub(in crate::search) fn each_by_row(
     compiled: &Compiled,
     batch: &RecordBatch,
@@ -44,7 +44,7 @@ pub(in crate::search) fn each_by_row(
     Ok(())
 }
 
-/// Passes on the text of each canonical.
+/// Calls `found` with the text of each canonical.
 pub(in crate::search) fn each_canonical(
     compiled: &Compiled,
     batch: &RecordBatch,

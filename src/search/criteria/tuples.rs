@@ -30,7 +30,7 @@ enum Group {
 }
 
 impl TupleSet {
-    /// Returns the alternatives unchanged if there are few or no component is a token.
+    /// Groups the alternatives. Returns them unchanged if there are few, or if no component is a token.
     pub(in crate::search) fn of(
         compiled: &Compiled,
         mut alternatives: Vec<Vec<Matcher>>,
@@ -75,8 +75,8 @@ impl TupleSet {
         })
     }
 
-    /// Passes on each tuple that meets an alternative, maybe more than once. `components` hold the values of each
-    /// tuple.
+    /// Calls `found` with each tuple that meets an alternative, maybe more than once for a tuple. `components` hold the
+    /// values of each tuple.
     pub(in crate::search) fn each(&self, components: &[Collection], mut found: impl FnMut(usize)) {
         let mut members: Vec<Vec<u32>> = vec![Vec::new(); self.groups.len()];
         for part in components[self.key].typed() {

@@ -41,7 +41,7 @@ impl Words {
         tokens.next().is_none().then_some(words)
     }
 
-    /// The number of its words.
+    /// The number of words in the condition.
     pub(in crate::search) fn count(&self) -> usize {
         match self {
             Words::Phrase(phrase) => phrase.len(),

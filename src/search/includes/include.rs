@@ -28,9 +28,9 @@ pub(in crate::search) struct Include {
 }
 
 impl Include {
-    /// Parses `Type:parameter`, `Type:parameter:TargetType`, `Type:*` or `*`. Empty if it can never find anything for a
-    /// search of `type_id`, because the references are another type's or lead nowhere. `of_any`: resources of other
-    /// types may be among the matches, too.
+    /// Parses `Type:parameter`, `Type:parameter:TargetType`, `Type:*` or `*`. Returns no includes if a search of
+    /// `type_id` can never find any: the references belong to another type, or lead nowhere. With `of_any`, matches may
+    /// also have other types than `type_id`.
     pub(in crate::search) fn parse(
         programs: &Programs,
         type_id: TypeId,
@@ -39,7 +39,7 @@ impl Include {
     ) -> Result<Vec<Include>, SearchError> {
         let iterate = match raw.modifier.as_deref() {
             None => false,
-            // The name of `:iterate` before R4.
+            // `recurse` is the name of `:iterate` before R4.
             Some("iterate" | "recurse") => true,
             Some(modifier) => {
                 return Err(SearchError::Modifier {
@@ -77,7 +77,8 @@ impl Include {
         self.target.is_none_or(|target| target == type_id) && self.compiled.leads_to(type_id)
     }
 
-    /// Whether it applies to resources of a type that were found before.
+    /// Whether the include applies to resources of this type. It follows their references or, if reversed, the
+    /// references to them.
     pub(in crate::search) fn follows(&self, type_id: TypeId) -> bool {
         if self.reverse {
             self.leads_to(type_id)
@@ -99,7 +100,7 @@ impl Include {
         format!("{way}: {source}:{code}{target}, round={round}, of={of} {from}, found={found}")
     }
 
-    /// The types that its canonicals may lead to by URL.
+    /// The types to which canonicals of this parameter may lead.
     pub(in crate::search) fn led_to_by_url(&self) -> impl Iterator<Item = TypeId> {
         let leads = |type_id: &TypeId| {
             self.target.is_none_or(|target| target == *type_id) && self.compiled.leads_by_url(*type_id)
@@ -126,7 +127,7 @@ struct Asked<'a> {
     raw: &'a RawParameter,
     reverse: bool,
     iterate: bool,
-    /// Whether matches may be of other types.
+    /// Whether matches may have other types than `type_id`.
     of_any: bool,
 }
 

@@ -83,7 +83,7 @@ impl Included {
         self.full
     }
 
-    /// The minimum bytes of resources to read at a time.
+    /// The maximum bytes of resources to read at a time: the answer's limit, but at least 1 MiB.
     pub(in crate::search) fn room(&self) -> usize {
         self.limits.bytes.max(1 << 20)
     }
@@ -161,8 +161,9 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// The relative references that an include's parameter yields for the rows, in order, if the include follows them.
-    /// If a person's reference leads to a person's row, that row belongs to the same person.
+    /// The relative references that an include's parameter yields for the rows, in order. It leaves out references that
+    /// the include does not follow. If a person's reference leads to a person's row, that row belongs to the same
+    /// person.
     pub(in crate::search) fn targets(
         &mut self,
         include: &Include,

@@ -71,7 +71,7 @@ impl Ids {
 }
 
 impl Engine {
-    /// The targets of a query's matches in one table, of the types that `none` names.
+    /// The targets of a query's matches in one table. `none` is an empty set of the types to find.
     pub(in crate::search) async fn all_referred(
         &self,
         table: &ScopedTable,
@@ -94,7 +94,7 @@ impl Engine {
         let rows = table.person_batch(person, &filter::leaves(&query.criteria))?.batch;
         let matches = filter::matches(&query.criteria, &rows)?;
         if matches.true_count() > 0 {
-            // These are the same rows in the same order.
+            // This batch has the same rows as the first one, in the same order.
             let rows = table.person_batch(person, &leaves)?.batch;
             collect(&filter_record_batch(&rows, &matches)?, &mut found)?;
         }

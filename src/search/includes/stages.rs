@@ -1,8 +1,8 @@
 //! Runs the includes of a page, one after the other.
 //!
-//! Each stage follows one include from the resources of one type that earlier stages included. A search plan finds
-//! resources that refer to them. Targets of their own references are read by id. Stages depend on each other, because
-//! no resource is included twice. The walk ends when the answer is full.
+//! Each stage follows one include from the resources of one type that earlier stages included. To find resources that
+//! refer to them, it runs a search plan. To find the targets of their own references, it reads rows by id. A stage
+//! depends on earlier stages, because no resource is included twice. The includes end when the answer is full.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -187,7 +187,7 @@ async fn targets_of(
     }
     let mut parts = Vec::new();
     for (type_id, mut places) in by_type {
-        // Neighbours often have neighbouring targets.
+        // Rows that lie together often have targets that lie together.
         places.sort_by_key(|at| targets[*at].1.owner);
         let size = places.len().div_ceil(processors()).max(WORTH_A_THREAD);
         parts.extend(places.chunks(size).map(|part| (type_id, part.to_vec())));

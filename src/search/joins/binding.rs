@@ -1,8 +1,8 @@
 //! Decides which people's rows a query can match, from the scope and from the patients that the query names.
 //!
 //! A patient token's query is bound to the token's person. An application's query is bound to patients if it names them
-//! by a parameter over the element that decides the filing. A row with `subject` = `Patient/1` is under that patient's
-//! owner and nowhere else. So is the Patient itself.
+//! by a parameter over the element that decides the filing. A row with `subject` = `Patient/1` has that patient's owner
+//! and no other. So does the Patient itself.
 
 use std::sync::Arc;
 
@@ -15,9 +15,10 @@ use crate::fhir::{Element, TypeId, facts};
 use crate::lake::Lake;
 use crate::lake::scan::{Person, ScopedTable};
 
-/// With more people than this, owners are no filter: most row groups would have rows of one of them.
+/// With more people than this, the scan does not filter by owner, because most row groups would have rows of one of
+/// them.
 const MAX_PEOPLE: usize = 65_536;
-/// The minimum average of rows per person at which restricting a scan to people pays off.
+/// Restricting a scan to people pays only if a person has at least this many rows on average.
 const ROWS_PER_PERSON: u64 = 8;
 
 /// The people to which the query is bound.

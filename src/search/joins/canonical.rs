@@ -102,7 +102,7 @@ impl Engine {
     }
 }
 
-/// Passes on row, URL and version of each row with a URL.
+/// Calls `found` with the row, URL and version of each row that has a URL.
 fn each_borne(batch: &RecordBatch, mut found: impl FnMut(usize, &str, Option<&str>)) {
     let (urls, versions) = (texts(batch, "url"), texts(batch, "version"));
     for (row, url) in urls.into_iter().flatten().enumerate() {

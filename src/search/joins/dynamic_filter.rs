@@ -1,5 +1,5 @@
-//! Conditions on other resources that the plan of the search itself answers: the filter that receives the ids, and the
-//! meaning of the ids for a row.
+//! Conditions on other resources that the search's own plan answers. Defines the filter that receives the ids, and what
+//! the ids mean for a row.
 
 use std::sync::Arc;
 
@@ -24,9 +24,9 @@ use crate::lake::scan::{Predicate, ScopedTable};
 use crate::plan::{DynamicFilter, Link};
 
 impl Engine {
-    /// The criterion at a place as a filter that the search's own plan tells the ids, with the plans that find them.
-    /// `None` if it is more than ids, or where the search depends on which they are: by people it is narrowed to their
-    /// rows, and one person's are read without a plan.
+    /// Turns the criterion at index `at` into a filter that receives its ids while the search's plan runs. Also returns
+    /// the plans that find these ids. `None` if ids alone do not decide, or if the search must know the ids earlier: to
+    /// restrict the scan to people, or because it reads one person's rows without a plan.
     pub(in crate::search) async fn dynamic_filter(
         &self,
         table: &ScopedTable,

@@ -2,9 +2,9 @@
 //! own id, must be in the set.
 //!
 //! The plans that find ids run stage by stage. The number of ids that one plan finds decides about the next: which side
-//! runs first, whose rows the search can match at all, and whether it is planned or runs over one person's columns. If
-//! none of this depends on the ids, the plan that reads the rows finds them itself and filters its scan.
-//!
+//! The plans that find ids run stage by stage. The number of ids that a plan finds decides how the next stage runs:
+//! which side runs first, whose rows the search can match, and whether it is planned or runs over one person's columns.
+//! If none of this depends on the ids, the plan that reads the rows finds them itself and filters its scan.
 //! Other tables are read through the same scope and snapshot. So a chain finds nothing that its caller could not read,
 //! and all pages of a search see the same data.
 
@@ -29,9 +29,9 @@ use crate::plan::{IdsExec, On};
 /// Answers the conditions of one criterion.
 struct Asked<'a> {
     this_side: Option<&'a ThisSide<'a>>,
-    /// Whether the conditions are about items of the rows instead of the rows.
+    /// Whether the conditions are tested on items of the rows instead of on the rows.
     of_items: bool,
-    /// Notes the plans that run now and that no other plan shows.
+    /// Records the plans that run now, if no other plan includes them.
     trace: &'a Trace,
 }
 
@@ -41,7 +41,7 @@ pub(in crate::search) type Ran = Vec<Arc<IdsExec>>;
 impl Engine {
     /// Answers every condition on other resources among the criteria of a search of `table`. Conditions that lead to
     /// few resources come first, because their result narrows the others. Returns the semi-joins for the plans of the
-    /// search. The trace notes the plans that resolve canonicals.
+    /// search. The trace records the plans that resolve canonicals.
     pub(in crate::search) fn settle<'a>(
         &'a self,
         table: &'a ScopedTable,
@@ -51,7 +51,7 @@ impl Engine {
         self.answer_all(table, criteria, false, trace)
     }
 
-    /// The same, but a condition may be left to the search's own plan, which must hold the semi-joins.
+    /// The same, but it may leave a condition to the search's own plan, which must hold the semi-joins.
     pub(in crate::search) fn join<'a>(
         &'a self,
         table: &'a ScopedTable,
@@ -74,7 +74,7 @@ impl Engine {
                 .filter_map(|(at, criterion)| Some((reach(table, criterion)?, at)))
                 .collect();
             joins.sort_unstable();
-            // The result of one condition narrows the next.
+            // Conditions are answered one after the other, because the result of one narrows the next.
             let alone = in_plan && joins.len() == 1;
             let mut answered = Vec::with_capacity(joins.len());
             for (_, at) in joins {

@@ -1,5 +1,5 @@
-//! Decides which side of a condition on other resources runs first. If the search's own criteria leave few rows, these
-//! are found first. Then the condition is tested only on resources that these rows refer to, or that refer to them.
+//! Decides which side of a condition on other resources runs first. If the search's own criteria leave few rows, that
+//! side runs first. Then the condition is tested only on resources that are linked with these rows by a reference.
 
 use std::sync::Arc;
 
@@ -22,18 +22,18 @@ const TIMES: u64 = 4;
 /// A larger set of ids does not narrow the other search enough.
 const MAX_IDS: usize = 65_536;
 
-/// The rows of the search, as known before its conditions on other resources are answered.
+/// The rows of the search, as far as they are known before conditions on other resources are answered.
 pub(in crate::search) struct ThisSide<'a> {
     table: &'a ScopedTable,
     /// The criteria on the rows themselves.
     known: Vec<Criterion>,
-    /// About how many rows these criteria leave.
+    /// The estimated number of rows that these criteria leave.
     rows: u64,
 }
 
 impl<'a> ThisSide<'a> {
-    /// The rows that the criteria of a search of `table` describe. `None` if they describe none, or if the scope has
-    /// one person only.
+    /// The rows that the criteria without joins leave. `None` if there are no such criteria, or if the scope has one
+    /// person only.
     pub(in crate::search) fn of(
         engine: &Engine,
         table: &'a ScopedTable,
@@ -73,7 +73,7 @@ impl<'a> ThisSide<'a> {
         other: &mut Other,
     ) -> Result<(), SearchError> {
         let type_id = other.table.type_id();
-        // Ids do not tell where canonicals lead.
+        // A set of ids does not tell which resources canonicals lead to.
         let narrows = self.is_smaller_than(&other.table) && !through.follows_urls(type_id);
         let Some(ids) = engine.ids_of(type_id)?.filter(|_| narrows) else {
             return Ok(());

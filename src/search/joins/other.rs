@@ -34,9 +34,9 @@ const MAX_JOINED: usize = 5_000_000;
 pub(in crate::search) struct Other {
     pub(in crate::search) table: ScopedTable,
     pub(in crate::search) criteria: Vec<Criterion>,
-    /// How these were answered.
+    /// The semi-joins that answered these criteria.
     pub(in crate::search) joins: Vec<On>,
-    /// Notes the plans that resolve canonicals for these criteria.
+    /// Records the plans that resolve canonicals for these criteria.
     trace: Trace,
 }
 
@@ -89,7 +89,7 @@ impl Engine {
         IdsExec::new(Arc::new(LookupExec::new(Arc::new(entries))), Arc::new(Own { label }))
     }
 
-    /// The result of a plan, which runs now if it has not run.
+    /// The ids that a plan found. Runs the plan if it has not run yet.
     pub(in crate::search) async fn ids(&self, plan: &IdsExec) -> Result<Arc<IdSet>, SearchError> {
         Ok(plan.ids(&self.sessions().parallel().context()).await?)
     }
@@ -183,7 +183,7 @@ impl Take for Referred {
     }
 
     fn take(&self, rows: &RecordBatch, ids: &mut IdSet) -> Result<()> {
-        // A person's rows are adjacent, and most of them refer to that person.
+        // A person's rows are adjacent, and most of them refer to that person, so an id often repeats.
         let mut last = String::new();
         let each = targets::each(&self.through, rows, |resource_type, id| {
             if resource_type == self.wanted && id != last {
@@ -245,7 +245,7 @@ impl Lookup for OfPerson {
     fn rows(&self) -> Result<RecordBatch> {
         let rows = self.table.person_batch(self.person, &self.wanted)?.batch;
         let matches = filter::matches(&self.criteria, &rows).map_err(of_plan)?;
-        // Every person's batch has some columns after the requested ones.
+        // A person's batch always has further columns after the requested ones.
         let asked: Vec<usize> = (0..self.schema.fields().len()).collect();
         Ok(filter_record_batch(&rows.project(&asked)?, &matches)?)
     }

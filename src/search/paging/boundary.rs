@@ -1,7 +1,8 @@
-//! The rows of a sorted search after one of its matches, or before it. A page link names only the match. Its sort keys
-//! are read again from its columns.
+//! The rows of a sorted search after one of its matches, or before it. A page link names only the match. The search
+//! reads its sort keys again from its columns.
 //!
-//! Each row has one value for each key, and the id decides between equal rows, so each row has exactly one position.
+//! Each row has one value for each key. The id decides between rows with equal keys, so each row has exactly one
+//! position.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

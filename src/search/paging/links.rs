@@ -15,7 +15,8 @@ pub(in crate::search) struct Links<'a> {
     pub count: usize,
     /// The index of the requested page's first match.
     pub offset: usize,
-    /// How many matches the page leaves out at its beginning. It was read from its end, and has no room for more.
+    /// How many matches the page leaves out at its beginning. A page that was read backwards leaves them out if it has
+    /// no room for them.
     pub left_out: usize,
     /// The number of matches on this page.
     pub matches: usize,
@@ -25,7 +26,7 @@ pub(in crate::search) struct Links<'a> {
     pub more: bool,
     /// The number of includes in earlier answers.
     pub included: usize,
-    /// Where the includes continue, if this answer does not hold all of them.
+    /// The number of includes before those on the next page, if this answer does not hold all of them.
     pub more_included: Option<usize>,
     /// The tag of the search's first page.
     pub first: PageToken,
@@ -59,7 +60,7 @@ impl Links<'_> {
         }
         if offset > 0 && self.count > 0 {
             // The previous page ends before this page, even if there are fewer matches than a full page. If it has no
-            // room for all, it leaves out the first ones, so a client that walks back meets every match.
+            // room for all, it leaves out the first ones. So a client that goes backwards still gets every match.
             let previous = offset.saturating_sub(self.count);
             let tag = tag(previous, self.place(0, Side::Before));
             links.push(("previous", self.page(previous, 0, Some(&tag))));

@@ -1,9 +1,9 @@
 //! Page tokens: the opaque `_tag` of a page's links. A token names the snapshot of the pages, the position of the next
 //! page and, if requested, the number of matches.
 //!
-//! It holds no values of records, only positions in files. These would reveal how many rows of other people come
-//! before. So a token is encrypted with the lake's key and bound to its search. A token of another search, or a damaged
-//! or invented one, is refused. The row at the position is still read through the reader's own scope.
+//! A token holds no values of records, only positions in files. A position reveals how many rows of other people come
+//! before it. So a token is encrypted with the lake's key and bound to its search. The server refuses a token of
+//! another search, and a damaged or invented one. The row at the position is still read through the caller's own scope.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -73,11 +73,11 @@ pub(in crate::search) struct PageToken {
     pub(in crate::search) snapshot: u64,
     /// The epoch: how many erasures had changed snapshots.
     pub(in crate::search) erasures: u64,
-    /// The keyed hash of its scope. In another scope the number and the order of matches differ.
+    /// The keyed hash of the caller's scope. In another scope the number and the order of matches differ.
     pub(in crate::search) scope: u64,
     /// The number of matches before the page.
     pub(in crate::search) offset: usize,
-    /// The position of the page. Without it the page is found by counting.
+    /// The position of the page. Without it, the search finds the page by counting matches.
     pub(in crate::search) place: Option<PagePosition>,
     /// The number of matches, if it was counted.
     pub(in crate::search) total: Option<usize>,
@@ -92,7 +92,7 @@ pub(in crate::search) struct Identity {
 }
 
 impl Identity {
-    /// For a search at an address below the server's base.
+    /// The identity of a search at an address below the server's base.
     pub(in crate::search) fn of(address: &str, understood: &[(String, String)]) -> Identity {
         let mut parameters: Vec<_> = understood
             .iter()
@@ -106,7 +106,7 @@ impl Identity {
         }
     }
 
-    /// The purpose for which tokens of the search are encrypted.
+    /// The purpose to which the encryption binds tokens of this search.
     fn used(&self) -> Vec<u8> {
         let texts = self.parameters.iter().flat_map(|(name, value)| [name, value]);
         let mut used = b"tag of a page link".to_vec();
@@ -155,7 +155,7 @@ impl PageToken {
         })
     }
 
-    /// The length is constant, so that it reveals nothing.
+    /// The bytes of the token. Their length is constant, so that it reveals nothing.
     fn bytes(&self) -> Vec<u8> {
         let (side, part, locator) = match self.place {
             None => (0, 0, Locator { file: 0, row: 0 }),

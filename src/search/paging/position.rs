@@ -1,4 +1,4 @@
-//! The position of a request in a walk over a search's pages.
+//! The position of a request among the pages of a search.
 
 use super::super::SearchError;
 use super::super::engine::Engine;
@@ -26,8 +26,8 @@ impl Position {
         self.own().filter(|_| !self.is_erased_since())?.total
     }
 
-    /// Uses the page's position if it has one. Otherwise earlier matches are counted: if the link was changed, if
-    /// another caller with other matches uses it, or for contained resources, which have no position of their own.
+    /// Uses the page's position if the token has one. Otherwise the search counts the matches before the page. That
+    /// happens if the link was changed, if another caller uses it, or for contained resources, which have no position.
     pub(in crate::search) fn place(&self, query: &mut Query) -> Result<(), SearchError> {
         if query.contained.which == Which::Outer {
             query.place = self
@@ -56,7 +56,7 @@ impl Position {
         self.tag.as_ref().filter(|tag| tag.scope == self.scope)
     }
 
-    /// Checks that the searched tables have the row with which the page begins or ends.
+    /// Checks that the searched tables still have the row at the page's position.
     pub(in crate::search) fn check(&self, query: &Query, tables: &[&ScopedTable]) -> Result<(), SearchError> {
         let Some(place) = query.place else { return Ok(()) };
         if tables.get(place.part).is_some_and(|table| table.has(place.locator)) {
@@ -69,8 +69,8 @@ impl Position {
 }
 
 impl Engine {
-    /// The position of a request. `address` is the search's address, relative to the server's. `parameters` are the
-    /// parameters that the server understood.
+    /// Makes the position of a request. `address` is relative to the server's address. `parameters` are the parameters
+    /// that the server understood.
     pub(in crate::search) fn course(
         &self,
         query: &Query,

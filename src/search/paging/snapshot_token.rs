@@ -1,5 +1,5 @@
-//! The token of the snapshot that a view's rows are read from. Links to further rows have it as `_tag`. The numbers of
-//! snapshots and erasures say something about other people's records, so the lake's key encrypts them.
+//! The token of the snapshot from which a view reads its rows. Links to further rows have it as `_tag`. The numbers of
+//! snapshots and erasures reveal something about other people's records, so the lake's key encrypts them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

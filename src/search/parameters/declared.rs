@@ -1,5 +1,5 @@
-//! The declared capabilities of searches: the common parameters, and the modifiers and prefixes of each parameter. The
-//! code that reads requests decides what is accepted; a test compares both.
+//! The declared capabilities of searches: the common parameters, and the modifiers and prefixes of each parameter.
+//! Other code reads requests and decides what is accepted. A test compares both.
 
 use super::super::engine::Engine;
 use super::modifier;

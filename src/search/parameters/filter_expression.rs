@@ -55,8 +55,8 @@ pub(in crate::search) fn condition(
     Filter { resolver, raw }.combined(&TestedNames::Type(type_id), root)
 }
 
-/// The filter with the placeholder replaced by several values. A test that contains it becomes one test per value.
-/// `None` if the text is no filter.
+/// The filter with the placeholder replaced by several values. A test that contains the placeholder becomes one test
+/// per value. `None` if the text is not a filter.
 pub fn with_alternatives(filter: &str, placeholder: &str, values: &[String]) -> Option<String> {
     let tests: Vec<Pair<'_, Rule>> = parse(filter)?
         .into_inner()
@@ -96,7 +96,7 @@ fn parse(text: &str) -> Option<Pair<'_, Rule>> {
     Grammar::parse(Rule::filter, text).ok()?.next()
 }
 
-/// The error for a text that is no filter. It names the position of the fault.
+/// The error for a text that is not a filter. It names the position of the fault.
 fn malformed(text: &str) -> SearchError {
     let failed = Grammar::parse(Rule::filter, text).err();
     let at = failed.map_or(0, |error| match error.location {
@@ -133,7 +133,7 @@ struct Filter<'a> {
     raw: &'a RawParameter,
 }
 
-/// The parameters that the names of a test may mean.
+/// The parameters that a test's names can refer to.
 enum TestedNames {
     /// The parameters of a type.
     Type(TypeId),
@@ -153,7 +153,7 @@ struct Step<'t> {
     inside: Option<Pair<'t, Rule>>,
 }
 
-/// A parameter that a name may mean.
+/// A parameter to which a name can refer.
 struct Meant {
     parameter: Arc<SearchParameter>,
     /// The composite parameter and the component's index. `None` for a parameter of the type.
@@ -310,7 +310,7 @@ impl Filter<'_> {
             };
             let narrowed = match self.bracketed(&there, inside) {
                 Ok(narrowed) => narrowed,
-                // It is no mistake if one of several targets does not know a name.
+                // If a reference has several target types, a target type that does not know a name is no error.
                 Err(SearchError::Unknown { .. }) if only.is_none() => return Ok(None),
                 Err(error) => return Err(error),
             };
@@ -374,7 +374,7 @@ impl Filter<'_> {
         Ok((!composites.is_empty()).then_some(Element { name, composites }))
     }
 
-    /// The parameters that a name may mean at a place.
+    /// The parameters to which a name can refer at this place.
     fn meant(&self, place: &TestedNames, name: &str) -> Result<Vec<Meant>, SearchError> {
         let element = match place {
             TestedNames::Type(type_id) => {
@@ -424,7 +424,8 @@ impl Filter<'_> {
         }
     }
 
-    /// The test of a parameter itself. If a name means several parameters, those that fit the value and operator.
+    /// The test of a parameter itself. If a name refers to several parameters, one test for each that fits the value
+    /// and operator.
     fn plain(
         &self,
         place: &TestedNames,

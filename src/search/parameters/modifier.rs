@@ -1,4 +1,4 @@
-//! Which modifiers a parameter takes: by its type and by the types of its values (R4 search, 3.1.1.4.4).
+//! Which modifiers a parameter accepts: by its type and by the types of its values (R4 search, 3.1.1.4.4).
 
 use super::parameter::Compiled;
 use crate::fhir::search_parameter::SearchType;

@@ -21,7 +21,7 @@ pub(in crate::search) struct Compiled {
     pub(in crate::search) type_id: TypeId,
     /// The parameter.
     pub(in crate::search) parameter: Arc<SearchParameter>,
-    /// The columns that it reads of values.
+    /// Which columns of the values the parameter reads.
     pub(in crate::search) reading: Reading,
     /// Yields a row's values.
     pub(in crate::search) program: Program,
@@ -59,13 +59,13 @@ impl Compiled {
         (is_resource && targets.all(|target| target == Some(first))).then_some(first)
     }
 
-    /// Whether some of its values are URLs that may name a version.
+    /// Whether some of the parameter's values are URLs that may name a version.
     pub(in crate::search) fn yields_canonicals(&self) -> bool {
         let mut types = self.program.origins().map(|origin| origin.item_type.name());
         types.any(|type_name| matches!(type_name, "canonical" | "uri"))
     }
 
-    /// Whether some of its values are references to resources.
+    /// Whether some of the parameter's values are references to resources.
     pub(in crate::search) fn yields_references(&self) -> bool {
         self.program
             .origins()
@@ -77,17 +77,17 @@ impl Compiled {
         self.yields_canonicals() && canonicals::have_urls(type_id)
     }
 
-    /// Whether its canonicals may lead to resources of `type_id` by their URL.
+    /// Whether the parameter's canonicals may lead to resources of `type_id` by URL.
     pub(in crate::search) fn leads_by_url(&self, type_id: TypeId) -> bool {
         self.names(type_id) && self.follows_urls(type_id)
     }
 
-    /// Whether its values may lead to resources of `type_id` at all.
+    /// Whether the parameter's values may lead to resources of `type_id` at all.
     pub(in crate::search) fn leads_to(&self, type_id: TypeId) -> bool {
         self.names(type_id) && self.yields_references() || self.leads_by_url(type_id)
     }
 
-    /// Whether its values may lead to a resource type.
+    /// Whether the parameter's values may lead to any resource type.
     pub(in crate::search) fn leads_anywhere(&self) -> bool {
         self.yields_references() || facts().resources().any(|type_id| self.leads_by_url(type_id))
     }
@@ -97,13 +97,13 @@ impl Compiled {
         targets.is_empty() || targets.contains(&type_id)
     }
 
-    /// Whether all its values have one of these types.
+    /// Whether all values of the parameter have one of these types.
     pub(in crate::search) fn yields_only(&self, names: &[&str]) -> bool {
         let mut origins = self.program.origins().peekable();
         origins.peek().is_some() && origins.all(|origin| names.contains(&origin.item_type.name()))
     }
 
-    /// Maps an error of its evaluation.
+    /// Wraps an error of the parameter's evaluation.
     pub(in crate::search) fn failed(&self, source: FhirPathError) -> SearchError {
         SearchError::Expression {
             parameter: self.parameter.code.to_string(),
@@ -196,13 +196,13 @@ impl Programs {
         Ok(Some(compiled))
     }
 
-    /// The parameter `code` of `type_id`, compiled without a cache: for callers that go through all parameters once.
+    /// Compiles the parameter `code` of `type_id` without caching it, for callers that visit each parameter once.
     pub(in crate::search) fn unkept(&self, type_id: TypeId, code: &str) -> Option<Compiled> {
         let parameter = self.parameter(type_id, code)?;
         self.compile(type_id, parameter, Reading::Values).ok()
     }
 
-    /// The references of a parameter with their texts, for references within the row itself, and the only target type
+    /// The references of a parameter with their texts, to find contained resources. Also returns the only target type
     /// if there is one. FHIRPath knows the target of `resolve()` only for relative references.
     pub(in crate::search) fn inner_references(
         &self,
@@ -217,7 +217,7 @@ impl Programs {
             return Ok(None);
         };
         let expression = format!("{}.{path}", facts().get(compiled.type_id).name);
-        // A path through a choice of types is no expression.
+        // A path through a choice of types does not compile as an expression.
         let references = compile_for(
             compiled.type_id,
             &compiled.parameter,
@@ -266,7 +266,7 @@ fn is_supported(parameter: &SearchParameter) -> bool {
     parameter.expression.is_some() && (parameter.search_type != SearchType::Special || parameter.usage == Usage::Nearby)
 }
 
-/// Parameters like this have no expression. `words` compares them.
+/// These parameters have no expression. `words` compares them.
 fn is_of_words(parameter: &SearchParameter) -> bool {
     matches!(&*parameter.code, "_text" | "_content") && parameter.expression.is_none()
 }

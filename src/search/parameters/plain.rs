@@ -24,12 +24,12 @@ pub(in crate::search) enum Kind {
     Period,
     /// A Quantity or Money.
     Quantity,
-    /// Not decided here, except whether it is absent.
+    /// Another type. This code decides only whether the value is absent.
     Other,
 }
 
 impl Plain {
-    /// The places of a program's values, if it yields exactly everything in them.
+    /// The columns of a program's values, if the program yields all values in these columns and nothing else.
     pub(in crate::search) fn of(type_id: TypeId, program: &Program) -> Option<Plain> {
         if program.selection() != Selection::All {
             return None;

@@ -137,7 +137,7 @@ impl Query {
         handling: Handling,
     ) -> Result<Query, SearchError> {
         let mut query = Query::of_criteria(type_id, Vec::new());
-        // Read this first, because the includes depend on it.
+        // Read `_contained` first, because the includes depend on it.
         let raw = raw.iter().filter(|parameter| parameter.counts(handling));
         for parameter in raw.clone().filter(|parameter| parameter.name == "_contained") {
             query.result_parameter(resolver, parameter)?;
@@ -176,7 +176,7 @@ impl Query {
         Ok(query)
     }
 
-    /// Whether the page is found from its end: the matches before a position, nearest first.
+    /// Whether the page is found backwards: the matches before a position, nearest first.
     pub(in crate::search) fn is_backwards(&self) -> bool {
         self.place.is_some_and(|place| place.side == Side::Before)
     }
@@ -232,7 +232,7 @@ impl Query {
                 let of_any = self.contained.which != Which::Outer;
                 let includes = Include::parse(programs, self.type_id, raw, of_any)?;
                 if includes.is_empty() {
-                    // For a type without references, including all references includes nothing. That is no mistake.
+                    // Including all references of a type that has none is not an error. It includes nothing.
                     let all = value == "*" || value.strip_suffix(":*") == Some(facts().get(self.type_id).name);
                     return Ok(Some(all || raw.modifier.is_some()));
                 }
@@ -281,7 +281,7 @@ impl Query {
     }
 }
 
-/// Whether a parameter selects a page of the matches.
+/// Whether a parameter selects one page of the matches.
 pub(in crate::search) fn is_of_page(raw: &RawParameter) -> bool {
     matches!(raw.name.as_str(), "_count" | "_offset" | INCLUDED) || is_tag(raw)
 }

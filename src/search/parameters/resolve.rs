@@ -33,7 +33,7 @@ const MAX_WORDS: usize = 100;
 const MEDIA_TYPES: &str = "urn:ietf:bcp:13";
 
 impl Resolver<'_> {
-    /// The condition that a parameter puts on rows of `type_id`. `None` if the type has none of this name.
+    /// The condition that a parameter puts on rows of `type_id`. `None` if the type has no parameter of this name.
     pub(in crate::search) fn criterion(
         &self,
         type_id: TypeId,
@@ -274,7 +274,7 @@ fn missing(raw: &RawParameter) -> Result<bool, SearchError> {
     }
 }
 
-/// Refuses a parameter with more of something than there may be.
+/// Refuses a parameter if it has more than `max` of something. `what` names it in the error.
 fn at_most(raw: &RawParameter, what: &'static str, count: usize, max: usize) -> Result<(), SearchError> {
     if count > max {
         Err(SearchError::Many {

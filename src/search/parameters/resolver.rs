@@ -1,5 +1,5 @@
-//! The state of resolving the parameters of one search: the programs and surroundings that they are resolved with, and
-//! how many tables and how deep their conditions lead. `resolve` makes the conditions.
+//! The state of resolving one search: the programs and the context, and how many tables its conditions read and how
+//! deep. `resolve` makes the conditions.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::result::shortened;
 use crate::fhir::{Kind, TypeId, facts};
 use crate::terminology::Terminology;
 
-/// The most other types' tables that the conditions of one search may lead to.
+/// The maximum number of other types' tables that the conditions of one search may read.
 const MAX_JOINS: usize = 500;
 
 /// The maximum number of resources in a chain or `_has`: each is a table searched within a search.
@@ -23,7 +23,7 @@ pub(in crate::search) struct Surroundings<'a> {
     pub(in crate::search) now_us: i64,
     /// `{base}/fhir/`: an absolute reference that begins with it is a relative one.
     pub(in crate::search) base: &'a str,
-    /// Code systems and value sets that values may speak of.
+    /// Code systems and value sets that a value may name.
     pub(in crate::search) terminology: &'a Terminology,
 }
 
@@ -31,7 +31,7 @@ pub(in crate::search) struct Surroundings<'a> {
 pub(in crate::search) struct Resolver<'a> {
     pub(in crate::search) programs: &'a Programs,
     pub(in crate::search) around: Surroundings<'a>,
-    /// Whether several types are searched together: then a value may be impossible for one of the types.
+    /// Whether several types are searched together. Then a value may be impossible for one of the types.
     pub(in crate::search) among_others: bool,
     joins: Cell<usize>,
     depth: Cell<usize>,
@@ -56,14 +56,14 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Resolves something within another condition, unless that is within very many already.
+    /// Resolves a condition inside another condition. Refuses it if it is nested too deep.
     pub(in crate::search) fn deeper<T>(
         &self,
         parameter: &str,
         resolve: impl FnOnce() -> Result<T, SearchError>,
     ) -> Result<T, SearchError> {
         let depth = self.depth.get();
-        // The first is the parameter itself.
+        // Depth 0 is the parameter itself.
         if depth > MAX_DEPTH {
             return Err(SearchError::Deep {
                 parameter: shortened(parameter),
@@ -76,7 +76,7 @@ impl<'a> Resolver<'a> {
         resolved
     }
 
-    /// Counts one more table that a condition leads to.
+    /// Counts one more table that a condition reads.
     pub(in crate::search) fn join(&self, parameter: &str) -> Result<(), SearchError> {
         self.joins.set(self.joins.get() + 1);
         if self.joins.get() > MAX_JOINS {

@@ -14,10 +14,11 @@ const LONGEST_SHOWN: usize = 200;
 /// Whether the answer states the number of matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::search) enum Total {
-    /// The answer does not state it.
+    /// The answer does not state the number.
     #[default]
     None,
-    /// The answer states the exact number, even for an estimate, because counting columns is cheap.
+    /// The answer states the exact number. This also serves a request for an estimate, because counting columns is
+    /// cheap.
     Accurate,
 }
 
@@ -69,7 +70,7 @@ pub(in crate::search) fn count(value: &str) -> Result<(usize, Option<Issue>), Se
     }
     match value.parse::<usize>() {
         Ok(count) if count <= MAX_COUNT => Ok((count, None)),
-        // A number too large to parse is also larger than any page.
+        // A number that is too large to parse is also larger than any page.
         _ => {
             let text = format!("_count: a page holds at most {MAX_COUNT} matches; this one is of that size");
             Ok((
@@ -83,7 +84,7 @@ pub(in crate::search) fn count(value: &str) -> Result<(usize, Option<Issue>), Se
 /// Parses `_offset`.
 pub(in crate::search) fn offset(value: &str) -> Result<usize, SearchError> {
     match value.parse::<u32>() {
-        // A sign is no digit, though Rust's parser accepts it.
+        // Rust's parser accepts a plus sign, but it is not a digit.
         Ok(offset) if !value.starts_with('+') => Ok(offset as usize),
         _ => Err(invalid("_offset", value, "a whole number below 4294967296")),
     }
@@ -97,7 +98,7 @@ pub(in crate::search) fn invalid(parameter: &str, value: &str, expected: &'stati
     }
 }
 
-/// A name or value as messages repeat it. In a POST it may have megabytes.
+/// A name or value, shortened for messages. A POST may send one of megabytes.
 pub(crate) fn shortened(value: &str) -> String {
     match value.char_indices().nth(LONGEST_SHOWN) {
         None => value.to_owned(),

@@ -1,9 +1,9 @@
-//! A patient's record: all resources in the compartments of some Patients, type by type, then the resources of some
-//! types to which these refer.
+//! A patient's record: all resources in the compartments of some Patients, type by type. Then come the resources of
+//! other types to which these refer.
 //!
-//! Decides which resources belong to it, their order, and where a page begins. `record_page` writes them. It is a
-//! search over several types, and its last parts are found by references. So its pages work like those of every search.
-//! References of members are resolved only for pages that need them.
+//! Decides which resources belong to a record, their order, and where a page begins. `record_page` writes them. A
+//! record is a search over several types whose last parts are found by references. So its pages work like those of
+//! every search. References of members are resolved only for pages that need them.
 
 use std::sync::Arc;
 
@@ -34,11 +34,11 @@ struct Sources<'a> {
     erased_since: bool,
 }
 
-/// The parts that were looked up so far: members first, each with its index among all types.
+/// The parts that were looked up so far, members first. Each has its index among all types.
 struct Parts {
     parts: Vec<Part>,
     places: Vec<usize>,
-    /// How many are members.
+    /// How many of the parts are members.
     members: usize,
     /// Whether targets of references are included.
     complete: bool,
@@ -103,7 +103,7 @@ impl Engine {
         Ok(Some(page))
     }
 
-    /// The parameters of the page, and its position in a walk.
+    /// The parameters of the page, and its position among the pages.
     fn lead(&self, request: &RecordRequest<'_>) -> Result<(Query, Position), SearchError> {
         let Some(patient) = facts().lookup("Patient") else {
             return Err(SearchError::Unanswered);
@@ -111,7 +111,7 @@ impl Engine {
         match request.extent {
             Extent::Whole => {
                 let mut lead = Query::of_criteria(patient, Vec::new());
-                // All of them: no lake holds more.
+                // The page holds all resources. No lake holds more than this number.
                 lead.count = u32::MAX as usize;
                 let course = self.course(&lead, "", &[], request.scope)?;
                 Ok((lead, course))
@@ -152,7 +152,7 @@ impl Engine {
         Ok(false)
     }
 
-    /// The shown members.
+    /// The members whose types the request shows.
     fn members(&self, sources: &Sources<'_>) -> Result<Parts, SearchError> {
         let (mut parts, mut places) = (Vec::new(), Vec::new());
         for (place, member) in sources.request.members.iter().enumerate() {
@@ -206,7 +206,7 @@ impl Engine {
         Ok(Some(total))
     }
 
-    /// Finds the targets of the members' references, shown or not.
+    /// Adds the resources to which members refer, even members that the request does not show.
     async fn add_referred(&self, sources: &Sources<'_>, parts: &mut Parts) -> Result<(), SearchError> {
         parts.complete = true;
         let request = sources.request;
@@ -234,7 +234,8 @@ impl Engine {
         Ok(())
     }
 
-    /// The targets of all members, or of members that meet the further condition, and the targets of those targets.
+    /// The targets of all members' references, and the targets of those targets. With `since`, only members that meet
+    /// the request's further condition count.
     async fn referred_by_members(&self, sources: &Sources<'_>, since: bool) -> Result<Ids, SearchError> {
         let request = sources.request;
         let none = Ids::none_of(request.referred);
@@ -261,7 +262,7 @@ impl Engine {
         Ok(all)
     }
 
-    /// The condition on targets of one type. `None` if there are none.
+    /// The condition that a resource of one type is a target. `None` if there are no targets.
     fn is_referred(
         &self,
         sources: &Sources<'_>,
@@ -303,7 +304,7 @@ impl Engine {
 }
 
 impl Sources<'_> {
-    /// Runs a search of a part. If the row at the page's position is gone, it returns that error.
+    /// A query for a part. Its search reports an error if the row at the page's position was erased.
     fn query(&self, type_id: TypeId, criteria: Vec<Criterion>) -> Query {
         Query {
             erased_since: self.erased_since,
@@ -320,7 +321,7 @@ impl Parts {
     /// The start of a page, by its index among all types.
     fn start(&self, start: PagePosition) -> Result<PagePosition, SearchError> {
         let part = self.places.iter().position(|place| *place == start.part);
-        // These rows existed when the link was made.
+        // This type had rows when the link was made, so they have been erased.
         let part = part.ok_or(SearchError::Expired)?;
         Ok(PagePosition { part, ..start })
     }

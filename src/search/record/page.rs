@@ -22,7 +22,7 @@ use crate::lake::scan::{Locator, Row, ScopedTable};
 
 /// Resources that are read at a time.
 const STEP: usize = 100;
-/// The minimum bytes of resources to read at a time.
+/// The maximum bytes of resources to read at a time. A single resource may exceed it.
 const STEP_BYTES: usize = 1 << 20;
 /// The minimum bytes of a piece.
 const PIECE: usize = 64 << 10;
@@ -31,7 +31,7 @@ const PIECE: usize = 64 << 10;
 pub(in crate::search) enum Shown {
     /// The resources to read: the part and locator of each.
     Places(VecDeque<(usize, Locator)>),
-    /// Read.
+    /// The resources, already read.
     Entries(VecDeque<Entry>),
 }
 
@@ -45,7 +45,7 @@ struct Source {
     is_referred: bool,
 }
 
-/// A record, or a page of it, during writing.
+/// A record, or one page of it, while it is written.
 #[derive(Debug)]
 pub struct RecordPage {
     lake: Lake,
@@ -106,7 +106,7 @@ pub struct Gathered {
 }
 
 impl RecordPage {
-    /// A page without resources yet: how many it has, and whether more follow.
+    /// A page to which [`show`](Self::show) adds resources: how many it has, and whether more follow.
     pub(in crate::search) fn new(
         lake: &Lake,
         request: &RecordRequest<'_>,
@@ -140,7 +140,7 @@ impl RecordPage {
         }
     }
 
-    /// Sets the shown parts with their indexes among all types, members first.
+    /// Sets the resources of the page, and their parts with the parts' indexes among all types. Members come first.
     pub(in crate::search) fn show(&mut self, shown: Shown, parts: Vec<Part>, places: Vec<usize>, members: usize) {
         let sources = parts.into_iter().zip(places).enumerate();
         let source = |(at, (part, place)): (usize, (Part, usize))| Source {
@@ -162,7 +162,7 @@ impl RecordPage {
         self.left_out -= shown;
     }
 
-    /// Reads the first resources. Holds the files of the others open.
+    /// Reads the first resources. For a patient token, it also opens the files of all others and holds them open.
     pub(in crate::search) fn read_first(&mut self) -> Result<(), SearchError> {
         self.read_ahead()?;
         let mut left: Vec<usize> = self.places.iter().map(|(part, _)| *part).collect();
@@ -177,7 +177,7 @@ impl RecordPage {
         Ok(())
     }
 
-    /// Whether all of the Bundle is out.
+    /// Whether the whole Bundle was written.
     pub fn is_over(&self) -> bool {
         self.stage == Stage::All
     }
@@ -206,7 +206,7 @@ impl RecordPage {
         Ok(Bytes::from(out))
     }
 
-    /// All resources, type after type, in place of the Bundle.
+    /// All resources, grouped by type, instead of the Bundle.
     pub fn gather(mut self) -> Result<Vec<Gathered>, SearchError> {
         let mut gathered: Vec<Gathered> = Vec::new();
         while let Some(entry) = self.entry()? {
@@ -283,7 +283,7 @@ impl RecordPage {
         }
     }
 
-    /// Writes the text before an entry.
+    /// Writes the text before an entry: the beginning of the array, or a comma.
     fn open_entry(&self, out: &mut Vec<u8>) {
         match self.given {
             0 => out.extend_from_slice(br#","entry":["#),

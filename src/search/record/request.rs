@@ -1,4 +1,4 @@
-//! A request for a patient's record: whose, of which types, and how much of it.
+//! A request for a patient's record: which patients, which types, and how much.
 
 use std::sync::Arc;
 
@@ -19,18 +19,18 @@ pub struct Member {
 /// A request for a patient's record: one page or the whole record.
 #[derive(Clone, Debug)]
 pub struct RecordRequest<'a> {
-    /// Who asks.
+    /// The caller's scope.
     pub scope: &'a Arc<Scope>,
     /// The ids of the Patients in R4's form, at least one.
     pub patients: &'a [String],
     /// The types of the compartments, in their order.
     pub members: &'a [Member],
-    /// The types of referenced resources, and of those that these refer to, in their order. No member has one of these
-    /// types.
+    /// The types of resources that members refer to, and of resources that these refer to in turn, in their order. No
+    /// member has one of these types.
     pub referred: &'a [TypeId],
     /// Only resources of these types are shown. References of the others still count.
     pub only: Option<&'a [TypeId]>,
-    /// A further condition on shown resources. A resource that a shown member refers to meets it as well.
+    /// A further condition on shown resources. It does not apply to a resource that a shown member refers to.
     pub since: Option<&'a RawParameter>,
     /// The parts to return.
     pub extent: Extent<'a>,
@@ -45,13 +45,13 @@ pub struct RecordRequest<'a> {
 pub enum Extent<'a> {
     /// All, without links.
     Whole,
-    /// A page of at most 1,000 resources, as many without `_count`.
+    /// A page of at most 1,000 resources. Without `_count` it has 1,000.
     Page {
         /// The address below the base.
         path: &'a str,
         /// `_count`, `_offset`, `_total`, `_tag`, `_format` and `_pretty` as they were sent.
         parameters: &'a [RawParameter],
-        /// The parameters that links repeat besides those.
+        /// Other parameters that links repeat.
         repeated: &'a [(String, String)],
         /// How parameters without a value are handled.
         handling: Handling,

@@ -1,7 +1,7 @@
 //! Contained resources as matches (`_contained`, `_containedType`; R4 search, 3.1.1.5.5), and as targets of chains.
 //!
-//! Contained resources are JSON text in the column `contained` of their containers. Those of the searched type are
-//! shredded batch by batch, and the same criteria decide. No other resource can refer to them. So conditions on
+//! Contained resources are JSON text in the column `contained` of their containers. The search shreds those of the
+//! searched type batch by batch and tests the same criteria. No other resource can refer to them. So conditions on
 //! references to them, or on lists that name them, never hold.
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::fhir::storage::LeafSet;
 use crate::fhir::{TypeId, facts};
 use crate::lake::scan::{Locator, Row, ScopedTable};
 
-/// The most contained resources that one search may match: all of them are put in order for each page.
+/// The maximum number of contained resources that one search may match. Each page sorts all of them.
 const MAX_CONTAINED: usize = 1_000_000;
 
 /// A matching contained resource.
@@ -50,7 +50,7 @@ impl Inner {
     }
 }
 
-/// The criteria of a search for contained resources. No outside resource refers to these.
+/// The criteria of a search for contained resources. No resource outside the container refers to these.
 pub(in crate::search) fn criteria(outer: &[Criterion]) -> Vec<Criterion> {
     let one = |criterion: &Criterion| Criterion {
         condition: of_inner(&criterion.condition),
@@ -72,8 +72,8 @@ fn of_inner(condition: &Condition) -> Condition {
 }
 
 impl Engine {
-    /// The contained resources that meet a query's criteria, in the order of the sort keys or of the table. If
-    /// containers are shown, each appears once, and not if it is a match itself.
+    /// The contained resources that meet a query's criteria, in the order of the sort keys or of the table. If the
+    /// answer shows containers, each container appears once.
     pub(in crate::search) async fn inner(
         &self,
         table: &ScopedTable,
@@ -183,7 +183,7 @@ impl Engine {
                 shown.push(Entry {
                     type_id: query.type_id,
                     row: Row {
-                        // No reference has this form, so none leads here.
+                        // No reference has this form, so none leads to this entry.
                         id: format!("{}#{local}", row.id),
                         resource: bytes::Bytes::copy_from_slice(part.raw().as_bytes()),
                         ..row.clone()

@@ -1,7 +1,7 @@
 //! A count: scans, counts the rows of each partition, and adds the counts.
 //!
-//! The operators are built here without a planner, as for a sorted page. A count over few rows takes less time than
-//! planning it.
+//! The operators are built here without a planner, as for a sorted page. Planning a count over few rows takes longer
+//! than counting.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Searches that say how they ran: the same answer, with what its trace noted.
+//! Searches with an explanation: the same answer, with the trace of the search.
 
 use bytes::Bytes;
 
@@ -39,7 +39,7 @@ impl Engine {
 }
 
 impl Part {
-    /// The search of a table, its conditions on other resources answered.
+    /// The search of a table, after its conditions on other resources were answered.
     pub(in crate::search) fn of(query: &Query, table: &ScopedTable, bound: &Bound) -> Part {
         let leaves = |criterion| filter::leaves(std::slice::from_ref(criterion)).into_iter().collect();
         let criteria = query.criteria.iter();

@@ -1,5 +1,6 @@
-//! Explains an answer: the conditions with the leaves that they read, the way the search ran, and for each step what
-//! the scan kept and skipped and why, the bytes it read, cache hits and time. Text for people, JSON for programs.
+//! Explains an answer: the conditions with the leaves that they read, and the way the search ran. For each step, it
+//! states what the scan kept and skipped and why, the bytes it read, cache hits and time. Text for people, JSON for
+//! programs.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::fhir::{TypeId, facts};
 use crate::lake::scan::{Seen, SeenPerson, SeenRows, SeenScan};
 
-/// How an answer came about.
+/// The explanation of an answer.
 #[derive(Debug, Default)]
 pub struct Explanation {
     /// The searched tables: one or several.
@@ -17,7 +18,7 @@ pub struct Explanation {
     pub(in crate::search) steps: Vec<Step>,
 }
 
-/// How an answer says how it came about.
+/// The form of an explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Text for people.

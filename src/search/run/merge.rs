@@ -1,6 +1,6 @@
 //! Merges the matches of several tables into one order. Each table yields its first matches with their sort keys.
 //!
-//! Equal keys are ordered by ids, equal ids by the order of the tables.
+//! The ids order rows with equal keys. The order of the tables decides between equal ids.
 
 use arrow::array::ArrayRef;
 use arrow::compute::SortOptions;
@@ -27,7 +27,7 @@ pub(in crate::search) struct Keyed {
 }
 
 impl Order {
-    /// The common order of the queries of several tables. An error if their sort keys do not compare.
+    /// The common order of several tables' queries. An error if their sort keys cannot be compared.
     pub(in crate::search) fn of(queries: &[&Query]) -> Result<Order, SearchError> {
         let keys: &[SortKey] = queries.first().map_or(&[], |query| &query.sort);
         for query in queries {

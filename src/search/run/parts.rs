@@ -40,7 +40,7 @@ pub(in crate::search) struct Part {
     inner: Vec<Inner>,
 }
 
-/// A match: its part, and its row or the index of the contained resource.
+/// A match: its part, and its row or the index of its contained resource.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::search) enum MatchPosition {
     Outer(usize, Locator),
@@ -139,7 +139,7 @@ impl Engine {
             let part = &mut parts[at];
             let trace = &part.query.trace;
             let joins = self.settle(&part.table, &mut part.criteria, trace).await?;
-            // No plan of the containers shows how these conditions were answered.
+            // No plan for the containers shows how these conditions were answered.
             trace.sides(&joins);
             let criteria = std::mem::take(&mut part.criteria);
             let mut inner = self.inner(&part.table, &part.query, criteria, order).await?;
@@ -193,7 +193,7 @@ impl Engine {
         Ok((places, true))
     }
 
-    /// The matches from a part on, without the first `skip`. In that part it starts at the page's position, if known.
+    /// The matches from a part on, without the first `skip`. If the page's position is known, the part starts there.
     pub(in crate::search) async fn forward(
         &self,
         parts: &[Part],

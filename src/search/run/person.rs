@@ -1,6 +1,6 @@
-//! Searches bound to one person, run directly over that person's columns: match, sort, take. Planning would cost more
-//! than the work. Explained searches run it as the operator of a plan (`person_operator`). The population plan gives
-//! the same answer. A test compares both.
+//! Searches bound to one person run directly over that person's columns: match, sort, take. Planning would cost more
+//! than the work. An explained search runs the same code as the operator of a plan (`person_operator`). The population
+//! plan gives the same answer. A test compares both.
 
 use std::ops::Range;
 
@@ -38,8 +38,8 @@ pub(in crate::search) fn search(table: &ScopedTable, query: &Query, person: Pers
         filter_record_batch(&rows, &matches)?
     };
     let locators = Locator::of(&rows);
-    // A sorted page begins at its offset, so only the rows up to its end are sorted. If rows may have been erased
-    // since, its position decides, and all rows are sorted.
+    // A sorted page begins at its offset, so only the rows up to its end are sorted. If rows may have been erased since
+    // the link was made, the page's position decides, and all rows are sorted.
     let place = query.place.filter(|_| query.sort.is_empty() || query.erased_since);
     let counted = query.offset..query.offset.saturating_add(query.count);
     let last = if place.is_some() { total } else { counted.end.min(total) };

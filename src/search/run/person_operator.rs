@@ -1,7 +1,7 @@
 //! Work on one person's columns as the operator of a plan.
 //!
-//! A search that is explained runs this operator, and its explanation shows the plan. Any other search calls the same
-//! function without a plan: a stream and a copy of the query would cost more than most of these searches.
+//! An explained search runs this operator, so that its explanation shows the plan. Any other search calls the same
+//! function without a plan. A stream and a copy of the query would cost more than most of these searches.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,8 +20,8 @@ use crate::lake::scan::ScopedTable;
 use crate::plan::{Lookup, LookupExec};
 
 impl Engine {
-    /// The result of work on one person's columns. `label` names what it does besides meeting the criteria, and `size`
-    /// counts its rows. Both are used only in explanations.
+    /// The result of work on one person's columns. `label` names the work after the filter, and `size` counts the
+    /// result's rows. Only explanations use both.
     pub(in crate::search) async fn of_person<T: Send + 'static>(
         &self,
         table: &ScopedTable,
@@ -56,7 +56,7 @@ impl Engine {
     }
 }
 
-/// Work on one person's columns. Its rows have no columns, because the caller takes the result itself.
+/// Work on one person's columns. The operator yields no columns, because the caller takes the result itself.
 struct OnPerson<T> {
     label: String,
     work: Box<dyn Fn() -> Result<T, SearchError> + Send + Sync>,

@@ -17,7 +17,7 @@ impl Engine {
     /// The plan of a search's page, and the plan that counts all matches. The first yields the locators of the page's
     /// matches and of the next one. `None` for searches over one person's columns, and over contained resources.
     ///
-    /// Conditions on other resources are answered now, unless the plans answer them.
+    /// Conditions on other resources are answered in this call, unless the plans answer them.
     pub async fn plans(&self, request: &Request<'_>) -> Result<Vec<Arc<dyn ExecutionPlan>>, SearchError> {
         let Opened { mut query, table, .. } = self.open(request)?;
         if query.contained.which != Which::Outer {
@@ -34,7 +34,7 @@ impl Engine {
     }
 
     /// Runs a search, and returns the plans that ran: of the page, of a count, of containers, of canonicals and of
-    /// includes. Their operators have learned from this run.
+    /// includes. Their operators keep the state of this run.
     pub async fn ran_plans(&self, request: &Request<'_>) -> Result<Vec<Arc<dyn ExecutionPlan>>, SearchError> {
         let trace = Trace::on(Form::Text);
         self.search_traced(request, trace.clone()).await?;

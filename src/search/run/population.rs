@@ -264,8 +264,8 @@ impl Scan {
         }
     }
 
-    /// The rows of a page in the table's order. The operators are built here: a filter over a scan leaves a planner no
-    /// choice, and planning would take longer than finding most pages.
+    /// The rows of a page in the table's order. The operators are built here. A planner has no choice for a filter over
+    /// a scan, and planning would take longer than finding most pages.
     async fn in_order(&self, planner: &Planner, query: &Query) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
         let backwards = query.is_backwards();
         let page = Limit {
@@ -279,8 +279,8 @@ impl Scan {
         Ok(Arc::new(OrderedLimitExec::new(rows, page)))
     }
 
-    /// The rows that pass, with these columns and a maximum number per partition. Planned directly, because the table
-    /// takes over every filter.
+    /// The rows that pass, with these columns and a maximum number per partition. Planned directly, because the table's
+    /// scan applies every filter.
     pub(in crate::search) async fn columns_planned(
         &self,
         planner: &Planner,
@@ -342,7 +342,7 @@ fn request(sessions: &Sessions, query: &Query, owners: Option<Vec<i64>>, leaves:
         order: query
             .sort
             .first()
-            // Backwards the order is different.
+            // For a backwards page the order is the reverse.
             .filter(|_| sessions.pushes_down() && !query.is_backwards())
             .and_then(key_function::order),
         ..ScanRequest::default()

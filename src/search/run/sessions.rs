@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::plan::{Operator, Planner, SemiJoinPlanner};
 
-/// The maximum number of parts of a table that a walk reads.
+/// The maximum number of partitions of a scan whose parts are read one by one.
 const MAX_PARTS: usize = 4096;
 
-/// Two planners: one for whole scans, and one whose scans have the maximum number of parts.
+/// Two planners: one for whole scans, and one for scans with the maximum number of parts.
 #[derive(Debug)]
 pub(in crate::search) struct Sessions {
     parallel: Planner,

@@ -33,7 +33,7 @@ use crate::lake::scan::ScopedTable;
 /// A search to carry out.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
-    /// Who asks.
+    /// The caller's scope.
     pub scope: &'a Arc<Scope>,
     /// The resource type searched.
     pub type_id: TypeId,
@@ -49,7 +49,7 @@ pub struct Request<'a> {
     pub base: &'a str,
 }
 
-/// A checked search and where it is carried out.
+/// A checked search and the table that it reads.
 pub(in crate::search) struct Opened {
     pub(in crate::search) query: Query,
     pub(in crate::search) table: ScopedTable,
@@ -80,7 +80,7 @@ impl Engine {
         (!error.is_input() || matches!(error, SearchError::Expired)) && self.lake().erased_since(erasures)
     }
 
-    /// The same, noting how it goes.
+    /// The same, with a trace.
     pub(in crate::search) async fn search_traced(
         &self,
         request: &Request<'_>,
@@ -134,7 +134,7 @@ impl Engine {
         self.complete(&table, answer, matches, &query.includes).await
     }
 
-    /// Checks a search and takes the table that it is to be carried out on.
+    /// Checks a search and opens the table that it reads.
     pub(in crate::search) fn open(&self, request: &Request<'_>) -> Result<Opened, SearchError> {
         let mut query = self.resolve(request)?;
         let name = facts().get(query.type_id).name;
@@ -166,7 +166,7 @@ impl Engine {
     ) -> Result<Bytes, SearchError> {
         let skip = answer.query.included;
         if skip > 0 {
-            // The includes of one match continue here. An earlier page had the match itself.
+            // This page continues the includes of one match. An earlier page had the match itself.
             answer.more |= matches.len() > 1;
             matches.truncate(1);
         }
@@ -204,7 +204,7 @@ impl Engine {
         }
     }
 
-    /// Notes the plans that answered conditions on other resources, where no plan will show them.
+    /// Adds to the trace the plans that answered conditions on other resources, if no other plan shows them.
     pub(in crate::search) fn note_joins(&self, table: &ScopedTable, query: &Query) {
         if query.trace.is_on() && self.bound(query, table).person.is_some() {
             query.trace.sides(&query.joins);
@@ -220,7 +220,7 @@ impl Engine {
         }
     }
 
-    /// How many matches there are in one table.
+    /// The number of matches in one table.
     pub(in crate::search) async fn count(&self, table: &ScopedTable, query: &Query) -> Result<usize, SearchError> {
         let bound = self.bound(query, table);
         match bound.person {

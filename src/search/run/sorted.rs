@@ -1,8 +1,8 @@
 //! A sorted page: the scan, a sort that keeps no more than the page, and a skip of earlier rows.
 //!
-//! The operators are built here, because they are known. DataFusion's rules would take as long as a search over some
-//! thousand rows. This file applies two rules: they tell the scan how many rows the sort takes and, later, the sort's
-//! current bound.
+//! This file builds the operators itself, because it always needs the same ones. DataFusion's rules would take as long
+//! as a search over some thousand rows. This file applies two rules: they tell the scan how many rows the sort takes
+//! and, later, the sort's current bound.
 
 use std::sync::Arc;
 

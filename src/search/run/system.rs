@@ -83,7 +83,7 @@ impl Engine {
         let looks_inside = parameters
             .iter()
             .any(|parameter| parameter.name == "_contained" && parameter.value != "false");
-        // One resolver for all parts, because it counts the tables that their conditions read.
+        // All parts share one resolver, because it counts the tables that their conditions read.
         let resolver = resolver().among_others();
         let (mut understood, mut includes) = (Vec::new(), Vec::new());
         for type_id in types {
@@ -117,13 +117,13 @@ impl Engine {
             return Err(SearchError::Unanswered);
         };
         trace.lap("resolve", None);
-        // Several types in one sort order are merged from the beginning.
+        // With a sort order, the types are merged from the beginning, so there is no position.
         if lead.sort.is_empty() {
             course.place(&mut lead)?;
         } else {
             course.counted(&mut lead)?;
         }
-        // If the row at the page's position is gone, the part's search reports it.
+        // If the row at the page's position has been erased, the part's search reports an error.
         for part in &mut parts {
             part.query.erased_since = lead.erased_since;
         }
@@ -154,7 +154,7 @@ fn repeated_in_links(parameters: &[RawParameter], understood: &[(String, String)
         .collect()
 }
 
-/// The types in `_type`, and the other parameters. If `_type` is repeated, the types that all of them name.
+/// The types in `_type`, and the other parameters. If `_type` is repeated, the types that all its values name.
 fn types(parameters: &[RawParameter]) -> Result<(Vec<TypeId>, Vec<RawParameter>), SearchError> {
     let mut types: Option<Vec<TypeId>> = None;
     for parameter in parameters.iter().filter(|parameter| parameter.name == "_type") {
@@ -201,7 +201,7 @@ fn with_narrative(resolver: &Resolver<'_>, types: Vec<TypeId>, parameters: &[Raw
     }
 }
 
-/// The parameters that all of the types know, each checked by itself.
+/// The parameters that all of the types know. Each parameter is checked separately.
 fn common<'r>(
     resolver: &dyn Fn() -> Resolver<'r>,
     types: &[TypeId],
@@ -210,7 +210,7 @@ fn common<'r>(
 ) -> Result<Vec<RawParameter>, SearchError> {
     let mut common = Vec::with_capacity(parameters.len());
     'parameters: for parameter in parameters {
-        // A query of an element concerns only types that have it.
+        // A list of elements applies only to types that have them.
         if parameter.name == "_elements" && parameter.modifier.is_none() {
             let of_none = |name: &&str| types.iter().all(|type_id| !is_element(*type_id, name));
             if let Some(unknown) = elements(&parameter.value).find(of_none) {

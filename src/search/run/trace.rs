@@ -48,7 +48,7 @@ impl Trace {
         })))
     }
 
-    /// Whether anybody watches.
+    /// Whether the trace records anything.
     pub(in crate::search) fn is_on(&self) -> bool {
         self.0.is_some()
     }
@@ -68,7 +68,7 @@ impl Trace {
         }
     }
 
-    /// A plan that DataFusion made and that has run.
+    /// Adds a plan that DataFusion made and that has run.
     pub(in crate::search) fn planned(&self, planned: &Planned) {
         if let Some(mut noted) = self.noted() {
             noted.plans.push(planned.to_string());
@@ -76,7 +76,7 @@ impl Trace {
         }
     }
 
-    /// A physical plan that was built directly, and that has run.
+    /// Adds a physical plan that was built directly and that has run.
     pub(in crate::search) fn plan(&self, plan: &Arc<dyn ExecutionPlan>) {
         if let Some(mut noted) = self.noted() {
             noted.plans.push(plan_text(plan.as_ref()));
@@ -84,26 +84,26 @@ impl Trace {
         }
     }
 
-    /// A plan that has run, and that is no plan of its own for another process.
+    /// Adds a plan only to the explanation. [`ran`](Self::ran) does not return it, so no other process gets it.
     pub(in crate::search) fn shown(&self, plan: &dyn ExecutionPlan) {
         if let Some(mut noted) = self.noted() {
             noted.plans.push(plan_text(plan));
         }
     }
 
-    /// The plans that answered conditions on other resources, if no other plan shows them.
+    /// Adds the plans that answered conditions on other resources. Used if no other plan shows them.
     pub(in crate::search) fn sides(&self, joins: &[On]) {
         let plans = joins.iter().flat_map(|on| &on.ids);
         plans.for_each(|plan| self.shown(plan.as_ref()));
     }
 
-    /// A trace for the plans of a stage. `stage` gets its records.
+    /// A separate trace for the plans of a stage. [`stage`](Self::stage) adds its records to this one.
     pub(in crate::search) fn of_stage(&self) -> Trace {
         let form = self.0.as_deref().map(|tracing| tracing.form);
         form.map_or_else(Trace::default, Trace::on)
     }
 
-    /// A stage that has run, with the plans that it ran.
+    /// Adds a stage that has run, with its plans.
     pub(in crate::search) fn stage(&self, ran: Trace, stage: impl FnOnce() -> String) {
         let Some(mut noted) = self.noted() else { return };
         let mut text = format!("{}\n", stage());
@@ -117,7 +117,7 @@ impl Trace {
         noted.plans.push(text);
     }
 
-    /// Notes that a step has ended, with its number of rows.
+    /// Records that a step has ended, and its number of rows.
     pub(in crate::search) fn lap(&self, name: &'static str, rows: Option<usize>) {
         let (Some(tracing), Some(mut noted)) = (&self.0, self.noted()) else {
             return;

@@ -1,6 +1,6 @@
-//! The answers to a criterion's conditions on other resources. In a criterion that was resolved from its text, these
-//! conditions are unanswered. Walking both criteria side by side collects the answers. Walking the unanswered one puts
-//! them back.
+//! The answers to a criterion's conditions on other resources. A criterion that was resolved from its text has no
+//! answers. The writer compares it with the answered criterion, condition by condition, and collects the answers. The
+//! reader visits the conditions in the same order and puts the answers back.
 
 use std::sync::Arc;
 use std::vec::IntoIter;
@@ -26,14 +26,14 @@ const CONDITION: &str = "a condition on other resources";
 pub(super) enum Answer {
     /// The ids with which the row's values are compared.
     Known(Vec<Known>),
-    /// The same ids, or an answer from the row's contained resources: for each type the answers to its conditions.
+    /// The same ids, or an answer from the row's contained resources. Each type has the answers to its conditions.
     OrInside(Vec<Known>, Vec<(String, Vec<Answer>)>),
     /// The result of the plan's semi-join with this number.
     #[serde(rename = "Late")]
     Dynamic(usize),
 }
 
-/// Records how the conditions of `open` are answered in `settled`.
+/// Collects the answers in `settled` to the conditions of `open`.
 pub(super) fn write(
     open: &Criterion,
     settled: &Criterion,
@@ -93,7 +93,7 @@ fn of_inner(asked: &[(TypeId, Criterion)], type_id: TypeId) -> Option<Criterion>
     contained::criteria(std::slice::from_ref(criterion)).pop()
 }
 
-/// Puts answers back in the order in which they were noted.
+/// Puts answers back in the order in which they were collected.
 pub(super) struct Reader<'a> {
     pub(super) engine: &'a Engine,
     pub(super) filters: &'a DynamicFilters,
@@ -148,7 +148,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The condition that the plan's semi-join will tell. A plan may name it in several places.
+    /// The condition whose ids the plan's semi-join will supply. A plan may name it in several places.
     fn dynamic_filter(&self, join: &Join, label: &str, number: usize) -> Result<Arc<DynamicFilter>, WrittenError> {
         if let Some(filter) = self.filters.get(number) {
             return Ok(filter);

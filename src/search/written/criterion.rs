@@ -65,7 +65,7 @@ impl WrittenCriterion {
         })
     }
 
-    /// The condition that a plan's semi-join will tell.
+    /// The condition whose ids a plan's semi-join will supply.
     pub(super) fn of_dynamic_filter(
         engine: &Engine,
         filter: &Arc<DynamicFilter>,

@@ -11,7 +11,7 @@ pub enum WrittenError {
     /// The bytes are not in the form that this module writes.
     #[error("the text of {0} is of another form")]
     Form(&'static str),
-    /// The text has another meaning here, because the search parameters differ.
+    /// The text means something else in this process, because the search parameters differ.
     #[error("{0} resolves to something else here, where other search parameters are known")]
     Otherwise(&'static str),
     /// The text does not resolve at all.

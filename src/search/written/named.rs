@@ -24,7 +24,7 @@ pub(super) struct Named {
     resource: String,
     code: String,
     reading: Reading,
-    /// The parameter's expression. It reveals another parameter of the same name.
+    /// The parameter's expression. The reader compares it, because another parameter may have the same name.
     expression: String,
 }
 
@@ -36,7 +36,7 @@ impl Named {
             reading: compiled.reading,
             expression: compiled.program.text().to_owned(),
         };
-        // A part of a parameter has the parameter's name.
+        // Reading back fails for a part of a parameter, because it has the name of the whole parameter.
         named
             .read(engine)
             .map_err(|_| WrittenError::NoText("a part of a search parameter"))?;
@@ -113,7 +113,7 @@ impl Known {
         }])
     }
 
-    /// The ids with which a condition compares values, if it does nothing else.
+    /// The parameter and the ids with which a condition compares values. An error if it does anything else.
     pub(super) fn of(condition: &Condition) -> Result<(&Arc<Compiled>, Vec<Known>), WrittenError> {
         let Condition::Values {
             compiled,
@@ -125,7 +125,7 @@ impl Known {
         Ok((compiled, matchers.iter().map(Known::write).collect::<Result<_, _>>()?))
     }
 
-    /// A condition that a value of the parameter is one of these.
+    /// A condition that the parameter has one of these values.
     pub(super) fn condition(compiled: &Arc<Compiled>, known: &[Known]) -> Result<Condition, WrittenError> {
         let matchers = known.iter().map(Known::read).collect::<Result<Vec<_>, _>>()?;
         let mut matchers = matchers.concat();
@@ -161,7 +161,7 @@ mod tests {
         assert!(matches!(strange.read(), Err(WrittenError::Form(_))));
     }
 
-    /// Beyond a number of URIs a set replaces them. Both are written as the same list.
+    /// A set replaces URIs if there are many. Both are written as the same list.
     #[test]
     fn uris_are_read_as_they_were_written() {
         for count in [1, 4, 5, 64, 65, 200] {

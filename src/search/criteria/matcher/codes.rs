@@ -1,5 +1,5 @@
-//! Tokens against value sets and hierarchies of code systems: `:in`, `:not-in`, `:below` and `:above`. If the loaded
-//! files do not tell whether a code is in the set, or below the code, it counts as outside.
+//! Tokens against value sets and hierarchies of code systems: `:in`, `:not-in`, `:below` and `:above`. A code does not
+//! match if the loaded files do not tell whether it belongs to the set or hierarchy.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -11,7 +11,7 @@ pub(super) fn mark(value: &DateValue, part: &Typed, rows: &mut [bool]) {
     });
 }
 
-/// The same for many dates: each item is compared with all of them at once.
+/// Marks the rows with a value that matches one of many dates. Each item is compared with all of them at once.
 pub(super) fn mark_any(set: &DateSet, part: &Typed, rows: &mut [bool]) {
     let interval = interval(&part.items, type_name(part));
     mark_items(part, rows, |_, item| {
@@ -19,7 +19,7 @@ pub(super) fn mark_any(set: &DateSet, part: &Typed, rows: &mut [bool]) {
     });
 }
 
-/// Marks the rows with a value whose span of time includes all of `wanted`.
+/// Marks the rows with a value whose interval includes all of `wanted`.
 pub(super) fn mark_enclosing(wanted: Interval<i64>, part: &Typed, rows: &mut [bool]) {
     let interval = interval(&part.items, type_name(part));
     mark_items(part, rows, |_, item| {

@@ -1,4 +1,4 @@
-//! The items that a program yields, row by row: what the matchers of every type read of them.
+//! The items that a program yields, row by row, as matchers of every type read them.
 
 use crate::fhirpath::{Collection, Items, Typed};
 

@@ -1,4 +1,5 @@
-//! The kinds of conditions on one value, and how what is known of the compared elements narrows them.
+//! The kinds of conditions on one value. The bound code system and the type of the compared elements narrow a
+//! condition.
 
 use std::sync::Arc;
 
@@ -28,17 +29,17 @@ pub(in crate::search) enum Matcher {
     OfType(TypedIdentifier),
     /// `:in`, `:below` and `:above` of a token.
     Codes(CodesValue),
-    /// Begins with, plain.
+    /// The text begins with this, ignoring case, marks, punctuation and blanks.
     Begins(String),
-    /// A word of the text begins with this, both plain. This finds the parts of a family name.
+    /// A word of the text begins with this, compared like `Begins`. This finds the parts of a family name.
     BeginsPart(String),
-    /// Contains, plain.
+    /// The text contains this, compared like `Begins`.
     Contains(String),
     /// The text is the same, folded.
     Same(String),
-    /// Ends with, folded.
+    /// The text ends with this, folded.
     Ends(String),
-    /// Is exactly.
+    /// The text is exactly this.
     Exact(String),
     /// The text compares in this way, folded.
     Ordered(Prefix, String),
@@ -72,7 +73,7 @@ pub(in crate::search) enum Matcher {
     },
     /// Many values of a kind. One of them must match.
     OneOfMany(Arc<Many>),
-    /// Matches nothing: the code's system is not the one to which the element is bound.
+    /// Matches nothing: the requested system is not the one to which the element is bound.
     Nothing,
 }
 
@@ -110,7 +111,7 @@ impl Matcher {
         }
     }
 
-    /// The code of a token that no boolean can have.
+    /// The code of a token, if it is neither `true` nor `false`.
     pub(in crate::search) fn not_boolean(&self) -> Option<&str> {
         match self {
             Matcher::Token(TokenValue { code: Some(code), .. }) => {

@@ -14,13 +14,14 @@ use crate::search::parameters::values::{
     Beginnings, DateSet, NumberSet, Parts, QuantitySet, ReferenceSet, ReferenceValue, TokenSet, TypedSet, UriSet, fold,
 };
 
-/// The maximum number of alternatives for the scan. More are evaluated row by row, where ids are looked up in a set.
+/// The maximum number of alternatives that the scan decides. More alternatives are tested row by row, with ids in a
+/// set.
 pub(in crate::search) const MAX_ALTERNATIVES: usize = 64;
 
-/// Fewer alternatives of a kind are compared one by one.
+/// With fewer alternatives, each is compared separately.
 const FEW: usize = 4;
 
-/// The same alternatives. Many alternatives that name ids become one set for each kind.
+/// Returns the alternatives. If there are many, those that name ids become one set for each kind.
 pub(in crate::search) fn gather(matchers: Vec<Matcher>) -> Vec<Matcher> {
     if matchers.len() < FEW {
         return matchers;
@@ -57,7 +58,8 @@ pub(in crate::search) fn gather(matchers: Vec<Matcher>) -> Vec<Matcher> {
     others
 }
 
-/// The same matchers. Their tokens become one set if there are more than the scan decides on dictionary codes.
+/// Replaces the tokens by one set if there are more than `few`. Callers pass the number that the scan decides on
+/// dictionary codes.
 pub(in crate::search) fn gather_tokens(matchers: &mut Vec<Matcher>, few: usize) {
     let is_token = |matcher: &Matcher| matches!(matcher, Matcher::Token(_));
     if matchers.iter().filter(|matcher| is_token(matcher)).count() <= few {
@@ -75,7 +77,7 @@ pub(in crate::search) fn gather_tokens(matchers: &mut Vec<Matcher>, few: usize) 
     *matchers = others;
 }
 
-/// Fewer values of a kind are compared one by one, because that needs no preparation.
+/// With fewer values of a kind, each is compared separately, because that needs no preparation.
 const FEW_VALUES: usize = 5;
 
 /// The maximum length of a URI in the automaton.
@@ -138,7 +140,7 @@ pub(in crate::search) fn gather_values(matchers: &mut Vec<Matcher>) {
         }
     }
     for (kind, all) in kinds {
-        // The scan decides a few of them on dictionary codes.
+        // The scan decides URIs and exact texts on dictionary codes, if there are only a few.
         let scanned = all
             .iter()
             .all(|matcher| matches!(matcher, Matcher::Uri(_) | Matcher::Exact(_)));
@@ -175,7 +177,7 @@ impl Kind {
     }
 }
 
-/// The content of one kind of matcher, for all matchers.
+/// The values of all matchers of one kind.
 macro_rules! each {
     ($matchers:expr, $kind:ident) => {
         $matchers.iter().filter_map(|matcher| match matcher {

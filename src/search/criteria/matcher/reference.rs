@@ -38,7 +38,7 @@ pub(super) fn mark(value: &ReferenceValue, part: &Typed, rows: &mut [bool]) {
 
 pub(super) fn mark_targets(type_id: Option<TypeId>, wanted: &IdSet, part: &Typed, rows: &mut [bool]) {
     if !is_of_references(part) {
-        // An id alone may be the whole text, because a search may name it alone.
+        // A stored text may be an id without a type, because a search may also name an id without a type.
         let is_wanted = |text: &str| match relative(text) {
             Some(target) => type_id.is_none_or(|type_id| type_id == target.type_id) && wanted.contains(target.id),
             None => type_id.is_none() && wanted.contains(Canonical::parse(text).url),

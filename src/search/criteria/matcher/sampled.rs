@@ -39,7 +39,7 @@ impl Samples {
         }
     }
 
-    /// From the minimum to the maximum.
+    /// The range from the minimum to the maximum of the values.
     pub(in crate::search) fn extent(&self, item: usize) -> Option<Extent<'static>> {
         let number = |of: &Collection, at: usize| only_number(of, at).and_then(|stored| stored.nearest());
         let (lower_limit, upper_limit) = (number(&self.lower_limits, item), number(&self.upper_limits, item));

@@ -41,8 +41,8 @@ pub(super) fn mark(value: &TokenValue, part: &Typed, rows: &mut [bool]) {
             };
             mark_items(part, rows, |items, item| items.boolean(item) == Some(wanted));
         }
-        // A code has no system of its own. `bind` has already replaced codes of a system to which the element is not
-        // bound.
+        // A `code` element has no system of its own. `bind` has already replaced tokens whose system is not the
+        // element's.
         _ => mark_items(part, rows, |items, item| match (items.text(item), &value.code) {
             (Some(text), Some(code)) => same_but_for_case(text, code),
             (text, None) => text.is_some(),
@@ -51,7 +51,7 @@ pub(super) fn mark(value: &TokenValue, part: &Typed, rows: &mut [bool]) {
     }
 }
 
-/// The same for many tokens: each item is looked up once.
+/// Marks the rows with one of many tokens. Each item is looked up once.
 pub(super) fn mark_any(set: &TokenSet, part: &Typed, rows: &mut [bool]) {
     match type_name(part) {
         "CodeableConcept" => {
@@ -80,7 +80,7 @@ pub(super) fn mark_any(set: &TokenSet, part: &Typed, rows: &mut [bool]) {
     }
 }
 
-/// Numbers many tokens, and finds those that an item has. The caller chooses the numbers.
+/// Gives each of many tokens a number, and finds the tokens that an item has. The caller chooses the numbers.
 #[derive(Debug, Default)]
 pub(in crate::search) struct TokenIndex {
     /// The systems of each folded code.
@@ -92,7 +92,7 @@ pub(in crate::search) struct TokenIndex {
 #[derive(Debug, Default)]
 struct BySystem {
     any: Option<usize>,
-    /// Tokens by their text. The empty system stands for none.
+    /// The tokens by their system. The empty text means no system.
     of: FxHashMap<Box<str>, usize>,
 }
 
@@ -113,7 +113,7 @@ impl TokenIndex {
         }
     }
 
-    /// Passes on the row and the token of each item that has one of the tokens.
+    /// Calls `found` with the row and the token of each item that has one of the tokens.
     pub(in crate::search) fn each(&self, part: &Typed, mut found: impl FnMut(usize, usize)) {
         let mut pair = |pairs: &Pairs, row: usize, item: usize| {
             let system = only_text(&pairs.systems, item).unwrap_or_default();
@@ -145,7 +145,7 @@ impl TokenIndex {
                     part.offsets.range(row).for_each(|item| pair(&pairs, row, item));
                 }
             }
-            // A code alone counts as one of the requested system.
+            // A code without a system matches a token with any system.
             name => {
                 let is_boolean = matches!(name, "boolean" | "Boolean");
                 for row in rows {

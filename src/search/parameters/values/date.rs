@@ -7,7 +7,7 @@ use crate::fhir::temporal::Temporal;
 /// A date with its prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DateValue {
-    /// The relation asked for.
+    /// The requested relation.
     pub prefix: Prefix,
     /// The interval of the text, in microseconds UTC. It is widened for [`Prefix::Ap`].
     pub interval: Interval<i64>,

@@ -17,7 +17,7 @@ impl<T: Ord + Copy> Interval<T> {
         other.start >= self.start && other.end <= self.end
     }
 
-    /// Whether the two share a value.
+    /// Whether both intervals share a value.
     pub(crate) fn overlaps(self, other: Interval<T>) -> bool {
         other.start < self.end && self.start < other.end
     }

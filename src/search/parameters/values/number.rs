@@ -17,16 +17,16 @@ pub(crate) struct NumberValue {
     pub(super) range_scaled: (i128, i128),
 }
 
-/// The value to compare with the numbers of resources, or many values. One of many must match.
+/// A requested number, or many of them. With many, one must match.
 pub(crate) trait Numbers {
-    /// Whether a quantity matches by its number or, with a comparator, by the range on one side of it.
+    /// Whether a quantity matches by its number or, with a comparator, by all numbers above or below it.
     fn matches_quantity(&self, number: Stored<'_>, comparator: Option<&str>) -> bool;
 
-    /// Whether the numbers of a value match.
+    /// Whether a range of numbers matches.
     fn matches_extent(&self, extent: Extent<'_>) -> bool;
 }
 
-/// A number of a resource: times 10^18 if that is exact, and as written.
+/// A number of a resource, times 10^18 if that is exact, and as written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stored<'a> {
     /// The number times 10^18. `None` if that is not exact.
@@ -36,7 +36,7 @@ pub(crate) struct Stored<'a> {
 }
 
 impl Stored<'_> {
-    /// The number times 10^18. If that is not exact, or exceeds the column, the nearest lower value.
+    /// The number times 10^18. If that is not exact or does not fit into the column, the nearest lower value.
     pub(in crate::search) fn nearest(&self) -> Option<i128> {
         self.scaled
             .or_else(|| Some(Decimal::parse(self.text?).ok()?.implicit_range().scaled().0))
@@ -55,7 +55,7 @@ pub(crate) struct Extent<'a> {
 }
 
 impl<'a> Extent<'a> {
-    /// The range of a quantity: its number or, with a comparator, everything on one side of it.
+    /// The range of a quantity: its number or, with a comparator, all numbers above or below it.
     pub(crate) fn of_quantity(number: Stored<'a>, comparator: Option<&str>) -> Extent<'a> {
         let (low, high) = match comparator {
             Some("<" | "<=") => (None, Some(number)),

@@ -121,7 +121,8 @@ pub(crate) struct Unit<'a> {
 }
 
 impl Unit<'_> {
-    /// Whether it is the requested unit: a code of a system or, without one, a code or the printed unit.
+    /// Whether this is the requested unit: a code of the requested system or, if no system is requested, a code or the
+    /// printed unit.
     fn is(&self, system: Option<&str>, code: Option<&str>) -> bool {
         match (system, code) {
             (None, None) => true,

@@ -39,7 +39,7 @@ impl ReferenceValue {
         }
     }
 
-    /// Whether it matches a relative reference to this type and id.
+    /// Whether the value matches a relative reference to this type and id.
     pub(crate) fn is_to(&self, resource_type: &str, id: &str) -> bool {
         match self {
             ReferenceValue::Relative {
@@ -50,7 +50,7 @@ impl ReferenceValue {
         }
     }
 
-    /// Whether it matches a canonical or a URI.
+    /// Whether the value matches a canonical or a URI.
     pub(crate) fn is_text(&self, text: &str) -> bool {
         match self {
             // A canonical may also be a relative URL. Its version does not matter then.

@@ -14,7 +14,7 @@ pub(crate) fn fold(text: &str) -> String {
     text.nfkd().filter(|c| !is_silent(*c)).flat_map(folded).collect()
 }
 
-/// Whether a character is ignored beside the letters around it: a combining mark, or an invisible character.
+/// Whether comparisons ignore a character: a combining mark, or an invisible character.
 pub(crate) fn is_silent(c: char) -> bool {
     !c.is_ascii() && (is_combining_mark(c) || is_invisible(c))
 }
@@ -43,8 +43,8 @@ fn is_invisible(c: char) -> bool {
     )
 }
 
-/// The form in which a string is searched: folded, without punctuation, with single blanks. A string of punctuation
-/// alone keeps it.
+/// The form in which a string is searched: folded, without punctuation, with single blanks. A string that consists only
+/// of punctuation keeps it.
 pub(crate) fn plain(text: &str) -> String {
     let folded = fold(text);
     match without_noise(&folded) {
@@ -53,12 +53,12 @@ pub(crate) fn plain(text: &str) -> String {
     }
 }
 
-/// Whether a folded text begins with a plain one, ignoring punctuation and blanks.
+/// Whether a folded text begins with `plain`, a result of [`plain`]. Ignores punctuation and blanks.
 pub(crate) fn begins(folded: &str, plain: &str) -> bool {
     folded.starts_with(plain) || has_noise(folded) && without_noise(folded).starts_with(plain)
 }
 
-/// Whether a folded text contains a plain one, ignoring punctuation and blanks.
+/// Whether a folded text contains `plain`, a result of [`plain`]. Ignores punctuation and blanks.
 pub(crate) fn contains(folded: &str, plain: &str) -> bool {
     folded.contains(plain) || has_noise(folded) && without_noise(folded).contains(plain)
 }

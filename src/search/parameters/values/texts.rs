@@ -4,7 +4,7 @@ use aho_corasick::AhoCorasick;
 
 use super::text::{has_noise, without_noise};
 
-/// Plain texts with which other texts may begin.
+/// Texts, normalized by `plain`, with which other texts may begin.
 #[derive(Clone, Debug)]
 pub(crate) struct Beginnings {
     /// Sorted. No text begins with another.
@@ -31,7 +31,7 @@ impl Beginnings {
     }
 }
 
-/// Plain texts that other texts may contain.
+/// Texts, normalized by `plain`, that other texts may contain.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
     texts: AhoCorasick,

@@ -72,7 +72,7 @@ impl TokenSet {
         among(None) || among(Some(system.unwrap_or_default().into()))
     }
 
-    /// Whether the set has a token for a code without a system of its own.
+    /// Whether the set has a token for a code whose element has no system.
     pub(crate) fn holds_code(&self, code: &str) -> bool {
         let code = fold_case(code);
         !self.systems.is_empty() || self.codes.values().any(|codes| codes.contains(&*code))

@@ -134,7 +134,7 @@ impl ReferenceSet {
         self.exact.contains(text)
     }
 
-    /// Whether a canonical is meant.
+    /// Whether the set has this canonical, or its URL for any version.
     pub(crate) fn hold_canonical(&self, text: &str) -> bool {
         self.hold(text) || self.urls.contains(Canonical::parse(text).url)
     }
