@@ -18,7 +18,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that moves only when told to.
+/// A clock that moves only if a caller moves it.
 #[derive(Debug, Default)]
 pub struct ManualClock(AtomicI64);
 

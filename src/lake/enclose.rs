@@ -75,7 +75,7 @@ mod tests {
             assert_eq!(lake.disclose(&damaged, b"links"), None);
             assert_eq!(lake.disclose(&enclosed[..at], b"links"), None);
         }
-        // A text with one byte more or less differs everywhere.
+        // Two texts that differ in one byte have completely different ciphertexts.
         let next = lake.enclose(b"page 8", b"links");
         let same = enclosed.iter().zip(&next).filter(|(one, other)| one == other);
         assert!(same.count() < enclosed.len() / 2);

@@ -70,7 +70,7 @@ pub enum LakeError {
         /// The fault.
         what: String,
     },
-    /// The lake is not of the requested kind. Its kind is fixed when it is made.
+    /// The lake is not of the requested kind, sealed or open. Opening it does not convert it.
     #[error("the lake at {} is {}", .dir.display(), if *.is_sealed { "sealed, and an open one was asked for" } else { "not sealed; a lake is sealed when it is made, or by `tabularium seal`" })]
     OtherKind {
         /// The lake's folder.
@@ -99,7 +99,7 @@ pub enum LakeError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// SQLite refused.
+    /// SQLite returned an error.
     #[error("catalog.sqlite: {0}")]
     Sqlite(#[from] rusqlite::Error),
     /// A Parquet file could not be read or written.

@@ -11,9 +11,9 @@ use super::open::{Pieces, trailer_of};
 use super::trailer::{BLOCK, Trailer, hexadecimal};
 use crate::lake::seal::Keys;
 
-/// The end of a tag's system if the tag's code is the SHA-256 of the file, as hexadecimal digits.
+/// The end of a tag's system. The code of such a tag is the SHA-256 of the file, as hexadecimal digits.
 pub const CONTENT_TAG: &str = "ContentSha256";
-/// The first byte of a part of an attachment, and the byte after its last.
+/// A part of an attachment: its first byte, and the byte after its last one.
 pub type Range = std::ops::Range<u64>;
 
 /// An attachment's bytes. The file stays readable while this is held, even if its name is removed.
@@ -40,7 +40,7 @@ impl AttachmentContent {
         self.trailer.bytes
     }
 
-    /// Their SHA-256, as hexadecimal digits.
+    /// The SHA-256 of the attachment's bytes, as hexadecimal digits.
     pub fn sha256(&self) -> &str {
         &self.trailer.sha256
     }

@@ -9,7 +9,7 @@ use super::write::{AttachmentWriter, append_trailer};
 use crate::lake::error::LakeError;
 use crate::lake::seal::{FileKey, Keys};
 
-/// The digits of a name that identify the owner.
+/// The number of digits in a file's name that identify the owner.
 const WHOSE: usize = 16;
 
 /// A new path for the same attachment under this key, or in clear.

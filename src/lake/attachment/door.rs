@@ -37,7 +37,7 @@ pub struct KeptAttachment {
     pub sha256: String,
     /// Their SHA-1.
     pub sha1: String,
-    /// Where the attachment came from, as the sync noted it.
+    /// Where the attachment came from, as the sync recorded it.
     pub origin: String,
 }
 

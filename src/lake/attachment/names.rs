@@ -1,5 +1,5 @@
-//! The names of attachment files, and the folder that holds them. Decides what a name shows: the lake's key tells one
-//! owner's files from another's.
+//! The names of attachment files, and the folder that holds them. Decides what a name reveals: only a holder of the
+//! lake's key can tell one owner's files from another's.
 
 use std::path::Path;
 

@@ -13,9 +13,9 @@ use crate::lake::seal::Keys;
 /// How the pieces of a file are verified.
 #[derive(Debug)]
 pub(super) enum Pieces {
-    /// They are not encrypted and have checksums.
+    /// The pieces are clear and have checksums.
     Summed(Vec<u32>),
-    /// They are encrypted.
+    /// The pieces are encrypted.
     Sealed(SealedPieces),
 }
 
@@ -26,7 +26,7 @@ pub(in crate::lake) fn read_trailer(path: &Path, keys: &Keys) -> Result<Trailer,
     Ok(trailer)
 }
 
-/// The same for an open file, with the guard of its pieces.
+/// The same for an open file. Also returns how its pieces are verified.
 pub(super) fn trailer_of(file: &File, keys: &Keys) -> io::Result<(Trailer, Pieces)> {
     let length = file.metadata()?.len();
     let damaged = || io::Error::new(io::ErrorKind::InvalidData, "its end is not that of an attachment");
@@ -38,7 +38,7 @@ pub(super) fn trailer_of(file: &File, keys: &Keys) -> io::Result<(Trailer, Piece
         let (trailer, pieces) = SealedPieces::open(file, length, keys)?;
         return Ok((trailer, Pieces::Sealed(pieces)));
     }
-    // Somebody without the key may have put it there.
+    // A sealed lake refuses a clear file, because somebody without the key may have put it there.
     if !keys.kind().takes_clear() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
@@ -49,7 +49,7 @@ pub(super) fn trailer_of(file: &File, keys: &Keys) -> io::Result<(Trailer, Piece
     let (count, text, sum) = (u64::from(number(0)), u64::from(number(4)), number(8));
     let begin = tail_at.checked_sub(text + 4 * count).filter(|_| text <= LONGEST_TEXT);
     let begin = begin.filter(|_| &tail[12..] == MAGIC).ok_or_else(damaged)?;
-    // As many checksums as the bytes before them have pieces: a damaged count is not allocated.
+    // The count must match the number of pieces. So a damaged count does not cause a large allocation.
     if count != begin.div_ceil(BLOCK as u64) {
         return Err(damaged());
     }

@@ -1,5 +1,6 @@
-//! A catalog's record of an attachment: clear in an open lake, and under the file's own key in a sealed one. The record
-//! becomes unreadable with the key, so an older copy of the catalog reveals nothing of erased files.
+//! A catalog's record of an attachment: clear in an open lake, and encrypted under the file's own key in a sealed one.
+//! Once the key is destroyed, nobody can read the record. So an older copy of the catalog reveals nothing about erased
+//! files.
 //!
 //! The catalog finds a sealed row by marks of its `Binary` and its authorization. The lake's owner key makes these
 //! marks, and the catalog holds that key. So anybody with the folder can see that two rows have the same authorization,
@@ -50,7 +51,7 @@ impl Contents {
     }
 }
 
-/// The contents as a row of the catalog holds them.
+/// The contents in the form in which a row of the catalog holds them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::lake) enum Recorded {
     /// The record of a clear file.

@@ -6,8 +6,9 @@
 //! a piece, and the trailer:  nonce, 12 bytes | encrypted bytes | tag, 16 bytes
 //! ```
 //!
-//! Each piece is authenticated with the key's id, its number and whether it is the last one, and the trailer with the
-//! number of bytes. So a file that was cut off, or whose pieces were exchanged for others, does not open.
+//! The authenticated data of a piece are the key's id, the piece's number, and whether it is the last piece. Those of
+//! the trailer are the key's id and the length of all pieces. So a file does not open if it was cut off, or if its
+//! pieces were exchanged.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -20,7 +21,7 @@ use super::trailer::{BLOCK, LONGEST_TEXT, Trailer, hexadecimal};
 use crate::lake::seal::{self, FileKey, KeyId, Keys, PieceCipher};
 use crate::private;
 
-/// How such a file begins and ends.
+/// The first and the last bytes of a sealed attachment.
 pub(super) const MAGIC: &[u8; 8] = b"TABATT2\n";
 const ID: usize = 16;
 /// The first bytes: the format, and the key's id.
@@ -102,7 +103,7 @@ impl SealedPieces {
 pub(super) struct PieceWriter {
     out: BufWriter<File>,
     cipher: Cipher,
-    /// Bytes that are not sealed yet. Only `finish` knows which piece is the last.
+    /// The bytes that are not sealed yet. Only `finish` knows which piece is the last.
     piece: Vec<u8>,
     number: u64,
     sealed: Vec<u8>,
@@ -209,7 +210,7 @@ fn of_piece(number: u64, is_last: bool) -> [u8; 10] {
     place(b'p', number, u8::from(is_last))
 }
 
-/// The kind of trailer.
+/// The authenticated data of a trailer without the key's id.
 fn of_trailer(pieces: u64) -> [u8; 10] {
     place(b't', pieces, 0)
 }
@@ -422,7 +423,7 @@ mod tests {
             std::fs::write(scene.path("x"), &whole[..end]).unwrap();
             assert!(scene.open("x").is_err(), "{end}");
         }
-        // The last piece is cut off; the same trailer follows the others.
+        // The last piece is cut off. The same trailer follows the other pieces.
         let shorter = [&whole[..24 + 2 * piece], &whole[24 + 3 * piece..]].concat();
         std::fs::write(scene.path("x"), shorter).unwrap();
         assert!(scene.open("x").is_err());

@@ -12,10 +12,10 @@ pub(super) const BLOCK: usize = 64 << 10;
 pub(super) const MAGIC: &[u8; 8] = b"TABATT1\n";
 /// Number of pieces, length of the text, checksum, and the last bytes.
 pub(super) const TAIL: u64 = 4 + 4 + 4 + 8;
-/// No text of a trailer is longer.
+/// The maximum length of a trailer's text, in bytes.
 pub(super) const LONGEST_TEXT: u64 = 64 << 10;
 
-/// The owner of an attachment.
+/// The content of a trailer: the attachment's owner and a description of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::lake) struct Trailer {
     /// `live` or `test`.
@@ -30,14 +30,14 @@ pub(in crate::lake) struct Trailer {
     /// Hexadecimal digits.
     pub(in crate::lake) sha256: String,
     pub(in crate::lake) sha1: String,
-    /// Tells the next sync that it need not fetch the attachment again.
+    /// The origin by which the next sync recognizes the attachment, so that it does not fetch it again.
     pub(in crate::lake) origin: String,
     /// The time of its first snapshot, in microseconds since 1970.
     pub(in crate::lake) time: i64,
 }
 
 impl Trailer {
-    /// Whether the file belongs to this scope itself.
+    /// Whether the attachment belongs to this scope's person: to one of the person's owners and authorizations.
     pub(in crate::lake) fn is_of(&self, scope: &Scope) -> bool {
         let patient = scope.patient.as_ref();
         self.mode == scope.mode.schema()

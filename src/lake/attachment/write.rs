@@ -42,8 +42,8 @@ impl Sums {
     }
 }
 
-/// Takes an attachment's bytes into a file that only its owner may read. For a sealed lake the file is sealed with the
-/// key that the attachment keeps.
+/// Writes an attachment's bytes to a file that only its owner may read. In a sealed lake the file is sealed at once,
+/// with the key that the attachment keeps.
 pub struct AttachmentWriter {
     path: PathBuf,
     file: Out,
@@ -120,7 +120,7 @@ impl AttachmentWriter {
         }
     }
 
-    /// How many bytes it has so far.
+    /// How many bytes were written so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -167,8 +167,8 @@ impl AttachmentWriter {
     }
 }
 
-/// Moves a written file into the lake and adds the trailer, encrypted if there is a key. Returns the file's length. The
-/// lake may have changed its kind since the bytes were written.
+/// Moves a written file into the lake and adds the trailer, encrypted if there is a key. If the lake has changed its
+/// kind since the bytes were written, it converts the file. Returns the file's length.
 pub(in crate::lake) fn seal(
     from: &Path,
     to: &Path,

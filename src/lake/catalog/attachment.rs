@@ -1,8 +1,8 @@
 //! Attachments in the catalog: our own table with a row for each file. A row begins and ends with a snapshot, as rows
 //! of data files do.
 //!
-//! The first attachment creates the table. From then on the catalog has layout 2. Programs that know no attachments
-//! refuse it; otherwise they would take the files for leftovers of an interrupted writer.
+//! The first attachment creates the table. From then on the catalog has layout 2. Programs that do not know attachments
+//! refuse this layout. Otherwise they would treat the files as leftovers of an interrupted writer.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -38,14 +38,14 @@ pub(in crate::lake) struct StoredAttachment {
     /// Length of the bytes, and of the file.
     pub(in crate::lake) bytes: u64,
     pub(in crate::lake) file_bytes: u64,
-    /// What the row says about the contents. Only the file's key opens it.
+    /// The record of the contents. Only the file's key opens it.
     pub(in crate::lake) recorded: Recorded,
     pub(in crate::lake) begin: u64,
     pub(in crate::lake) end: Option<u64>,
 }
 
 impl StoredAttachment {
-    /// Whether a sync of one of these authorizations stored it.
+    /// Whether a sync of one of these authorizations stored the file.
     pub(in crate::lake) fn is_of(&self, authorizations: &[String], key: OwnerKey) -> bool {
         let mut authorizations = authorizations.iter();
         match &self.recorded {
@@ -321,7 +321,7 @@ pub(super) fn erase_attachments(
             files.push(ErasedAttachment {
                 path: format!("{}/{FOLDER}/{}", one.mode.schema(), one.name),
                 bytes: one.bytes,
-                // Without its key a file cannot be read any more. It is removed all the same.
+                // A file without its key cannot be read, but it is removed too.
                 sha256: one.contents(keys).map(|contents| contents.sha256).unwrap_or_default(),
             });
         }
@@ -330,12 +330,12 @@ pub(super) fn erase_attachments(
     Ok(erased)
 }
 
-/// Whether an intent means attachments.
+/// Whether an intent covers any attachments.
 pub(in crate::lake) fn means_attachments(connection: &Connection, intent: &Intent) -> Result<bool, LakeError> {
     Ok(has_attachments(connection)? && !meant(connection, intent, None)?.is_empty())
 }
 
-/// The attachments that an intent means. With `first_file`, only those with lower numbers.
+/// The attachments that an intent covers. With `first_file`, only those with lower numbers.
 fn meant(
     connection: &Connection,
     intent: &Intent,

@@ -69,7 +69,7 @@ pub(in crate::lake) fn cut_off(path: &Path) -> Result<Option<String>, LakeError>
         1 => 65_536,
         size => u64::from(size),
     };
-    // The count of pages holds only if these two numbers agree.
+    // The count of pages is valid only if these two numbers agree.
     let pages = if number(24) == number(92) { number(28) } else { 0 };
     let whole = length >= u64::from(pages) * page && (page == 0 || length.is_multiple_of(page));
     Ok((!whole).then(|| format!("its file ends within a page, after {length} bytes")))

@@ -66,7 +66,8 @@ pub(in crate::lake) struct NewPeriod {
     pub(in crate::lake) key: Option<FileKey>,
 }
 
-/// Records erasures. Returns their numbers. One of the same rows that was recorded before is a part of it from now on.
+/// Records erasures and returns their numbers. An earlier unfinished erasure of the same rows becomes part of the new
+/// one.
 pub(in crate::lake) fn record(connection: &mut Connection, intents: &[&Intent]) -> Result<Vec<u64>, LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     make_table(&transaction)?;
@@ -97,7 +98,7 @@ pub(in crate::lake) fn record(connection: &mut Connection, intents: &[&Intent]) 
     Ok(ids)
 }
 
-/// The data files of a table in all snapshots that an erasure may reach. `may_reach` decides by number and owners.
+/// The data files of a table, in all snapshots, that may hold rows to erase. `may_reach` decides by number and owners.
 pub(in crate::lake) fn reached(
     connection: &Connection,
     table: u64,
@@ -196,8 +197,8 @@ pub(super) fn exchange_files(transaction: &Connection, exchanges: &[&Exchange<'_
     let head = head(transaction)?;
     let mut next_file_id = head.next_file_id;
     for exchange in exchanges {
-        // Files with erased rows. They are removed after this commit. If that is interrupted, the next writer removes
-        // them.
+        // These files have erased rows. They are removed after this commit. If that is interrupted, the next writer
+        // removes them.
         for table in [
             ("ducklake_data_file", "data_file_id"),
             ("ducklake_delete_file", "delete_file_id"),
@@ -296,7 +297,7 @@ fn min_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &Writte
         )
         .optional()?;
     Ok(match previous {
-        // Below all owners of people.
+        // This is below all owners of people.
         None => before.min(2),
         Some((_, _, max_owner)) if max_owner < before => max_owner + 1,
         Some((id, min_owner_left, _)) if id < exchange.id => min_owner_left,

@@ -94,7 +94,7 @@ pub(in crate::lake) struct KeptEvidence {
     entry: String,
 }
 
-/// All evidence that nobody has taken yet.
+/// All evidence that no caller has taken yet.
 pub(in crate::lake) fn all_entries(connection: &Connection) -> Result<Vec<KeptEvidence>, LakeError> {
     if !has_table(connection)? {
         return Ok(Vec::new());

@@ -18,8 +18,8 @@ pub(in crate::lake) fn ledger(connection: &Connection) -> Result<Option<String>,
     Ok(connection.query_row(sql, [LEDGER_KEY], |row| row.get(0)).optional()?)
 }
 
-/// Records the ledger's id, or removes it. Other processes may write the lake meanwhile: the digest of the rows does
-/// not cover this key.
+/// Records the ledger's id, or removes it. Other processes may write the lake at the same time, because the digest of
+/// the rows does not cover this key.
 pub(in crate::lake) fn set_ledger(connection: &mut Connection, id: Option<&str>) -> Result<(), LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let sql = "DELETE FROM ducklake_metadata WHERE key = ? AND scope IS NULL";

@@ -9,7 +9,7 @@ use crate::lake::erase::{Erasure, Erasures, Intent};
 use crate::lake::error::LakeError;
 use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 
-/// The metadata key that counts how many times an erasure was recorded or finished. Without it the table is not there.
+/// The metadata key that counts how many times an erasure was recorded or finished. If it is missing, so is the table.
 const EPOCH_KEY: &str = "tabularium.erasures";
 
 /// Erasures that are recorded and not finished.
@@ -61,7 +61,7 @@ pub(in crate::lake) fn erasures(connection: &Connection) -> Result<Erasures, Lak
     Ok(Erasures { epoch, pending })
 }
 
-/// The same by their numbers.
+/// The recorded erasures by their numbers.
 pub(in crate::lake::catalog) fn intents(connection: &Connection) -> Result<BTreeMap<u64, Intent>, LakeError> {
     let pending = erasures(connection)?.pending;
     let each = pending
@@ -81,13 +81,13 @@ pub(super) fn make_table(connection: &Connection) -> Result<(), LakeError> {
     Ok(connection.execute_batch(TABLE)?)
 }
 
-/// Increases the count of a catalog by the erasures that another catalog has recorded.
+/// Raises the epoch by the number of erasures that another catalog has recorded.
 pub(in crate::lake) fn count_on(transaction: &Connection, erasures: u64) -> Result<(), LakeError> {
     make_table(transaction)?;
     count(transaction, erasures).map(drop)
 }
 
-/// Counts changes of the erasures. Returns the new count.
+/// Raises the epoch by this many changes. Returns the new epoch.
 pub(super) fn count(transaction: &Connection, changes: u64) -> Result<u64, LakeError> {
     let next = epoch(transaction)? + changes;
     transaction.execute(

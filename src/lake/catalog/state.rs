@@ -207,8 +207,8 @@ pub(in crate::lake) fn digest(connection: &Connection) -> Result<u64, LakeError>
     Ok(sum)
 }
 
-/// Makes this connection update the digest with each row that it changes, starting at `digest`. A writer then need not
-/// read all rows again at its end.
+/// From now on, this connection updates the digest with each row that it changes. It starts at `digest`. So a writer
+/// need not read all rows again when it ends.
 pub(in crate::lake) fn watch(connection: &Connection, digest: u64) -> Result<(), LakeError> {
     // A temporary table is rolled back with its transaction. It must not reach the disk.
     connection.pragma_update(None, "temp_store", "memory")?;
@@ -240,7 +240,7 @@ pub(in crate::lake) fn watch(connection: &Connection, digest: u64) -> Result<(),
     Ok(())
 }
 
-/// Makes a watching connection read the changes of another process.
+/// Computes the digest of a watching connection again from all rows. Another process may have changed them.
 pub(in crate::lake) fn watch_anew(connection: &Connection) -> Result<(), LakeError> {
     let digest = digest(connection)?.cast_signed();
     connection.execute("UPDATE temp.tabularium_watched SET digest = ?", [digest])?;
@@ -259,7 +259,7 @@ pub(in crate::lake) fn watch_attachments(connection: &Connection) -> Result<(), 
     watch_table(connection, &ATTACHMENTS)
 }
 
-/// The digest that a watching connection has kept.
+/// The current digest of a watching connection.
 pub(in crate::lake) fn watched(connection: &Connection) -> Result<u64, LakeError> {
     let digest: i64 = connection.query_row("SELECT digest FROM temp.tabularium_watched", [], |row| row.get(0))?;
     Ok(digest.cast_unsigned())

@@ -4,9 +4,9 @@
 //! keeps the newest version, minus the rows in delete files. It renames the old catalog and the unreadable files, and
 //! keeps them. History is lost: the new catalog has one snapshot.
 //!
-//! Erased rows do not come back. Blank rows stay deleted. Files from before an erasure are removed. Erasures that the
-//! old catalog or its mark call unfinished are recorded again. Snapshots and erasures continue their numbers from the
-//! old catalog or its mark, so no link to an older snapshot means a newer one.
+//! Erased rows do not come back. Blank rows stay deleted. Files from before an erasure are removed. Unfinished erasures
+//! in the old catalog or its mark are recorded again. The numbers of snapshots and erasures continue after those in the
+//! old catalog or its mark. So a link to an old snapshot never finds a new one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -85,13 +85,13 @@ struct Old {
     time: i64,
     snapshot: u64,
     epoch: u64,
-    /// Files that it has released.
+    /// Files that the old catalog has released.
     scheduled: FxHashSet<PathBuf>,
     /// Evidence of erasures that no caller has taken yet. Receipts need it.
     evidence: Vec<KeptEvidence>,
 }
 
-/// A higher snapshot number is not believed.
+/// Numbers of snapshots and erasures from this one on count as damaged.
 const MAX_SNAPSHOT: u64 = 1 << 53;
 
 /// Makes a new catalog from the data files of a folder. [`LakeError::Busy`] while another process writes.
@@ -251,7 +251,7 @@ fn old_catalog(folder: &Folder, mark: Option<&Mark>) -> Old {
         })
     };
     let opened = catalog::open_reader(folder);
-    // Read each table as far as possible, because one may be intact although another is damaged.
+    // Read each table separately, because one may be intact although another is damaged.
     let mut old = match &opened {
         Ok(connection) => Old {
             evidence: catalog::all_entries(connection).unwrap_or_default(),
@@ -293,7 +293,7 @@ fn owner_key(folder: &Folder, old: &Old, mark: Option<&Mark>, tables: &[Table]) 
     if let Some(key) = key {
         return Ok(key);
     }
-    // Without rows of a person no owner was hashed with the key.
+    // Only owners of people are hashed with the key. Without such owners a new key is as good.
     let is_needed = files().any(|file| file.owned.is_some() || *file.written.owners.end() > 1);
     if !is_needed {
         return Ok(OwnerKey::random());
@@ -305,7 +305,7 @@ fn owner_key(folder: &Folder, old: &Old, mark: Option<&Mark>, tables: &[Table]) 
     ))
 }
 
-/// The tables of the data folder, with the files that can be taken.
+/// The tables of the data folder, with the files that can be adopted.
 fn tables(folder: &Folder, all: &[PathBuf], adopted: &mut Adopted) -> Result<Vec<Table>, LakeError> {
     let data = folder.data();
     let mut by_table: BTreeMap<(&'static str, String), Vec<&PathBuf>> = BTreeMap::new();
@@ -360,7 +360,8 @@ fn table(
             Err(error) => adopted.unfit.push((path.to_path_buf(), error.to_string())),
         }
     }
-    // Begin with the oldest file. A transaction that never committed may have used column ids that a later one got too.
+    // Begin with the oldest file. A transaction that never committed may have used column ids that a later transaction
+    // used again.
     files.sort_by_key(|file| (*file.written.last_updated.start(), file.written.path.clone()));
     let mut columns = Columns::new(type_id);
     let mut fitting = Vec::with_capacity(files.len());
@@ -474,8 +475,8 @@ fn fill(
         keys: folder.keys(),
     };
     catalog::insert(connection, &commit)?;
-    // A link into the old catalog's last snapshot must say that the snapshot is gone. With this number it would show an
-    // empty page.
+    // A link to the old catalog's last snapshot must report that this snapshot is gone. The empty first snapshot has
+    // its number, and would answer the link with an empty page.
     catalog::forget_first(connection, old.snapshot)?;
     Ok(delete_files)
 }

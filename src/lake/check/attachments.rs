@@ -106,7 +106,7 @@ pub(super) fn taken_attachments(
         let Some(date) = updated(key.0, key.1, key.2) else {
             continue;
         };
-        // A newer one belongs to a transaction that never committed.
+        // A newer attachment belongs to a transaction that never committed.
         if one.trailer.time > date {
             continue;
         }

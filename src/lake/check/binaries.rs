@@ -1,4 +1,5 @@
-//! Rows of `Binary` against attachments: a row that names a file has one, and a file has a row that names it.
+//! Compares rows of `Binary` with attachments: a row that names a file must have one, and each file must have such a
+//! row.
 
 use std::path::PathBuf;
 
@@ -127,7 +128,7 @@ struct Attached {
     application: String,
     id: String,
     sha256: String,
-    /// Whether a sync has brought it.
+    /// Whether a sync stored the row.
     is_synced: bool,
 }
 

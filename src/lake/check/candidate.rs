@@ -31,7 +31,7 @@ pub(super) struct Candidate {
     pub(super) owned: Option<(String, String, i64)>,
 }
 
-/// The values of a row that decide.
+/// The values that decide whether a row is the newest version of its resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RowMark {
     /// A hash of the resource's identity within the table: application and id.

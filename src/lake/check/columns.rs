@@ -65,8 +65,8 @@ impl Columns {
     }
 }
 
-/// Notes the id of a column and of the columns inside it. Returns `false` if a column has no id, or a different one in
-/// an earlier file.
+/// Records the id of a column and of the columns inside it. Returns `false` if a column has no id, or a different one
+/// in an earlier file.
 fn pair(file: &Field, new: &FieldRef, ids: &mut BTreeMap<i32, i32>) -> bool {
     let (Some(in_file), Some(given)) = (field_id(file), field_id(new)) else {
         return false;

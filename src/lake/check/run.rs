@@ -209,7 +209,7 @@ fn unnamed(connection: &Connection, folder: &Folder) -> Result<Vec<PathBuf>, Lak
     Ok(unnamed)
 }
 
-/// Faults of the catalog on its own, one clause each.
+/// Faults of the catalog without its files, one clause each.
 fn catalog_findings(connection: &Connection, folder: &Folder, report: &mut Report) -> Result<Vec<String>, LakeError> {
     let mut found: Vec<String> = catalog::cut_off(&folder.catalog())?.into_iter().collect();
     found.extend(catalog::broken_pages(connection, false)?);

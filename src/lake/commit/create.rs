@@ -55,7 +55,7 @@ fn create(folder: &Folder, now: i64, sealing: Option<&KekSource>) -> Result<(), 
             None => folder.clone(),
         };
         let key = OwnerKey::random();
-        // Do this before the catalog exists. A mark left by an earlier lake would be above the new catalog.
+        // Write the mark before the catalog exists. Otherwise a mark of an earlier lake could be above the new catalog.
         Mark::of_new(key).write(folder, None)?;
         catalog::create(folder, now, key)?;
     }

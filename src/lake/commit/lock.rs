@@ -8,11 +8,11 @@ use super::super::error::LakeError;
 use super::super::store::folder::Folder;
 use crate::private;
 
-/// Held while this process may write the lake.
+/// The lock. While it is held, this process may write the lake.
 #[derive(Debug)]
 pub(in crate::lake) struct WriteLock {
     file: File,
-    /// Whether the former holder released it and was not killed.
+    /// Whether the former holder released the lock itself instead of being killed.
     pub(in crate::lake) was_given_up: bool,
 }
 

@@ -102,7 +102,7 @@ impl Mark {
         let state = catalog::state(connection)?;
         let recorded = catalog::unfinished(connection)?;
         let mut unfinished_erasures: Vec<Unfinished> = recorded.into_iter().map(Unfinished::of).collect();
-        // Its erasures may be finished, but a file that they released still exists.
+        // Keep these erasures. They may be finished, but a file that they released still exists.
         if catalog::has_scheduled(connection)? {
             let before = before.into_iter().flat_map(|before| &before.unfinished_erasures);
             for one in before {
@@ -125,7 +125,7 @@ impl Mark {
         })
     }
 
-    /// The mark of a lake. `None` if there is none or it cannot be read; then it proves nothing.
+    /// The mark of a lake. `None` if there is none or it cannot be read. Then nothing is proven about the catalog.
     pub(in crate::lake) fn read(folder: &Folder) -> Option<Mark> {
         let text = std::fs::read(folder.mark()).ok()?;
         serde_json::from_slice(&text).ok()

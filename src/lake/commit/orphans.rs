@@ -1,9 +1,9 @@
 //! Orphans: files in `data/` that no snapshot names, as an interrupted writer leaves them. The next writer moves them
 //! to `data/.orphans/TIME/`, and a later one removes them after a day.
 //!
-//! A file counts as an orphan only if the catalog is beyond doubt: all files that it names exist, and it is not an
-//! older copy. Files that the catalog itself has released (expired files, files that an erasure replaced) are recorded
-//! there and removed at once.
+//! A file counts as an orphan only if the catalog is certainly right: all files that it names exist, and it is not an
+//! older copy. The catalog records the files that it has released itself: expired files, and files that an erasure
+//! replaced. These are removed at once.
 
 use std::path::{Path, PathBuf};
 

@@ -66,7 +66,7 @@ impl FileTrace {
         })
     }
 
-    /// Whether it is the same file, changed or not.
+    /// Whether both are the same file, changed or not.
     pub(in crate::lake) fn is_same_file(&self, other: &FileTrace) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }

@@ -34,7 +34,7 @@ pub struct Transaction<'w> {
     time: i64,
     tables: BTreeMap<(Mode, TypeId), TableChange>,
     attachments: AttachmentCommit,
-    /// The keys that sealed them.
+    /// The keys that sealed the new attachments.
     attachment_keys: Vec<FileKey>,
     /// Files to remove if this does not commit.
     handed_out: Vec<PathBuf>,
@@ -87,7 +87,8 @@ impl<'w> Transaction<'w> {
     fn new(writer: &'w mut LakeWriter) -> Transaction<'w> {
         let left_orphans = std::mem::replace(&mut writer.leaves_orphans, true);
         let base = writer.lake().snapshot();
-        // Whole milliseconds, as in FHIR's instants. Each is later than the one before, even if the clock is not.
+        // Whole milliseconds, as in FHIR's instants. Each snapshot is later than the one before, even if the clock went
+        // back.
         let millis = |micros: i64| micros.div_euclid(1_000);
         let time = millis(writer.lake().clock().now()).max(millis(base.time) + 1) * 1_000;
         Transaction {
@@ -103,7 +104,7 @@ impl<'w> Transaction<'w> {
         }
     }
 
-    /// The snapshot on which it builds.
+    /// The snapshot on which the transaction builds.
     pub fn base(&self) -> &Arc<Snapshot> {
         &self.base
     }
@@ -114,12 +115,12 @@ impl<'w> Transaction<'w> {
         self.time
     }
 
-    /// The keys to seal its files.
+    /// The keys that seal the transaction's files.
     pub fn keys(&self) -> &Keys {
         self.writer.lake().folder().keys()
     }
 
-    /// The columns of a table as far as this transaction knows them.
+    /// The columns of a table, including those that this transaction adds.
     pub fn layout(&mut self, mode: Mode, type_id: TypeId) -> &Layout {
         &self.change(mode, type_id).layout
     }
@@ -216,7 +217,7 @@ impl<'w> Transaction<'w> {
         self.attachments.origins.push((number, origin.to_owned()));
     }
 
-    /// Whether it has no changes.
+    /// Whether the transaction has no changes.
     pub fn is_empty(&self) -> bool {
         self.tables.values().all(TableChange::is_empty) && self.attachments.is_empty()
     }
@@ -237,7 +238,7 @@ impl<'w> Transaction<'w> {
             commits.push(self.prepare(*mode, *type_id, change)?);
         }
         sync_files(&self.handed_out)?;
-        // A file's key is made durable before the catalog names the file: an unused key is harmless, a file without its
+        // Make a file's key durable before the catalog names the file. An unused key is harmless. A file without its
         // key is lost.
         let files = commits
             .iter()
@@ -279,8 +280,8 @@ impl<'w> Transaction<'w> {
         Ok(snapshot)
     }
 
-    /// Whether a replaced file may hold rows of an unfinished erasure. A new file would then hold them too, and the
-    /// erasure does not mean new files.
+    /// Whether a replaced file may hold rows of an unfinished erasure. The new file would hold them too, and the
+    /// erasure does not cover new files.
     fn merges_what_is_erased(&self) -> bool {
         self.tables.iter().any(|((mode, _), change)| {
             let replaced = change.replaced.iter().filter_map(|id| change.file(*id).ok());
@@ -446,7 +447,7 @@ pub(in crate::lake) fn sync_files(paths: &[PathBuf]) -> Result<(), LakeError> {
                 return Ok(());
             };
             match std::fs::File::open(path) {
-                // A path that was returned and not used.
+                // This path was returned, but no file was written to it.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 file => file
                     .and_then(|file| file.sync_all())

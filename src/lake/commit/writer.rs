@@ -38,15 +38,15 @@ pub struct LakeWriter {
     checked: Instant,
     /// Whether there may be files that no snapshot names.
     pub(in crate::lake) leaves_orphans: bool,
-    /// When erasures were recorded whose files all still exist.
+    /// The time when erasures were recorded, if all their old files still exist.
     pub(in crate::lake) recorded: Option<Instant>,
-    /// The time after which other processes certainly know of it.
+    /// The time that other processes need to notice these erasures.
     pub(in crate::lake) notice: Duration,
     /// The ids that this writer has erased.
     pub(in crate::lake) erased_ids: ErasedIds,
     /// Erasures that an earlier writer began.
     pub(in crate::lake) resumed: Vec<(Intent, Erased)>,
-    /// Whether it repeats erasures of the ledger.
+    /// Whether the writer repeats erasures of the ledger.
     pub(in crate::lake) erases_again: bool,
     /// Dropped last: the connection closes under the lock.
     _lock: WriteLock,
@@ -90,7 +90,7 @@ impl LakeWriter {
         if let Err(error) = writer.destroy_keys() {
             tracing::warn!(%error, "keys of what was erased could not be destroyed; the next writer tries again");
         }
-        // If this process was the last writer and finished, there are no orphans.
+        // If the last writer was in this process and finished, there are no orphans.
         if !is_known && let Err(error) = writer.sweep_keys() {
             tracing::warn!(%error, "keys of an interrupted writer could not be destroyed; the next writer tries again");
         }
@@ -99,7 +99,7 @@ impl LakeWriter {
         Ok(writer)
     }
 
-    /// The lake that it writes.
+    /// The lake that this writer writes.
     pub fn lake(&self) -> &Lake {
         &self.lake
     }
@@ -124,7 +124,7 @@ impl LakeWriter {
         let found = catalog::named(&self.connection, &folder.data()).and_then(|named| survey(folder, named));
         match found {
             Ok(found) if found.is_whole() => orphans::remove_with_rows_of(folder, &found.unnamed, scopes),
-            // It is then uncertain which files belong to the lake.
+            // Some of the catalog's files are missing or differ, so it is uncertain which files belong to the lake.
             Ok(found) if found.unnamed.is_empty() => orphans::remove_with_rows_of(folder, &[], scopes),
             Ok(_) => vec!["files that the catalog does not name".to_owned()],
             Err(error) => vec![error.to_string()],
@@ -330,8 +330,8 @@ pub(in crate::lake) fn settle(connection: &Connection, lake: &Lake) -> Result<()
 
 fn remove_scheduled(connection: &Connection, paths: &FxHashSet<PathBuf>) -> Result<Vec<LakeError>, LakeError> {
     let mut failed: Vec<LakeError> = paths.iter().filter_map(|path| remove(path).err()).collect();
-    // Sync the folders. Otherwise a removed name may come back after a crash of the machine, and no record knows its
-    // file.
+    // Sync the folders. Otherwise a removed name may come back after a crash of the machine, and no record would know
+    // its file.
     let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
     let folders = folders.into_iter().filter(|folder| folder.exists());
     failed.extend(folders.map(sync_folder).filter_map(Result::err));
@@ -341,7 +341,7 @@ fn remove_scheduled(connection: &Connection, paths: &FxHashSet<PathBuf>) -> Resu
     Ok(failed)
 }
 
-/// Stops if files that the catalog does not name may still belong to the lake.
+/// Returns an error if files that the catalog does not name may still belong to the lake.
 fn refuse_doubts(connection: &Connection, found: &Survey) -> Result<(), LakeError> {
     let unnamed = found.unnamed.len();
     if !found.is_whole() {

@@ -1,4 +1,4 @@
-//! Merges runs of files into one sequence of new files. The memory it needs does not grow with their size.
+//! Merges runs of files into one sequence of new files. Its memory does not grow with the size of the files.
 //!
 //! It reads each run as a stream of batches in (`owner`, `id`) order without deleted rows and merges the streams row by
 //! row. It starts a new file only where the owner changes, so the owner ranges of the new files are disjoint.
@@ -100,8 +100,8 @@ fn metadata(data: &DataFile, keys: &Keys) -> Result<ArrowReaderMetadata, LakeErr
     }
 }
 
-/// Merges `runs` into files of `schema` and about `target` bytes at the paths that `new_path` returns. No row left
-/// means no file.
+/// Merges `runs` into files of `schema` and about `target` bytes at the paths that `new_path` returns. If no row is
+/// left, it writes no file.
 pub(super) fn merge(
     runs: Vec<Vec<Arc<DataFile>>>,
     inputs: &Inputs,

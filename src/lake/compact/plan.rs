@@ -1,4 +1,4 @@
-//! Decides which files of a table to merge next. A pure function of the files' sizes and owner ranges.
+//! Decides which files of a table to merge next. The decision depends only on the files' sizes and owner ranges.
 //!
 //! Files form *runs*. Within a run the owner ranges are disjoint, so an owner has rows in at most one file of each run.
 //! The minimum number of runs equals the maximum number of files that any owner is in. Only merging whole runs lowers
@@ -6,27 +6,27 @@
 
 use std::ops::RangeInclusive;
 
-/// A thrifty compaction merges runs if an owner is in more files of a table than the first number. It leaves the second
-/// number.
+/// A thrifty compaction merges runs if an owner is in more than `MAX_RUNS` files of a table. It reduces them to
+/// `LEFT_RUNS`.
 const MAX_RUNS: usize = 8;
 const LEFT_RUNS: usize = 4;
 /// The number of small files that a thrifty compaction waits for, so that it does not rewrite a growing file for each
 /// new one.
 const SMALL_FILES: usize = 16;
-/// Below this fraction of the target a file is small.
+/// A file below the target divided by this number is small.
 const SMALL: u64 = 2;
-/// Files below this fraction of the target are always worth merging. Larger ones are merged only with about as many
-/// bytes beside them.
+/// A file below the target divided by this number is always worth merging. A larger one is merged only if it is at most
+/// twice as large as all smaller ones together.
 const TINY: u64 = 32;
-/// Runs read at the same time; bounds memory.
+/// The maximum number of runs read at the same time. It bounds the memory.
 pub(super) const FAN_IN: usize = 32;
 
 /// How much to merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// Keeps a lake healthy while it is being written: few small files, and no owner in more than 8 files of a table.
+    /// Keeps a lake fast while it is being written: few small files, and no owner in more than 8 files of a table.
     Thrifty,
-    /// Everything a table can gain: disjoint owner ranges throughout.
+    /// Merges until the owner ranges of all files of a table are disjoint.
     Thorough,
 }
 
@@ -45,7 +45,7 @@ impl Candidate {
         self.bytes < target / SMALL
     }
 
-    /// Rewriting a file pays off if it has at least this many deleted rows.
+    /// Whether so many rows are deleted that rewriting the file alone pays.
     fn worn(&self) -> bool {
         self.deleted * 10 >= self.rows && self.deleted > 0
     }

@@ -11,8 +11,9 @@ use crate::lake::seal;
 use crate::lake::store::disk::remove as remove_file;
 use crate::lake::store::survey::{files_below, survey};
 
-/// Removes clear orphans from a sealed lake, and sealed orphans from an open lake, whose keys are about to be
-/// destroyed. Returns other clear files in a sealed lake and files that could not be removed, one clause each.
+/// Removes the orphans of the other kind: clear ones from a sealed lake, and sealed ones from an open lake, because
+/// their keys are about to be destroyed. Returns, one clause each, files that could not be removed and other clear
+/// files in a sealed lake.
 pub(super) fn remove(writer: &LakeWriter) -> Result<Vec<String>, LakeError> {
     let folder = writer.lake().folder();
     let named = catalog::named(&writer.connection, &folder.data())?;

@@ -14,7 +14,7 @@ use crate::lake::erase::{Fresh, reasons};
 use crate::lake::error::LakeError;
 use crate::lake::seal::{KeyStore, Kind};
 
-/// The size of the files that one step rewrites, in bytes. Meanwhile the disk needs that much more room.
+/// The size of the files that one step rewrites, in bytes. During the step the disk needs this much more room.
 const AT_ONCE: u64 = 256 << 20;
 
 /// The results of a conversion.

@@ -1,5 +1,5 @@
-//! Repeats the erasures that came after a copy of the lake was made. The ledger of erasures holds only hashes, so this
-//! compares every owner of rows in the copy with the ledger.
+//! Repeats the erasures that came after a copy of the lake was made. The ledger of erasures holds only hashes. So this
+//! file compares every owner of rows in the copy with the ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,12 +27,12 @@ struct OwnerIds {
     authorizations: BTreeSet<String>,
 }
 
-/// The ids to erase by mode, application and owner.
+/// The ids of rows to erase, by mode, application and owner.
 type Meant = BTreeMap<(Mode, String, i64), OwnerIds>;
 
 impl LakeWriter {
-    /// Erases rows from this copy of a lake that were erased from the original since. Returns for each owner what was
-    /// erased.
+    /// Erases the rows from this copy of a lake that were erased from the original after the copy was made. Returns for
+    /// each owner what was erased.
     pub fn erase_again(&mut self, since: &ErasedSince) -> Result<Vec<Erased>, LakeError> {
         self.erases_again = true;
         if since.is_empty() {
@@ -112,7 +112,7 @@ fn look_at_rows(
         .and_then(|owners| owners.as_primitive_opt::<Int64Type>());
     let owners = owners.ok_or_else(missing)?;
     let applications = text("application").ok_or_else(missing)??;
-    // A file has only columns with a value in it.
+    // A file lacks a column if no row has a value in it.
     let (patients, authorizations) = (text("patient").transpose()?, text("authorization").transpose()?);
     let value = |column: Option<&'_ arrow::array::StringArray>, row: usize| {
         column

@@ -10,8 +10,8 @@ use crate::lake::commit::writer::LakeWriter;
 use crate::lake::error::LakeError;
 
 impl LakeWriter {
-    /// Takes the evidence of each of these intents since the last call. Each intent comes with its Patients, whose ids
-    /// are searched for too. Call it when their erasures are finished.
+    /// Takes the evidence of each of these intents since the last call. Each intent comes with its Patients, and the
+    /// search also looks for their ids. Call this when the erasures are finished.
     pub fn evidence(&mut self, intents: &[(Intent, Vec<String>)]) -> Result<Vec<Evidence>, LakeError> {
         let key = self.lake().owner_key();
         let subjects: Vec<String> = intents.iter().map(|(intent, _)| subject(key, intent)).collect();

@@ -115,7 +115,7 @@ impl Evidence {
         self
     }
 
-    /// The evidence of one erasure after a second search. It does not repeat what an interrupted search had noted.
+    /// The evidence of one erasure after a second search. It does not repeat the results of an interrupted search.
     pub fn again(mut self, newer: Evidence) -> Evidence {
         let known = |file: &ErasedFile| self.files.contains(file);
         let files: Vec<ErasedFile> = newer.files.into_iter().filter(|file| !known(file)).collect();

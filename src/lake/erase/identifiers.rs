@@ -5,10 +5,10 @@ use std::hash::{BuildHasher, RandomState};
 
 use rustc_hash::FxHashMap;
 
-/// An id with at least this many characters, as sources and this service make them, counts wherever it occurs. A
-/// shorter id may be any word. It counts only after its type and a slash, as in references.
+/// An id of at least this length counts wherever it occurs. Sources and this service make such ids. A shorter id may be
+/// any word, so it counts only after its type and a slash, as in references.
 const LONG: usize = 16;
-/// R4's ids and types are not longer.
+/// The maximum length of a type, a slash and an id in R4.
 const LONGEST: usize = 64 + 1 + 64;
 
 /// Ids, each with the numbers of its subjects.
@@ -16,7 +16,7 @@ const LONGEST: usize = 64 + 1 + 64;
 pub(in crate::lake) struct Identifiers {
     hasher: RandomState,
     known: FxHashMap<u64, u32>,
-    /// The number of ids added for each.
+    /// The number of ids of each subject.
     counts: Vec<u64>,
     /// The minimum and maximum length of ids that count by themselves.
     alone: Lengths,

@@ -1,4 +1,4 @@
-//! The rows that an erasure means, as the catalog records them.
+//! The rows that an erasure covers, as the catalog records them.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 
-/// Whose rows to erase: an application's rows that belong to this scope itself.
+/// The rows to erase: rows of an application that belong to this person, not shared rows that the person also sees.
 ///
 /// If it has authorizations, `patients` should be empty. Otherwise rows of the same owners that no sync stored would be
 /// erased too.
@@ -39,14 +39,15 @@ pub(in crate::lake) struct Erasure {
     pub(in crate::lake) id: u64,
     /// The scope whose own rows are erased.
     pub(in crate::lake) scope: Arc<Scope>,
-    /// The number of the first data file that the erasure does not mean.
+    /// The number of the first data file that the erasure does not cover.
     pub(in crate::lake) first_file: u64,
 }
 
 impl Erasure {
-    /// An erasure that no catalog has recorded. It means every file.
+    /// An erasure that no catalog has recorded. It covers every file.
     pub(super) fn unrecorded(intent: &Intent) -> Erasure {
-        // Caches of scopes use the numbers of erasures. Those of the catalog start at one.
+        // Caches of scopes use the numbers of erasures. The catalog's numbers start at one, so these count down from
+        // the maximum.
         static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
         Erasure {
             id: NEXT.fetch_sub(1, Ordering::Relaxed),

@@ -1,5 +1,5 @@
-//! Destroys keys: keys of files that an erasure has replaced, and keys that killed writers left. Every older copy of
-//! the replaced files becomes unreadable.
+//! Destroys keys: keys of files that an erasure has replaced, and keys that killed writers left. Then nobody can read
+//! any older copy of the replaced files.
 //!
 //! The transaction that exchanges files also notes that keys must be destroyed. The note is removed afterwards, so the
 //! next writer continues after a kill. It also stays while a registered copy of the keys database cannot be written.
@@ -20,13 +20,13 @@ use crate::lake::error::LakeError;
 use crate::lake::seal::{KeyId, Kind, remove_database};
 
 impl LakeWriter {
-    /// Destroys the keys that an erasure has noted. Does nothing without a note.
+    /// Destroys keys if a note in the catalog requires it. Does nothing without a note.
     pub(in crate::lake) fn destroy_keys(&self) -> Result<(), LakeError> {
         if !catalog::has_keys_to_destroy(&self.connection)? {
             return Ok(());
         }
         let folder = self.lake().folder();
-        // Reads the catalog of this writer. The process's own copy may be older.
+        // Read the kind from the catalog of this writer. The state in this process's memory may be older.
         match catalog::kind(&self.connection)? {
             // The lake was sealed, and none of its files is sealed any more.
             Kind::Open => remove_database(folder.path())?,

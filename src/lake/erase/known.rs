@@ -24,8 +24,8 @@ struct One {
 }
 
 impl Known {
-    /// The rows to hide after `now` was read from the catalog, while no snapshot from before `oldest` is held. `None`
-    /// if nothing changed.
+    /// The rows to hide after `now` was read from the catalog. `oldest` is the lowest epoch of any snapshot that is
+    /// held. `None` if nothing changed.
     pub(in crate::lake) fn learn(&self, now: &Erasures, oldest: u64) -> Option<Known> {
         if now.epoch <= self.epoch {
             return None;

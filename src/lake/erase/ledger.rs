@@ -34,7 +34,7 @@ const SUFFIX: &str = ".erasures";
 const LAYOUT: u32 = 1;
 /// How many bytes of a hash the ledger keeps.
 const HASH_BYTES: usize = 16;
-/// How far back to look for an existing entry. A duplicate entry does no harm.
+/// How many bytes back to look for an existing entry. A duplicate entry does no harm.
 const LOOK_BACK: u64 = 1 << 20;
 
 /// The path of the ledger of the lake in `dir`: the value of [`VARIABLE`], or the folder's own path with `.erasures`
@@ -56,7 +56,7 @@ fn named() -> Option<PathBuf> {
     std::path::absolute(named).ok()
 }
 
-/// The rows of one owner that an erasure means.
+/// The rows of one owner that an erasure covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Whose<'a> {
     /// Imported rows that are filed under this Patient.
@@ -164,12 +164,12 @@ impl Ledger {
             .map_err(LakeError::io("write", path))
     }
 
-    /// Reads it again, with what was entered meanwhile.
+    /// Reads the ledger again, with the entries that were added meanwhile.
     pub fn read_again(&self) -> Result<Ledger, LakeError> {
         Ledger::read(&self.path)?.ok_or_else(|| not_the_one(&self.path, "is missing"))
     }
 
-    /// Its id.
+    /// The ledger's id.
     pub fn id(&self) -> &str {
         &self.head.ledger
     }
@@ -185,7 +185,7 @@ impl Ledger {
         }
     }
 
-    /// Its state now.
+    /// The ledger's current state.
     pub fn state(&self) -> LedgerState {
         LedgerState {
             ledger: self.head.ledger.clone(),
@@ -194,7 +194,7 @@ impl Ledger {
         }
     }
 
-    /// Whether this ledger was once in that state.
+    /// Whether an earlier version of this ledger was in that state.
     pub fn goes_on_from(&self, state: &LedgerState) -> bool {
         let length = usize::try_from(state.bytes).ok();
         let begun = length.and_then(|length| self.bytes.get(..length));
@@ -208,7 +208,7 @@ impl Ledger {
             .any(|entry| entry.lake == lake && entry.number > number)
     }
 
-    /// The same, as hashes.
+    /// The hashes of everything that was erased from a lake after its erasure with this number.
     pub fn since(&self, key: OwnerKey, number: u64) -> ErasedSince {
         let keyer = Keyer::new(key, &self.salt);
         let own = self.entries.iter().filter(|entry| entry.lake == keyer.lake);
@@ -318,7 +318,8 @@ fn open(path: &Path) -> Result<File, LakeError> {
     Ok(file)
 }
 
-/// Whether an entry is in these lines. The number alone does not tell: two copies of a lake count alike.
+/// Whether an entry is in these lines. The number alone does not tell, because two copies of a lake use the same
+/// numbers.
 fn is_in(recent: &[u8], entry: &Entry) -> bool {
     let begin = format!(r#"{{"lake":"{}","number":{},"#, entry.lake, entry.number);
     memchr::memmem::find_iter(recent, begin.as_bytes()).any(|at| {

@@ -70,11 +70,11 @@ pub(super) struct Found {
     pub(super) live: u64,
     /// The replacement of the file. `None` if it held only blank rows.
     pub(super) file: Option<ErasedFile>,
-    /// Whether the replacement has other rows.
+    /// Whether the replacement has other rows that stay.
     pub(super) rewritten: bool,
 }
 
-/// The ids for which new files are searched, and for each erasure how many of them are its own.
+/// The ids to look for in new files, and for each erasure the number of its subject.
 #[derive(Debug)]
 pub(super) struct Wanted<'a> {
     pub(super) identifiers: &'a Identifiers,
@@ -87,7 +87,7 @@ pub(super) struct Prepared<'p> {
     pub(super) exchange: Exchange<'p>,
     pub(super) fresh: Fresh,
     pub(super) found: Vec<Found>,
-    /// The change of the file, for the evidence of each subject.
+    /// The change of the file, as evidence for each subject.
     pub(super) told: Vec<(String, ErasedFile)>,
     /// Bytes of the new files.
     pub(super) bytes: u64,
@@ -107,7 +107,7 @@ impl From<LakeError> for Hindrance {
     }
 }
 
-/// The rows of a file that these scopes mean.
+/// The rows of a file that belong to these scopes.
 pub(in crate::lake) fn meant(path: &Path, id: u64, scopes: &[&Scope], keys: &Keys) -> Result<OwnRows, Hindrance> {
     own_rows(id, path, scopes, keys).map_err(|error| match error {
         ScanError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Hindrance::Gone,
@@ -133,7 +133,7 @@ pub(super) fn prepare<'p>(
     Ok(Some(prepared))
 }
 
-/// The ids of the rows that erasures mean in a file, each with the number of its subject.
+/// The ids of the rows that erasures cover in a file, each with the number of its subject.
 pub(super) fn collect_ids(
     folder: &Folder,
     table: &TableSnapshot,
@@ -150,7 +150,7 @@ pub(super) fn collect_ids(
     Ok(())
 }
 
-/// Notes for each erasure what happens to a file: its old digest, its replacement, and the result of a search in the
+/// Records for each erasure the change of a file: its old digest, its replacement, and the result of a search in the
 /// replacement.
 fn describe(
     folder: &Folder,
@@ -267,7 +267,7 @@ pub(super) fn prepare_superseded<'p>(
     Ok(Some(prepared))
 }
 
-/// Notes for each subject what happens to a file that held earlier versions.
+/// Records for each subject the change of a file that held earlier versions.
 fn tell_superseded(
     folder: &Folder,
     table: &TableSnapshot,
@@ -415,8 +415,9 @@ pub(in crate::lake) fn reasons(error: &dyn Error) -> String {
 /// A delete file to write: its snapshots and positions.
 type Period = (u64, Option<u64>, Vec<u64>);
 
-/// The deleted rows of a file for each snapshot, when those at `erased` are deleted in all of them. A file without
-/// remaining rows ends. If that is true from its beginning, it has no period. Snapshots before `oldest` cannot be read.
+/// The periods of a file with the same deleted rows, if the rows at `erased` are deleted in all snapshots. The file
+/// ends with the first period in which no rows remain, and that period is left out. Snapshots before `oldest` cannot be
+/// read.
 fn periods(file: &StoredFile, erased: &[u64], deletes: Vec<Period>, oldest: u64, end: &mut Option<u64>) -> Vec<Period> {
     let mut periods = Vec::with_capacity(deletes.len() + 1);
     let first_delete = deletes.first().map_or(file.end, |(begin, _, _)| Some(*begin));
@@ -434,7 +435,7 @@ fn periods(file: &StoredFile, erased: &[u64], deletes: Vec<Period>, oldest: u64,
     periods
 }
 
-/// A name for a new file, without its ending.
+/// A name for a new file, without its extension.
 pub(in crate::lake) fn random_name() -> String {
     let (number, _) = uuid::Uuid::new_v4().as_u64_pair();
     format!("{number:016x}")

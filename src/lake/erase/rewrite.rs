@@ -173,8 +173,8 @@ fn blanked(
     let schema = batch.schema();
     let columns = schema.fields().iter().zip(batch.columns());
     let columns = columns.map(|(field, column)| match field.name().as_str() {
-        // In the order of ids they come right after the neighbour's id, or before all ids if the neighbour is the first
-        // row left.
+        // The new ids of blank rows sort right after the neighbour's id. If the neighbour is the first row left, they
+        // sort before all ids.
         "id" => {
             let ids = copy("id", column)?;
             texts(&ids, |row, text, ids| {

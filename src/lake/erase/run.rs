@@ -60,9 +60,9 @@ impl<'p> Work<'p> {
 #[derive(Default)]
 pub(super) struct Progress {
     done: BTreeMap<u64, Erased>,
-    /// Erasures that a file prevents from finishing.
+    /// Erasures that cannot finish because of a file.
     hindered: BTreeSet<u64>,
-    /// Whether the ledger lacks them, so that none is finished.
+    /// Whether the ledger does not have these erasures. Then none of them is finished.
     is_unlisted: bool,
     /// Why bytes of these erasures may remain: old files that could not be removed, errors of the disk.
     pub(super) left: Vec<String>,
@@ -98,7 +98,7 @@ impl LakeWriter {
             let fresh: Vec<String> = fresh.collect();
             done.left.extend(fresh);
         }
-        // An erasure with rows has emptied the log. So must one that is repeated.
+        // An erasure with rows has emptied the log. A repeated erasure must empty it too.
         let is_repeated = |intent: &Intent| {
             let subject = subject(self.lake().owner_key(), intent);
             catalog::entries(&self.connection, &subject).is_ok_and(|entries| !entries.is_empty())
@@ -136,7 +136,7 @@ impl LakeWriter {
         scopes.iter().map(of_one).collect()
     }
 
-    /// Empties the catalog's log. A clause if that failed.
+    /// Empties the catalog's log. Returns a clause if that failed.
     pub(super) fn log_left(&self) -> Option<String> {
         match catalog::empty_log(&self.connection) {
             Ok(true) => None,
@@ -262,7 +262,7 @@ impl LakeWriter {
             let of = |erasure: &Arc<Erasure>| Some((erasure.intent()?, done.remove(&erasure.id).unwrap_or_default()));
             self.resumed = pending.iter().filter_map(of).collect();
         } else if self.lake().snapshot().erasures.epoch > 0 {
-            // A reader may have been active when the last erasure ended.
+            // A reader may have kept the last erasure from emptying the log.
             self.connection.busy_timeout(Duration::ZERO)?;
             catalog::empty_log(&self.connection)?;
             self.connection.busy_timeout(catalog::PATIENCE)?;
@@ -286,7 +286,7 @@ impl LakeWriter {
             progress.left.push(format!("backups, because {error}"));
         }
         if let Err(error) = self.rewrite_all(&pending, AT_ONCE, &mut progress) {
-            // The disk may lack the room for all new files at once. Rewriting one file after the other needs less.
+            // The disk may not have room for all new files at once. Rewriting one file after the other needs less room.
             tracing::debug!(%error, "erasing goes on file by file");
             self.leaves_orphans = true;
             progress.hindered.clear();
@@ -384,8 +384,8 @@ impl LakeWriter {
         self.exchange(work, &finished, &attached, progress)
     }
 
-    /// The ids of all rows that erasures mean, and the number of ids of each erasure. A file that cannot be read is
-    /// reported later, when it is rewritten.
+    /// The ids of all rows that erasures cover, and for each erasure the number of its subject. A file that cannot be
+    /// read is reported later, when it is rewritten.
     fn collect_ids(
         &mut self,
         snapshot: &Snapshot,
@@ -417,7 +417,7 @@ impl LakeWriter {
         Ok((numbers, Arc::clone(&self.erased_ids.identifiers)))
     }
 
-    /// Whether the erasures mean any existing attachment.
+    /// Whether the erasures cover any existing attachment.
     fn have_attachments(&self, erasures: &[&Erasure]) -> Result<bool, LakeError> {
         for intent in erasures.iter().filter_map(|erasure| erasure.intent()) {
             if catalog::means_attachments(&self.connection, &intent)? {
@@ -427,7 +427,7 @@ impl LakeWriter {
         Ok(false)
     }
 
-    /// Replaces old files by new ones, and releases for good the attachments that `attached` means.
+    /// Replaces old files by new ones, and removes from all snapshots the attachments that `attached` selects.
     pub(super) fn exchange(
         &mut self,
         mut work: Work<'_>,

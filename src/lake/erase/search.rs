@@ -24,8 +24,8 @@ use crate::lake::store::survey::files_below;
 /// The approximate bytes of decoded rows in memory. A single row may be larger.
 const BATCH_BYTES: u64 = 8 << 20;
 
-/// Searches every text of a data file for ids. `asked` has the application whose rows count and the number of the ids.
-/// Returns one answer for each, in that order.
+/// Searches every text of a data file for ids. Each entry of `asked` names the application whose rows count, and the
+/// number of the subject whose ids count. Returns one answer for each entry, in that order.
 pub(super) fn search_file(
     (path, keys): (&Path, &Keys),
     resource_type: &str,

@@ -13,8 +13,8 @@ use crate::lake::owners::scope::Scope;
 
 impl LakeWriter {
     /// Removes earlier versions of rows that belong to these scopes: replaced versions, in all snapshots but the
-    /// newest. Earlier versions may hold values that were erased elsewhere since. Returns for each scope where such
-    /// rows remain, and why.
+    /// newest. They may hold values that were erased elsewhere since. Returns for each scope where such rows remain,
+    /// and why.
     ///
     /// It records nothing, because the newest snapshot shows no such row. A caller whose request does not finish
     /// repeats it. The files count as evidence of the erasures `of`, one for each intent.

@@ -1,5 +1,5 @@
-//! A Parquet file that is read for the most part, for merging, erasing and importing. All bytes read are compared with
-//! checksums, or decrypted.
+//! Reads all or most of a Parquet file, for merging, erasing and importing. Compares all bytes that it reads with
+//! checksums, or decrypts them.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -67,12 +67,12 @@ impl CheckedFile {
         self.0.guarded.sealed.as_ref().map(|(key, _)| key)
     }
 
-    /// Whether reading a damaged page fails.
+    /// Whether the file has checksums, so that reading a damaged page fails.
     pub fn has_checksums(&self) -> bool {
         self.0.guarded.guard.is_there()
     }
 
-    /// Compares every page. Returns the number of pages.
+    /// Verifies every page. Returns the number of pages.
     pub(in crate::lake) fn check_pages(&self) -> Result<u64, ParquetError> {
         let magic = match &self.0.guarded.guard {
             Guard::Sealed(_) => SEALED_MAGIC,

@@ -16,9 +16,9 @@ use crate::lake::seal::{self, FileKey, Keys, SealedPages};
 /// How pages are verified.
 #[derive(Debug)]
 pub(in crate::lake) enum Guard {
-    /// Not at all: the file is from an earlier program.
+    /// Pages are not verified, because an earlier program wrote the file.
     None,
-    /// Checksums.
+    /// Checksums verify pages.
     Sums(Checksums),
     /// The seal verifies pages. Positions are those of the clear file.
     Sealed(SealedPages),
@@ -42,7 +42,8 @@ impl Guarded {
         Guarded::open_held(file, length, keys, false)
     }
 
-    /// The same. For an answer that began before the lake was sealed, a clear file may be `is_held`.
+    /// The same. With `is_held` it accepts a clear file in a sealed lake, for an answer that began before the lake was
+    /// sealed.
     pub(in crate::lake) fn open_held(
         file: &File,
         length: u64,
@@ -81,7 +82,7 @@ impl Guarded {
 }
 
 impl Guard {
-    /// Its size in bytes.
+    /// The guard's size in bytes.
     pub(in crate::lake) fn weight(&self) -> usize {
         match self {
             Guard::None => 0,
@@ -90,12 +91,12 @@ impl Guard {
         }
     }
 
-    /// Whether it detects damage.
+    /// Whether the guard detects damage.
     pub(in crate::lake) fn is_there(&self) -> bool {
         !matches!(self, Guard::None)
     }
 
-    /// The number of its pages.
+    /// The number of pages.
     pub(in crate::lake) fn len(&self) -> usize {
         match self {
             Guard::None => 0,

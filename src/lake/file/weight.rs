@@ -2,8 +2,8 @@
 
 use parquet::file::metadata::ParquetMetaData;
 
-/// About how many bytes a decoded row of a row group takes at the place where rows are largest. Averages hide a few
-/// large documents among many small records. Pages end soon after a large value, so they show it.
+/// The approximate bytes of a decoded row of a row group, where its rows are largest. An average would hide a few large
+/// documents among many small records. A page ends soon after a large value, so the sizes of pages reveal it.
 pub(in crate::lake) fn row_bytes(metadata: &ParquetMetaData, group: usize) -> u64 {
     let of = metadata.row_group(group);
     let rows = of.num_rows().max(1) as u64;

@@ -62,9 +62,9 @@ impl OwnerKey {
         layout(hasher.finish())
     }
 
-    /// All possible owners of rows that are filed under a patient of an application. One is the hash of the id: an
-    /// import uses it for rows that keep their ids. If this service made the id, the other is the owner in the id
-    /// itself.
+    /// All possible owners of rows that are filed under a patient of an application. One is the hash of the patient's
+    /// id. An import uses it for rows that keep their ids. If this service made the id, the second is the owner that
+    /// the id contains.
     pub fn owners_of(self, application: &str, patient: &str) -> Vec<i64> {
         let mut owners = vec![self.owner_of(application, patient)];
         owners.extend(owner_named_by(patient).filter(|owner| *owner != owners[0]));
@@ -91,7 +91,7 @@ impl OwnerKey {
     /// another value.
     pub fn seal(self, value: &impl Hash) -> u64 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
-        // This is neither a byte of UTF-8 nor the separator, so no such hash is the hash of an id.
+        // This byte is neither UTF-8 nor the separator, so this hash never equals the hash of an id.
         hasher.write(&[0xfe]);
         value.hash(&mut hasher);
         hasher.finish()

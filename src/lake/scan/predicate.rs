@@ -35,7 +35,7 @@ pub trait Predicate: Any + fmt::Debug + Send + Sync {
     fn necessary(&self) -> &Necessary;
 
     /// Whether `necessary` becomes stricter when the plan runs, because it depends on the results of other plans. A
-    /// scan asks again before it reads.
+    /// scan then calls it again before it reads.
     fn is_late(&self) -> bool {
         false
     }
@@ -74,7 +74,7 @@ pub fn function(predicate: Arc<dyn Predicate>) -> ScalarUDF {
     ScalarUDF::from(PredicateFunction {
         name: format!("[{}]", predicate.label()),
         predicate: predicate.into(),
-        // None of the columns that it reads may be stored.
+        // Without arguments if none of the columns that the predicate reads is stored.
         signature: Signature::one_of(
             vec![TypeSignature::Nullary, TypeSignature::VariadicAny],
             Volatility::Immutable,

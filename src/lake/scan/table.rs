@@ -117,7 +117,7 @@ pub struct ScopedTable {
     pub(super) scope: Arc<Scope>,
     /// Erasures with rows that the snapshot's files may still have and that must be hidden.
     pub(super) erasures: Box<[Arc<Erasure>]>,
-    /// Holds its files open.
+    /// Holds the table's files open.
     pub(super) held: Option<Arc<Held>>,
     /// Weak, so that a table that outlives its explanation records nothing.
     pub(super) watch: Weak<Watch>,
@@ -161,7 +161,7 @@ impl ScopedTable {
         self.snapshot.id
     }
 
-    /// Whether its files are held open, so that none is lost before the table is dropped.
+    /// Whether the table's files are held open, so that none is lost before the table is dropped.
     pub fn is_held(&self) -> bool {
         self.held.is_some()
     }

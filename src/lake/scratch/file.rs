@@ -8,7 +8,7 @@ use std::path::Path;
 use super::place::{PIECE, changed, named, unnamed};
 use crate::lake::seal::{AROUND, PieceCipher};
 
-/// The file. One piece of it is in memory. When another piece replaces it, it is sealed again.
+/// The file. One of its pieces is in memory, and is sealed again when another piece replaces it.
 #[derive(Debug)]
 pub(crate) struct ScratchFile {
     file: File,

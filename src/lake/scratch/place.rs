@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::private;
 
-/// The plain bytes of a piece. A read of a few bytes decrypts one piece.
+/// The number of clear bytes in a piece. A read of a few bytes decrypts one piece.
 pub(super) const PIECE: usize = 16 << 10;
 
 /// Creates a file that disappears with the process, however the process ends. Only its user may open it.

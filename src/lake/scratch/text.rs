@@ -46,12 +46,12 @@ impl TextFile {
         TextFile { path, key }
     }
 
-    /// Its path.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens it for reading from its start.
+    /// Opens the file for reading from its start.
     pub fn open(&self) -> io::Result<TextReader> {
         let file = File::open(&self.path)?;
         let Some(key) = &self.key else {
@@ -157,7 +157,7 @@ impl TextWriter {
         })
     }
 
-    /// Writes the rest. Without this a reader finds the file cut off.
+    /// Writes the rest. Without this call a reader finds an incomplete file.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.end_piece()?;
         self.file.flush()

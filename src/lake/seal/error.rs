@@ -7,7 +7,7 @@ use super::key_id::KeyId;
 /// Why a key could not be made, kept, found or destroyed.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
-    /// The key-encryption key was not given.
+    /// No key-encryption key was given.
     #[error("give its key-encryption key with --key-file, --key-command or TABULARIUM_LAKE_KEY")]
     NoKek,
     /// The key-encryption key could not be obtained.
@@ -24,7 +24,7 @@ pub enum SealError {
     /// The keys were wrapped again since this process opened the database.
     #[error("{} was given another key-encryption key meanwhile: start again with the new one", .0.display())]
     Rotated(PathBuf),
-    /// A rotation to a third key-encryption key was asked for.
+    /// A caller requested a rotation to a third key-encryption key.
     #[error("{} is on its way to another key-encryption key: finish that rotation first", .0.display())]
     Rotating(PathBuf),
     /// There is no keys database.
@@ -94,7 +94,7 @@ pub enum SealError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// SQLite refused.
+    /// SQLite returned an error.
     #[error("{}: {source}", .path.display())]
     Sqlite {
         /// The database.
@@ -111,7 +111,7 @@ impl SealError {
         move |source| SealError::Io { action, path, source }
     }
 
-    /// For `map_err` on SQLite calls: tells a damaged file from other errors.
+    /// For `map_err` on SQLite calls: distinguishes a damaged file from other errors.
     pub(super) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> SealError {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         let path = path.to_owned();

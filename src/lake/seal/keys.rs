@@ -21,8 +21,8 @@ pub struct Keys(Arc<Shared>);
 struct Shared {
     state: RwLock<State>,
     /// Keys in use: new keys that are not stored yet, because a writer may read its file before the commit, and keys of
-    /// files that a running answer still reads. They are found here until they are dropped, even after they leave the
-    /// database.
+    /// files that a running answer still reads. A key is found here until it is dropped, even after it was removed from
+    /// the database.
     lent: Mutex<FxHashMap<KeyId, LentKey>>,
 }
 
@@ -100,7 +100,7 @@ impl Keys {
         Ok(Some(key))
     }
 
-    /// The key with this id. It is found while somebody holds it, even after its destruction.
+    /// The key with this id. Any holder keeps it available, even after it was destroyed in the database.
     pub(in crate::lake) fn hold(&self, id: &KeyId) -> Result<FileKey, SealError> {
         let key = self.key(id)?;
         self.lend(&key);
@@ -118,7 +118,7 @@ impl Keys {
         match self.store() {
             Some(store) => store.keep(keys),
             None if keys.is_empty() => Ok(()),
-            // The catalog is about to name the keys, so they must be stored.
+            // Return an error, because the catalog is about to name keys that were not stored.
             None => Err(SealError::NoKek),
         }
     }

@@ -3,13 +3,13 @@
 /// The kind of a lake's files, and of its new files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// All in clear.
+    /// All files are clear.
     #[default]
     Open,
     /// In conversion from [`Open`](Kind::Open) to [`Sealed`](Kind::Sealed): the lake has files of both kinds, and new
     /// files are sealed.
     Sealing,
-    /// All sealed.
+    /// All files are sealed.
     Sealed,
     /// In conversion back: the lake has files of both kinds, and new files are clear.
     Unsealing,
@@ -21,7 +21,7 @@ impl Kind {
         matches!(self, Kind::Sealing | Kind::Sealed)
     }
 
-    /// Whether sealed files may exist, and so keys.
+    /// Whether sealed files, and therefore keys, may exist.
     pub fn has_keys(self) -> bool {
         self != Kind::Open
     }

@@ -407,8 +407,8 @@ fn a_copy_has_the_keys_that_are_asked_for_and_no_trace_of_others() {
     all_open(&KeyStore::open(whole.path(), kek()).unwrap(), &keys);
 }
 
-/// SQLite puts the journal beside the file that a link names. It was looked for beside the link, and kept every
-/// destroyed key.
+/// SQLite puts the journal beside the file that a link names. The program looked for it beside the link, so the journal
+/// kept every destroyed key.
 #[test]
 fn nothing_is_left_of_a_destroyed_key_where_the_database_is_a_link() {
     let (folder, volume) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -32,7 +32,7 @@ impl Snapshot {
         self.erasures.epoch
     }
 
-    /// Whether it has data files that `other` lacks. Compares only tables that differ.
+    /// Whether this snapshot has data files that `other` lacks. Compares only tables that differ.
     pub(in crate::lake) fn names_more_than(&self, other: &Snapshot) -> bool {
         let lost = |(key, table): (&(Mode, TypeId), &Arc<TableSnapshot>)| match other.tables.get(key) {
             Some(now) => !Arc::ptr_eq(table, now) && table.files.iter().any(|file| now.file(file.id).is_none()),

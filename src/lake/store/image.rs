@@ -96,7 +96,7 @@ impl LakeImage {
         })
     }
 
-    /// The same with another source of the key that wraps a sealed lake's keys.
+    /// The same with another source of the key-encryption key.
     pub fn unlocked_by(self, kek: &KekSource) -> LakeImage {
         let kek = kek.clone();
         LakeImage { kek, ..self }
@@ -203,8 +203,8 @@ pub fn discard_keys(dir: &Path) -> Result<(), LakeError> {
 }
 
 /// Makes a lake from a folder with a copied catalog and its files: writes the mark, and continues the count of erasures
-/// after the repeated ones. `ledger` is the lake's own from now on. Without one the lake relies on none: while a copy
-/// is built, no ledger is beside it. Returns the secret that hashes owners.
+/// after the repeated ones. From now on the lake relies on `ledger`. A copy that is still being built has no ledger
+/// beside it, so callers pass `None`. Returns the secret that hashes owners.
 pub fn settle_image(
     dir: &Path,
     carried_out: Option<&ErasedSince>,

@@ -138,9 +138,10 @@ impl Lake {
         self.refuse_replaced()?;
         let reader = lock(&self.0.reader);
         let snapshot = catalog::load(&reader, &self.0.folder, Some(&self.snapshot()))?;
-        // Do this after the snapshot is in place: files of a kind that the lake no longer has were replaced before it.
+        // Read the kind after the snapshot. A conversion replaces the files of the former kind before it changes the
+        // kind.
         let kind = catalog::kind(&reader)?;
-        // One refresh at a time: an older kind must not replace a newer one.
+        // The reader is still locked, so refreshes run one at a time, and an older kind cannot replace a newer one.
         self.turn_to(kind)?;
         drop(reader);
         self.advance_to(snapshot);
@@ -171,8 +172,8 @@ impl Lake {
         self.0.folder.keys().kind()
     }
 
-    /// Whether rows were erased since a snapshot with this epoch. Then another process may have replaced files that it
-    /// names. A caller that failed to read them takes a new snapshot.
+    /// Whether rows were erased since a snapshot with this epoch. If so, another process may have replaced files that
+    /// the snapshot names. A caller that failed to read them takes a new snapshot.
     pub fn erased_since(&self, erasures: u64) -> bool {
         self.refresh().is_ok_and(|now| now.erasures() != erasures)
     }
@@ -302,7 +303,7 @@ impl Lake {
 
     /// Makes a newer snapshot the current one. Ignores an older one.
     pub(in crate::lake) fn advance_to(&self, snapshot: Arc<Snapshot>) {
-        // Hide the rows first, then set the snapshot: nobody may read it with these rows.
+        // Hide the rows before the snapshot is set. Otherwise readers of the new snapshot could see them.
         self.learn(&snapshot);
         let mut newest = self.0.newest.write().unwrap_or_else(PoisonError::into_inner);
         if age(&newest) >= age(&snapshot) {
@@ -330,7 +331,7 @@ impl Lake {
         self.0.data.usage()
     }
 
-    /// The erasures with which a snapshot was made.
+    /// Hides the rows of the erasures that a snapshot knows.
     fn learn(&self, snapshot: &Snapshot) {
         let newest = self.snapshot().erasures.epoch;
         let oldest = self.older().oldest_epoch().map_or(newest, |oldest| oldest.min(newest));

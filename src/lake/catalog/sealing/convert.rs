@@ -27,8 +27,8 @@ pub(in crate::lake) struct ConvertedAttachment {
     pub(in crate::lake) recorded: Recorded,
 }
 
-/// The data files of all snapshots that are in clear themselves or have a delete file in clear. With `are_sealed`, the
-/// sealed ones.
+/// The data files of all snapshots that are clear or have a clear delete file. With `are_sealed`, those that are sealed
+/// or have a sealed delete file.
 pub(in crate::lake) fn files_of_other_kind(
     connection: &Connection,
     are_sealed: bool,

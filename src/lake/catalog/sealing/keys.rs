@@ -6,7 +6,7 @@ use super::super::attachment::has_attachments;
 use super::super::metadata::is_sealed;
 use crate::lake::error::LakeError;
 
-/// The metadata key that notes that keys of erased files of a sealed lake may remain.
+/// The metadata key that exists while keys of erased files may remain in a sealed lake.
 const DESTROY_KEY: &str = "tabularium.keys_to_destroy";
 
 /// Keys of files that have expired since the last erasure.
@@ -67,7 +67,7 @@ pub(in crate::lake) fn expired_keys(connection: &Connection) -> Result<Option<Ve
     Ok(Some(ids.collect::<Result<_, _>>()?))
 }
 
-/// Begins to list keys of expired files, with these.
+/// Creates the list of keys of expired files, with these keys.
 pub(in crate::lake) fn list_expired_keys(
     connection: &Connection,
     ids: impl Iterator<Item = String>,
@@ -80,12 +80,12 @@ pub(in crate::lake) fn list_expired_keys(
     Ok(transaction.commit()?)
 }
 
-/// Begins an empty list in a transaction.
+/// Creates an empty list in a transaction.
 pub(in crate::lake::catalog) fn begin_list(transaction: &Connection) -> Result<(), LakeError> {
     Ok(transaction.execute_batch(TABLE)?)
 }
 
-/// Forgets that keys of expired files were listed.
+/// Removes the list of keys of expired files.
 pub(in crate::lake) fn unlist_expired_keys(connection: &Connection) -> Result<(), LakeError> {
     end_list(connection)
 }

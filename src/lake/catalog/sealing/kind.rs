@@ -33,8 +33,8 @@ pub(in crate::lake) fn kind(connection: &Connection) -> Result<Kind, LakeError> 
     }
 }
 
-/// Whether a part of a kept catalog holds nothing in clear: it is the catalog of a sealed lake, or its log is empty.
-/// `false` if it cannot be read. The file stays as it is.
+/// Whether a file of a kept catalog has no clear records: it is empty, or it is the catalog of a sealed lake. `false`
+/// if it cannot be read. Does not change the file.
 pub(in crate::lake) fn is_kept_sealed(path: &Path) -> bool {
     let name = path.to_string_lossy();
     if name.ends_with("-shm") || std::fs::metadata(path).is_ok_and(|file| file.len() == 0) {
@@ -50,8 +50,8 @@ pub(in crate::lake) fn is_kept_sealed(path: &Path) -> bool {
     connection.is_ok_and(|connection| matches!(kind(&connection), Ok(Kind::Sealed)))
 }
 
-/// Changes the kind of the lake. Like an erasure, this raises the count of changes: files change under the snapshots,
-/// so other processes must load the newest snapshot again.
+/// Changes the kind of the lake. This raises the epoch, as an erasure does. A conversion replaces files of existing
+/// snapshots, so other processes must load the newest snapshot again.
 pub(in crate::lake) fn turn(connection: &mut Connection, kind: Kind) -> Result<(), LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     match kind {

@@ -1,4 +1,4 @@
-//! What a commit changes, as the catalog's rows tell it.
+//! The changes of a commit, in the form of the catalog's rows.
 
 use super::super::attachment::AttachmentCommit;
 use crate::columns::layout::{ColumnRow, Layout};
@@ -9,7 +9,7 @@ use crate::lake::seal::{FileKey, Keys};
 /// The changes of a snapshot.
 #[derive(Debug)]
 pub(in crate::lake) struct Commit<'a> {
-    /// The snapshot it was prepared on; the commit is refused when the catalog has moved on.
+    /// The snapshot on which the commit was prepared. The commit is refused if the catalog has a newer one.
     pub(in crate::lake) base: u64,
     pub(in crate::lake) time: i64,
     pub(in crate::lake) author: &'a str,
@@ -33,11 +33,11 @@ pub(in crate::lake) struct TableCommit<'a> {
     pub(in crate::lake) ended_files: Vec<u64>,
     pub(in crate::lake) ended_deletes: Vec<u64>,
     pub(in crate::lake) deletes: Vec<NewDeleteFile>,
-    /// Rows of the files that end, deleted ones included.
+    /// Rows of the files that end, including deleted rows.
     pub(in crate::lake) ended_rows: u64,
     /// Bytes of the table after the snapshot.
     pub(in crate::lake) bytes: u64,
-    /// The same rows in other files.
+    /// Whether the new files hold the same rows as the files that end.
     pub(in crate::lake) compaction: bool,
 }
 

@@ -1,4 +1,4 @@
-//! One snapshot into the catalog: every row it adds or ends, across all tables, in one SQLite transaction.
+//! Writes one snapshot into the catalog: every row that it adds or ends, across all tables, in one SQLite transaction.
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 

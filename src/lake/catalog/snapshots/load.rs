@@ -77,7 +77,7 @@ pub(in crate::lake) fn load(
     let base = base.filter(|base| base.erasures.epoch == erasures.epoch);
     let base = match base {
         Some(base) if base.id == head.snapshot => return Ok(Arc::clone(base)),
-        // Rows that ended since `base` may have expired. Then the catalog no longer knows what ended.
+        // Rows that ended since `base` may have expired. Then the catalog does not tell which rows ended.
         Some(base) => snapshot(&reading, "snapshot_id = ?1", base.id)?.map(|from| (base, from)),
         None => None,
     };
@@ -321,7 +321,7 @@ fn data_files(
     Ok(found)
 }
 
-/// A file without recorded bounds may hold any value.
+/// A file without recorded bounds may have rows with any value.
 fn range(row: &Row<'_>, at: usize) -> Result<std::ops::RangeInclusive<i64>, rusqlite::Error> {
     Ok(row.get::<_, Option<i64>>(at)?.unwrap_or(i64::MIN)..=row.get::<_, Option<i64>>(at + 1)?.unwrap_or(i64::MAX))
 }

@@ -25,7 +25,7 @@ pub(in crate::lake::catalog) struct Bounds {
 }
 
 impl Bounds {
-    /// Both as the catalog writes values of the column's type.
+    /// Both bounds, in the form that the catalog has for the column's type.
     pub(in crate::lake::catalog) fn texts(&self) -> (String, String) {
         let text = |value: i64| {
             if self.time {
@@ -102,7 +102,7 @@ pub(in crate::lake::catalog) fn widen(
         "UPDATE ducklake_table_column_stats SET contains_null = ?3, min_value = ?4, max_value = ?5
          WHERE table_id = ?1 AND column_id = ?2",
     )?;
-    // Files from before a column was first seen hold null in it.
+    // Files that were written before the column existed have null in it.
     let unseen = ColumnStatistics {
         null: commit.id.is_some(),
         bounds: None,

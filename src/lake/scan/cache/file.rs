@@ -64,7 +64,7 @@ pub(in crate::lake::scan) struct Group {
 
 impl Group {
     /// The longest interval of the dates whose start is this leaf, in microseconds. `Some(None)` if some date has only
-    /// one bound. `None` if nobody has looked yet.
+    /// one bound. `None` if the interval was not computed yet.
     pub(in crate::lake::scan) fn width(&self, start: usize) -> Option<Option<u64>> {
         let widths = self.widths.lock().unwrap_or_else(PoisonError::into_inner);
         widths.iter().find(|(leaf, _)| *leaf == start).map(|(_, width)| *width)
@@ -106,8 +106,7 @@ impl OpenFile {
             });
         }
         let (groups, sizes, chunks) = survey(&metadata).map_err(parquet)?;
-        // The library counts its own metadata. The rest is the Arrow schema, the levels for readers, the guard and the
-        // summary.
+        // The library counts its own metadata. Add the Arrow schema, the levels for readers, the guard and the summary.
         let schema = arrow.schema().fields().size() * 3 / 2;
         let beside = schema + guard.weight();
         let weight = metadata.memory_size() + beside + 3 * 64 * paths.len() + path.as_os_str().len() + 512;
@@ -155,7 +154,7 @@ impl OpenFile {
         &self.groups
     }
 
-    /// Row group and position in it of a row of the file.
+    /// The row group of a row of the file, and the row's position in the group.
     pub(in crate::lake::scan) fn locate(&self, row: u32) -> Option<(usize, u32)> {
         let group = self.groups.partition_point(|group| group.first <= row).checked_sub(1)?;
         let within = row - self.groups[group].first;
@@ -217,7 +216,7 @@ impl OpenFile {
         self.groups[group].directory.get().is_some()
     }
 
-    /// Two threads may build the same thing at once; one result is kept and weighed.
+    /// Stores a built index and its weight. Two threads may build the same index at once. One result is kept.
     pub(super) fn build<T>(&self, slot: &OnceLock<T>, value: T, weigh: impl Fn(&T) -> usize) {
         let weight = weigh(&value);
         if slot.set(value).is_ok() {
@@ -374,7 +373,7 @@ impl ReadBytes {
         Arc::new(ReadBytes(file.paths.iter().map(|_| AtomicU64::new(0)).collect()))
     }
 
-    /// The values read of each leaf.
+    /// The bytes that were read of each leaf.
     pub(in crate::lake::scan) fn by_leaf<'a>(&'a self, file: &'a OpenFile) -> impl Iterator<Item = (&'a str, u64)> {
         let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
         file.paths

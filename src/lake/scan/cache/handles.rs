@@ -101,7 +101,7 @@ impl Handles {
                 path: path.to_owned(),
                 source: io::Error::other(error),
             })?;
-            // A file that an answer already holds must stay the same file for it.
+            // If an answer already holds this clear file, keep it open for the answer.
             let in_clear = key.is_none() && (is_admitted || self.keys.kind().takes_clear());
             if key.is_none() && !in_clear {
                 return Err(ScanError::Io {

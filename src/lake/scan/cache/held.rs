@@ -1,5 +1,6 @@
-//! Resources that a long answer takes before its first part, so that an erasure does not interrupt it: open handles of
-//! its data files, which stay readable after the files are removed, and data that it reads from other files.
+//! The resources that a long answer opens before it sends its first part, so that an erasure does not interrupt it.
+//! These are handles of its data files, which stay readable after the files are removed, and data that it reads from
+//! other files.
 
 use std::sync::Arc;
 

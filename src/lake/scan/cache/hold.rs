@@ -1,4 +1,4 @@
-//! Takes what a long answer reads before its first part.
+//! Opens the files of a long answer before the answer sends its first part.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::lake::owners::owner::SHARED;
 use crate::lake::snapshot::DataFile;
 
 impl ScopedTable {
-    /// The same table. Its files stay open until it is dropped: the files of `owners`, or of all owners that the scope
-    /// shows. Files are not held if there are more of them than handles. Then a scan fails if one of them is removed
-    /// before it is read.
+    /// The same table, with its files held open until it is dropped: the files of `owners`, or of all owners that the
+    /// scope shows. If there are more files than handles, no file is held. Then a scan fails if a file is removed
+    /// before the scan reads it.
     pub fn held(&self, owners: Option<&[i64]>) -> Result<ScopedTable, ScanError> {
         let files = self.files_shown(owners);
         let paths = files.iter().map(|file| file.path.as_path());
@@ -43,7 +43,7 @@ impl ScopedTable {
         })
     }
 
-    /// The files that may hold rows of these owners, or rows that the scope shows if none are named.
+    /// The files that may hold rows of these owners. If none are named, the files with rows that the scope shows.
     pub(in crate::lake::scan) fn files_shown(&self, owners: Option<&[i64]>) -> Vec<Arc<DataFile>> {
         match (owners, &self.scope.patient) {
             (Some(owners), _) => self.files_of(owners),

@@ -12,7 +12,7 @@ use super::id_index::IdIndex;
 use crate::columns::conditions::hash_id;
 
 impl OpenFile {
-    /// The row group's id index; built at first.
+    /// The row group's id index. The first call builds it.
     pub(in crate::lake::scan) fn ids(self: &Arc<Self>, group: usize) -> Result<&IdIndex, ScanError> {
         let slot = &self.groups()[group].ids;
         if slot.get().is_none() {
@@ -22,7 +22,7 @@ impl OpenFile {
         slot.get().ok_or_else(|| self.missing("id index"))
     }
 
-    /// The row group's system columns, run by run; built at first.
+    /// The row group's system columns, as runs. The first call builds them.
     pub(in crate::lake::scan) fn directory(self: &Arc<Self>, group: usize) -> Result<&SystemColumns, ScanError> {
         let slot = &self.groups()[group].directory;
         if slot.get().is_none() {

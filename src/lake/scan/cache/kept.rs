@@ -1,5 +1,5 @@
-//! Recently read rows, kept in memory: a repeated page or a repeated read of a resource touches no file. Each time the
-//! scope is checked first.
+//! Recently read rows, kept in memory. A repeated page, or a repeated read of a resource, opens no file. The caller
+//! checks the scope before each use.
 
 use super::super::row::Row;
 use super::super::table::ScopedTable;

@@ -73,7 +73,7 @@ pub struct MemoryUse {
 pub(in crate::lake::scan) struct Memory {
     handles: Arc<Handles>,
     kept: Cache<Key, Kept, Bytes>,
-    /// Bytes of the open files among it.
+    /// The bytes of open files, which are part of the sum.
     of_files: Arc<AtomicU64>,
     people: bool,
 }
@@ -83,7 +83,8 @@ pub(in crate::lake::scan) struct Memory {
 pub(in crate::lake::scan) struct RowKey {
     /// The data file's id.
     pub(in crate::lake::scan) id: u64,
-    /// Which opening of the file it was read from: what an erasure puts in a file's place is another.
+    /// The opening of the file from which the row was read. If an erasure replaces the file, the new file has another
+    /// one.
     opening: u64,
     /// Position in the file.
     row: u32,
@@ -99,7 +100,7 @@ impl RowKey {
     }
 }
 
-/// Names what is kept.
+/// The key of a cache entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     File(u64),

@@ -1,4 +1,4 @@
-//! People's rows as the cache keeps them: where they are, and the columns that were read of them.
+//! People's rows in the cache: their positions, and the columns that were read so far.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -25,9 +25,9 @@ pub(in crate::lake::scan) struct PersonKey {
 pub(in crate::lake::scan) struct Origin {
     /// Data files with their delete files, zero for none.
     pub(in crate::lake::scan) files: Vec<(u64, u64)>,
-    /// The snapshot, where rows shown by reference are among them.
+    /// The snapshot, if the rows include shared rows. Otherwise zero.
     pub(in crate::lake::scan) shared: u64,
-    /// The erasures, where rows are left out for them.
+    /// The erasures whose rows are left out.
     pub(in crate::lake::scan) erasures: Vec<u64>,
 }
 
@@ -70,7 +70,7 @@ impl PersonRowsBase {
             .map(|part| size_of::<Part>() + 8 * part.rows.iter().count());
         let own = parts.sum::<usize>() + 16 * self.origin.files.len() + 12 * self.count + 512;
         let known = self.columns.read().unwrap_or_else(PoisonError::into_inner);
-        // A nested column has a tree of fields of its own beside the one that it is asked for by.
+        // Count the field twice: a nested array holds a tree of fields, and so does the key in this map.
         let columns = known
             .iter()
             .map(|(field, array)| array.get_array_memory_size() + 2 * field.size() + 64);

@@ -44,8 +44,8 @@ pub(in crate::lake::scan) struct Lowered {
     pub(in crate::lake::scan) late: Vec<Arc<dyn Predicate>>,
 }
 
-/// How far the scan takes over a filter: completely if the filter names only these columns, because the scan decides
-/// each row that it yields.
+/// How far the scan applies a filter. If the filter names only these columns, the scan applies it completely, because
+/// it decides each row that it yields.
 pub(in crate::lake::scan) fn support(filter: &Expr, columns: &Schema) -> TableProviderFilterPushDown {
     let named = filter.column_refs();
     let known = named.iter().all(|column| columns.index_of(&column.name).is_ok());
@@ -76,7 +76,7 @@ impl Lowered {
                 }
                 Some(predicate) => {
                     let necessary = predicate.necessary().clone();
-                    // Programs are evaluated only on rows that pass plain comparisons.
+                    // Programs run only on rows that pass simple comparisons.
                     let decided = necessary.exact || predicate.is_decided_above();
                     later.extend((!decided).then(|| predicate.clone()));
                     necessary

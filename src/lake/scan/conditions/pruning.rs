@@ -52,7 +52,7 @@ pub(in crate::lake::scan) fn prune_noting(
     }
 }
 
-/// The condition that proves alone that no row of a row group can match. `None` if there is none.
+/// The part of a condition that alone proves that no row of a row group can match. `None` if there is none.
 pub(in crate::lake::scan) fn refutation(file: &OpenFile, group: usize, condition: &Prune) -> Option<Arc<str>> {
     let alone = |condition: &Prune| prune(file, group, condition).is_empty();
     match condition {
@@ -234,7 +234,7 @@ impl Extent<'_> {
         matches!(self.bounds, Bounds::Empty)
     }
 
-    /// Whether statistics prove that the leaf's struct has no values other than this one.
+    /// Whether statistics prove that every item has the leaf.
     pub(in crate::lake::scan) fn is_complete(&self) -> bool {
         self.levels.is_some_and(is_complete)
     }
@@ -277,8 +277,8 @@ fn decimals(min: &[u8], max: &[u8]) -> Bounds<'static> {
     }
 }
 
-/// Whether all decimals of a row group are in the leaf of their numbers. Others are only text, and may be in any range.
-/// Other leaves have all of their values.
+/// Whether every decimal of a row group has a value in the leaf of numbers. A decimal that has only a text may be in
+/// any range. `true` for a leaf that is not of this kind.
 pub(in crate::lake::scan) fn has_all_numbers(file: &OpenFile, group: usize, path: &str) -> bool {
     let text = path.strip_suffix(NUMBER).and_then(|text| file.leaf(text));
     let nulls = |leaf: usize| {

@@ -1,11 +1,11 @@
 //! Decides a [`Prune`] row by row, on the dictionary codes and levels of its leaves. This helps if page statistics keep
-//! many rows but few match: ranges of numbers and moments, and presence. For rows that it drops, no column is decoded
-//! and no predicate evaluated.
+//! many rows but few match, as with ranges of numbers and moments, and with presence. For rows that it drops, the scan
+//! decodes no column and evaluates no predicate.
 //!
 //! Like statistics, it keeps every row that may match. For texts and booleans it decides no more than statistics do.
 //!
-//! Each leaf is read once, whatever number of conditions names it. Of a date, one bound is enough: once the longest
-//! interval of a row group is known, conditions on the end are asked of the start.
+//! It reads each leaf once, even if several conditions name the leaf. For dates it reads one bound only: it computes
+//! the longest interval of a row group once, and turns conditions on the end into conditions on the start.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ impl RowPruning {
 /// Apply the filter only if at least one row in this many is left in the row group.
 const MIN_SHARE: usize = 8;
 
-/// Rows that a condition keeps.
+/// The rows that a condition keeps.
 enum Kept {
     All,
     None,
@@ -92,7 +92,7 @@ enum Rows {
 #[derive(Clone, Copy, PartialEq)]
 struct OnLeaf {
     leaf: usize,
-    /// The minimum and the maximum. `None` if any value matches.
+    /// The minimum and the maximum. `None` if the leaf only needs a value.
     range: Option<(i128, i128)>,
 }
 
@@ -100,7 +100,7 @@ impl OnLeaf {
     fn holds(&self, physical_type: Type, value: &[u8]) -> bool {
         match (self.range, number(physical_type, value)) {
             (Some((from, to)), Some(number)) => from <= number && number <= to,
-            // A text that is no number may stand for any number.
+            // A text without a number may stand for any number.
             _ => true,
         }
     }
@@ -114,7 +114,7 @@ struct RowGroup<'a> {
 }
 
 impl RowGroup<'_> {
-    /// Takes out what statistics decide, and lists the conditions on leaves that are left.
+    /// Removes the parts that statistics decide, and lists the remaining conditions on leaves.
     fn reduced(&self, condition: &Prune, left: &mut Vec<OnLeaf>) -> Reduced {
         match condition {
             Prune::Keep => Reduced::All,
@@ -399,7 +399,7 @@ fn either(one: Kept, other: Kept) -> Kept {
     }
 }
 
-/// A plain value in the units of [`Prune::Range`].
+/// A value in Parquet's plain encoding, converted to the units of [`Prune::Range`].
 fn number(physical_type: Type, value: &[u8]) -> Option<i128> {
     match physical_type {
         Type::INT32 => Some(i32::from_le_bytes(value.try_into().ok()?).into()),

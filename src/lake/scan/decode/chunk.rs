@@ -31,11 +31,11 @@ pub(in crate::lake::scan) struct Chunk<A, F> {
     pages: SerializedPageReader<ChunkFile>,
     /// The alternatives that each dictionary entry allows.
     dictionary: Vec<A>,
-    /// The first data page, if it is in place of a dictionary.
+    /// The first data page, if the chunk has no dictionary.
     first: Option<Page>,
     /// Whether all values are entries of the dictionary.
     is_coded: bool,
-    /// Whether certainly no item lacks the leaf.
+    /// Whether statistics prove that every item has the leaf.
     is_complete: bool,
 }
 
@@ -89,14 +89,15 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
         }))
     }
 
-    /// The alternatives that the items' slots allow, if the dictionary has all values. Each of these occurs in a slot.
+    /// The alternatives that the slots of items allow, if the dictionary has all values. Each alternative occurs in
+    /// some slot.
     pub(in crate::lake::scan) fn kinds(&self) -> Option<impl Iterator<Item = A> + '_> {
         let absent = (!self.is_complete).then_some(self.absent);
         let kinds = || self.dictionary.iter().copied().chain(absent);
         self.is_coded.then(kinds)
     }
 
-    /// The number of lists above it.
+    /// The number of lists above the leaf.
     pub(in crate::lake::scan) fn repetition(&self) -> i16 {
         self.column.max_rep_level()
     }
@@ -218,7 +219,7 @@ impl<A: Copy + Default> Slots<A> {
         }
     }
 
-    /// Notes the rows of a page's slots. A slot of repetition level zero begins a row.
+    /// Records the rows of a page's slots. A slot of repetition level zero begins a row.
     fn place(&mut self, levels: Levels, next_row: &mut u32) -> Result<(), ParquetError> {
         if levels.max_level == 0 {
             return Ok(());
@@ -241,7 +242,8 @@ impl<A: Copy + Default> Slots<A> {
         })
     }
 
-    /// Adds a page's slots. One level below the maximum an item lacks this leaf. Below that there is no item.
+    /// Adds a page's slots. A definition level of one below the maximum means that an item lacks this leaf. At a lower
+    /// level there is no item.
     fn append(&mut self, definition: Levels, values: &[A], absent: A) -> Result<(), ParquetError> {
         let max_level = definition.max_level as u32;
         if max_level == 0 {
@@ -348,8 +350,8 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// The alternatives that plain values allow. A text has a length in four bytes before it. Other values have the size of
-/// their type.
+/// The alternatives that values in Parquet's plain encoding allow. A text has a length in four bytes before it. Other
+/// values have the size of their type.
 fn plain<A>(
     values: &[u8],
     column: &ColumnDescPtr,

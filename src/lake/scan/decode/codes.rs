@@ -58,7 +58,8 @@ fn matching_by<W: Word>(
             return Ok(Some(Ranges::default()));
         }
     }
-    // An alternative that all items allow excludes none. At least one leaf must show which slots have items.
+    // Skip a leaf if all its items allow all possible alternatives. One leaf must remain to show which slots have
+    // items.
     let tells = |chunk: &Chunk<W, _>| {
         !chunk
             .kinds()
@@ -67,7 +68,7 @@ fn matching_by<W: Word>(
     chunks.sort_by_key(|chunk| !tells(chunk));
     let telling = chunks.iter().filter(|chunk| tells(chunk)).count().max(1);
     let lists = chunks.first().map(Chunk::repetition);
-    // A leaf that repeats inside the item is not decided here.
+    // This file does not decide a leaf that repeats inside the item.
     if chunks.iter().any(|chunk| Some(chunk.repetition()) != lists) {
         return Ok(None);
     }

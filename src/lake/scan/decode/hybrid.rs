@@ -18,7 +18,7 @@ pub(in crate::lake::scan) struct Packed<'a> {
     pub(in crate::lake::scan) count: usize,
 }
 
-/// Passes on `count` values of `width` bits, part by part.
+/// Calls `take` with `count` values of `width` bits, part by part.
 pub(in crate::lake::scan) fn parts<'a>(
     bytes: &'a [u8],
     width: u32,
@@ -100,7 +100,7 @@ impl<'a> Packed<'a> {
         }
     }
 
-    /// Passes on the positions of ones. Returns `false`, and passes on nothing, if values are not single bits.
+    /// Calls `take` with the positions of ones. Returns `false` without a call if values are not single bits.
     pub(in crate::lake::scan) fn ones(self, mut take: impl FnMut(usize)) -> bool {
         let Some(words) = self.words() else { return false };
         for (at, mut word) in words.enumerate() {

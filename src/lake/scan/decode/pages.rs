@@ -84,7 +84,7 @@ fn read_texts(
 enum Plain {
     Values(Vec<Bytes>),
     TooMany,
-    /// A page is of another kind.
+    /// A page has another encoding.
     Otherwise,
 }
 

@@ -75,7 +75,7 @@ impl ScopedTable {
         if !self.look_where_guessed(&guessed, &mut search)? {
             return Ok(None);
         }
-        // People's rows refer most to their own rows, then to shared rows.
+        // A person's rows mostly refer to the same person's rows, and less often to shared rows.
         let shared: FxHashSet<u64> = if search.missing().is_empty() {
             FxHashSet::default()
         } else {

@@ -18,12 +18,12 @@ pub(in crate::lake::scan) struct Entries {
 }
 
 impl Entries {
-    /// Notes that a file was opened.
+    /// Records that a file was opened.
     pub(in crate::lake::scan) fn open(&mut self, file: u64) {
         self.opened.insert(file);
     }
 
-    /// Notes that rows of a file are read.
+    /// Records that rows of a file are read.
     pub(in crate::lake::scan) fn touch(&mut self, file: u64) {
         self.touched.insert(file);
     }

@@ -61,7 +61,7 @@ pub struct FilterStep {
     pub row_groups: usize,
     /// How many of these row groups have no matching row. If possible, their dictionaries alone decide this.
     pub row_groups_emptied: usize,
-    /// The time in it, over all threads.
+    /// The time of its evaluation, summed over all threads.
     pub time: Duration,
 }
 
@@ -100,7 +100,7 @@ impl ScanReport {
             .saturating_sub(self.rows_pruned + self.rows_filtered + self.rows_out)
     }
 
-    /// Notes the pages that a condition on a leaf met and refuted in a row group.
+    /// Adds the pages of a row group that were compared with a condition on a leaf, and those that were refuted.
     pub(in crate::lake::scan) fn paged(&mut self, leaf: &str, pages: Pages) {
         let sum = self.pages.entry(leaf.into()).or_default();
         sum.met += pages.met;

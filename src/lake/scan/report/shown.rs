@@ -1,4 +1,4 @@
-//! What `explain` says of a scan: text for people, JSON for programs. Plans of searches, of views and of SQL share it.
+//! How `explain` shows a scan: text for people, JSON for programs. Plans of searches, of views and of SQL share it.
 
 use std::fmt;
 use std::time::Duration;
@@ -71,12 +71,12 @@ fn micros(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
 }
 
-/// Files without wanted rows according to the catalog: other people's, or outside of the page.
+/// Files that the catalog excludes: they have only other people's rows, or rows outside of the page.
 fn skipped_files(scan: &SeenScan) -> usize {
     scan.report.files.saturating_sub(scan.files_met)
 }
 
-/// Files that were not opened because the search had enough before.
+/// Files that were not opened, because the search had enough rows.
 fn files_not_needed(scan: &SeenScan) -> usize {
     let ScanReport {
         files,

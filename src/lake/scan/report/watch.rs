@@ -42,7 +42,7 @@ pub struct SeenScan {
     pub leaves: Vec<String>,
     /// The conditions for statistics, if any.
     pub prune: Option<String>,
-    /// The number of owners to which it is narrowed, if it is.
+    /// The number of owners to which the scan is restricted. `None` without such a restriction.
     pub owners: Option<usize>,
     /// How many of the table's files may hold matching rows, by the owners in the catalog and by the start or end of a
     /// page.
@@ -103,7 +103,7 @@ impl Watch {
         seen
     }
 
-    /// Notes a scan of a table with `report.files` files. The account has the rest of its report.
+    /// Records a scan of a table with `report.files` files. The account has the rest of its report.
     pub(in crate::lake::scan) fn scan(&self, scan: SeenScan, account: &Arc<Account>) {
         self.noted().scans.push((scan, account.clone()));
     }

@@ -59,12 +59,12 @@ pub struct LakeScanExec {
     metrics: ExecutionPlanMetricsSet,
 }
 
-/// The arguments of the planning. With the same table they give the same scan again.
+/// The arguments with which a scan was planned. Planning the same table with them again gives the same scan.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// The request besides the filters.
     pub request: Arc<ScanRequest>,
-    /// The filters that the scan took over from its plan.
+    /// The filters of the plan that the scan applies.
     pub filters: Arc<[Expr]>,
 }
 
@@ -90,17 +90,17 @@ impl LakeScanExec {
         }
     }
 
-    /// The table that it reads.
+    /// The table that the scan reads.
     pub fn table(&self) -> &ScopedTable {
         &self.scan.table
     }
 
-    /// The arguments of its planning.
+    /// The arguments with which the scan was planned.
     pub fn asked(&self) -> &Asked {
         &self.asked
     }
 
-    /// How its rows are split: the number of partitions, and whether one may end within a row group.
+    /// How the scan's rows are split: the number of partitions, and whether one may end within a row group.
     pub fn dealt_out(&self) -> (usize, bool) {
         (self.shares.parts(), self.shares.within_groups())
     }
@@ -120,7 +120,7 @@ impl LakeScanExec {
         self.limit
     }
 
-    /// Whether a sort above has given it a dynamic filter.
+    /// Whether a sort above the scan has given it a dynamic filter.
     pub fn is_told(&self) -> bool {
         self.sorted.is_some() || self.top_k.is_some()
     }
@@ -179,7 +179,7 @@ impl DisplayAs for LakeScanExec {
             columns.push(format!("{more} more"));
         }
         write!(f, "LakeScanExec: columns=[{}]", columns.join(", "))?;
-        // If the scan has run, use the conditions known in the end.
+        // If the scan has run, show the conditions with which it ran.
         let begun = self.unsettled.as_ref().and_then(|unsettled| unsettled.begun());
         let scan = begun.unwrap_or(&self.scan);
         if scan.prune != Prune::Keep {
@@ -318,7 +318,7 @@ impl ExecutionPlan for LakeScanExec {
     }
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
-        // Each partition counts for itself, so several partitions need a limit above.
+        // Each partition applies the limit separately, so several partitions need a limit above the scan.
         (self.shares.parts() <= 1)
             .then(|| -> Arc<dyn ExecutionPlan> { Arc::new(LakeScanExec { limit, ..self.clone() }) })
     }

@@ -63,7 +63,7 @@ pub(in crate::lake::scan) enum Best {
     Missing,
     /// No row is better than this number.
     Number(i128),
-    /// Any.
+    /// Nothing is known about the numbers.
     Unbounded,
 }
 
@@ -109,7 +109,7 @@ impl Sorted {
         Some(Best::Number(if self.order.descending { number } else { -number }))
     }
 
-    /// The rows of a row group that may be at least this good.
+    /// The rows of a row group that may reach the bound `needed`.
     pub(in crate::lake::scan) fn rows(&self, file: &OpenFile, group: usize, needed: Best) -> Ranges {
         if self.order.best(file, group) < needed {
             return Ranges::default();

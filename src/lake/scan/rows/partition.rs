@@ -255,7 +255,7 @@ impl Rows {
         Filtering::begin(&scan, &file, group, rows, &mut self.sieve, &mut self.done.report).map(Some)
     }
 
-    /// The rows that passed the predicates.
+    /// Returns a row group with the rows that passed the predicates.
     fn hand_out(&mut self, filtered: Filtering) -> Result<Group, ScanError> {
         let Filtering {
             file,

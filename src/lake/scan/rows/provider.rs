@@ -1,5 +1,5 @@
-//! A scoped table as a DataFusion table provider. The scan takes over the filters that DataFusion pushes down
-//! (`lower`): it skips rows by statistics and dictionaries, and decodes other columns only for the remaining rows.
+//! A scoped table as a DataFusion table provider. The scan applies the filters that DataFusion pushes down (`lower`):
+//! it skips rows by statistics and dictionaries, and decodes other columns only for the remaining rows.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -11,7 +11,7 @@ pub struct ScanRequest {
     pub leaves: LeafSet,
     /// Whether a decimal's text is needed only if its number is missing: `value` beside `value__number`.
     pub numbers_suffice: bool,
-    /// The order in which a sort above the scan reads rows.
+    /// The order in which a sort above the scan puts rows.
     pub order: Option<Order>,
     /// Only rows of these owners. `None` for all owners that the scope shows.
     pub owners: Option<Vec<i64>>,

@@ -60,7 +60,7 @@ pub(in crate::lake::scan) struct Unsettled {
     settled: OnceLock<Arc<Scan>>,
 }
 
-/// One of several conditions, with the owners of all rows that can meet it, if known.
+/// An alternative: its condition, and the owners of all rows that can meet the condition, if known.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Choice {
     pub(in crate::lake::scan) condition: ItemMatch,
@@ -83,7 +83,7 @@ impl Choice {
 }
 
 impl Scan {
-    /// What an explanation says of the scan. The account has the rest.
+    /// The description of the scan for an explanation. The account has the rest.
     pub(in crate::lake::scan) fn seen(&self) -> SeenScan {
         let mut found = Vec::new();
         for field in self.schema.fields() {
@@ -209,7 +209,7 @@ impl Scan {
         Ends::of(&self.span, self.table.table.as_deref())
     }
 
-    /// The owners to which it is narrowed.
+    /// The owners to which the scan is restricted.
     pub(in crate::lake::scan) fn owners(&self) -> Option<&[i64]> {
         self.owners.as_ref().map(OwnerSet::all)
     }
@@ -234,19 +234,19 @@ impl Scan {
         })
     }
 
-    /// The conditions that it decides on dictionary codes, for `explain`.
+    /// The conditions that the scan decides on dictionary codes, for `explain`.
     pub(in crate::lake::scan) fn items_shown(&self) -> Vec<String> {
         let items = self.items.iter().map(|condition| condition.label.to_string());
         let either = self.either.iter().map(|choices| {
             let mut labels: Vec<&str> = choices.iter().map(|choice| &*choice.condition.label).collect();
-            // A parameter has one label for each element that it reads.
+            // A parameter that reads several elements has the same label for each of them.
             labels.dedup();
             labels.join(" or ")
         });
         items.chain(either).collect()
     }
 
-    /// The conditions that it evaluates, for `explain`.
+    /// The conditions that the scan evaluates, for `explain`.
     pub(in crate::lake::scan) fn predicates_shown(&self) -> Vec<&str> {
         let predicates = self.predicates.iter();
         predicates.map(|(_, predicate)| &**predicate.label()).collect()

@@ -90,7 +90,7 @@ pub(in crate::lake::scan) struct Filtering {
     pub(in crate::lake::scan) file: Arc<OpenFile>,
     pub(in crate::lake::scan) group: usize,
     pub(in crate::lake::scan) read: Arc<ReadBytes>,
-    /// The remaining rows and the columns read of them.
+    /// The remaining rows and the columns that were read of them.
     pub(in crate::lake::scan) rows: Ranges,
     pub(in crate::lake::scan) early: RecordBatch,
     /// The predicate under evaluation and its results so far.
@@ -102,7 +102,8 @@ pub(in crate::lake::scan) struct Filtering {
 }
 
 impl Filtering {
-    /// Decides the conditions on items, applies the sieve if it pays, and reads the predicates' columns.
+    /// Decides the conditions on items, prunes rows on dictionary codes if that pays, and reads the predicates'
+    /// columns.
     pub(in crate::lake::scan) fn begin(
         scan: &Scan,
         file: &Arc<OpenFile>,

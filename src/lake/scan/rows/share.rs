@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::lake::file::{PAGE_ROWS, ROW_GROUP_ROWS};
 
-/// Below this many rows a partition is not worth its own task.
+/// A partition with fewer rows is not worth its own task.
 const ROWS_PER_PARTITION: u64 = 16_384;
 /// The same for rows that cost much computation.
 const COSTLY_ROWS_PER_PARTITION: u64 = 2_048;
@@ -14,8 +14,7 @@ const COSTLY_ROWS_PER_PARTITION: u64 = 2_048;
 /// decode its dictionaries twice.
 const ROW_GROUPS_PER_PROCESSOR: u64 = 2;
 
-/// The number of processors. It is read once, because the system reads files for it, which takes longer than many a
-/// search.
+/// The number of processors. It is read once: the system reads files for it, and that takes longer than many searches.
 pub fn processors() -> usize {
     static PROCESSORS: LazyLock<usize> = LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
     *PROCESSORS

@@ -66,8 +66,8 @@ pub(in crate::lake::scan) struct Ends {
 }
 
 impl Ends {
-    /// If the table lacks the file of a row, the span is empty: such a start counts as after all rows, and such an end
-    /// as before all rows.
+    /// If the table lacks the file of a row, the span is empty. As a start, such a row counts as after all rows. As an
+    /// end, it counts as before all rows.
     pub(in crate::lake::scan) fn of(span: &Span, table: Option<&TableSnapshot>) -> Ends {
         let place = |locator: Locator| {
             let file = table?.file(locator.file)?;

@@ -60,7 +60,8 @@ pub(in crate::lake::scan) struct Ranking {
 }
 
 impl TopKFilter {
-    /// `None` if the key's columns are all columns to read.
+    /// `None` if the filter saves nothing: no columns are left besides the key's, the key reads no column, or no row is
+    /// wanted.
     pub(in crate::lake::scan) fn of(scan: &Scan, top_k: &TopK) -> Option<TopKFilter> {
         let TopK { key, fetch } = top_k;
         let read = collect_columns(&key.expr);
@@ -136,7 +137,7 @@ impl Ranking {
     }
 }
 
-/// The columns of both.
+/// One batch with the columns of both.
 fn beside(left: &RecordBatch, right: &RecordBatch) -> Result<RecordBatch, ScanError> {
     let (mut fields, mut columns) = (left.schema().fields().to_vec(), left.columns().to_vec());
     fields.extend(right.schema().fields().iter().cloned());

@@ -1,4 +1,4 @@
-//! Counts other people's records that name a person. It is a warning before the person counts as erased.
+//! Counts other people's records that name a person. Callers use it for a warning before the person counts as erased.
 
 use super::super::cache::file::ReadBytes;
 use super::super::conditions::owner_set::OwnerSet;

@@ -18,23 +18,23 @@ pub(in crate::lake::scan) struct SharedRows {
 
 pub(in crate::lake::scan) type Found = FxHashMap<(TypeId, u64), Box<[u32]>>;
 
-/// The data from which they were found.
+/// The data from which the rows were found.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::lake::scan) struct Origin {
     pub(in crate::lake::scan) snapshot: u64,
-    /// The erasures that the snapshot knows.
+    /// The epoch of the snapshot.
     pub(in crate::lake::scan) epoch: u64,
-    /// The rows that are left out of it.
+    /// The erasures whose rows are left out.
     pub(in crate::lake::scan) erasures: Box<[u64]>,
 }
 
 impl SharedRows {
-    /// The snapshot that they are of.
+    /// The snapshot that has these rows.
     pub(in crate::lake::scan) fn snapshot(&self) -> u64 {
         self.origin.snapshot
     }
 
-    /// Whether they include rows of this type.
+    /// Whether any of these rows has this type.
     pub(in crate::lake::scan) fn any(&self, type_id: TypeId) -> bool {
         self.found.keys().any(|(have, _)| *have == type_id)
     }
@@ -45,7 +45,7 @@ impl SharedRows {
             .is_some_and(|rows| rows.binary_search(&position).is_ok())
     }
 
-    /// Their positions within a row group.
+    /// The rows' positions within a row group.
     pub(in crate::lake::scan) fn rows(&self, type_id: TypeId, file: &OpenFile, group: usize) -> Ranges {
         let Some(rows) = self.found.get(&(type_id, file.id)) else {
             return Ranges::default();

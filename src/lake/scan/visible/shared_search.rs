@@ -1,6 +1,6 @@
-//! Finds the shared rows that a patient scope shows: those that its own rows refer to by a relative reference, and
-//! those that these refer to, through shared rows only. It never shows a Patient, a row of another person or a row of
-//! the application alone.
+//! Finds the shared rows that a patient scope shows. The scope's own rows refer to them by relative references,
+//! directly or through other shared rows. The search never shows a Patient, a row of another person or a row of the
+//! application alone.
 //!
 //! Computed once per snapshot and scope, on the first request for a shared row.
 
@@ -128,7 +128,7 @@ impl Search<'_> {
         Ok(targets)
     }
 
-    /// References of some rows that were not met before.
+    /// The references of some rows, without references that the search found before.
     fn references(
         &mut self,
         file: &Arc<OpenFile>,

@@ -24,7 +24,7 @@ impl Names {
         self.0.get(id as usize).map(|text| &**text)
     }
 
-    /// Bytes they take.
+    /// The size of the texts in bytes.
     pub(in crate::lake::scan) fn weight(&self) -> usize {
         self.0.iter().map(|text| text.len() + 24).sum()
     }
@@ -43,7 +43,7 @@ pub(in crate::lake::scan) struct SystemColumns {
     pub(super) updated: Runs,
 }
 
-/// Rows from `start` to the next run's start that agree in all of this.
+/// The rows from `start` to the start of the next run. They have equal values in all these columns.
 pub(super) struct Run {
     pub(super) start: u32,
     pub(super) owner: i64,
@@ -52,7 +52,7 @@ pub(super) struct Run {
     pub(super) patient: u32,
 }
 
-/// How a scope sees a row.
+/// Whether a scope shows a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::lake::scan) enum Shown {
     /// Not at all.
@@ -64,7 +64,7 @@ pub(in crate::lake::scan) enum Shown {
 }
 
 impl SystemColumns {
-    /// Rows that the scope shows as its own, of these owners only if any are named.
+    /// The rows that the scope shows as its own. With `owners`, only rows of these owners.
     pub(in crate::lake::scan) fn own(&self, scope: &Scope, owners: Option<&OwnerSet>) -> Ranges {
         let Some(application) = self.applications.find(&scope.application) else {
             return Ranges::default();
@@ -80,7 +80,7 @@ impl SystemColumns {
         shown
     }
 
-    /// How the scope sees one row.
+    /// Whether the scope shows one row.
     pub(in crate::lake::scan) fn shows(&self, row: u32, scope: &Scope) -> Shown {
         let Some(run) = self.run(row) else { return Shown::No };
         match self.applications.find(&scope.application) {
@@ -135,7 +135,7 @@ impl SystemColumns {
         self.runs.get(at + 1).map_or(self.rows, |next| next.start)
     }
 
-    /// How the scope sees the rows of a run, which belong to its application.
+    /// Whether the scope shows the rows of a run of its application.
     fn visibility(&self, run: &Run, scope: &Scope) -> Shown {
         match scope.patient.as_deref() {
             None => Shown::Own,

@@ -49,7 +49,7 @@ fn copy_some(from: &Connection, to: &Path, ids: &[KeyId]) -> Result<(), SealErro
     let into = store::begin(&mut copy, to)?;
     let fill = || -> rusqlite::Result<()> {
         store::make_tables(&into)?;
-        // One state of the database: another process may be rotating the key-encryption key.
+        // Read all keys from one state of the database, because another process may be rotating the key-encryption key.
         let from = from.unchecked_transaction()?;
         for kek in store::keks(&from)? {
             let sql = "INSERT INTO kek (number, proof, earlier) VALUES (?1, ?2, ?3)";
@@ -66,7 +66,7 @@ fn copy_some(from: &Connection, to: &Path, ids: &[KeyId]) -> Result<(), SealErro
 }
 
 /// Overwrites and removes the keys database in `folder`, and the files of an interrupted creation. No sealed file of
-/// this folder can be opened afterwards. Behind a link, the file that it names goes too.
+/// this folder can be opened afterwards. If a database is a link, the file that the link names is removed too.
 pub(in crate::lake) fn remove_database(folder: &Path) -> Result<(), SealError> {
     for name in [FILE, NEW_FILE] {
         let path = folder.join(name);

@@ -1,5 +1,5 @@
 //! Replaces the key-encryption key: wraps the keys of all files again, a batch at a time. Until the last step both
-//! key-encryption keys open all keys. After it the earlier one opens none, and the keys that it wrapped are
+//! key-encryption keys open all keys. After it the earlier one opens no key, and the texts that it wrapped are
 //! overwritten.
 //!
 //! An interrupted rotation continues when it is requested again with the same new key. Data files do not change.
@@ -18,7 +18,7 @@ use super::store::{self, KekRow, KeyStore};
 /// Keys per transaction. Other processes wait no longer than one transaction.
 const BATCH: usize = 1_000;
 
-/// How a rotation ended.
+/// The result of a rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotated {
     /// The number of keys.

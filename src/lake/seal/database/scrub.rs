@@ -22,14 +22,14 @@ pub(in crate::lake::seal) fn journal(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Notes in the transaction of a destruction that remains must be overwritten.
+/// Records that remains must be overwritten. The transaction that destroys keys calls this.
 pub(in crate::lake::seal) fn note(connection: &Connection) -> rusqlite::Result<()> {
     connection
         .execute("INSERT OR IGNORE INTO unscrubbed (number) VALUES (1)", [])
         .map(drop)
 }
 
-/// Overwrites the noted remains. After an interruption the next call does it.
+/// Overwrites the recorded remains. After an interruption, the next call repeats this.
 pub(in crate::lake::seal) fn scrub(connection: &Connection, path: &Path) -> Result<(), SealError> {
     let asked = SealError::sqlite(path);
     let count = connection.query_row("SELECT count(*) FROM unscrubbed", [], |row| row.get::<_, i64>(0));

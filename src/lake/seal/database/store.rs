@@ -65,7 +65,7 @@ impl KeyStore {
             return Err(SealError::Exists(path));
         }
         let journal = scrub::journal(&new);
-        // The remains of a process that was killed at this point.
+        // An earlier process may have been killed here and have left these files.
         for left in [&new, &journal] {
             remove(left)?;
         }
@@ -125,8 +125,8 @@ impl KeyStore {
         if in_use.peek().is_none() {
             return Err(SealError::Rotated(self.path.clone()));
         }
-        // During a rotation, processes that have only the earlier key-encryption key must be able to open these keys,
-        // too.
+        // During a rotation, wrap these keys with both key-encryption keys. Some processes still have only the earlier
+        // one.
         for (number, wrapping) in in_use {
             for key in keys {
                 let wrapped = wrapping.wrap(key)?;
@@ -168,7 +168,7 @@ impl KeyStore {
         })?;
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.keys.insert(*id, key.clone());
-        // Still under the connection's lock: no key can be destroyed between reading and caching it.
+        // The connection is still locked, so no key can be destroyed between reading and caching it.
         drop(connection);
         Ok(key)
     }
@@ -354,7 +354,7 @@ pub(in crate::lake::seal) fn keks(connection: &Connection) -> rusqlite::Result<V
     rows.collect()
 }
 
-/// The rows that a key-encryption key opens: its own, and the earlier one if this is the newer one.
+/// The rows that a key-encryption key opens: its own row, and the row of the earlier key if this key is the newer one.
 fn recognized(rows: Vec<KekRow>, kek: &Kek, path: &Path) -> Result<Vec<(i64, Wrapping)>, SealError> {
     let wrapping = Wrapping::new(kek)?;
     let own = rows.iter().find(|row| wrapping.proves(&row.proof));

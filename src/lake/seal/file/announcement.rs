@@ -10,12 +10,12 @@ use super::pages::damaged;
 pub(in crate::lake) struct Announcement {
     /// The key's id.
     pub(in crate::lake) key: Vec<u8>,
-    /// The file's own part.
+    /// The file's part of the authenticated data.
     pub(in crate::lake) unique: Vec<u8>,
 }
 
 impl Announcement {
-    /// Reads it from the start of the footer.
+    /// Reads the announcement from the start of the footer.
     pub(in crate::lake) fn read(footer: &[u8]) -> Result<Announcement, ParquetError> {
         let mut left = Thrift(footer);
         let (mut key, mut unique) = (None, None);
