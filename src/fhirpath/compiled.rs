@@ -21,7 +21,8 @@ pub(super) struct Inner {
     pub(super) json_names: Vec<JsonName>,
 }
 
-/// A JSON name where FHIRPath has another: see [`CompileOptions::json_names`](super::CompileOptions::json_names).
+/// A JSON name for which FHIRPath has another form. See
+/// [`CompileOptions::json_names`](super::CompileOptions::json_names).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonName {
     /// Its position.

@@ -1,4 +1,5 @@
-//! The errors of an expression: in parsing, in resolution against R4, or on a row of data. Every error names its place.
+//! The errors of an expression: in parsing, in resolution against R4, or on a row of data. Every error states its
+//! position.
 
 use std::fmt;
 
@@ -68,7 +69,7 @@ impl fmt::Display for Position {
 /// Why an expression could not be compiled or evaluated.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FhirPathError {
-    /// The text is no FHIRPath.
+    /// The text is not FHIRPath.
     #[error("FHIRPath syntax error at {at}: {reason}")]
     Syntax {
         /// Where.
@@ -92,7 +93,7 @@ pub enum FhirPathError {
         /// The limit.
         limit: usize,
     },
-    /// Resolving the expression exceeds the work that the engine spends on one.
+    /// Resolving the expression exceeds the work that the engine allows for one expression.
     #[error("FHIRPath expression at {at} is too complex to resolve")]
     TooComplex {
         /// Where the limit was exceeded.
@@ -243,7 +244,7 @@ pub enum FhirPathError {
 }
 
 impl FhirPathError {
-    /// The error's place in the expression. `None` if it concerns the whole expression.
+    /// The error's position in the expression. `None` if the error concerns the whole expression.
     pub fn position(&self) -> Option<Position> {
         match self {
             FhirPathError::Syntax { at, .. }
@@ -283,7 +284,7 @@ impl FhirPathError {
         }
     }
 
-    /// Whether the evaluation exceeds a limit, so that repeating it fails in the same way.
+    /// Whether the evaluation exceeded a limit, so that a retry fails in the same way.
     pub fn is_too_costly(&self) -> bool {
         matches!(
             self,

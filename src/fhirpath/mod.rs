@@ -1,5 +1,5 @@
-//! FHIRPath: text to AST to typed, resolved program to columnar evaluation. One engine for view columns, search
-//! parameters and the command line.
+//! FHIRPath: parses a text to a syntax tree, compiles it to a typed program, and evaluates it over columns. View
+//! columns, search parameters and the command line use the same engine.
 
 mod compile;
 mod compiled;

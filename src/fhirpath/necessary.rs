@@ -1,6 +1,6 @@
-//! The necessary conditions of an expression: what the columns of a row must hold if the expression is true of it. A
-//! scan can check them without evaluating the expression, from statistics and from the dictionary codes of texts. The
-//! expression must still be evaluated on the remaining rows.
+//! The necessary conditions of an expression: what the columns of a row must hold if the expression is true of the row.
+//! A scan can check these conditions without evaluating the expression, by statistics and by the dictionary codes of
+//! texts. The expression must still be evaluated on the remaining rows.
 //!
 //! An expression that can fail has no such conditions, because skipping a row would hide its error.
 
@@ -31,7 +31,7 @@ const ID: &str = "id";
 const MAX_COMBINATIONS: usize = 64;
 
 /// Conditions that must hold of a row of the root type's table if the expression is true. `None` if the expression can
-/// fail, or can have a result other than true, false or empty. Then every row must be evaluated.
+/// fail, or can have a result other than true, false or empty. Then it must be evaluated on every row.
 pub fn necessary(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Option<Necessary>, FhirPathError> {
     let tree = parse(text)?;
     let (_, shapes) = shapes(&tree, text, root, options)?;
@@ -77,7 +77,7 @@ struct Analysis<'a> {
 struct Leaf {
     path: Arc<str>,
     kind: SlotKind,
-    /// Whether each of its values is an item of a list.
+    /// Whether each of the column's values is an item of a list.
     many: bool,
 }
 
@@ -86,7 +86,7 @@ struct Texts<'e> {
     /// The path to the text.
     path: &'e Expr,
     leaves: Vec<Arc<str>>,
-    /// Alternatives, each with one test for each leaf.
+    /// Alternatives. Each has one test for each leaf.
     any_of: Vec<Vec<LeafTest>>,
 }
 
@@ -233,7 +233,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// A condition that some item of a part compares in this way with one of some values.
+    /// A condition that some item of a part compares in this way with one of these values.
     fn has(&self, part: &Expr, values: &[Literal], relation: Operator) -> Prune {
         if let Some(key) = self.key(part).filter(|_| relation == Operator::Equal) {
             return Prune::all([key.one_of(values), self.on_the_way(part)]);
@@ -261,7 +261,7 @@ impl Analysis<'_> {
         Prune::all([conditions, self.on_the_way(part)])
     }
 
-    /// The conditions under which a path leads to any item, without its last columns.
+    /// The conditions on the way of a path to its last step, such as the criteria of `where`.
     fn on_the_way(&self, part: &Expr) -> Prune {
         match &part.kind {
             ExprKind::Member { on: Some(on), .. } => self.on_the_way(on),
@@ -328,8 +328,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// Splits a criterion on items: conditions on texts of the item itself, which one item must meet together, and
-    /// conditions on deeper elements.
+    /// Splits a criterion on items. Conditions on texts of the item itself become one condition, which a single item
+    /// must meet. Conditions on deeper elements stay separate.
     fn criterion(&self, criterion: &Expr) -> Vec<ItemMatch> {
         let mut parts = Vec::new();
         flatten(criterion, &mut parts);
@@ -371,7 +371,7 @@ impl Analysis<'_> {
         })
     }
 
-    /// If an expression requires one of several texts: their columns, and the tests.
+    /// If an expression requires one of several texts: the columns of the texts, and the tests.
     fn equality<'e>(&self, part: &'e Expr) -> Option<Texts<'e>> {
         let ExprKind::Binary { operator, left, right } = &part.kind else {
             return None;
@@ -507,7 +507,7 @@ impl Analysis<'_> {
 }
 
 impl Key {
-    /// The columns, and the tests for one of some ids.
+    /// The columns of the key, and the tests for one of these ids.
     fn tests(self, ids: &[String]) -> (Vec<Arc<str>>, Vec<Vec<LeafTest>>) {
         let Some((leaf, wanted)) = self.of_type else {
             return (vec![self.id], vec![vec![id_test(ids)]]);
@@ -517,7 +517,7 @@ impl Key {
         (vec![leaf, self.id], ids.iter().map(id).collect())
     }
 
-    /// The condition that it is one of some values.
+    /// The condition that the key is one of these values.
     fn one_of(self, values: &[Literal]) -> Prune {
         let text = |value: &Literal| -> Option<Arc<str>> {
             match value {
@@ -541,8 +541,8 @@ fn id_test(ids: &[String]) -> LeafTest {
     LeafTest::In(Arc::new(ids.iter().collect::<IdSet>()))
 }
 
-/// The type that an argument of `getReferenceKey()` names. `Some(None)` for an abstract type, which every target has.
-/// `None` for another type.
+/// The type that an argument of `getReferenceKey()` names. `Some(None)` for an abstract type, to which every target
+/// belongs. `None` if the argument names no type of resources.
 fn target_type(argument: &Expr) -> Option<Option<&'static str>> {
     let (namespace, name) = match &argument.kind {
         ExprKind::Member { on: None, name } => (None, name),
@@ -579,7 +579,8 @@ fn mirrored(operator: Operator) -> Operator {
     }
 }
 
-/// The lowest and the highest number that compares so with one. `None` if bounds cannot express it.
+/// The minimum and the maximum of the numbers that stand in this relation to `number`. `None` if bounds cannot express
+/// it.
 fn bounds(number: i128, relation: Operator) -> Option<(Option<i128>, Option<i128>)> {
     Some(match relation {
         Operator::Equal => (Some(number), Some(number)),
@@ -632,7 +633,7 @@ impl Leaf {
                 let (from, to) = bounds(text.parse().ok()?, relation)?;
                 Some(Prune::Range { leaf, from, to })
             }
-            // Decimals are compared by value. If the column cannot hold the literal, nothing is known.
+            // Decimals are compared by value. If the column cannot hold the literal exactly, nothing is known.
             (SlotKind::Decimal, Literal::Decimal(text) | Literal::Integer(text)) => {
                 let number = Decimal::parse(text).ok()?.scaled()?;
                 let (from, to) = bounds(number, relation)?;
@@ -655,7 +656,7 @@ impl Leaf {
         }
     }
 
-    /// A condition that there is a value, or an element without a value.
+    /// A condition that there is an element, with or without a value.
     fn present(&self) -> Vec<Prune> {
         let mut present = vec![Prune::Present {
             leaf: self.path.clone(),

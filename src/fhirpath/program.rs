@@ -23,17 +23,17 @@ impl Program {
         &self.inner.text
     }
 
-    /// The columns that it reads, from the root of the table.
+    /// The columns that the program reads, from the root of the table.
     pub fn leaves(&self) -> &LeafSet {
         &self.inner.leaves
     }
 
-    /// Its size: the number of resolved parts.
+    /// The program's size: the number of resolved parts.
     pub fn parts(&self) -> usize {
         self.inner.parts
     }
 
-    /// The JSON names in it, in the order of their resolution, without duplicates.
+    /// The JSON names in the expression, in the order of their resolution, without duplicates.
     pub fn json_names(&self) -> &[JsonName] {
         &self.inner.json_names
     }

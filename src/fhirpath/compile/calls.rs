@@ -1,5 +1,5 @@
-//! Function calls: resolves their input, their arguments and their result types. Also resolves forms with the syntax of
-//! a function.
+//! Resolves function calls: their input, their arguments and their result types. Also resolves forms that have the
+//! syntax of a function.
 
 use super::compiler::{Compiler, Resolved, Scope, root_shape};
 use super::json_names;
@@ -98,7 +98,7 @@ impl Compiler<'_> {
         Ok((if fixed { Node::Fixed(Box::new(call)) } else { call }, shape))
     }
 
-    /// Adds the types that references in `input` may point to within the same resource.
+    /// Adds the types of resources within the row to which references in `input` may point.
     fn add_targets(&mut self, input: &Shape, shape: &mut Shape) {
         let Some(resource) = facts().lookup("Resource").map(ItemType::Fhir) else {
             return;
@@ -156,9 +156,9 @@ impl Compiler<'_> {
         })
     }
 
-    /// The projection of `repeat`: resolved for the input's types, then for its own result types, until there are no
-    /// new types. The data's depth is unknown, so it reads everything below its results. A step need not exist for all
-    /// types (`repeat(item | answer)`): a name is an error only if no type has it.
+    /// The projection of `repeat`. It is resolved for the input's types, then for its own result types, until no new
+    /// types appear. The data's depth is unknown, so the projection reads everything below its results. A step need not
+    /// exist for all types (`repeat(item | answer)`): a name is an error only if no type has it.
     fn repeated(&mut self, argument: &Expr, input: &Shape, scope: &Scope) -> Result<(Argument, Shape), FhirPathError> {
         let mut over = input.clone();
         let lenient = std::mem::replace(&mut self.lenient, true);
@@ -183,7 +183,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// The expression of `aggregate`. `$total` is empty at first, then the result of the expression itself.
+    /// The expression of `aggregate`. `$total` is empty at first. Then it is the expression's result for the previous
+    /// item.
     fn folded(&mut self, argument: &Expr, input: &Shape, scope: &Scope) -> Result<(Argument, Shape), FhirPathError> {
         let mut total = Shape::default();
         if let Some(start) = &scope.total {
@@ -239,7 +240,7 @@ impl Compiler<'_> {
                     _ => Ok(of_type(on, shape, test)),
                 }
             }
-            // It expands to a criterion, so each level of it costs several levels of resolving.
+            // `extension(url)` expands to a criterion, so one level of nesting costs several levels of resolving.
             ("extension", [url]) if url.height > MAX_URL_HEIGHT => Err(FhirPathError::TooDeep {
                 at,
                 limit: MAX_URL_HEIGHT,
@@ -294,7 +295,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Children, their children, and so on. Like `repeat(children())`, but equal items stay.
+    /// Children, their children, and so on. Like `repeat(children())`, but without removing equal items.
     fn descendants(&mut self, on: Option<&Expr>, at: Position, scope: &Scope) -> Resolved {
         let (on, input) = match on {
             Some(on) => self.resolve(on, scope)?,

@@ -1,5 +1,5 @@
-//! Resolves one part of an expression after the other. Literals, operators and type tests are resolved here, names and
-//! calls in the files beside it.
+//! Resolves an expression part by part. This file resolves literals, operators and type tests. The files beside it
+//! resolve names and calls.
 
 use super::leaves::Leaves;
 use super::node::{Node, Shape, Source};
@@ -30,7 +30,7 @@ pub(super) struct Compiler<'a> {
     pub(super) context: Shape,
     /// How many parts have been resolved.
     pub(super) work: usize,
-    /// Whether a name that no possible type has is an empty collection instead of an error.
+    /// Whether a name that no possible type has yields an empty collection instead of an error.
     pub(super) lenient: bool,
     /// The JSON names that occurred in place of FHIRPath names.
     pub(super) json_names: Vec<JsonName>,
@@ -38,7 +38,7 @@ pub(super) struct Compiler<'a> {
     pub(super) variables: Vec<Variable>,
     /// How many variables have been defined.
     pub(super) defined: usize,
-    /// Collects the results for each part, if wanted.
+    /// Collects the result of each part, if the caller requests it.
     pub(super) shapes: Option<&'a mut Shapes>,
 }
 
@@ -161,7 +161,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Counts the work of a step from items of many kinds. Below resources of any type there are hundreds.
+    /// Counts the work of a step from items of many types. A step below resources of any type starts from hundreds.
     pub(super) fn weigh(&mut self, shape: &Shape, at: Position) -> Result<(), FhirPathError> {
         self.spend(shape.sources.len() / SOURCES_PER_WORK, at)
     }
@@ -171,7 +171,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The position of a part in the expression.
+/// The context in which a part of the expression is resolved.
 #[derive(Clone)]
 pub(super) struct Scope {
     /// The shape of `$this` and bare names.

@@ -1,5 +1,5 @@
-//! Functions that need more than their input and arguments: value sets and types given by name, a name of their own, or
-//! several expressions of which one is chosen.
+//! Functions that need more than their input and arguments: value sets and types given by name, a variable's name, or
+//! several expressions from which one is chosen.
 
 use super::compiler::{Compiler, Resolved, Scope, Variable};
 use crate::fhirpath::compile::node::{Argument, Call, Node, Shape};
@@ -20,7 +20,7 @@ const ENVIRONMENT: [&str; 7] = [
 ];
 
 impl Compiler<'_> {
-    /// The function of this name, if it is one of these.
+    /// The form with this name, if this file has one.
     pub(super) fn form(
         &mut self,
         on: Option<&Expr>,
@@ -246,7 +246,7 @@ fn wrong_arguments(at: Position, function: &str, problem: &str) -> FhirPathError
     }
 }
 
-/// It is a mistake if the items never have a kind that the function accepts.
+/// Returns an error if no possible type of the items fits the function.
 fn require(shape: &Shape, fits: fn(ItemType) -> bool, operation: &str, at: Position) -> Result<(), FhirPathError> {
     if shape.sources.is_empty() || shape.sources.iter().any(|source| fits(source.item_type)) {
         Ok(())

@@ -1,5 +1,5 @@
-//! JSON names that FHIRPath spells differently: `valueCoding` for `value.ofType(Coding)`, `resourceType` for the type
-//! of a resource. Decides what they mean, what FHIRPath's form is, and which type a criterion on `resourceType`
+//! JSON names for which FHIRPath has another form: `valueCoding` for `value.ofType(Coding)`, `resourceType` for the
+//! type of a resource. Decides what they mean, what FHIRPath's form is, and which type a criterion on `resourceType`
 //! implies.
 
 use super::compiler::Compiler;
@@ -15,8 +15,8 @@ use crate::fhirpath::syntax::ast::{Expr, ExprKind, Literal, Operator};
 pub(super) const RESOURCE_TYPE: &str = "resourceType";
 
 impl Compiler<'_> {
-    /// Notes a name, once for each place. Notes nothing for search parameters, because they are published with such
-    /// names.
+    /// Records a JSON name, once for each position. Records nothing for search parameters, because they are published
+    /// with such names.
     pub(super) fn note_json_name(&mut self, name: &str, standard: String, at: Position) {
         let met = JsonName {
             at,
@@ -48,8 +48,8 @@ impl Compiler<'_> {
     }
 }
 
-/// FHIRPath's form of a JSON name for items of this shape. `None` if FHIRPath has the name for some of them, or if
-/// neither has it.
+/// FHIRPath's form of a JSON name for items of this shape. `None` if FHIRPath has the same name for some of the items,
+/// or if neither FHIRPath nor JSON has the name.
 pub(super) fn standard(shape: &Shape, name: &str) -> Option<String> {
     let types = || shape.sources.iter().flat_map(of_source);
     if types().any(|type_id| facts().element(type_id, name).is_some()) {

@@ -1,5 +1,6 @@
-//! Syntax tree to resolved program: every name becomes an R4 column, a constant or a function, with the possible types
-//! of its items. An expression that can never work is refused here, with its place. Later errors belong to rows.
+//! Turns a syntax tree into a resolved program: every name becomes an R4 column, a constant or a function, with the
+//! possible types of its items. An expression that can never work is refused here, with its position. Later errors
+//! belong to rows.
 
 mod calls;
 mod compiler;

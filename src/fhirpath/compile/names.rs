@@ -1,4 +1,4 @@
-//! Names that mean something outside the data: `%constants`, literals, types.
+//! Names that do not come from the data: `%constants`, literals, types.
 
 use super::compiler::{Compiler, Resolved, root_shape};
 use crate::fhir::{Kind, facts};
@@ -39,8 +39,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// The types of `%resource`, or with `root` of `%rootResource`: the row, or a resource within it that contains the
-    /// context.
+    /// The possible types of `%resource`, or with `root` of `%rootResource`. This is the row, or a resource within the
+    /// row that contains the context.
     fn resource_shape(&self, root: bool) -> Shape {
         let mut shape = Shape::default();
         for source in &self.context.sources {

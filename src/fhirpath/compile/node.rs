@@ -45,9 +45,9 @@ pub(in crate::fhirpath) enum Node {
         on: Box<Node>,
         name: Box<str>,
         by: Vec<(TypeId, Vec<Branch>)>,
-        /// Whether it leads into resources whose types only the data show.
+        /// Whether the step leads into resources whose types only the data show.
         open: bool,
-        /// Whether the name may be the JSON name of a choice with its type.
+        /// Whether the name may be a JSON name, which consists of a choice's name and a type.
         json: bool,
         at: Position,
     },
@@ -79,12 +79,12 @@ pub(in crate::fhirpath) enum Node {
 }
 
 impl Node {
-    /// Whether it is made of literals alone.
+    /// Whether the node consists of literals only.
     pub(in crate::fhirpath) fn is_fixed(&self) -> bool {
         matches!(self, Node::Empty | Node::Constant(_) | Node::Fixed(_))
     }
 
-    /// The node that is evaluated for one row.
+    /// The node to evaluate for one row.
     pub(in crate::fhirpath) fn unfixed(self) -> Node {
         match self {
             Node::Fixed(node) => *node,
@@ -115,7 +115,7 @@ pub(in crate::fhirpath) enum Argument {
     Type(TypeTest),
     /// A value set that the argument named.
     ValueSet(Arc<ValueSet>),
-    /// The value sets and code systems to look things up in.
+    /// The terminology in which the function looks codes up.
     Terminology(Arc<Terminology>),
     /// The index of the defined variable.
     Variable(usize),
@@ -141,7 +141,7 @@ pub(in crate::fhirpath) struct Source {
 }
 
 impl Source {
-    /// Whether it stands for resources whose types only the data show.
+    /// Whether the source stands for resources whose types only the data show.
     pub(in crate::fhirpath) fn is_open(&self) -> bool {
         self.inside && self.item_type.is_any_resource()
     }

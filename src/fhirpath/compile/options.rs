@@ -25,30 +25,30 @@ pub struct CompileOptions<'a> {
     /// are empty instead of errors, and `as` selects among several items. A choice may have its JSON name with a type
     /// (`valueDateTime`), as in published packages.
     pub search: bool,
-    /// `resolve()` uses only the reference. It looks for no target among contained resources, so it does not read their
-    /// column.
+    /// `resolve()` uses only the reference. It does not search contained resources for the target, so it does not read
+    /// their column.
     pub references_alone: bool,
-    /// JSON names are accepted where FHIRPath has others: a choice's property (`valueCoding`) means the choice as that
-    /// type, and `resourceType` the type of a resource. [`Program::json_names`] lists those that occurred. Without this
-    /// option they are errors.
+    /// Accepts JSON names where FHIRPath has other names. A choice's property (`valueCoding`) means the choice as that
+    /// type, and `resourceType` means the type of a resource. [`Program::json_names`] lists the JSON names that
+    /// occurred. Without this option they are errors.
     pub json_names: bool,
-    /// Functions that depend on the order of items are errors after functions that leave the order undefined:
+    /// A function that depends on the order of items is an error after a function that leaves the order undefined:
     /// `children().first()`.
     pub ordered: bool,
     /// Code systems and value sets for `memberOf`, `subsumes` and `subsumedBy`.
     pub terminology: Option<Arc<Terminology>>,
     /// Values of `%name`.
     pub constants: HashMap<String, Constant>,
-    /// For each output type the columns that the caller reads below an output item. `None` means the default: the value
-    /// of a primitive (its text), the presence of a complex item. For a complex type `Some` lists dotted paths below it
-    /// (`coding.system`, `value__number`, or `*` for everything); for a primitive type it lists the suffixes of its
-    /// columns (`""` for the value, `__start`, `__end`, `__number`), and replaces the default.
+    /// For each output type, the columns that the caller reads below an output item. `None` means the default: the
+    /// value of a primitive (its text), or the presence of a complex item. For a complex type, `Some` lists dotted
+    /// paths below it (`coding.system`, `value__number`, or `*` for everything). For a primitive type, `Some` replaces
+    /// the default by a list of suffixes of its columns (`""` for the value, `__start`, `__end`, `__number`).
     pub extra: Option<ExtraLeaves<'a>>,
     /// The program whose output items are the context. This program is then evaluated with [`Program::evaluate_on`].
     /// Its leaves are still named from the root.
     pub context: Option<&'a Program>,
-    /// Duplicates in the result do not matter to the caller. Then `|` need not compare complex items as a whole (and
-    /// read all their columns) if its result is the output.
+    /// The caller ignores duplicates in the result. If `|` yields the output, it then need not compare complex items as
+    /// a whole, and so need not read all their columns.
     pub duplicates: bool,
 }
 

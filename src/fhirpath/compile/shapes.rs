@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::node::Shape;
 use crate::fhirpath::syntax::ast::{Expr, ExprKind};
 
-/// The results for each part of a tree, by the part's address. A part that is resolved more than once has all of its
-/// results.
+/// The result of each part of a tree, by the part's address. If a part is resolved several times, all its results are
+/// merged.
 #[derive(Debug, Default)]
 pub(in crate::fhirpath) struct Shapes {
     of: HashMap<usize, Shape>,

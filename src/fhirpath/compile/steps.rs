@@ -17,7 +17,7 @@ use crate::fhirpath::evaluate::navigate::{Branch, branches, named};
 use crate::fhirpath::functions::{self, Need};
 use crate::fhirpath::syntax::ast::{Expr, ExprKind};
 
-/// The maximum number of columns of a step's items that are distinguished.
+/// The maximum number of columns that are distinguished for the items of a step.
 const MAX_COLUMNS: usize = 500;
 
 impl Compiler<'_> {
@@ -43,8 +43,8 @@ impl Compiler<'_> {
         self.step(on, &shape, name, at)
     }
 
-    /// The shape, if it has few columns. Types that contain themselves multiply their columns with each step. If there
-    /// are too many, everything below them is read, and only their types are distinguished.
+    /// The shape, if it has few columns. Types that contain themselves multiply the columns with each step. If a shape
+    /// has too many columns, the program reads everything below them and distinguishes only their types.
     pub(super) fn bounded<'s>(&mut self, shape: &'s Shape) -> Cow<'s, Shape> {
         if shape.sources.len() <= MAX_COLUMNS {
             return Cow::Borrowed(shape);
@@ -163,7 +163,7 @@ impl Compiler<'_> {
         Ok((node, shape))
     }
 
-    /// `as`: the single item if it has the type. In search parameters it selects among several items.
+    /// `as`: the single item if it has the type. In search parameters, `as` selects among several items.
     pub(super) fn cast(&self, on: Node, shape: Shape, test: TypeTest, at: Position) -> (Node, Shape) {
         if !shape.many || self.options.search {
             return of_type(on, shape, test);

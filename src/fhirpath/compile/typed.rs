@@ -19,9 +19,9 @@ use std::sync::Arc;
 pub struct Part {
     /// The element, function, operator or literal.
     pub name: String,
-    /// The possible types of its items. `None` if it is no expression, such as the name of a type.
+    /// The possible types of its items. `None` if the part is not an expression, such as the name of a type.
     pub types: Option<Vec<ItemType>>,
-    /// Whether there may be several items.
+    /// Whether the part may yield several items.
     pub many: bool,
     /// The columns of its items, from the root of the table.
     pub columns: Vec<String>,

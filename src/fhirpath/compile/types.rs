@@ -10,7 +10,7 @@ use crate::fhir::{Kind, Primitive, TypeId, facts};
 pub enum ItemType {
     /// An element or resource of R4.
     Fhir(TypeId),
-    /// A value of FHIRPath's own.
+    /// A value of a type that FHIRPath defines.
     System(System),
 }
 
@@ -76,7 +76,7 @@ impl System {
 }
 
 impl ItemType {
-    /// The FHIR type, if it is one.
+    /// The FHIR type. `None` for a System type.
     pub fn fhir(self) -> Option<TypeId> {
         match self {
             ItemType::Fhir(type_id) => Some(type_id),
@@ -92,7 +92,7 @@ impl ItemType {
         }
     }
 
-    /// Whether it is the FHIR type of this name or specializes it.
+    /// Whether the type is the FHIR type of this name or specializes it.
     pub fn is_fhir(self, name: &str) -> bool {
         match (self, facts().lookup(name)) {
             (ItemType::Fhir(type_id), Some(ancestor)) => facts().is_a(type_id, ancestor),
@@ -100,7 +100,7 @@ impl ItemType {
         }
     }
 
-    /// The System type to which operations convert its values: `code` counts as a String, `Age` as a Quantity.
+    /// The System type to which operations convert values of this type: `code` counts as a String, `Age` as a Quantity.
     pub fn system(self) -> Option<System> {
         match self {
             ItemType::System(system) => Some(system),
@@ -123,7 +123,7 @@ impl ItemType {
         }
     }
 
-    /// Whether it is a FHIR primitive, or a System type with a single value.
+    /// Whether the type is a FHIR primitive, or a System type with a single value.
     pub fn is_primitive(self) -> bool {
         match self {
             ItemType::Fhir(type_id) => matches!(facts().get(type_id).kind, Kind::Primitive(_)),
@@ -131,7 +131,7 @@ impl ItemType {
         }
     }
 
-    /// Whether its items are whole resources of a type that only their JSON shows.
+    /// Whether items of the type are whole resources whose types only their JSON shows.
     pub(in crate::fhirpath) fn is_any_resource(self) -> bool {
         self.fhir()
             .is_some_and(|type_id| facts().get(type_id).kind == Kind::Resource && facts().get(type_id).is_abstract)
@@ -144,7 +144,7 @@ impl fmt::Display for ItemType {
     }
 }
 
-/// A type named in `is`, `as` and `ofType`. An unqualified name may mean a FHIR type, a System type or both
+/// A type that `is`, `as` or `ofType` names. An unqualified name may mean a FHIR type, a System type or both
 /// (`Quantity`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fhirpath) struct TypeTest {
@@ -177,7 +177,8 @@ impl TypeTest {
         }
     }
 
-    /// The same test for `as` and `ofType`: a primitive must have exactly this type (a `code` is no `string` there).
+    /// Whether items of this type pass `as` and `ofType`. A primitive must have exactly the type: a `code` does not
+    /// pass as `string`.
     pub(in crate::fhirpath) fn selects(&self, item_type: ItemType) -> bool {
         match item_type {
             ItemType::Fhir(_) if item_type.is_primitive() => self.fhir == item_type.fhir(),

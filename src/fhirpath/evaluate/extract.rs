@@ -1,5 +1,5 @@
-//! Results as plain Arrow arrays with one slot per row, for the columns of tables. A slot has the first item of its
-//! row. It is null if the row has no item, or one of another kind.
+//! Results as Arrow arrays with one slot per row, for the columns of tables. A slot has the first item of its row. It
+//! is null if the row has no item, or if that item has another type than the array.
 
 use arrow::array::{ArrayRef, BooleanArray, Int32Array, StringArray, StringBuilder, UInt32Array};
 
@@ -52,7 +52,7 @@ impl Collection {
         (!range.is_empty()).then(|| self.item(range.start))
     }
 
-    /// The first row with more than one item.
+    /// The first row that has more than one item.
     pub fn crowded_row(&self) -> Option<usize> {
         match &self.offsets {
             Offsets::Each(_) => None,

@@ -26,9 +26,9 @@ pub struct Focus {
     pub(in crate::fhirpath) rows: Option<Arc<[u32]>>,
     /// The index of each context in its iteration, for `%rowIndex`. `None` means 0 for all.
     pub(in crate::fhirpath) places: Option<Arc<[u32]>>,
-    /// The value of `now()` from its first use on. It is the same for all evaluations from here.
+    /// The value of `now()`, set at its first use. All evaluations that share this focus have the same value.
     pub(in crate::fhirpath) clock: Arc<OnceLock<DateTime<Utc>>>,
-    /// The work of all evaluations from here on.
+    /// Counts the work of all evaluations that share this focus.
     pub(in crate::fhirpath) work: Arc<Work>,
 }
 
@@ -56,7 +56,7 @@ impl Focus {
         })
     }
 
-    /// The same contexts. Evaluations count as work of a run over the batch.
+    /// The same contexts. Their evaluations count as work of this run.
     pub fn within(self, work: &Arc<Work>) -> Focus {
         Focus {
             work: work.clone(),
@@ -64,7 +64,7 @@ impl Focus {
         }
     }
 
-    /// The same contexts with the caller's moment as `now()`, for evaluation batch by batch.
+    /// The same contexts with the caller's time as `now()`, for evaluation batch by batch.
     pub fn at(self, now: DateTime<Utc>) -> Focus {
         Focus {
             clock: Arc::new(OnceLock::from(now)),
@@ -94,8 +94,8 @@ impl Focus {
         }
     }
 
-    /// Contexts of several foci over this one's batch, in the caller's order. Each is given by its focus, its index
-    /// there, and its index for `%rowIndex`.
+    /// Contexts of several foci over the batch of this one, in the caller's order. Each is given by the index of its
+    /// focus, its index in that focus, and its index for `%rowIndex`.
     pub fn merge(&self, foci: &[Focus], order: &[(usize, usize)], places: Vec<u32>) -> Focus {
         let mut parts: Vec<Items> = Vec::new();
         let mut bases = Vec::with_capacity(foci.len());

@@ -2,7 +2,7 @@
 //! `select`, `all`, ...) runs in its own frame, whose rows are the items that it tests.
 //!
 //! Invariant: an error belongs to a row and counts only if the row's result is used. `iif`, `and`, `or` and `implies`
-//! drop the errors of a branch in rows that do not take it.
+//! drop the errors of a branch in the rows that do not use the branch.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -28,17 +28,17 @@ use super::opening;
 use super::work::Work;
 use crate::fhir::{TypeId, facts};
 
-/// The maximum number of items that a single step of an evaluation may yield, and how many more each row may add. If a
-/// step exceeds it, the rows are evaluated in halves.
+/// The maximum number of items that one step of an evaluation may yield: a fixed number, and an additional number for
+/// each row. If a step exceeds the maximum, the rows are evaluated in halves.
 pub(in crate::fhirpath) const MAX_ITEMS: usize = 1 << 20;
 const MAX_ITEMS_PER_ROW: usize = 256;
 /// If the caller limits the result: the factor by which an intermediate step may exceed that limit.
 const STEPS_PER_RESULT: usize = 4;
 /// The maximum number of nodes that an evaluation runs, each over all rows. Nested folds multiply them.
 const MAX_STEPS: usize = 1 << 18;
-/// The work of each run of a node, whatever its input.
+/// The work of evaluating a node once, whatever its input.
 const WORK_OF_NODE: usize = 64;
-/// The work of each further column with items.
+/// The work of each column with items after the first.
 const WORK_OF_COLUMN: usize = 32;
 /// The maximum number of items at which offsets, which are `i32`, cannot overflow.
 const MAX_OFFSET: usize = (i32::MAX / 4) as usize;
@@ -86,7 +86,7 @@ pub(in crate::fhirpath) fn run(program: &Inner, focus: &Focus, max_items: usize)
     })
 }
 
-/// The collection, with the failed rows emptied.
+/// The collection, without the items of failed rows.
 fn without(collection: &Collection, faults: &[Fault]) -> Collection {
     let mut faults = faults.iter().map(|fault| fault.row as usize).peekable();
     let mut offsets = vec![0i32];
@@ -120,7 +120,7 @@ pub(in crate::fhirpath) struct Frame<'a> {
     /// `$this`: one item per row.
     pub(in crate::fhirpath) this: Collection,
     focus: &'a Focus,
-    /// The enclosing frame, and for each of this frame's rows its row there.
+    /// The enclosing frame, and the offsets that assign the rows of this frame to rows of that frame.
     outer: Option<(&'a Frame<'a>, &'a Offsets)>,
     total: Option<Collection>,
     /// `$index`, if the frame was entered for the items of a collection.
@@ -177,7 +177,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Evaluates a node that does not depend on the row, once for all rows. Every row gets its errors.
+    /// Evaluates a node that does not depend on the row, once for all rows. Its error counts for every row.
     fn once(&self, node: &Node) -> Result<Collection, FhirPathError> {
         let inner = Frame {
             this: Collection::empty(1),
@@ -341,7 +341,7 @@ impl<'a> Frame<'a> {
         Ok(result)
     }
 
-    /// Runs `run` in a frame with the same rows but another `$this`, which may have no item in some rows.
+    /// Calls `run` in a frame with the same rows and another `$this`, which may have no item in some rows.
     pub(in crate::fhirpath) fn with_this<T>(
         &self,
         this: &Collection,
@@ -364,7 +364,7 @@ impl<'a> Frame<'a> {
         Ok(result)
     }
 
-    /// Runs `run` and keeps only the errors of rows for which `counts` is true.
+    /// Calls `run` and keeps only the errors of rows for which `counts` is true.
     pub(in crate::fhirpath) fn guarded<T>(
         &self,
         run: impl FnOnce() -> Result<T, FhirPathError>,
@@ -380,12 +380,12 @@ impl<'a> Frame<'a> {
         Ok(result)
     }
 
-    /// Notes that a row fails.
+    /// Records that a row fails.
     pub(in crate::fhirpath) fn fault(&self, row: usize, error: FhirPathError) {
         self.faults.borrow_mut().push(Fault { row: row as u32, error });
     }
 
-    /// Notes that a row has several items where only one is allowed.
+    /// Records that a row has several items where only one is allowed.
     pub(in crate::fhirpath) fn not_single(&self, row: usize, count: usize, operation: &'static str, at: Position) {
         self.fault(row, FhirPathError::NotSingle { at, operation, count });
     }
@@ -421,7 +421,7 @@ impl<'a> Frame<'a> {
         *self.focus.clock.get_or_init(Utc::now)
     }
 
-    /// The focus's row for each row. `None` if they are the same.
+    /// The focus's row for each row of this frame. `None` if they are the same.
     fn focus_rows(&self) -> Option<Vec<u32>> {
         let (outer, offsets) = self.outer?;
         let parents = offsets.parents();
@@ -431,7 +431,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Notes rows in which a step would enter the target of a reference outside the data.
+    /// Records an error for rows in which a step would enter the target of a reference outside the data.
     fn refuse_targets(&self, on: &Collection, at: Position) {
         let is_target = |items: &Items| items.item_type() == ItemType::System(System::Target);
         if !on.columns().iter().any(is_target) {
@@ -538,7 +538,7 @@ pub(in crate::fhirpath) fn integers(values: Vec<i32>) -> Collection {
     Collection::each(Items::new(ItemType::System(System::Integer), values))
 }
 
-/// For each of `rows` the items of that row of `collection`.
+/// For each of `rows`, the items that `collection` has for that row.
 pub(in crate::fhirpath) fn repeated(collection: &Collection, rows: &[u32]) -> Collection {
     if let Offsets::Each(_) = collection.offsets() {
         return collection.take(Offsets::Each(rows.len()), rows.to_vec());
@@ -552,8 +552,8 @@ pub(in crate::fhirpath) fn repeated(collection: &Collection, rows: &[u32]) -> Co
     collection.take(Offsets::list(offsets), places)
 }
 
-/// The children of this name. `by` has the columns for the known types. An open step (`open` is `Some`) looks up the
-/// columns of other types in the facts, JSON names included if it says so.
+/// The children of this name. `by` has the columns for the known types. An open step has `open`. It looks up the
+/// columns of other types in the facts, and the value of `open` says whether JSON names count too.
 pub(in crate::fhirpath) fn step(
     on: &Collection,
     name: &str,

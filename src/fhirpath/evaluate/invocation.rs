@@ -68,7 +68,7 @@ impl Invocation<'_> {
         Ok((0..value.rows()).map(of).collect())
     }
 
-    /// The only item of a row. Notes an error if there are several.
+    /// The only item of a row. Records an error if there are several.
     pub(in crate::fhirpath) fn single<'c>(&self, collection: &'c Collection, row: usize) -> Option<(&'c Items, usize)> {
         let range = collection.range(row);
         match range.len() {
@@ -81,7 +81,7 @@ impl Invocation<'_> {
         }
     }
 
-    /// Notes that a row's data do not fit the function.
+    /// Records that a row's data do not fit the function.
     pub(in crate::fhirpath) fn problem(&self, row: usize, problem: String) {
         self.frame.fault(
             row,
@@ -131,7 +131,7 @@ impl Invocation<'_> {
         Ok(Output::Truth(truth))
     }
 
-    /// Counts the work of a row during `map` or `judge`. If it exceeds the budget, they end in an error.
+    /// Counts the work of a row during `map` or `judge`. Both end in an error if the work exceeds the budget.
     pub(in crate::fhirpath) fn charge(&self, work: usize) -> Result<(), String> {
         self.frame.spend(work).map_err(|error| error.to_string())
     }
@@ -142,7 +142,7 @@ impl Invocation<'_> {
         items.scalar(item)
     }
 
-    /// The single text of an argument in a row. Notes an error if it is no text.
+    /// The single text of an argument in a row. Records an error if it is not a text.
     pub(in crate::fhirpath) fn text<'c>(&self, argument: &'c Collection, row: usize) -> Option<&'c str> {
         match self.scalar(argument, row)? {
             Scalar::Text(text) => Some(text),

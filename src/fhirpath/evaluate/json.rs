@@ -52,7 +52,7 @@ impl Items {
         }
     }
 
-    /// The name of the items' type as FHIR has it: `string` also for FHIRPath's own String.
+    /// The name of the items' type in FHIR: FHIRPath's String is also a `string`.
     pub fn type_name(&self) -> &'static str {
         match self.item_type {
             ItemType::Fhir(type_id) => facts().get(type_id).name,

@@ -1,5 +1,5 @@
-//! The lineage of items: for each column the column above it, up to the batch. It finds the resource of an item, for
-//! `%resource`, `%rootResource` and references to neighbouring resources.
+//! The lineage of items: each column knows the column that contains it, up to the batch. It finds the resource of an
+//! item, for `%resource`, `%rootResource` and references to resources in the same row.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::super::values::columns::Values;
 use super::super::values::items::{Column, Index, Items};
 use crate::fhir::facts;
 
-/// The column above a column.
+/// A link to the column that contains a column.
 #[derive(Debug)]
 pub(in crate::fhirpath) struct Above {
     pub(in crate::fhirpath) column: Arc<Column>,
@@ -21,14 +21,14 @@ pub(in crate::fhirpath) struct Above {
     shift: usize,
 }
 
-/// Finds the slot of the column above that contains a slot.
+/// How to find the slot of the containing column, given a slot.
 #[derive(Clone, Debug)]
 pub(in crate::fhirpath) enum Way {
     /// The slot with the same number.
     Same,
-    /// The list that contains it.
+    /// The slot of the list that contains it.
     List(OffsetBuffer<i32>),
-    /// The resource's JSON text from which the row was made.
+    /// The slot with the JSON text from which the row was made.
     Opened(Arc<[u32]>),
 }
 
@@ -37,7 +37,7 @@ impl Above {
         Above { column, way, shift: 0 }
     }
 
-    /// The same for a column that begins `offset` slots later.
+    /// The same link for a column that begins `offset` slots later.
     pub(in crate::fhirpath) fn shifted(&self, offset: usize) -> Above {
         Above {
             column: self.column.clone(),
@@ -93,7 +93,7 @@ impl ColumnSlot {
         }
     }
 
-    /// For a resource in an element of another (an entry of a Bundle): that element and the resource around it.
+    /// For a resource in an element of another resource, such as an entry of a Bundle: the element, and that resource.
     pub(in crate::fhirpath) fn entry(&self) -> Option<(ColumnSlot, ColumnSlot)> {
         let above = self.up()?;
         match above.column.values {
@@ -120,7 +120,7 @@ impl Items {
         }
     }
 
-    /// The resource that contains an item, or the item itself if it is one. `None` for computed items.
+    /// The resource that contains an item, or the item itself if it is a resource. `None` for computed items.
     pub(in crate::fhirpath) fn resource(&self, item: usize) -> Option<ColumnSlot> {
         let place = ColumnSlot {
             column: self.column.clone(),

@@ -1,5 +1,5 @@
 //! Steps from items to their children: finds the child's columns in the struct or batch of the items, and composes
-//! indices. A column that the batch lacks is an element that no item has.
+//! indices. If the batch lacks a column, no item has that element.
 //!
 //! Three properties of Arrow matter here: the offsets of a sliced list need not begin at 0, a null list may span
 //! values, and a null in a list of primitives is an element if its companion `_x` exists.
@@ -43,7 +43,7 @@ pub(in crate::fhirpath) fn branches(element: &Element) -> Vec<Branch> {
     element.types.iter().map(branch).collect()
 }
 
-/// The columns of a name in a type: those of the element, or with `json` the one column that JSON names so
+/// The columns of a name in a type: those of the element or, with `json`, the one column that has this name in JSON
 /// (`valueQuantity`). Empty if the type has no such name.
 pub(in crate::fhirpath) fn named(type_id: TypeId, name: &str, json: bool) -> Vec<Branch> {
     if let Some(element) = facts().element(type_id, name) {
@@ -126,8 +126,8 @@ impl Items {
         }
     }
 
-    /// An upper bound for the number of children that [`Items::step`] would find. If no slot is an item twice, the data
-    /// bounds the number, and it is not counted.
+    /// An upper bound for the number of children that [`Items::step`] would find. It is 0 if the items are no more than
+    /// the slots of their column, because then the data bound the number.
     pub(in crate::fhirpath) fn child_count(&self, branches: &[Branch]) -> usize {
         let Some(parent) = Parent::of(&self.column.values) else {
             return 0;
@@ -146,7 +146,7 @@ impl Items {
             .sum()
     }
 
-    /// A column of plain text beside the elements, if the batch holds it.
+    /// A text column beside the elements, if the batch has it.
     pub(in crate::fhirpath) fn text_child(&self, column: &str) -> Option<Collection> {
         let values = Values::Text(text_array(&self.column(column)?)?);
         Some(self.singular(ItemType::System(System::String), values, None))
@@ -268,7 +268,7 @@ impl Items {
     }
 }
 
-/// Whether the lists' offsets alone determine their items.
+/// Whether no null list spans values, so that the offsets alone determine the items.
 fn nulls_span_nothing(list: &ListArray) -> bool {
     let bounds = list.value_offsets();
     match list.nulls() {
@@ -279,7 +279,7 @@ fn nulls_span_nothing(list: &ListArray) -> bool {
     }
 }
 
-/// The slots that hold an element: a value, or an id or extensions without a value. `None` means all.
+/// The slots that hold an element: a value, or only an id or extensions. `None` means all slots.
 fn present(values: &Values, element: Option<&StructArray>) -> Option<NullBuffer> {
     if values.null_count() == 0 {
         return None;
@@ -332,8 +332,8 @@ impl<'a> Parent<'a> {
         }
     }
 
-    /// A companion at the root is named after the element: `version__element` has no companions, and `_version` is its
-    /// name.
+    /// A companion at the root has the element's name, without the root's renaming. `version__element` has no
+    /// companions: its companion column is `_version`.
     fn companion(&self, name: &str) -> Option<ArrayRef> {
         match self {
             Parent::Struct(array) => array.column_by_name(name).cloned(),
@@ -403,8 +403,8 @@ impl Columns {
     }
 }
 
-/// Offsets of the `_x` lists for rows in which these exist and the values do not: a repeating primitive without any
-/// value. `None` if there is no such row.
+/// The lists of an element, made longer for rows that have `_x` lists but no values: a repeating primitive of which no
+/// item has a value. `None` if there is no such row.
 fn widened(list: &ListArray, elements: &ListArray) -> Option<ListArray> {
     let (Some(absent), rows) = (list.nulls(), list.len()) else {
         return None;
@@ -428,8 +428,8 @@ fn widened(list: &ListArray, elements: &ListArray) -> Option<ListArray> {
     ListArray::try_new(field.into(), offsets, Arc::new(NullArray::new(slots)), None).ok()
 }
 
-/// The values of a companion list that match the values of the accompanied list. The lists of an element are parallel,
-/// but each array may have been sliced or gathered on its own.
+/// The values of a companion list in the order of the main list's values. The lists of an element are parallel, but
+/// each array may have been sliced or gathered separately.
 fn aligned(array: &ListArray, with: &ListArray) -> ArrayRef {
     let (own, wanted) = (array.value_offsets(), with.value_offsets());
     if own.first() == wanted.first() && own.last() == wanted.last() && array.values().len() == with.values().len() {
@@ -464,8 +464,8 @@ fn values_of(
         Storage::Struct | Storage::Reference => Values::Struct(main?.as_struct_opt()?.clone()),
         Storage::Decimal => {
             let number = number.as_ref().and_then(number_array);
-            // Every number has a text. If all texts beside numbers are missing, the texts were not read and do not show
-            // presence.
+            // A stored number always has a text. So if all texts of the numbers are missing, the texts were not read.
+            // Then they do not show which elements are present.
             let unread = |text: &ArrayRef| {
                 let numbers = number.as_ref().map_or(0, |number| number.len() - number.null_count());
                 numbers > 0 && text.null_count() == text.len()
@@ -595,7 +595,7 @@ mod tests {
         assert_eq!(rows(&ids), own(&[&["i"]]));
     }
 
-    /// Elements of a list of primitives without any value were lost, unless no row of the batch had a value.
+    /// A list of primitives in which no item has a value was lost, unless some row of the batch had a value.
     #[test]
     fn a_list_may_have_nothing_but_its_companions() {
         let given = list(vec![0, 1, 1], texts(vec![Some("a")]), Some(vec![true, false]));

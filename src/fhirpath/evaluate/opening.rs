@@ -1,10 +1,9 @@
 //! Resources that are JSON text in the batch (`contained`, `Bundle.entry.resource`): their types, and their columns
 //! when a step enters them.
 //!
-//! A text is parsed when its type is first needed. It is shredded when a step that its type defines first enters it.
-//! The results are kept with the batch, for further steps and further programs on the same
-//! [`Focus`](super::super::Focus). A text that is not JSON, has no R4 type, or cannot be shredded is an item without
-//! children.
+//! The first use of a text's type parses the text. The first step that enters it and that its type defines shreds it.
+//! The results stay with the batch, for further steps and further programs on the same [`Focus`](super::super::Focus).
+//! A text that is not JSON, has no R4 type, or cannot be shredded is an item without children.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,7 +27,7 @@ pub(in crate::fhirpath) struct Openings {
     columns: Mutex<Vec<(Key, Arc<Mutex<Opening>>)>>,
 }
 
-/// The address of its texts identifies a text column. It does not change while the column is held.
+/// Identifies a text column by the address of its texts. The address does not change while the column is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
     offsets: usize,
@@ -57,11 +56,11 @@ struct Opening {
 #[derive(Clone, Debug)]
 enum Slot {
     Unread,
-    /// The type that the text states, if R4 has it, and its id.
+    /// Parsed: the type that the text states, if R4 has it, and the resource's id.
     Read(Option<TypeId>, Option<Box<str>>),
     /// Shredded: a row of a part.
     Open(TypeId, Option<Box<str>>, u32, u32),
-    /// The resource has a requested type but cannot be shredded.
+    /// The type was requested, but the resource cannot be shredded.
     Shut(TypeId, Option<Box<str>>),
 }
 
@@ -155,7 +154,7 @@ impl Items {
         Collection::mixed(Offsets::Each(self.len), kinds.parts, places)
     }
 
-    /// The ids of the resources. `None` for items that are no JSON.
+    /// The ids of the resources. `None` for items that are not JSON.
     pub(in crate::fhirpath) fn resource_ids(&self) -> Option<Vec<Option<String>>> {
         let Values::Json(texts) = &self.column.values else {
             return None;
@@ -186,7 +185,7 @@ pub(in crate::fhirpath) fn told_apart(collection: &Collection) -> Collection {
     }
 }
 
-/// Items that stay text, with one part per type.
+/// Items that stay text, split by type.
 #[derive(Default)]
 struct Kinds {
     parts: Vec<Items>,
@@ -222,7 +221,7 @@ impl Part {
 }
 
 impl Opening {
-    /// Reads the types of these items and shreds those of wanted types, unless it was done before.
+    /// Reads the types of these items and shreds those of wanted types, unless an earlier call did so.
     fn read(&mut self, items: &Items, wanted: &dyn Fn(TypeId) -> bool) {
         let mut tape = Tape::new();
         let mut making: FxHashMap<TypeId, Making> = FxHashMap::default();
@@ -291,8 +290,8 @@ impl Making {
         }
     }
 
-    /// Adds a resource and returns its place. `None` if it cannot be shredded. That does not depend on earlier
-    /// resources: if they leave no room, the resource begins a new part.
+    /// Adds a resource and returns its place. `None` if it cannot be shredded, whatever came before it. If earlier
+    /// resources leave no room, it begins a new part.
     fn push(&mut self, root: Value<'_>, slot: usize, parts: &mut Vec<Option<Part>>) -> Option<(u32, u32)> {
         let id = root.get_str("id");
         let system = SystemValues::outside(id.as_deref().unwrap_or_default(), "");

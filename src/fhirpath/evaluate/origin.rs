@@ -45,7 +45,7 @@ impl Program {
     }
 }
 
-/// Steps and choices of a type lead to all items of the columns that they name.
+/// Whether a node consists only of steps and type choices. Such a node yields all items of the columns that it names.
 fn is_plain(node: &Node) -> bool {
     match node {
         Node::This | Node::Resource | Node::RootResource | Node::Context => true,
@@ -55,7 +55,7 @@ fn is_plain(node: &Node) -> bool {
     }
 }
 
-/// `path.where(resolve() is T)` over a plain path.
+/// The selection of `path.where(resolve() is T)`, if the path alone yields all items of its columns.
 fn pointing(call: &Call) -> Option<Selection> {
     if call.function.name != "where" || !is_plain(&call.on) {
         return None;

@@ -1,5 +1,5 @@
 //! Bounds the work of an evaluation. Work counts handled items, searched bytes of text and evaluated nodes, never time.
-//! So an expression over the same data ends the same way on every machine.
+//! So an evaluation over the same data succeeds or fails in the same way on every machine.
 //!
 //! The data allow an amount of work for each row and each value of the batch. Work beyond that comes out of a budget
 //! that all batches of a run share. Ordinary expressions need little of the budget. An expression that multiplies its
@@ -16,9 +16,9 @@ use super::super::values::collection::Collection;
 use super::super::values::columns::Values;
 use super::super::values::items::{Index, Items};
 
-/// The budget of a run, beyond the work that its data allow: about a second on a slow machine.
+/// The budget of a run, in addition to the work that its data allow. It lasts about a second on a slow machine.
 const BUDGET: u64 = 48 << 20;
-/// The work that each row allows, whatever the expressions.
+/// The work that each row allows, however many parts the expressions have.
 const PER_ROW: u64 = 1000;
 /// The work that each row allows for each part of the expressions.
 const PER_PART: u64 = 16;
@@ -137,7 +137,7 @@ fn values(array: &dyn Array, start: usize, len: usize) -> u64 {
 }
 
 impl Collection {
-    /// The bytes of text in its items.
+    /// The number of bytes of text in the collection.
     pub(in crate::fhirpath) fn text_bytes(&self) -> usize {
         if let Some(items) = self.single() {
             return items.text_bytes();
@@ -155,7 +155,7 @@ impl Collection {
         (0..self.len()).map(of).sum()
     }
 
-    /// The work of comparing each of its items once.
+    /// The work of comparing each item of the collection once.
     pub(in crate::fhirpath) fn comparing(&self) -> usize {
         let heaviest = self.columns().iter().map(Items::weight).max().unwrap_or(1);
         self.len()

@@ -15,7 +15,7 @@ pub(in crate::fhirpath) struct Function {
     pub(in crate::fhirpath) parameters: &'static [Parameter],
     /// The number of required parameters.
     pub(in crate::fhirpath) required: usize,
-    /// The parts that it reads of its input's items.
+    /// The parts of its input's items that the function reads.
     pub(in crate::fhirpath) reads: Need,
     /// The possible types of its result.
     pub(in crate::fhirpath) shape: fn(&Signature<'_>) -> Shape,
@@ -52,7 +52,7 @@ pub(in crate::fhirpath) enum Parameter {
 /// The parts of items that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fhirpath) enum Need {
-    /// Nothing. The use of the result decides what is read.
+    /// Nothing. The use of the function's result decides what is read.
     Nothing,
     /// The number of items.
     Presence,
@@ -61,7 +61,7 @@ pub(in crate::fhirpath) enum Need {
     /// Everything that distinguishes an item from others: all columns below it, and the id and extensions of
     /// primitives.
     Content,
-    /// All columns below.
+    /// All columns below the item.
     Whole,
     /// Codes with their systems.
     Codes,

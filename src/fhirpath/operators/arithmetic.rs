@@ -1,5 +1,5 @@
-//! `+ - * / div mod &` and signs. Numbers are exact. An overflow or a division by zero is empty. This file also adds
-//! time quantities to dates.
+//! `+ - * / div mod &` and signs. Numbers are exact. An overflow or a division by zero yields an empty result. This
+//! file also adds time quantities to dates.
 
 use crate::fhirpath::compile::node::Shape;
 use crate::fhirpath::compile::types::{ItemType, System};
@@ -13,7 +13,7 @@ use crate::fhirpath::values::number::Number;
 use crate::fhirpath::values::quantity::Quantity;
 use crate::fhirpath::values::scalar::Scalar;
 
-/// The result types of an arithmetic operator. An error if no data could make it defined.
+/// The result types of an arithmetic operator. An error if the operator is undefined for all possible operands.
 pub(super) fn shape(operator: Operator, left: &Shape, right: &Shape, at: Position) -> Result<Shape, FhirPathError> {
     if left.sources.is_empty() || right.sources.is_empty() {
         return Ok(Shape::default());
@@ -190,7 +190,7 @@ fn numbers(operator: Operator, left: Number, right: Number) -> Option<Computed> 
     number.map(Computed::Decimal)
 }
 
-/// The outer `None` means that the operation is undefined, the inner one that it has no result.
+/// The outer `None` means that the operation is undefined. The inner `None` means that it has no result.
 fn quantities<'q>(operator: Operator, left: &Quantity<'q>, right: &Quantity<'q>) -> Option<Option<Computed>> {
     let of = |value: Option<Number>, unit: Option<String>| value.map(|value| Computed::Quantity { value, unit });
     let sum = |of: Option<Quantity<'_>>| of.map(|sum| Computed::quantity(&sum));

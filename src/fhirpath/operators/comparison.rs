@@ -11,7 +11,8 @@ use crate::fhirpath::values::collection::Collection;
 use crate::fhirpath::values::scalar::Scalar;
 use crate::fhirpath::values::truth::Truth;
 
-/// Unknown if either side is empty or their order is unknown. An error if they are of different kinds.
+/// The result is unknown if either side is empty or their order is unknown. It is an error if they are of different
+/// kinds.
 pub(super) fn compare(
     frame: &Frame<'_>,
     operator: Operator,
@@ -92,8 +93,8 @@ pub(in crate::fhirpath) fn order(left: Scalar<'_>, right: Scalar<'_>) -> Result<
     }
 }
 
-/// The order of numbers if one of them is too large for computations. Their texts decide it. Quantities then have no
-/// known order.
+/// The order of two numbers if one of them is too large for computations. Their texts decide the order. Quantities then
+/// have no known order.
 fn order_beyond(left: Scalar<'_>, right: Scalar<'_>) -> Result<Option<Ordering>, ()> {
     let kinds = [left.system(), right.system()];
     let numeric = |kind| {

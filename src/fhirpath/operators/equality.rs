@@ -76,7 +76,7 @@ fn text_to_constant(left: &Collection, right: &Collection) -> Option<Truth> {
     }
 }
 
-/// For each item, whether it is this text.
+/// For each item, whether its text equals `wanted`.
 fn matches(texts: &StringArray, index: &Index, len: usize, wanted: &[u8]) -> BooleanBuffer {
     let (bounds, bytes) = (texts.value_offsets(), texts.value_data());
     let is = |slot: usize| {
@@ -106,7 +106,7 @@ pub(in crate::fhirpath) fn items_equal(left: &Items, at: usize, right: &Items, o
     }
 }
 
-/// Whether two items are identical.
+/// Whether two items are identical: certainly equal, or without a value and with the same id and extensions.
 pub(in crate::fhirpath) fn items_same(left: &Items, at: usize, right: &Items, other: usize) -> bool {
     match items_equal(left, at, right, other) {
         Some(equal) => equal,
@@ -251,8 +251,8 @@ pub(super) fn id(batch: &RecordBatch, slot: usize) -> Option<&str> {
     ids.is_valid(slot).then(|| ids.value(slot))
 }
 
-/// Whether two elements without a value have the same id and extensions. Their slots do not decide, because these
-/// depend on the other rows of the batch.
+/// Whether two elements without a value have the same id and extensions. The validity of their slots does not decide,
+/// because it depends on the other rows of the batch.
 pub(super) fn elements_equal(left: &Items, at: usize, right: &Items, other: usize) -> bool {
     let element = |items: &Items, item| {
         let (element, slot) = (items.column.element.clone()?, items.slot(item));
@@ -264,8 +264,8 @@ pub(super) fn elements_equal(left: &Items, at: usize, right: &Items, other: usiz
     }
 }
 
-/// A column that one of them lacks counts as null in it. The engine's companions are ignored, because they follow from
-/// their text.
+/// Whether two structs are equal. A column that one struct lacks counts as null there. The engine's companions are
+/// ignored, because they follow from their text.
 fn structs_equal(left: &StructArray, at: usize, right: &StructArray, other: usize) -> bool {
     let own = |name: &str| !name.contains("__");
     let same = left

@@ -18,14 +18,14 @@ use crate::fhirpath::values::columns::Values;
 use crate::fhirpath::values::items::Items;
 use crate::fhirpath::values::scalar::Scalar;
 
-/// Runs up to this length are searched item by item, longer ones by hash.
+/// Items of one row up to this number are searched one by one, more items by hash.
 pub(super) const SHORT: usize = 16;
 
 /// Items of one row of a collection, without duplicates.
 pub(super) struct Table<'c> {
     collection: &'c Collection,
     buckets: FxHashMap<u64, Vec<usize>>,
-    /// Items that may be identical to items with any other digest.
+    /// Items without a digest. They may be identical to any other item.
     elusive: Vec<usize>,
     items: usize,
     work: &'c Work,
@@ -86,14 +86,14 @@ fn digest_of(collection: &Collection, item: usize) -> Option<u64> {
     digest(items, item)
 }
 
-/// Each process has another key, so no data can be made to fall into one bucket.
+/// Each process has its own key, so nobody can make data that fall into one bucket.
 fn hasher() -> impl Hasher {
     static STATE: OnceLock<RandomState> = OnceLock::new();
     STATE.get_or_init(RandomState::new).build_hasher()
 }
 
-/// Identical items have the same digest. `None` for quantities and for numbers that are too large for computations,
-/// because these have several notions of equality.
+/// The digest of an item. Identical items have the same digest. `None` for quantities and for numbers that are too
+/// large for computations, because several notions of equality apply to these.
 fn digest(items: &Items, item: usize) -> Option<u64> {
     let mut hasher = hasher();
     let Some(scalar) = items.scalar(item) else {
@@ -181,9 +181,9 @@ enum Class {
     Complex(u64),
 }
 
-/// Whether the items of both rows, equal in number, can be paired with equivalent ones. `None` if classes cannot
-/// decide, and each item must be compared with each: for quantities, and for numbers of different precision, whose
-/// equivalence is not transitive.
+/// Whether the items of both rows, equal in number, can be paired with equivalent items. `None` if classes cannot
+/// decide, so that each item must be compared with each. That is so for quantities, and for numbers of different
+/// precision, because their equivalence is not transitive.
 pub(super) fn paired(
     left: &Collection,
     of_left: Range<usize>,

@@ -1,5 +1,5 @@
-//! Compares whole resources as JSON text. They are equal if they have the same content, whatever the order of
-//! properties and the white space.
+//! Compares whole resources as JSON text. They are equal if they have the same content. The order of properties and
+//! white space do not matter.
 
 use crate::columns::json::{Tape, Value, push_quoted};
 
@@ -24,7 +24,7 @@ fn write(value: Value<'_>, out: &mut Vec<u8>) {
         entries.sort_by(|one, another| one.0.cmp(&another.0));
         out.push(b'{');
         for (place, (key, value)) in entries.iter().enumerate() {
-            // If several properties have the same name, the last one counts.
+            // If several properties have the same name, only the last one is written.
             if entries.get(place + 1).is_some_and(|next| next.0 == *key) {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! `|`, `in`, `contains`, and the functions with the same notion of identical items: two items are identical if `=` is
-//! certainly true, or if neither has a value and both have the same id and extensions.
+//! `|`, `in`, `contains`, and the functions that use the same notion of identical items. Two items are identical if `=`
+//! is certainly true, or if neither has a value and both have the same id and extensions.
 
 use std::ops::Range;
 

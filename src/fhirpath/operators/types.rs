@@ -1,4 +1,4 @@
-//! `is`, `as` and `ofType` if the result is not known statically.
+//! `is`, `as` and `ofType`, if the compiler does not know the result.
 
 use arrow::array::{Array, AsArray};
 
@@ -14,7 +14,7 @@ use crate::fhirpath::values::columns::Values;
 use crate::fhirpath::values::items::Items;
 use crate::fhirpath::values::truth::Truth;
 
-/// The items of a type.
+/// The items that have a type.
 pub(in crate::fhirpath) fn of_type(on: &Collection, test: &TypeTest) -> Collection {
     let on = &told_apart(on);
     if let Body::One(items) = &on.body

@@ -1,12 +1,12 @@
-//! The syntax tree of an expression, with the byte offset at which each part starts. It represents the text and decides
-//! nothing.
+//! The syntax tree of an expression, with the byte offset at which each part starts. It represents the text and does
+//! not resolve names or types.
 
 /// An expression and where it starts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
     /// Its kind.
     pub kind: ExprKind,
-    /// The byte offset of its distinguishing part: the operator, the step's name, the literal.
+    /// The byte offset of the part that identifies the kind: the operator, the step's name or the literal.
     pub at: usize,
     /// The height of the tree below it. It is bounded, so that recursion over the tree is safe.
     pub(in crate::fhirpath) height: usize,
@@ -47,7 +47,7 @@ pub enum ExprKind {
     Indexer {
         /// The collection.
         on: Box<Expr>,
-        /// The position asked for.
+        /// The requested position.
         index: Box<Expr>,
     },
     /// `-x` (true) or `+x`.
@@ -197,7 +197,7 @@ impl Operator {
         Operator::ALL.into_iter().find(|operator| operator.symbol() == symbol)
     }
 
-    /// How tightly it binds (N1, section 8): larger binds tighter.
+    /// How tightly the operator binds (N1, section 8). A larger number binds tighter.
     pub(in crate::fhirpath) fn precedence(self) -> u8 {
         match self {
             Operator::Multiply | Operator::Divide | Operator::Div | Operator::Mod => 10,

@@ -1,4 +1,4 @@
-//! Text to syntax tree.
+//! Parses a text to a syntax tree.
 
 pub(super) mod ast;
 pub(super) mod parse;

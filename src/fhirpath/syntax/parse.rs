@@ -1,5 +1,6 @@
-//! Text to syntax tree. `grammar/fhirpath.pest` splits the text. This file applies operator precedence, undoes escapes
-//! and bounds the tree's height, so that no recursion over it can exhaust the stack. It knows no types.
+//! Parses a text to a syntax tree. `grammar/fhirpath.pest` splits the text. This file applies operator precedence,
+//! removes escapes and bounds the tree's height, so that no recursion over the tree can exhaust the stack. It does not
+//! know types.
 
 use pest::Parser as _;
 use pest::iterators::Pair;
@@ -34,7 +35,8 @@ pub fn parse(text: &str) -> Result<Expr, FhirPathError> {
     }
 }
 
-/// The grammar recurses once per bracket, before there is a tree with a height.
+/// Refuses deep brackets, because the grammar recurses once per bracket. At that time there is no tree whose height
+/// could be checked.
 fn refuse_deep_brackets(text: &str) -> Result<(), FhirPathError> {
     let bytes = text.as_bytes();
     let (mut depth, mut at) = (0usize, 0usize);

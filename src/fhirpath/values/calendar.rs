@@ -11,7 +11,7 @@ use super::quantity::Quantity;
 struct Parts {
     date: NaiveDate,
     time: NaiveTime,
-    /// 4, 7 or 10 for a date; with hours, minutes, seconds, a fraction more.
+    /// 4, 7 or 10 for a date. Larger with hours, minutes, seconds, or a fraction.
     length: usize,
     zone: String,
 }
@@ -111,7 +111,7 @@ fn move_millis(kind: System, parts: &Parts, by: &Quantity<'_>, millis: i64) -> O
         _ => None,
     };
     let unit = super::number::Number::whole(millis);
-    // Of units above seconds only whole ones count (N1, section 6.7).
+    // Of units above seconds, only whole numbers count (N1, section 6.7).
     let count = if millis > 1000 {
         super::number::Number {
             mantissa: by.value.truncated(),

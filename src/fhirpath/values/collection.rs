@@ -180,8 +180,8 @@ impl Collection {
         self.offsets.range(row)
     }
 
-    /// The items, if they are in one column. They are if the expression has a single static type, unless a large batch
-    /// was evaluated in parts.
+    /// The items, if they are in one column. This is so if the expression has a single static type, unless a large
+    /// batch was evaluated in parts.
     pub fn single(&self) -> Option<&Items> {
         match &self.body {
             Body::One(items) => Some(items),
@@ -201,8 +201,8 @@ impl Collection {
         }
     }
 
-    /// The items type by type, each with its own offsets. A row's items of different types lose their order among each
-    /// other. Costs nothing if there is only one type.
+    /// The items, split by type. Each type has its own offsets. Items of different types in one row lose their relative
+    /// order. This costs nothing if there is only one type.
     pub fn typed(&self) -> Vec<Typed> {
         let mixed = match &self.body {
             Body::One(items) => {

@@ -6,8 +6,8 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Decimal128Type, Int32Type, Int64Type, TimestampMicrosecondType};
 
-/// Items of one type are in one of these. If a slot of a primitive is null, the element exists without a value. A
-/// companion that the batch lacks is `None`.
+/// The column that holds items of one type. If a slot of a primitive is null, the element exists without a value. A
+/// companion is `None` if the batch lacks it.
 #[derive(Clone, Debug)]
 pub enum Values {
     /// Text of any kind: string, code, uri, ...

@@ -53,7 +53,7 @@ impl Column {
 }
 
 impl Items {
-    /// All slots of a column.
+    /// One item for each slot of a column.
     pub(in crate::fhirpath) fn new(item_type: ItemType, values: Values) -> Items {
         Items {
             item_type,
@@ -63,7 +63,7 @@ impl Items {
         }
     }
 
-    /// The same value `times` times.
+    /// One value, repeated `times` times.
     pub(in crate::fhirpath) fn constant(item_type: ItemType, values: Values, times: usize) -> Items {
         Items {
             item_type,
@@ -110,8 +110,8 @@ impl Items {
         }
     }
 
-    /// Whether item `i` has a value. An element with only extensions has none. Complex items always count as having
-    /// one.
+    /// Whether item `i` has a value. An element that has only extensions has no value. Complex items always count as
+    /// having a value.
     #[inline]
     pub fn has_value(&self, item: usize) -> bool {
         self.column.values.is_valid(self.slot(item))
@@ -145,7 +145,7 @@ impl Items {
         array.is_valid(slot).then(|| array.value(slot))
     }
 
-    /// Item `i`, a decimal, scaled by 10^18. `None` also if that is not exact.
+    /// Item `i`, a decimal, scaled by 10^18. `None` also if the scaled number is not exact.
     #[inline]
     pub fn number(&self, item: usize) -> Option<i128> {
         let Values::Decimal {

@@ -213,7 +213,7 @@ impl Number {
         self.to_string().parse().unwrap_or(f64::NAN)
     }
 
-    /// The power, if it needs no rounding.
+    /// The power. `None` if it would need rounding.
     pub(in crate::fhirpath) fn to_the_power(self, exponent: u32) -> Option<Number> {
         let (mut power, mut square, mut left) = (Number::whole(1), self, exponent);
         loop {

@@ -1,5 +1,5 @@
 //! Quantities: FHIR's (`Quantity` elements and its specializations) and FHIRPath's own. They are compared and computed
-//! in common units. `units` knows UCUM's units. This file adds calendar units.
+//! in common units. `units` handles UCUM's units. This file adds calendar units.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use super::units::{self, Unit};
 pub(in crate::fhirpath) struct Quantity<'a> {
     pub(in crate::fhirpath) value: Number,
     pub(in crate::fhirpath) unit: Option<&'a str>,
-    /// Whether it is an element of a record. R4 reads time units in records as calendar units. They compare with both
-    /// kinds.
+    /// Whether the quantity is an element of a record. R4 reads time units in records as calendar units, so these
+    /// compare with both kinds of units.
     pub(in crate::fhirpath) recorded: bool,
 }
 
@@ -28,7 +28,7 @@ pub(in crate::fhirpath) fn calendar_unit(word: &str) -> &str {
     }
 }
 
-/// Whether it is a calendar unit in the singular.
+/// Whether a word is a calendar unit in the singular.
 pub(in crate::fhirpath) fn is_calendar_unit(word: &str) -> bool {
     matches!(
         word,
@@ -36,8 +36,8 @@ pub(in crate::fhirpath) fn is_calendar_unit(word: &str) -> bool {
     )
 }
 
-/// The UCUM unit that equals a calendar unit. A year and a month have no fixed length, so they are only equivalent to
-/// one.
+/// The UCUM unit that equals a calendar unit. A year and a month have no fixed length, so they have only an equivalent
+/// UCUM unit. `loosely` allows that one too.
 fn definite(unit: &str, loosely: bool) -> &str {
     match unit {
         "week" => "wk",
@@ -52,7 +52,7 @@ fn definite(unit: &str, loosely: bool) -> &str {
     }
 }
 
-/// How many months a unit has. Only years and months have some, and both are calendar units.
+/// How many months a calendar unit has. `None` for units other than years and months.
 fn months(unit: &str) -> Option<i64> {
     match unit {
         "year" => Some(12),
@@ -81,7 +81,8 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// The names of both units, in a form that can be compared.
+    /// The names of both units. Calendar units are replaced by UCUM units where possible, so that the names can be
+    /// compared.
     fn names<'b>(&self, other: &Quantity<'b>, loosely: bool) -> (&'a str, &'b str) {
         let loosely = loosely || self.recorded || other.recorded;
         (definite(self.unit(), loosely), definite(other.unit(), loosely))
@@ -165,7 +166,7 @@ impl<'a> Quantity<'a> {
         self.in_unit_of(other, true)?.divide(other.value)
     }
 
-    /// The same in another unit, as `toQuantity(unit)` defines it: a year counts as 365 days and a month as 30 (N1,
+    /// The number in another unit, as `toQuantity(unit)` defines it. A year counts as 365 days and a month as 30 (N1,
     /// section 5.5.5), but neither becomes a UCUM unit.
     pub(in crate::fhirpath) fn converted(&self, unit: &str) -> Option<Number> {
         let (from, to) = (self.unit(), calendar_unit(unit));

@@ -23,10 +23,10 @@ pub(in crate::fhirpath) enum Scalar<'a> {
     /// A date, dateTime or time.
     Temporal(System, &'a str),
     Quantity(Quantity<'a>),
-    /// The text of a number with more digits or a greater exponent than computations allow. Also for the number of a
-    /// Quantity.
+    /// The text of a number, or of a Quantity's number, that has more digits or a greater exponent than computations
+    /// allow.
     Beyond(System, &'a str),
-    /// A complex item, a whole resource, or a value without computations.
+    /// A complex item, a whole resource, or a value with which nothing can be computed.
     Other,
 }
 
@@ -123,7 +123,7 @@ impl Items {
     }
 }
 
-/// Parses a stored number for computations. It may have more digits than it needs.
+/// Parses a stored number for computations. It accepts texts with superfluous digits.
 fn written(text: &str) -> Option<Number> {
     Number::parse(text).or_else(|| {
         Some(Number {
@@ -174,7 +174,7 @@ impl<'a> Scalar<'a> {
         })
     }
 
-    /// The System type as which it counts. `None` for complex items.
+    /// The System type that operators use for the value. `None` for complex items.
     pub(in crate::fhirpath) fn system(self) -> Option<System> {
         Some(match self {
             Scalar::Boolean(_) => System::Boolean,

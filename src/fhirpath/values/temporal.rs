@@ -60,7 +60,7 @@ impl Moment {
         self.start
     }
 
-    /// Moments with the same class are equivalent.
+    /// The class of a moment. Moments with the same class are equivalent.
     pub(in crate::fhirpath) fn class(&self) -> (Precision, i64, Option<bool>) {
         let timed = self.grain() > Precision::Day;
         (self.grain(), self.start, self.zoned.map(|zoned| zoned && timed))

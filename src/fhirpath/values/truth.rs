@@ -11,9 +11,9 @@ use super::items::{Index, Items};
 /// For each row true, false or unknown (FHIRPath's empty).
 #[derive(Clone, Debug)]
 pub(in crate::fhirpath) struct Truth {
-    /// Set where true. Not set where unknown.
+    /// Set for rows that are true. Not set for unknown rows.
     pub(in crate::fhirpath) yes: BooleanBuffer,
-    /// Set where known. `None` means everywhere.
+    /// Set for known rows. `None` means that all rows are known.
     pub(in crate::fhirpath) known: Option<BooleanBuffer>,
 }
 
@@ -56,7 +56,7 @@ impl Truth {
         self.known.as_ref().is_none_or(|known| known.value(row))
     }
 
-    /// Set where false.
+    /// Set for rows that are false.
     fn no(&self) -> BooleanBuffer {
         match &self.known {
             None => !&self.yes,

@@ -1,9 +1,9 @@
 //! UCUM units: which units are commensurable, and conversion between them. The `octofhir-ucum` crate knows the units
-//! and returns factors in decimal digits. This file computes with them in integers of 256 bits, so exact factors stay
-//! exact. It knows no calendar units.
+//! and returns factors in decimal digits. This file computes with these factors in integers of 256 bits, so exact
+//! factors stay exact. It does not know calendar units.
 //!
-//! Invariant: a text that UCUM does not know is no unit. It is comparable only with itself, and callers compare the
-//! texts.
+//! Invariant: a text that UCUM does not know is not a unit. It can be compared only with the same text, and callers do
+//! that.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -29,7 +29,7 @@ pub(in crate::fhirpath) struct Unit {
 enum Scale {
     /// `value * factor + offset`. Only temperatures have an offset other than zero.
     Linear { factor: Digits, offset: Digits },
-    /// By another function: `[pH]`, `dB`.
+    /// Another function than a linear one: `[pH]`, `dB`.
     Function,
 }
 
@@ -119,7 +119,7 @@ impl Unit {
         base.divide(*factor, exact)
     }
 
-    /// Whether one of this unit is at least as much as one of the other.
+    /// Whether one of this unit is at least as large as one of the other.
     pub(in crate::fhirpath) fn is_coarser(&self, other: &Unit) -> bool {
         match (&self.scale, &other.scale) {
             (Scale::Linear { factor, .. }, Scale::Linear { factor: than, .. }) => factor.compare(*than, true).is_ge(),

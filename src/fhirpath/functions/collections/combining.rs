@@ -1,4 +1,4 @@
-//! Collections as sets, and combined.
+//! Functions that treat collections as sets, and that combine them.
 
 use arrow::buffer::BooleanBuffer;
 

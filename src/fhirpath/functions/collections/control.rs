@@ -115,7 +115,8 @@ fn folded(signature: &Signature<'_>) -> Shape {
     shape
 }
 
-/// Both branches run over all rows. Of each branch only the rows that take it count, including their errors.
+/// Both branches run over all rows. A row uses only the branch that its criterion chooses, including the branch's
+/// errors.
 fn iif(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     for row in 0..call.input.rows() {
         let count = call.input.range(row).len();
@@ -150,7 +151,7 @@ fn coalesce(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(found))
 }
 
-/// The value is computed where the variable is defined, with the input as `$this`.
+/// Computes the value where the variable is defined, with the input as `$this`.
 fn define_variable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let node = call.node(1);
     let value = call.frame.with_this(&call.input, |frame| frame.items(node))?;
@@ -162,13 +163,13 @@ fn define_variable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
 
 /// The work of each column with items.
 const WORK_OF_COLUMN: usize = 32;
-/// The maximum number of rounds of `repeatAll` and `descendants`. Nothing else ends `repeatAll` if items lead to
-/// themselves.
+/// The maximum number of rounds of `repeatAll` and `descendants`. Nothing else ends `repeatAll` if items yield
+/// themselves again.
 const MAX_ROUNDS: usize = 1000;
-/// No record is nested this deep. An expression that continues beyond it creates its own items, and each round reads
-/// all of them again.
+/// No record is nested this deep. An expression that needs more rounds creates its own items, and each round reads all
+/// earlier items again.
 const DEPTH_OF_DATA: usize = 100;
-/// How many items may be read beyond that.
+/// How many items further rounds may read.
 const MAX_AGAIN: usize = 1 << 22;
 /// The maximum number of columns of the items. Deep recursion through many types makes ever smaller columns.
 const MAX_COLUMNS: usize = 50_000;
@@ -190,7 +191,7 @@ fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
             .within(frontier.offsets());
         let before = all.len();
         let together = side_by_side(&[all.clone(), next]);
-        // Each round reads the earlier items again.
+        // Each round compares all earlier items again.
         call.frame
             .spend(3 * together.len() + WORK_OF_COLUMN * together.columns().len())?;
         let together = if once {
@@ -214,7 +215,7 @@ fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
     }
 }
 
-/// Folds each row's items from the first to the last, in one step for all rows at a time.
+/// Folds each row's items from the first to the last. Each step handles the next item of all rows.
 fn aggregate(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let rows = call.input.rows();
     let node = call.node(0);

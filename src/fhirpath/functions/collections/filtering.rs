@@ -1,4 +1,4 @@
-//! Filtering and projection: `where`, `select`.
+//! Filters and projects items: `where`, `select`.
 
 use super::super::signature;
 use super::super::signature::{Function, Need, Parameter, Signature};

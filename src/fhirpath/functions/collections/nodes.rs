@@ -1,4 +1,4 @@
-//! Functions on what items are, regardless of their position: `hasValue`, `getValue`, `type`, `children`,
+//! Functions of the items themselves, regardless of their position: `hasValue`, `getValue`, `type`, `children`,
 //! `descendants`, `precision`, `comparable`.
 
 use std::sync::Arc;

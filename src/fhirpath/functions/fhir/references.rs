@@ -84,7 +84,7 @@ fn keys(signature: &Signature<'_>) -> Shape {
     }
 }
 
-/// The id, which the reference keys of other tables hold.
+/// The id of the resource. References in other tables have the same key.
 fn resource_key(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let input = opened(&call.input, &|_| true);
     let key = |items: &Items| match items.item_type().fhir().map(|type_id| facts().get(type_id).kind) {

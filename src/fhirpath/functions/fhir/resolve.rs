@@ -1,5 +1,5 @@
-//! `resolve()`: finds the target of a reference within the same resource: `#id` is a contained resource (`#` the
-//! container), a URL or relative reference is an entry of the same Bundle.
+//! `resolve()`: finds the target of a reference within the same resource. `#id` is a contained resource, and `#` is the
+//! container. A URL or a relative reference is an entry of the same Bundle.
 //!
 //! Nothing else is fetched. For other targets only the reference's text is known. That is enough for `is`, `as` and
 //! `ofType`. A step into such a target is an error of the row. A reference to a missing contained resource is empty.
@@ -213,7 +213,7 @@ fn by_item<T: Clone>(collection: &Collection, of: impl Fn(&Items) -> Vec<T>) -> 
 struct Entries {
     resources: Collection,
     urls: Named,
-    /// Entries by `Type/id`. `usize::MAX` if several have it.
+    /// Entries by `Type/id`. `usize::MAX` if several entries have the same.
     names: Named,
 }
 

@@ -35,13 +35,14 @@ const fn judging(name: &'static str, run: fn(&Invocation<'_>) -> Result<Output, 
     }
 }
 
-/// Has the value set as its argument, or its canonical as an expression and the terminology.
+/// Its argument is a value set. If an expression gives the canonical, the arguments are the expression and the
+/// terminology.
 pub(in crate::fhirpath) const MEMBER_OF: Function = judging("memberOf", member_of);
-/// Has the other code and the terminology as arguments.
+/// Its arguments are the other code and the terminology.
 pub(in crate::fhirpath) const SUBSUMES: Function = judging("subsumes", |call| subsumption(call, false));
 /// The same in the other direction.
 pub(in crate::fhirpath) const SUBSUMED_BY: Function = judging("subsumedBy", |call| subsumption(call, true));
-/// Has the type as its argument, or a profile's canonical as an expression.
+/// Its argument is a type, or an expression for the canonical of a profile.
 pub(in crate::fhirpath) const CONFORMS_TO: Function = Function {
     reads: Need::Reference,
     ..judging("conformsTo", conforms_to)
@@ -116,7 +117,7 @@ impl Codes {
         }
     }
 
-    /// The codes in a slot that have a system, or could have one.
+    /// The codes in a slot whose elements have room for a system.
     fn coded(&self, slot: usize) -> Vec<Code<'_>> {
         match self {
             Codes::One(pair) => pair.get(slot).into_iter().collect(),
@@ -208,7 +209,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// R4: empty if the value set is unknown, if there is no single item, or if the files do not decide.
+/// Empty if the value set is unknown, if there is no single item, or if the loaded files do not decide (R4).
 fn member_of(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let singles = Singles::of(&call.input);
     let rows = call.input.rows();
@@ -280,7 +281,7 @@ fn subsumption(call: &Invocation<'_>, turned: bool) -> Result<Output, FhirPathEr
     })))
 }
 
-/// The type that a canonical of R4's own profiles means.
+/// The type to which a canonical of one of R4's own profiles refers.
 pub(in crate::fhirpath) fn base_type(canonical: &str) -> Option<TypeTest> {
     let (url, version) = canonical.split_once('|').unwrap_or((canonical, "4.0.1"));
     let name = url.strip_prefix("http://hl7.org/fhir/StructureDefinition/")?;
@@ -291,7 +292,7 @@ pub(in crate::fhirpath) fn base_type(canonical: &str) -> Option<TypeTest> {
     })
 }
 
-/// R4: empty unless there is a single item. Only the type of a profile is known.
+/// Empty unless there is a single item (R4). Of a profile, only its type is known.
 fn conforms_to(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let single = call.input.rows();
     let input = super::super::collections::subsetting::part(&call.input, |_, range| match range.len() {

@@ -80,8 +80,8 @@ fn boundary(call: &Invocation<'_>, high: bool) -> Result<Output, FhirPathError> 
     })
 }
 
-/// Half a unit of the last digit below or above. If the precision has too few digits for that, a result farther from
-/// zero than the value is rounded and a result nearer to zero is truncated, as HL7's suite expects.
+/// Half a unit of the last digit below or above the value. If `precision` has too few digits for that, the result is
+/// rounded if it is farther from zero than the value, and truncated if it is nearer, as HL7's suite expects.
 fn of_number(number: Number, precision: Option<i32>, high: bool) -> Option<Number> {
     let precision = precision.unwrap_or(DECIMAL_PRECISION);
     if !(0..=MAX_DECIMALS).contains(&precision) {
@@ -112,7 +112,7 @@ pub(in crate::fhirpath::functions) fn digits(text: &str) -> usize {
     date.bytes().chain(clock.bytes()).filter(u8::is_ascii_digit).count()
 }
 
-/// The date, and the time without its zone. A text without a date is a time.
+/// The date, and the time without its zone. A text without a `T` is a time if it has the form of one.
 fn split(text: &str) -> (&str, &str) {
     let (date, clock) = match text.split_once('T') {
         Some(parts) => parts,

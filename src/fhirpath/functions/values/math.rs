@@ -1,4 +1,4 @@
-//! Numbers.
+//! Functions of numbers.
 
 use super::super::signature;
 use super::super::signature::{Function, Need, Parameter, Signature};
@@ -91,8 +91,8 @@ fn number_of(value: Scalar<'_>) -> Result<Number, String> {
         .ok_or_else(|| format!("expects a number, not a {}", value.kind()))
 }
 
-/// Applies a function to each row's number. A number that is too large for computations has no result, and neither has
-/// an overflow.
+/// Applies a function to each row's number. There is no result if the number is too large for computations, or if the
+/// result overflows.
 fn of_numbers(
     call: &Invocation<'_>,
     mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<Computed>,

@@ -1,5 +1,5 @@
-//! Regular expressions. They run in time linear in the text. A pattern is compiled again only if it differs from the
-//! previous row's.
+//! Regular expressions. A search takes time linear in the text. A pattern is compiled again only if it differs from the
+//! previous row's pattern.
 
 use regex::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
@@ -83,7 +83,7 @@ struct Pattern {
     text: String,
     flags: Flags,
     regex: Regex,
-    /// The maximum number of places of the pattern that one letter is compared with.
+    /// The maximum number of places in the pattern with which one letter is compared.
     places: usize,
 }
 
@@ -96,7 +96,7 @@ impl Compiled {
             if text.len() > MAX_PATTERN {
                 return Err(format!("its pattern is longer than {MAX_PATTERN} bytes"));
             }
-            // If patterns come from the data, each row may have its own.
+            // If the patterns come from the data, each row may have a different one.
             call.charge(COMPILING + text.len() * COMPILING_BYTE)?;
             let parsed = ParserBuilder::new()
                 .dot_matches_new_line(true)

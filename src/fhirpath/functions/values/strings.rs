@@ -1,4 +1,4 @@
-//! Text.
+//! Functions of texts.
 
 use std::borrow::Cow;
 
@@ -129,7 +129,7 @@ pub(in crate::fhirpath::functions) fn within_limit(bytes: usize) -> Result<(), S
     }
 }
 
-/// Dates count as their text.
+/// The text of a value. A date counts as its text.
 pub(in crate::fhirpath::functions) fn text_of(value: Scalar<'_>) -> Result<&str, String> {
     match value {
         Scalar::Text(text) | Scalar::Temporal(_, text) => Ok(text),
@@ -206,8 +206,8 @@ fn replace(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     })
 }
 
-/// The only text function over several items. It skips items without a value. FHIRPath defines it for strings. Real
-/// views also join numbers and booleans, so these are joined as written.
+/// Joins several items. This is the only text function that accepts several. It skips items without a value. FHIRPath
+/// defines it for strings. Real views also join numbers and booleans, so it joins these as written.
 fn join(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let separators = if call.has(0) { Some(call.value(0)?) } else { None };
     let mut builder = Builder::new(call.input.rows());
