@@ -1,6 +1,6 @@
 //! The columns of one table so far, as a tree with the ids that DuckLake's catalog and the Parquet files use.
 //!
-//! A layout only grows: a column keeps its id and place for as long as the table lives, and no id is reused. It does
+//! A layout only grows: a column keeps its id and place as long as the table exists, and no id is reused. A layout does
 //! not store itself. The catalog stores the [`ColumnRow`]s from [`Layout::adopt`] and restores them through
 //! [`Layout::from_rows`]. A commit works on a clone, and replaces the layout after the rows are stored.
 
@@ -11,13 +11,12 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The version of `LAYOUT.md`, in every file's footer and in the catalog.
+/// The version of `LAYOUT.md`. Every file's footer and the catalog state it.
 pub const LAYOUT_VERSION: u32 = 1;
-/// The catalog's version after the lake has had an attachment. A program that knows only the version above would take
-/// attachments for files of an interrupted writer. Data files keep the version above.
+/// The catalog's version after the lake has had an attachment. A program that knows only version 1 would treat
+/// attachments as files of an interrupted writer. Data files keep version 1.
 pub const ATTACHMENTS_LAYOUT_VERSION: u32 = 2;
-/// The catalog's version in a sealed lake from its beginning, with or without attachments. Data files keep the version
-/// above.
+/// The catalog's version in a sealed lake, from its beginning, with or without attachments. Data files keep version 1.
 pub const SEALED_LAYOUT_VERSION: u32 = 3;
 
 /// The field metadata key of Parquet's field id in an Arrow schema.
@@ -43,7 +42,7 @@ pub struct ColumnRow {
 /// Invalid columns.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
-    /// R4 has no such element, or the engine no such system column.
+    /// R4 has no such element, or the engine has no such system column.
     #[error("no column `{column}` can be in a table of {resource}")]
     Unknown {
         /// The table's resource type.
@@ -58,10 +57,10 @@ pub enum LayoutError {
         resource: &'static str,
         /// Dotted path.
         column: String,
-        /// The type met.
+        /// The type that was found.
         found: String,
     },
-    /// Stored rows that form no tree: a missing parent, a duplicate id, a list without its item.
+    /// Stored rows that do not form a tree: a missing parent, a duplicate id, a list without its item.
     #[error("the catalog's column {id} of {resource} does not fit into the table")]
     Row {
         /// The table's resource type.
@@ -112,7 +111,7 @@ impl Layout {
         }
     }
 
-    /// The table whose columns were persisted as `rows`, in any order.
+    /// The table whose columns the catalog stored as `rows`, in any order.
     pub fn from_rows(type_id: TypeId, rows: impl IntoIterator<Item = ColumnRow>) -> Result<Layout, LayoutError> {
         let mut rows: Vec<ColumnRow> = rows.into_iter().collect();
         rows.sort_by_key(|row| (row.parent, row.order));
@@ -172,7 +171,7 @@ impl Layout {
 
     /// Finds the columns of `schema`, in any order, and adds new ones.
     ///
-    /// Nothing is added if a column is refused.
+    /// Adds no column if any column is refused.
     pub fn adopt(&mut self, schema: &Schema) -> Result<Adopted, LayoutError> {
         let mut adoption = Adoption {
             resource: facts().get(self.type_id).name,
@@ -204,7 +203,8 @@ pub fn field_id(field: &Field) -> Option<i32> {
     field.metadata().get(FIELD_ID)?.parse().ok()
 }
 
-/// All columns of several schemas of one table, in the table's order. [`Layout::adopt`] assigns the field ids.
+/// All columns of several schemas of one table, in the table's order, without field ids. [`Layout::adopt`] assigns
+/// these.
 pub fn union_schema<'s>(
     type_id: TypeId,
     schemas: impl IntoIterator<Item = &'s Schema>,

@@ -1,4 +1,5 @@
-//! The columns of R4 resources: which there are, how JSON becomes columns, and which conditions can be put on them.
+//! The columns of R4 resources: which columns there are, how JSON becomes columns, and which conditions scans can
+//! check.
 
 pub mod conditions;
 pub mod json;

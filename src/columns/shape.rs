@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 pub const ORDER_STEP: i64 = 1_000;
 /// Places between the columns of neighbouring types of a choice.
 const CHOICE_STEP: i64 = 10;
-/// The place of `_x` after `x`, after all companions.
+/// The place of `_x` after `x`. It comes after all companions of `x`.
 const PRIMITIVE_ELEMENT_PLACE: i64 = 9;
 
 /// Everything that a value of one type may have.
@@ -33,7 +33,7 @@ pub struct Slot {
     pub part: SlotKind,
     /// Its type. For `_x` the type of `x`.
     pub type_id: TypeId,
-    /// Whether it repeats.
+    /// Whether the property repeats.
     pub many: bool,
     /// Place among its siblings (DuckLake's `column_order`).
     pub order: i64,
@@ -64,7 +64,7 @@ pub enum SlotKind {
     Struct,
 }
 
-/// A column's type, list or not. DuckLake calls it `column_type`.
+/// A column's type, a list or not. DuckLake calls it `column_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum ColumnType {
@@ -151,7 +151,7 @@ pub struct SlotColumn<'a> {
     pub column_type: ColumnType,
     /// Place among siblings.
     pub order: i64,
-    /// Whether it accompanies the slot's own column.
+    /// Whether the column is a companion of the slot's own column.
     pub companion: bool,
 }
 
@@ -190,7 +190,7 @@ impl SlotKind {
 }
 
 impl Shape {
-    /// The shape of `type_id`. It is made at the first use and kept. There are as many as R4 has types.
+    /// The shape of `type_id`. The first use makes it, and then it is kept. There is one for each type of R4.
     pub fn of(type_id: TypeId) -> &'static Shape {
         static SHAPES: OnceLock<Box<[OnceLock<Shape>]>> = OnceLock::new();
         let shapes = SHAPES.get_or_init(|| (0..facts().len()).map(|_| OnceLock::new()).collect());
@@ -259,8 +259,8 @@ impl Shape {
         self.by_name.get(name).copied()
     }
 
-    /// The column of this name in a struct of this shape. At a table's root, a column that would clash with a system
-    /// column has its long name.
+    /// The column of this name in a struct of this shape. At a table's root, a column whose name would be that of a
+    /// system column has its long name.
     pub fn column(&self, name: &str, root: bool) -> Option<SlotColumn<'_>> {
         let (base, suffix) = match name.find("__") {
             Some(at) if root && name[at..].starts_with(storage::ELEMENT) => {

@@ -1,7 +1,7 @@
 //! Sets of resource ids, compact enough for millions of them.
 //!
-//! Ids in the canonical form of a UUID, as most are, take 16 bytes each. Membership is exact: no id is represented by a
-//! hash.
+//! Most ids have the canonical form of a UUID. These take 16 bytes each. Membership is exact: a hash never stands for
+//! an id.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,7 +18,7 @@ use uuid::fmt::Hyphenated;
 pub struct IdSet {
     uuids: FxHashSet<u128>,
     others: FxHashSet<Box<str>>,
-    /// The ids with the hashes for indexes and bloom filters, after the first request for them.
+    /// The ids with the hashes for indexes and bloom filters, computed at the first request.
     hashed: OnceLock<Arc<[HashedId]>>,
 }
 
@@ -126,7 +126,7 @@ impl PartialEq for IdSet {
 
 impl Eq for IdSet {}
 
-/// Ids are contents of records, so only their number is shown.
+/// Ids are contents of records, so the debug output shows only their number.
 impl fmt::Debug for IdSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "IdSet({})", self.len())

@@ -41,7 +41,7 @@ pub enum LeafTest {
 pub(crate) const MAX_ALTERNATIVES: usize = 64;
 
 impl ItemMatch {
-    /// The leaves that it reads.
+    /// The leaves that the condition reads.
     pub fn leaf_set(&self) -> LeafSet {
         self.leaves.iter().map(|leaf| leaf.to_string()).collect()
     }
@@ -57,7 +57,7 @@ impl ItemMatch {
         }
     }
 
-    /// Alternatives that a leaf's value, or its absence, allows.
+    /// The alternatives that this value of a leaf, or its absence, allows.
     pub(crate) fn allowed(&self, leaf: usize, value: Option<&[u8]>) -> u64 {
         let fits = |tests: &Vec<LeafTest>| match (tests.get(leaf), value) {
             (Some(LeafTest::Any), _) | (Some(LeafTest::Absent), None) => true,
@@ -149,7 +149,7 @@ impl Items {
         loop {
             while let Some(list) = array.as_list_opt::<i32>() {
                 let (offsets, mut inner) = (list.offsets(), vec![0; list.values().len()]);
-                // Items of null lists, and items outside the slice, belong to no row.
+                // Items of null lists, and items outside of the slice, belong to no row.
                 let mut real = vec![false; inner.len()];
                 for at in (0..list.len()).filter(|at| list.is_valid(*at)) {
                     for item in offsets[at] as usize..offsets[at + 1] as usize {

@@ -1,5 +1,5 @@
-//! Necessary conditions: what must hold of a row if a condition is true of it. Its columns show this without evaluating
-//! the condition. FHIRPath and the criteria of a search state them, and a scan uses them to skip rows.
+//! Necessary conditions: what must hold of a row if a condition is true of the row. The row's columns show this without
+//! an evaluation of the condition. FHIRPath and the criteria of a search state them, and a scan uses them to skip rows.
 //!
 //! This room reads no files. The scan of the lake decides which row groups, pages and rows a condition refutes.
 

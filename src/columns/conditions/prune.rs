@@ -1,5 +1,5 @@
-//! Conditions that statistics alone may refute. A condition here must be *necessary*: rows for which it cannot hold are
-//! skipped, and the caller's own predicate decides all others. Negations keep every row.
+//! Conditions that statistics alone may refute. A condition here must be *necessary*. The scan skips rows for which it
+//! cannot hold, and the caller's own predicate decides all others. A negation keeps every row.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub enum Prune {
     Keep,
     /// No row can match.
     Nothing,
-    /// Each holds.
+    /// All of these must hold.
     And(Vec<Prune>),
     /// At least one must hold.
     Or(Vec<Prune>),
@@ -41,7 +41,7 @@ pub enum Prune {
         /// The maximum value, if there is one.
         to: Option<i128>,
     },
-    /// The leaf has a value at all.
+    /// The leaf has any value.
     Present {
         /// The leaf.
         leaf: Arc<str>,
@@ -80,7 +80,7 @@ impl fmt::Display for Prune {
 }
 
 impl Prune {
-    /// The leaves that it names.
+    /// The leaves that the condition names.
     pub fn leaves(&self) -> Vec<&str> {
         match self {
             Prune::Keep | Prune::Nothing => Vec::new(),

@@ -1,4 +1,4 @@
-//! The position in a text that is read, and the smallest parts of JSON.
+//! The reading position in a text, and the smallest parts of JSON.
 
 use super::error::{JsonError, Reason};
 use super::text::{check_escapes, string_end};
@@ -55,7 +55,7 @@ impl<'t> Cursor<'t> {
     fn skip_space(&mut self) {
         let start = self.at;
         loop {
-            // Indentation comes in runs.
+            // Indentation is often long, so skip eight blanks at once.
             if let Some(chunk) = self.text.get(self.at..).and_then(|rest| rest.first_chunk::<8>())
                 && u64::from_le_bytes(*chunk) == u64::from_le_bytes([b' '; 8])
             {

@@ -1,4 +1,4 @@
-//! JSON without loss: one pass checks a whole text against RFC 8259 and builds a flat tape of nodes over it. The tape
+//! JSON without loss. One pass checks a whole text against RFC 8259 and builds a flat tape of nodes over it. The tape
 //! only points into the text, so order, digits, escapes and white space stay as they are.
 //!
 //! Errors are nesting deeper than [`MAX_DEPTH`], an escaped surrogate without its other half (it has no UTF-8 form),

@@ -16,7 +16,7 @@ impl Tape {
         Tape::default()
     }
 
-    /// Checks all of `text` and returns its value. Drops the nodes of the previous text.
+    /// Checks all of `text` and returns the value that it contains. Drops the nodes of the previous text.
     pub fn parse<'t>(&'t mut self, text: &'t [u8]) -> Result<Value<'t>, JsonError> {
         self.nodes.clear();
         let checked = check_utf8(text)?;
@@ -31,7 +31,7 @@ impl Tape {
         self.nodes.clear();
     }
 
-    /// Checks all of `text` and appends its nodes. Returns its index, for [`value`](Self::value).
+    /// Checks all of `text` and appends its nodes. Returns the index of the value, for [`value`](Self::value).
     pub fn append(&mut self, text: &str) -> Result<u32, JsonError> {
         let place = self.nodes.len();
         let mut read = || {
@@ -89,13 +89,13 @@ pub(super) fn check_utf8(text: &[u8]) -> Result<&str, JsonError> {
 pub(super) trait Sink {
     /// A scalar or a property's name.
     fn leaf(&mut self, kind: Kind, start: usize, end: usize);
-    /// An array or object begins at the cursor. `depth` others are around it.
+    /// An array or object begins at the cursor. It is inside `depth` others.
     fn open(&mut self, depth: usize, object: bool, cursor: &Cursor<'_>);
-    /// Ends the container before the cursor.
+    /// The array or object ends just before the cursor.
     fn close(&mut self, depth: usize, cursor: &Cursor<'_>);
 }
 
-/// A sink for values that are only checked.
+/// A sink that checks values and does not keep them.
 pub(super) struct Nothing;
 
 impl Sink for Nothing {
@@ -117,7 +117,7 @@ pub(super) struct Nodes<'n> {
 #[derive(Clone, Copy, Default)]
 struct Open {
     node: u32,
-    /// The number of white space bytes before it. If it is the same at the end, there is no white space inside.
+    /// The number of white space bytes before it. If the number is the same at its end, it has no white space inside.
     spaces: u32,
 }
 
@@ -165,10 +165,10 @@ impl Sink for Nodes<'_> {
     }
 }
 
-/// The required value at the cursor. `base` arrays and objects are around it.
+/// Reads the value that must be at the cursor. It is inside `base` arrays and objects.
 pub(super) fn value<S: Sink>(cursor: &mut Cursor<'_>, sink: &mut S, base: usize) -> Result<(), JsonError> {
     let mut depth = base;
-    // One bit for each open container, the innermost lowest. It is 1 if the container is an object.
+    // One bit for each open container. The lowest bit is the innermost container. A bit is 1 for an object.
     let mut objects = 0u128;
     loop {
         // Here a value must follow.

@@ -1,4 +1,4 @@
-//! Reads only the selected parts of a text. The rest is checked equally strictly and leaves no nodes.
+//! Reads only the selected parts of a text. It checks all other parts as strictly, but makes no nodes for them.
 //!
 //! Invariant: it refuses the same texts as [`Tape::parse`], at the same position for the same reason.
 
@@ -9,17 +9,17 @@ use super::select::{Choice, NONE, Property, Selection, Take};
 use super::text::unescape;
 use super::value::{Kind, Node, Value};
 
-/// The number of properties of an object for which duplicates are noticed.
+/// Duplicates are detected among this many properties of an object.
 const TOLD: usize = 512;
 
 /// The result of a [`Choice`] for a text.
 #[derive(Clone, Copy, Debug)]
 pub enum Chosen<'t> {
-    /// It is not a wanted object.
+    /// The text is not a wanted object.
     Nothing,
     /// The object of this selection, with its wanted parts.
     Selected(usize, Value<'t>),
-    /// A known and unwanted property occurs twice in one object. The meaning of that depends on the whole text.
+    /// A property that is known but not wanted occurs twice in one object. Only the whole text tells what that means.
     Twice,
 }
 
@@ -78,16 +78,16 @@ impl Tape {
     }
 }
 
-/// The values of one property of an object. Others are skipped.
+/// Yields the values of the tag property of an object and skips the others.
 struct Tags<'c, 't> {
     cursor: &'c mut Cursor<'t>,
     tag: &'static str,
-    /// Whether the position is after a value, not after the opening brace.
+    /// Whether the cursor is after a value. Otherwise it is after the opening brace.
     behind_value: bool,
 }
 
 impl Tags<'_, '_> {
-    /// Kind, start and end of the next value. `None` at the object's end.
+    /// The kind, start and end of the next value. `None` at the object's end.
     fn next(&mut self) -> Result<Option<(Kind, usize, usize)>, JsonError> {
         let cursor = &mut *self.cursor;
         loop {
@@ -138,7 +138,7 @@ struct Puller<'p> {
 }
 
 impl Puller<'_> {
-    /// The object that begins at the cursor. `depth` others are around it.
+    /// Reads the object that begins at the cursor. It is inside `depth` others.
     fn object(&mut self, number: u16, depth: usize) -> Result<(), JsonError> {
         if depth == MAX_DEPTH {
             return self.cursor.fail(Reason::TooDeep);
@@ -189,7 +189,7 @@ impl Puller<'_> {
         Ok(())
     }
 
-    /// The value of a property that is not wanted.
+    /// Checks the value of a property that is not wanted.
     #[inline(always)]
     fn skip(&mut self, object: u16, place: u16, depth: usize) -> Result<(), JsonError> {
         let byte = self.cursor.token()?;
@@ -211,7 +211,7 @@ impl Puller<'_> {
         Ok(())
     }
 
-    /// The name at the cursor and its colon: which property it is, and its position.
+    /// Reads the name and the colon at the cursor. Returns which property it is, and the name's position.
     #[inline(always)]
     fn name(&mut self, object: u16, byte: u8, expected: u16, before: u16) -> Result<(u16, Name), JsonError> {
         let object = &mut self.selection.objects[usize::from(object)];
@@ -237,7 +237,7 @@ impl Puller<'_> {
         Ok((place, name))
     }
 
-    /// A wanted value.
+    /// Reads a wanted value.
     fn take(&mut self, take: Take, depth: usize) -> Result<(), JsonError> {
         if take == Take::Whole {
             return value(&mut self.cursor, &mut self.nodes, depth);
@@ -382,8 +382,8 @@ mod tests {
         }
     }
 
-    /// Checks that a text is refused like the whole text: for the same reason, at the same position, whatever was read
-    /// before.
+    /// Checks that `text` is refused like the whole text, for the same reason and at the same position, whatever texts
+    /// were read before.
     fn agrees(text: &[u8]) {
         let whole = Tape::new().parse(text).err();
         let mut choice = choice();
@@ -423,7 +423,7 @@ mod tests {
             agrees(format!("{front}{}{back}", pieces.concat()).as_bytes());
         }
 
-        /// One byte of a valid text is changed, removed or inserted.
+        /// A valid text with one byte changed, removed or inserted.
         #[test]
         fn refuses_a_damaged_text_like_the_whole_parse(at in any::<prop::sample::Index>(), byte in any::<u8>(), how in 0..3) {
             let mut text = br#"{"e":{"k":[1,-2.5e3,"\u00e9"]},"type":"x","b":[{"c":"u","e":"v","d":{"k":[true,null]}}],"a":[1,"2"]} "#.to_vec();

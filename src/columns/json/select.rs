@@ -5,23 +5,23 @@ use rustc_hash::FxHashMap;
 /// No property.
 pub(super) const NONE: u16 = u16::MAX;
 
-/// What happens to a property's value.
+/// What the reader does with a property's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Take {
-    /// It is checked and not kept.
+    /// Checks the value and drops it.
     Skip,
-    /// A scalar is kept, or an array of scalars. For an object only its presence and its position are kept.
+    /// Keeps a scalar or an array of scalars. Of an object, it keeps only the presence and the position.
     Scalar,
-    /// It is kept completely.
+    /// Keeps the whole value.
     Whole,
-    /// For an object, or the objects of an array: the properties of this [`Selection::object`] are kept.
+    /// Keeps the properties of this [`Selection::object`], for an object or for the objects of an array.
     Object(u16),
 }
 
 /// The wanted properties of the objects in a text, from its root down.
 ///
-/// Only one reader uses a selection at a time. It remembers the order of properties, so that the names of the next
-/// object need no lookup. It also remembers the last skipped value, because it often repeats.
+/// Only one reader uses a selection at a time. The selection caches the order of properties, so that the names of the
+/// next object need no lookup. It also caches the last skipped value, because that often repeats.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     pub(super) objects: Vec<Object>,
@@ -31,7 +31,7 @@ pub struct Selection {
 pub(super) struct Object {
     pub(super) properties: Vec<Property>,
     by_name: FxHashMap<&'static str, u16>,
-    /// The property that came first the last time.
+    /// The first property of the previous object.
     pub(super) first: u16,
 }
 
@@ -40,29 +40,29 @@ pub(super) struct Property {
     /// The name in quotes with its colon, as in texts without white space.
     quoted: Box<str>,
     pub(super) take: Take,
-    /// The property that followed the last time.
+    /// The property that followed this one in the previous object.
     pub(super) next: u16,
     pub(super) skipped: Skipped,
 }
 
-/// The last skipped array or object. The same bytes need not be checked again.
+/// The last skipped array or object. If the same bytes follow again, they need no check.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Skipped {
     bytes: Vec<u8>,
     depth: usize,
 }
 
-/// The largest value that is remembered.
+/// The maximum length of a skipped value in the cache.
 const REMEMBERED: usize = 1024;
 
 impl Skipped {
-    /// The length of the value at `rest`, with `depth` others around it, if it is known to be valid.
+    /// The length of the cached value, if `rest` begins with it and it is valid inside `depth` others.
     #[inline(always)]
     pub(super) fn stands_at(&self, rest: &[u8], depth: usize) -> Option<usize> {
         (!self.bytes.is_empty() && rest.starts_with(&self.bytes) && depth <= self.depth).then_some(self.bytes.len())
     }
 
-    /// Remembers a checked value.
+    /// Caches a checked value.
     #[inline(always)]
     pub(super) fn remember(&mut self, value: &[u8], depth: usize) {
         if value.len() <= REMEMBERED {
@@ -112,7 +112,7 @@ impl Object {
         }
     }
 
-    /// The property with this name. It is remembered as the successor of `before`. [`NONE`] for an unknown name.
+    /// The property with this name. Caches it as the successor of `before`. [`NONE`] for an unknown name.
     #[cold]
     pub(super) fn find(&mut self, name: &str, before: u16) -> u16 {
         let Some(place) = self.by_name.get(name) else {

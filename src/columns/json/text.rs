@@ -5,7 +5,7 @@ use super::error::{JsonError, Reason};
 const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
 const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
 
-/// The first position from `at` on with a quote, a backslash or a control character. Without one, the text's end.
+/// The first position from `at` on with a quote, a backslash or a control character. The text's end if there is none.
 ///
 /// Reads eight bytes at a time. A byte is zero, or below 32, if subtracting borrows into its high bit. A borrow can
 /// reach a higher byte only from a lower one that also matches, so the lowest mark is exact.

@@ -1,4 +1,4 @@
-//! Walking the tape.
+//! Values on the tape.
 
 use super::text::unescape;
 use std::borrow::Cow;
@@ -29,12 +29,12 @@ pub enum Kind {
 pub(super) struct Node {
     start: u32,
     end: u32,
-    /// The node after this one and everything inside it.
+    /// The index of the node after this one and after everything inside it.
     next: u32,
     kind: Kind,
     /// Whether there is no white space inside, except in strings.
     compact: bool,
-    /// Whether a part of it is not on the tape.
+    /// Whether a part of the value is not on the tape.
     clipped: bool,
 }
 
@@ -141,7 +141,7 @@ impl<'t> Value<'t> {
         self.node().compact
     }
 
-    /// Whether unwanted parts of this array or object are missing here. They are only in [`raw`](Value::raw).
+    /// Whether unwanted parts of this array or object are missing on the tape. Only [`raw`](Value::raw) has them.
     pub fn is_clipped(&self) -> bool {
         self.node().clipped
     }
@@ -190,7 +190,7 @@ impl<'t> Value<'t> {
         }
     }
 
-    /// Whether the token before a node of the same tape is this one.
+    /// Whether the token before the node with this number is this one. Both are on the same tape.
     pub(super) fn follows(&self, node: u32, token: &str) -> bool {
         let before = node.checked_sub(1).and_then(|at| self.nodes.get(at as usize));
         let text = before.and_then(|before| self.text.get(before.start as usize..before.end as usize));

@@ -68,7 +68,7 @@ impl<'e> OfNode<'e> {
 }
 
 impl Edits {
-    /// No edits: a plain copy.
+    /// No edits. The writer then copies the value.
     pub fn new() -> Edits {
         Edits::default()
     }
@@ -142,8 +142,8 @@ impl Edits {
         self.add(item, Way::Before, |text| text.extend_from_slice(json.as_bytes()));
     }
 
-    /// Whether some edit may write a property of this name, given in quotes, or its value. May be true for other names,
-    /// too.
+    /// Whether some edit may write a property of this name, given in quotes, or its value. It may also return `true`
+    /// without such an edit.
     pub fn may_write(&self, root: Value<'_>, quoted: &str) -> bool {
         let is_value = |edit: &Edit| edit.way == Way::Instead && root.follows(edit.node, quoted);
         memchr::memmem::find(&self.text, quoted.as_bytes()).is_some() || self.edits.iter().any(is_value)
@@ -166,7 +166,7 @@ impl Edits {
     fn within(&self, nodes: Range<u32>) -> &[(u32, u32)] {
         let sorted = self.sorted();
         let rest = &sorted[sorted.partition_point(|(node, _)| *node < nodes.start)..];
-        // Nearly always there are none, or few.
+        // There are usually no edits, or few.
         let end = rest.iter().position(|(node, _)| *node >= nodes.end);
         &rest[..end.unwrap_or(rest.len())]
     }

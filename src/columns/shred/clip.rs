@@ -1,4 +1,4 @@
-//! Clips: the wanted columns of a type, and the JSON properties from which they are made.
+//! Clips: the wanted columns of a type, and the JSON properties that these columns need.
 //!
 //! Leaves name columns (`code.coding.system`, `effectiveDateTime__start`). For each property of each object, a clip
 //! says whether it is needed for a column. An object above a wanted column is present if R4 defines any value in it,

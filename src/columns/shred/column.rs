@@ -22,7 +22,7 @@ pub(super) struct Context {
     pub(super) room: usize,
     /// Why the row must be refused.
     pub(super) fault: Option<Fault>,
-    /// A tape for parsing shortened texts.
+    /// A tape for parsing the raw text of a clipped object.
     pub(super) scratch: Tape,
 }
 
@@ -52,7 +52,7 @@ pub(super) enum Column {
     Text(Text),
     Boolean(Flags),
     Integer(Numbers<Int32Type>),
-    /// Only the written form of a decimal.
+    /// Only the text of a decimal.
     Digits(Text),
     Decimal(Text, Numbers<Decimal128Type>),
     DateTime(
@@ -73,7 +73,7 @@ pub(super) fn size(slot: &Slot) -> usize {
 }
 
 impl Column {
-    /// The wanted part of a slot's column.
+    /// The column for the wanted part of a slot.
     pub(super) fn new(slot: &Slot, want: &Want) -> Column {
         let plain = matches!(want, Want::Value);
         let one = match slot.part {
@@ -114,7 +114,7 @@ impl Column {
         }
     }
 
-    /// Stores `value` at row `at`, which comes after all values so far. Returns whether the column accepts the value.
+    /// Stores `value` at row `at`, which comes after all earlier values. Returns whether the column accepts the value.
     #[inline]
     pub(super) fn append(&mut self, at: usize, value: Value<'_>, cx: &mut Context) -> bool {
         match self {
@@ -179,7 +179,7 @@ impl Column {
         true
     }
 
-    /// The approximate memory of `len` rows without the values' own text. Nulls count, too.
+    /// The approximate memory of `len` rows, without the values' own text. Rows with null count, too.
     pub(super) fn width(&self, len: usize) -> usize {
         match self {
             _ if self.len() == 0 => 0,
@@ -222,8 +222,7 @@ impl Column {
         }
     }
 
-    /// The column and its companions, with `len` rows each, in the order of [`SlotKind::columns`]. The column itself is
-    /// empty again.
+    /// The column and its companions, with `len` rows each, in the order of [`SlotKind::columns`]. Empties the column.
     pub(super) fn finish(&mut self, len: usize) -> Result<Vec<ArrayRef>, ArrowError> {
         Ok(match self {
             Column::Text(text) | Column::Digits(text) | Column::Json(text) => vec![text.finish(len)?],

@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use arrow::error::ArrowError;
 use std::sync::Arc;
 
-/// No child, no slot.
+/// Stands for a missing child or slot.
 const NONE: u16 = u16::MAX;
 
 /// The columns of one struct, by the order in which they were first seen.
@@ -26,7 +26,7 @@ pub(super) struct Struct {
     children: Vec<Child>,
     /// The child of each slot, or [`NONE`].
     by_slot: Vec<u16>,
-    /// The child that came first in the previous value.
+    /// The first child of the previous value.
     first: u16,
     len: usize,
     nulls: NullBufferBuilder,
@@ -35,13 +35,13 @@ pub(super) struct Struct {
 #[derive(Debug)]
 struct Child {
     slot: &'static Slot,
-    /// The child that followed this one last time.
+    /// The child that followed this one in the previous value.
     next: u16,
     column: Column,
 }
 
 impl Struct {
-    /// A struct without columns. `root` is a table's own, whose `id` is a system column.
+    /// A struct without columns. `root` means the root of a table, whose `id` is a system column.
     pub(super) fn new(shape: &'static Shape, root: bool, clip: Option<Arc<Wanted>>) -> Struct {
         let by_slot = vec![NONE; shape.slots().len()];
         Struct {
@@ -113,8 +113,7 @@ impl Struct {
         slot.is_some_and(|slot| presence::of_slot(&self.shape.slots()[usize::from(slot)], value))
     }
 
-    /// The child of a property. It is remembered as the successor of `before`. `None` for a property that R4 does not
-    /// define.
+    /// The child of a property. Caches it as the successor of `before`. `None` for a property that R4 does not define.
     #[cold]
     fn find(&mut self, key: Key<'_>, before: u16, cx: &mut Context) -> Option<u16> {
         let name = key.name();
@@ -154,7 +153,7 @@ impl Struct {
         Some(place)
     }
 
-    /// Makes the lists of `x` and `_x` equally long at row `at`, if both have one.
+    /// Makes the lists of `x` and `_x` equally long at row `at`, if both have a list there.
     fn level(&mut self, place: u16, at: usize) {
         let partner = self.children[usize::from(place)].slot.partner;
         let Some(other) = partner

@@ -1,5 +1,5 @@
-//! Columns of plain values. Each is as long as its last value. Rows without a value are filled with nulls together, at
-//! the next value or at the end of the batch.
+//! Columns of single values. A column is as long as the row of its last value. Nulls for rows without a value are added
+//! together, before the next value or at the end of the batch.
 
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, BooleanBufferBuilder, NullBufferBuilder,

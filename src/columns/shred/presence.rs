@@ -1,5 +1,5 @@
-//! Whether a JSON value counts as a value in columns, without making the columns. It does if R4 defines any value in
-//! it.
+//! Whether a JSON value counts as a value in columns, decided without making the columns. It counts if R4 defines any
+//! value in it.
 
 use super::integer::integer;
 use crate::columns::json::{Tape, Value};

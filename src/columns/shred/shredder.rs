@@ -13,15 +13,15 @@ use arrow::datatypes::{FieldRef, Schema};
 use arrow::error::ArrowError;
 use std::sync::Arc;
 
-/// The maximum number of columns of a table, including nested ones. Real records need hundreds. Hostile ones nest
-/// extensions in extensions and would decide the width of every plan and footer. A row that needs more is refused.
+/// The maximum number of columns of a table, including nested ones. Real records need hundreds. A hostile record nests
+/// extensions in extensions, and would widen every plan and footer. A row that needs more columns is refused.
 pub const MAX_COLUMNS: usize = 10_000;
 
 /// The maximum number of bytes of JSON in one batch: Arrow's texts have 32-bit offsets.
 pub const MAX_BATCH_BYTES: usize = 1 << 30;
 
-/// The maximum bytes of one batch's columns, without the values' own text. A list of many small items, a few with
-/// values for hundreds of columns, is small as JSON and large as columns.
+/// The maximum bytes of one batch's columns, without the values' own text. Some rows are small as JSON and large as
+/// columns: a list of many items that have hundreds of columns and few values.
 pub const MAX_BATCH_WIDTH: usize = 256 << 20;
 
 /// The bytes of JSON between two checks of [`MAX_BATCH_WIDTH`].

@@ -14,15 +14,15 @@ use std::sync::Arc;
 pub struct SystemValues<'a> {
     /// The owner of the row. 0 for shared rows.
     pub owner: i64,
-    /// The resource's id. Empty if the resource has none. Rows of a lake always have one.
+    /// The resource's id. Empty if the resource has none, which is never so in a lake.
     pub id: &'a str,
     /// The id of the Patient in whose compartment the row is.
     pub patient: Option<&'a str>,
     /// The row's application.
     pub application: &'a str,
-    /// The authorization whose sync stored it. `None` for imported data.
+    /// The authorization whose sync stored the row. `None` for imported data.
     pub authorization: Option<&'a str>,
-    /// The endpoint from which it came.
+    /// The endpoint from which the row came.
     pub endpoint: Option<&'a str>,
     /// `meta.versionId`.
     pub version: i64,
@@ -30,7 +30,7 @@ pub struct SystemValues<'a> {
     pub last_updated: i64,
     /// Hash of the content.
     pub digest: [u8; 16],
-    /// The shared resources to which it refers, as `Type/id`.
+    /// The shared resources to which the row refers, as `Type/id`.
     pub shared_refs: &'a [String],
     /// The resource's JSON text as answers copy it.
     pub resource: &'a str,
@@ -129,7 +129,7 @@ impl System {
         self.shared_ends.push(self.shared_refs.len() as i32);
     }
 
-    /// The columns in the order of `storage::SYSTEM_COLUMNS`, empty again afterwards.
+    /// The columns in the order of `storage::SYSTEM_COLUMNS`. Empties the columns.
     pub(super) fn finish(&mut self, len: usize) -> Result<Vec<ArrayRef>, ArrowError> {
         let ends = std::mem::replace(&mut self.shared_ends, vec![0]);
         let mut nulls = NullBufferBuilder::new(len);
