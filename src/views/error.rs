@@ -42,7 +42,7 @@ impl std::error::Error for ViewError {}
 /// Why a valid view did not yield its rows. The error names columns and the resource, and never their values.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// A column that is no collection has several values.
+    /// A column that is not a collection has several values.
     #[error("{at}: column '{column}' has {count} values in one row; say \"collection\": true or narrow its path")]
     SeveralValues {
         /// The place of its definition.
@@ -52,7 +52,7 @@ pub enum RunError {
         /// The number of values.
         count: usize,
     },
-    /// A value cannot be what the column's `type` says.
+    /// A value does not fit the column's declared `type`.
     #[error("{at}: column '{column}' is declared as {expected}, but one of its values is a {found} that is not")]
     Type {
         /// The place of its definition.
@@ -122,7 +122,7 @@ pub enum RunError {
     /// Rows of other runs fill the room for waiting rows.
     #[error("other runs take the room for rows that wait; try again later")]
     SpoolsFull,
-    /// The rows are no longer wanted.
+    /// The consumer no longer wants the rows.
     #[error("the rows are no longer wanted")]
     Stopped,
     /// A thread that computed rows stopped unexpectedly.
@@ -178,7 +178,7 @@ impl RunError {
         }
     }
 
-    /// Whether it says which resource it concerns.
+    /// Whether the error names the resource that it concerns.
     pub(super) fn is_named(&self) -> bool {
         matches!(self, RunError::Of { .. })
     }
@@ -191,7 +191,7 @@ impl RunError {
         }
     }
 
-    /// The same error, naming the column's expression at `place`. A union has several for one column.
+    /// The same error with the place of the column's expression. In a union, one column has several expressions.
     pub(super) fn placed(mut self, place: &str) -> RunError {
         if let RunError::SeveralValues { at, .. } | RunError::Type { at, .. } | RunError::Complex { at, .. } = &mut self
         {

@@ -67,7 +67,7 @@ pub struct Run {
     again: Again,
 }
 
-/// The records of a run, to read them again after an error.
+/// What a run needs to read its records again after an error.
 #[derive(Clone, Debug)]
 pub(super) struct Again {
     pub(super) table: ScopedTable,
@@ -94,7 +94,7 @@ impl Again {
         let mut batches = batches(run.planned.physical.as_ref());
         while let Some(batch) = batches.next().await {
             if let Err(found) = batch {
-                // The second run may end for reasons of its own.
+                // The second run may fail for another reason. Then the first error counts.
                 return if found.is_named() { found } else { error };
             }
         }
@@ -102,7 +102,7 @@ impl Again {
     }
 }
 
-/// The plan below one view or several: their resources.
+/// The plan that reads the resources of one view or of several.
 pub(super) struct Below {
     pub(super) plan: LogicalPlan,
     /// Whether the view must apply each `where`.
@@ -216,8 +216,8 @@ impl Run {
         &self.planned.physical
     }
 
-    /// The plan for `explain`: logical and physical plan and the filters that the scan took over. After a run also its
-    /// metrics, and what the scan read and skipped. The reasons are known if the table is watched.
+    /// The plan for `explain`: the logical and the physical plan, and the filters that the scan applies. After a run
+    /// also its metrics, and what the scan read and skipped. The reasons are known if the table is watched.
     pub fn explain(&self) -> String {
         self.planned.explained()
     }
@@ -237,7 +237,7 @@ impl Run {
         self.provider.report()
     }
 
-    /// The rows, computed by several threads and taken in the order of the table.
+    /// The rows. Several threads compute them, and they are returned in the order of the table.
     pub fn rows(&self) -> Rows {
         let begun = batches(self.planned.physical.as_ref());
         let (view, again) = (self.view.clone(), self.again.clone());

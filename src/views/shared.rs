@@ -41,7 +41,7 @@ pub struct SharedRows {
     stopped: Stopped,
 }
 
-/// A step on the way to the outputs of several views.
+/// An event while the outputs of several views are written.
 #[derive(Debug)]
 pub enum Event {
     /// The next bytes of a view's output, and how many rows they have.
@@ -109,8 +109,8 @@ impl SharedRun {
         &self.planned.physical
     }
 
-    /// The plan for `explain`: logical and physical plan and the filters that the scan took over. After a run also its
-    /// metrics, and what the scan read and skipped. The reasons are known if the table is watched.
+    /// The plan for `explain`: the logical and the physical plan, and the filters that the scan applies. After a run
+    /// also its metrics, and what the scan read and skipped. The reasons are known if the table is watched.
     pub fn explain(&self) -> String {
         let plan = self.planned.explained();
         match self.views.len() {
@@ -124,8 +124,8 @@ impl SharedRun {
         self.provider.report()
     }
 
-    /// The error of a view with the resource that causes it. Reads the records once more, so call it when the rows are
-    /// through.
+    /// The error of a view with the resource that causes it. This reads the records again, so call it after all rows
+    /// were read.
     pub fn named(&self, view: usize, error: RunError) -> RunError {
         match self.views.get(view) {
             Some(view) => futures::executor::block_on(self.again.named(view, error)),
@@ -210,7 +210,7 @@ impl SharedRows {
     }
 }
 
-/// Puts the outputs together.
+/// Assembles the outputs.
 struct Outputs {
     stopped: Stopped,
     /// The open outputs. `None` for a view that has failed or is complete.
@@ -218,9 +218,9 @@ struct Outputs {
     /// Events to return. The next one is last.
     ready: Vec<Event>,
     computed: Option<Waiting<Batches<OfView<Computed>>>>,
-    /// How many views get no more rows, because they are complete or their output is being finished.
+    /// How many views get no more rows, because their output is complete or is being finished.
     ended: usize,
-    /// The end of a view's output under way.
+    /// The view whose output is being finished, and the end of this output.
     tail: Option<(usize, Tail)>,
 }
 

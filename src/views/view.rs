@@ -15,7 +15,8 @@ use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
 use crate::fhirpath::{Constant, Focus, Program, Work, WorkBudget};
 
-/// A ViewDefinition that can be run. Immutable and shared. In all its rows `now()` is the moment at which it was read.
+/// A ViewDefinition that can be run. Immutable and shared. In all its rows, `now()` is the time at which the definition
+/// was read.
 #[derive(Clone, Debug)]
 pub struct View {
     pub(super) name: Option<String>,
@@ -37,7 +38,7 @@ pub struct View {
     pub(super) definition: Arc<[u8]>,
     /// Whether a scan reads the ids of its resources, so that an error names one.
     pub(super) reads_ids: bool,
-    /// The columns that it keeps, by their indexes in the definition. `None` for all.
+    /// The columns that the view keeps, by their indexes in the definition. `None` for all.
     pub(super) projected: Option<Arc<[usize]>>,
 }
 
@@ -84,9 +85,9 @@ pub(super) enum Steps {
     Each(Program),
     /// The expressions of `repeat`, applied to the context, then to each item found, and so on.
     Repeat {
-        /// On the context.
+        /// The programs on the context.
         first: Vec<Program>,
-        /// On an item found.
+        /// The programs on an item that was found.
         next: Vec<Program>,
     },
 }
@@ -94,11 +95,11 @@ pub(super) enum Steps {
 /// A column's expression, and the index of its output column.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
-    /// The state of the expression.
+    /// The place of the expression in the definition.
     pub(super) at: String,
     pub(super) slot: usize,
     pub(super) program: Program,
-    /// The expression is `%rowIndex`. It is 0 if there were no items.
+    /// Whether the expression is `%rowIndex`. Its value is 0 for an iteration without items.
     pub(super) is_row_index: bool,
 }
 
@@ -134,12 +135,12 @@ impl View {
         self.resource
     }
 
-    /// The columns that it yields, in order.
+    /// The columns that the view yields, in order.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The columns that it yields, as Arrow types.
+    /// The columns that the view yields, as Arrow types.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -159,7 +160,7 @@ impl View {
         of_filters.chain(ids).collect()
     }
 
-    /// Whether it has a `where`.
+    /// Whether the view has a `where`.
     pub fn has_filter(&self) -> bool {
         !self.filters.is_empty()
     }
@@ -175,7 +176,7 @@ impl View {
         }
     }
 
-    /// Its `where` as written, for plans. `None` if there is none.
+    /// The view's `where` as written, for plans. `None` if there is none.
     pub fn filter_text(&self) -> Option<String> {
         let texts: Vec<&str> = self.filters.iter().map(|filter| filter.program.text()).collect();
         (!texts.is_empty()).then(|| texts.join(" and "))

@@ -1,5 +1,5 @@
-//! A plan's views for another process: each view's definition, the moment of its `now()`, and the requested columns.
-//! The other process reads and checks them like any definition.
+//! A plan's views for another process: each view's definition, its value of `now()`, and the requested columns. The
+//! other process reads and checks the definitions like any others.
 
 use std::any::Any;
 use std::sync::Arc;

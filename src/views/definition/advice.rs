@@ -1,6 +1,6 @@
-//! Warnings about a view that can be run: columns without a declared type or with another type than their path gives,
-//! columns that may have more values than they can hold or are always empty, unused constants, and profiles that the
-//! view claims but does not meet. Warnings change no row.
+//! Warnings about a view that can be run. They concern columns: without a declared type, with another type than their
+//! path yields, with more values than they can hold, or always empty. They also concern unused constants, and profiles
+//! that the view claims but does not meet. A warning changes no row.
 
 use super::column::ANSI_TYPE;
 use super::finding::{Finding, Findings};
@@ -13,7 +13,7 @@ use crate::fhir::{Kind as FhirKind, TypeId, facts};
 use crate::fhirpath::parse;
 use crate::fhirpath::{Expr, ExprKind, FhirPathError, ItemType, JsonName, Program, System};
 
-/// The FHIR type of items, or the nearest one.
+/// The name of the items' FHIR type. For a System type, the name of the FHIR type that corresponds to it.
 pub(in crate::views) fn fhir_name(item_type: ItemType) -> &'static str {
     match item_type {
         ItemType::Fhir(_) => item_type.name(),
@@ -210,7 +210,7 @@ pub(in crate::views) fn iteration(program: &Program, at: &str, findings: &mut Fi
     }
 }
 
-/// Profiles of base R4 for another type.
+/// Warnings about declared profiles of base R4 that belong to another resource type.
 pub(in crate::views) fn profiles(definition: &Definition, type_id: Option<TypeId>, findings: &mut Findings) {
     let Some(type_name) = type_id.map(|type_id| facts().get(type_id).name) else {
         return;
@@ -278,7 +278,7 @@ fn uses(text: &str, name: &str) -> bool {
     })
 }
 
-/// The requirements of the profiles that a definition claims.
+/// Warnings about unmet requirements of the profiles that a definition claims.
 pub(in crate::views) fn claims(definition: &Definition, findings: &mut Findings) {
     definition
         .selects

@@ -63,7 +63,7 @@ impl Checked {
         self.view.as_ref().map_or(&[], View::columns)
     }
 
-    /// A statement that it can be run, or why not.
+    /// `Ok` if the view can be run. Otherwise the errors.
     pub fn sound(&self) -> Result<(), ViewError> {
         match self.view {
             Some(_) => Ok(()),

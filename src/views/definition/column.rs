@@ -54,7 +54,7 @@ const DESCRIPTION: &str = "description";
 const TAG: &str = "tag:";
 
 impl Kind {
-    /// The form of a value in messages.
+    /// The kind's name in messages.
     pub(in crate::views) fn name(self) -> &'static str {
         match self {
             Kind::Boolean => "boolean",
@@ -119,7 +119,7 @@ impl Kind {
                 _ => Err(format!("'{fhir_type}' is not a type that a column can have")),
             };
         }
-        // R4 has no integer64. Views for later versions declare it for integers, also for integers beyond 32 bits.
+        // R4 has no integer64. Views for later versions declare it for integers, including integers beyond 32 bits.
         if name == "integer64" {
             return Ok(Kind::Decimal);
         }

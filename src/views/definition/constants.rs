@@ -1,5 +1,5 @@
-//! `constant`: its allowed types, and how to read a value of each. A text that is unusual for its type (a `code` with
-//! two spaces) compares like any text and is a warning. An invalid date, time or number is an error.
+//! `constant`: its allowed types, and how to read a value of each type. A text in an unusual form for its type (a
+//! `code` with two spaces) gets a warning and is compared like any text. An invalid date, time or number is an error.
 
 use super::element_path::ElementPath;
 use super::finding::Findings;
@@ -11,7 +11,7 @@ use crate::fhir::outcome::IssueType;
 use crate::fhir::temporal::{Temporal, TimeOfDay};
 use crate::fhirpath::Constant;
 
-/// A constant. Without a value if that could not be read.
+/// A constant. It has no value if the value could not be read.
 #[derive(Clone, Debug)]
 pub(in crate::views) struct RawConstant {
     pub(in crate::views) at: String,
@@ -124,7 +124,7 @@ fn typed(findings: &mut Findings, fhir_type: &str, value: Value<'_>, at: &Elemen
             findings.error(at, IssueType::Value, problem);
             None
         }
-        // In JSON it is a string since R5, for readers that keep numbers as floats.
+        // Since R5 it is a string in JSON, for readers that keep numbers as floats.
         "Integer64" => {
             let digits = match value.as_str() {
                 Some(digits) => digits.into_owned(),

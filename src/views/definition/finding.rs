@@ -15,15 +15,15 @@ pub struct Finding {
     pub code: IssueType,
     /// The place: `ViewDefinition.select[0].column[2].path`.
     pub at: String,
-    /// The column that it concerns, if any.
+    /// The column that the finding concerns, if any.
     pub column: Option<String>,
     /// The place inside the expression at `at`, if any.
     pub position: Option<Position>,
-    /// The fault or doubt, without the place.
+    /// The problem as a text, without the place.
     pub problem: String,
-    /// Whether it is about a JSON name for which FHIRPath has another.
+    /// Whether the finding is about a JSON name for which FHIRPath has another form.
     pub(in crate::views) is_of_json_name: bool,
-    /// Whether it is only about a column's missing type.
+    /// Whether the finding is only about a column's missing type.
     pub(in crate::views) is_of_missing_type: bool,
 }
 
@@ -73,7 +73,7 @@ impl Finding {
         }
     }
 
-    /// Whether it prevents a run of the view.
+    /// Whether the finding prevents a run of the view.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -98,7 +98,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A text without line breaks and other control characters. Definitions may bring these into messages.
+/// A text without line breaks and other control characters, which a definition may put into messages.
 fn on_one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -25,7 +25,7 @@ enum Form {
     Object,
     Objects,
     ObjectOrObjects,
-    /// Looked at elsewhere.
+    /// Other code checks this property.
     Own,
 }
 
@@ -83,7 +83,7 @@ const BASES: [&str; 2] = [
     "https://sql-on-fhir.org/ig/StructureDefinition/",
 ];
 
-/// Checks everything that does not affect the rows. `None` if this is no ViewDefinition at all.
+/// Checks everything that does not affect the rows. `None` if the text is not a ViewDefinition.
 pub(in crate::views) fn check(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>) -> Option<Claims> {
     if !is_view_definition(findings, root, at) {
         return None;
@@ -127,7 +127,8 @@ fn is_view_definition(findings: &mut Findings, root: Value<'_>, at: &ElementPath
         }
         Some(value) => match value.as_str() {
             None => findings.error(place, IssueType::Structure, must_be("a string", value)),
-            // Before it was a resource, the forms used the address of the logical model.
+            // The forms before the ballot used the address of the logical model, because ViewDefinition was no resource
+            // yet.
             Some(resource_type)
                 if resource_type == "ViewDefinition"
                     || resource_type.ends_with("/StructureDefinition/ViewDefinition") => {}

@@ -1,6 +1,7 @@
 //! Names of views, columns and constants.
 
-/// Names become columns of SQL tables. They have letters, digits and underscores, and begin with a letter.
+/// Whether a name is valid. Names become columns of SQL tables. A valid name begins with a letter, and has only
+/// letters, digits and underscores.
 pub(in crate::views) fn is_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_alphabetic())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

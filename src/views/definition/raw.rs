@@ -1,4 +1,4 @@
-//! A ViewDefinition as it was written: JSON to a raw type, with the place of everything for messages.
+//! A ViewDefinition as it was written: turns JSON into a raw type, with the place of each part for messages.
 //!
 //! Decides which properties a ViewDefinition has and what JSON types they are. `resolve` decides what names, types and
 //! expressions mean. `metadata` checks the properties that do not affect rows.
@@ -66,7 +66,7 @@ pub(in crate::views) struct RawSelect {
     pub(in crate::views) columns: Vec<RawColumn>,
     pub(in crate::views) selects: Vec<RawSelect>,
     pub(in crate::views) union: Vec<RawSelect>,
-    /// Whether all of it could be read.
+    /// Whether all of the select could be read.
     pub(in crate::views) whole: bool,
 }
 
@@ -90,7 +90,7 @@ pub(in crate::views) struct RawTag {
     pub(in crate::views) value: String,
 }
 
-/// The maximum nesting of `select`s: far beyond any view, and safe to walk recursively.
+/// The maximum nesting of `select`s. No real view comes near it, and recursion over it is safe.
 const MAX_DEPTH: usize = 32;
 
 const SELECT: [&str; 6] = ["column", "select", "forEach", "forEachOrNull", "repeat", "unionAll"];

@@ -1,5 +1,5 @@
-//! Reads properties of JSON objects. A property that is missing or has the wrong JSON type is noted with its place and
-//! left out. So one fault does not hide the next.
+//! Reads properties of JSON objects. A property that is missing or has the wrong JSON type becomes a finding with its
+//! place and is left out. So one fault does not hide the next.
 
 use std::collections::HashSet;
 

@@ -51,7 +51,7 @@ pub(in crate::views) fn resolve(
         findings,
     };
     let filters: Vec<Option<Filter>> = definition.wheres.iter().map(|filter| resolver.filter(filter)).collect();
-    // The scan reads the filters' leaves itself.
+    // Drop the leaves of the filters, because the scan reads these itself.
     resolver.leaves.clear();
     let (mut selects, mut columns) = (Vec::new(), Vec::new());
     for select in &definition.selects {
@@ -179,7 +179,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Compiles an expression. Errors are noted.
+    /// Compiles an expression. An error becomes a finding.
     fn compile(&mut self, expression: &Located, column: Option<&str>, context: Context<'_>) -> Option<Program> {
         let context = match context {
             Context::Resource => self.type_id.map(|type_id| (type_id, None)),
@@ -210,7 +210,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Notes that an expression cannot be compiled, unless the cause has been noted already.
+    /// Reports that an expression cannot be compiled, unless the cause was reported before.
     fn failed(&mut self, at: &str, column: Option<&str>, error: &FhirPathError) {
         if let FhirPathError::UnknownConstant { name, .. } = error
             && self.unreadable.contains(name)
@@ -249,7 +249,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// A select and its columns. Its slots begin at `base`. It is complete if it has no faults.
+    /// Resolves a select and its columns. Its slots begin at `base`. Parts with errors are left out.
     fn select(&mut self, raw: &RawSelect, context: Context<'_>, base: usize) -> (Select, Vec<Placed>) {
         let iteration = raw
             .iteration
@@ -284,7 +284,7 @@ impl Resolver<'_> {
         (select, columns)
     }
 
-    /// The branches of a union fill the same slots.
+    /// Resolves the branches of a union. All branches fill the same slots.
     fn union(&mut self, raw: &[RawSelect], context: Context<'_>, base: usize) -> (Vec<Select>, Vec<Placed>) {
         let mut branches = Vec::new();
         let mut agreed: Option<Vec<Placed>> = None;
@@ -344,7 +344,8 @@ impl Resolver<'_> {
                 self.parts += first.parts() + next.parts();
                 advice::json_names([first, next], &path.at, None, self.findings);
                 if first.is_statically_empty() && next.is_statically_empty() {
-                    // An element that only some of the item types have is fine. None of them has this one.
+                    // An element need not exist for all item types. But this expression is empty for all of them, so
+                    // compile it without leniency to find out why.
                     match compile(&path.text, self.type_id?, &self.options(on)) {
                         Ok(program) => advice::iteration(&program, &path.at, self.findings),
                         Err(error) => self.findings.add(Finding {

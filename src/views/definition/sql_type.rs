@@ -1,6 +1,6 @@
 //! SQL types in the notation of ISO/IEC 9075: how to read a column's tag `ansi/type`, the SQL type of each FHIR type
-//! without a tag, and the Arrow (and so Parquet) type of each SQL type. Text formats do not use them: there values keep
-//! their written form.
+//! without a tag, and the Arrow (and so Parquet) type of each SQL type. Text formats do not use SQL types, so their
+//! values keep their written form.
 
 use std::fmt;
 
@@ -45,7 +45,8 @@ pub enum SqlType {
     },
 }
 
-/// The default digits of a decimal: the maximum, half of them after the decimal point.
+/// The default precision and scale of a decimal: the maximum number of digits, and about half of them after the decimal
+/// point.
 const WIDEST: (u8, u8) = (38, 18);
 
 impl SqlType {

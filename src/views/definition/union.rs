@@ -12,14 +12,14 @@ pub(in crate::views) struct Placed {
     pub(in crate::views) at: String,
     pub(in crate::views) name: String,
     pub(in crate::views) column: Option<Column>,
-    /// Whether its path never yields a value. Then it agrees with any other column.
+    /// Whether the column's path never yields a value. Such a column agrees with any other column.
     pub(in crate::views) empty: bool,
     /// Whether a tag declares its SQL type.
     pub(in crate::views) tagged: bool,
 }
 
-/// Merges the columns of a union: earlier branches give `agreed`, the branch at `at` gives `columns`. Differences are
-/// noted.
+/// Merges the columns of a union. `agreed` comes from earlier branches, `columns` from the branch at `at`. A difference
+/// becomes a finding.
 pub(in crate::views) fn agree(
     agreed: Vec<Placed>,
     columns: Vec<Placed>,

@@ -1,5 +1,5 @@
-//! Limits what one evaluation of a select tree may hold: rows, bytes of text, and cells. A cell is a row number. Rows
-//! have one for each part with row numbers of its own. The limits are checked before anything is allocated.
+//! Limits the memory of one evaluation of a select tree: rows, bytes of text, and cells. A cell is a row number. Each
+//! row has one cell for each part that has its own row numbers. The limits are checked before anything is allocated.
 
 use std::cell::Cell;
 

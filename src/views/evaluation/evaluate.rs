@@ -1,5 +1,5 @@
 //! Evaluates a view's select tree over a batch of resources. Each expression runs once for the whole batch, on its
-//! context's items. The result is row numbers. The output takes values by them in portions.
+//! context's items. The result is row numbers. The output copies the values of these rows, portion by portion.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub struct BatchRows {
     /// Resources that are not evaluated yet. The next ones are last.
     left: Vec<RecordBatch>,
     relation: Option<Relation>,
-    /// A bound on the bytes of text in any of its rows.
+    /// An upper bound for the bytes of text in any row of the relation.
     longest_row: usize,
     at: usize,
 }
@@ -49,7 +49,7 @@ impl View {
         }
     }
 
-    /// The error with the resource that causes it. The search for it does not count as work of the run.
+    /// The error with the resource that causes it. Searching for this resource does not count as work of the run.
     fn named(&self, error: RunError, batch: &RecordBatch, filters: bool) -> RunError {
         culprit::named(error, self.resource, batch, |part| {
             let work = Work::over(part, self.parts, &WorkBudget::default());

@@ -10,9 +10,9 @@ pub(in crate::views) const NOTHING_FOUND: u32 = u32::MAX - 1;
 /// Row numbers, one for each row.
 #[derive(Clone, Debug)]
 pub(in crate::views) enum Index {
-    /// Row `i` is `i`.
+    /// The number of row `i` is `i`.
     Same,
-    /// Row `i` is the `i`th.
+    /// The number of row `i` is item `i` of this list.
     At(Arc<[u32]>),
 }
 

@@ -1,4 +1,4 @@
-//! A view restricted to some of its columns. The other columns are neither evaluated nor read. The number of rows stays
+//! A view restricted to some of its columns. The other columns are neither read nor evaluated. The number of rows stays
 //! the same.
 
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl Select {
         (!is_neutral).then_some(select)
     }
 
-    /// The same for a branch of a union, which counts even if it only has rows.
+    /// The same for a branch of a union. Such a branch counts even if it has only rows and no columns.
     fn project_rows(&self, columns: &[usize]) -> Select {
         self.project(columns).unwrap_or(Select {
             iteration: None,

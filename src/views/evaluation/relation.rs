@@ -1,5 +1,6 @@
-//! Rows as row numbers: the result of a select tree before any value is copied. Sibling selects multiply. Branches of a
-//! union follow each other. The rows of an iteration become rows of its context. All of this works on numbers alone.
+//! Rows as row numbers: the result of a select tree before any value is copied. Sibling selects multiply their rows.
+//! Branches of a union follow each other. The rows of an iteration become rows of its context. All of this computes
+//! with numbers alone.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -243,7 +244,7 @@ impl Relation {
         })
     }
 
-    /// The slots that it fills, in order, and whether they are `%rowIndex`.
+    /// The slots that the relation fills, in order, and whether each is `%rowIndex`.
     fn slots(&self) -> Vec<(usize, bool)> {
         let parts = self.groups.iter().flat_map(|group| &group.parts);
         let mut slots: Vec<(usize, bool)> = parts.map(|part| (part.slot, part.is_row_index)).collect();

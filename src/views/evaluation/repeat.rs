@@ -19,8 +19,8 @@ const MAX_LEVELS: usize = 128;
 /// The maximum number of steps until no further type is found.
 const MAX_TYPE_STEPS: usize = 8;
 
-/// Compiles the expressions. The second result is a program whose output types are those of all items that may be
-/// found. It is the context of everything inside. An error comes with the place of its expression.
+/// Compiles the expressions. The second result is a program whose output types are those of all items that `repeat` may
+/// find. It is the context of everything inside the `repeat`. An error comes with the place of its expression.
 pub(in crate::views) fn resolve(
     paths: &[Located],
     type_id: TypeId,

@@ -1,6 +1,6 @@
-//! The values of a column's expression as an Arrow array, and a slot of the array for each row of its context. Values
-//! whose column already has the output's form are not copied here. The output copies them once, when all row numbers
-//! are known.
+//! The values of a column's expression as an Arrow array, and for each row of the column's context a slot of this
+//! array. Values that already have the output's form are not copied here. The output copies them once, when all row
+//! numbers are known.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Views over resources that are in no lake. Documents are read in groups, and the rows of each group are computed at
-//! once.
+//! Views over resources that are not in a lake. Documents are read in groups. The rows of each group are computed
+//! together.
 
 use std::sync::Arc;
 
@@ -83,8 +83,8 @@ fn part<D: Document + 'static, T: Send + 'static>(
     Box::pin(futures::stream::iter(batches.flat_map(rows)))
 }
 
-/// The results of the parts. The source of documents may wait until earlier documents are released, so threads may
-/// block.
+/// Computes the results of the parts ahead. The source of documents may wait until earlier documents are released, so
+/// parts may block their threads.
 fn ahead<T: Send + 'static>(parts: Parts<T, RunError>, limit: Option<usize>) -> Batches<T> {
     let pace = Pace {
         first_here: is_few(limit),

@@ -1,4 +1,4 @@
-//! Reads documents into batches of resources. It reads what the views name, and checks and skips the rest of the text.
+//! Reads documents into batches of resources. It reads the properties that views name, and checks and skips all others.
 //!
 //! A document is a resource, a Bundle (its entries count) or lines of either. One pass over a text serves several
 //! views, of one type or of several.
@@ -70,9 +70,9 @@ pub struct Reader {
 /// The tools of one thread.
 #[derive(Debug)]
 struct Tools {
-    /// By type in the order of the clips. Bundles come last, unless a view reads them.
+    /// The selections by type, in the order of the clips. The one for Bundles comes last, unless a view reads Bundles.
     choice: Choice,
-    /// Bundles for their entries.
+    /// The selection that reads only the entries of a Bundle.
     bundles: Choice,
     tape: Tape,
     shredders: Vec<Shredder>,
@@ -350,8 +350,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Reads a text with a duplicate property in a part that is not needed. Only the whole resource shows whether that
-    /// is an error.
+    /// Reads the whole text, if a part that is not needed has a duplicate property. Only the whole resource shows
+    /// whether that is an error.
     #[cold]
     fn whole<D: Document>(&mut self, document: &D, offset: usize, text: &[u8], bundle: bool) -> Result<(), RunError> {
         let Tools { tape, shredders, .. } = &mut *self.tools;

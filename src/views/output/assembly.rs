@@ -33,11 +33,11 @@ pub(in crate::views) struct Piece {
     pub(in crate::views) rows: usize,
 }
 
-/// An output under way.
+/// An output that is being written.
 pub(in crate::views) struct Assembly {
     view: Arc<View>,
     form: Form,
-    /// Rows still wanted.
+    /// The number of rows that are still wanted.
     left: usize,
     /// Whether the output already has rows.
     begun: bool,
@@ -73,7 +73,7 @@ impl Assembly {
         })
     }
 
-    /// Whether it needs more rows.
+    /// Whether the output needs more rows.
     pub(in crate::views) fn wants_rows(&self) -> bool {
         self.left > 0
     }
@@ -82,7 +82,7 @@ impl Assembly {
     pub(in crate::views) fn head(&self) -> Result<Vec<u8>, RunError> {
         match &self.form {
             Form::Text(form) => form.head(self.view.columns()),
-            // The writer's output before its first rows.
+            // The Parquet writer returns its own header together with rows.
             Form::Parquet(_) => Ok(Vec::new()),
         }
     }

@@ -1,5 +1,6 @@
-//! Decides the SQL type of a column without a tag `ansi/type` from its values: decimals of one scale, whole dates,
-//! moments. It needs all values before it decides. Values that no such type holds without loss stay text.
+//! Decides the SQL type of a column without a tag `ansi/type` from the column's values: decimals of one scale, whole
+//! dates, moments. It decides after it has seen all values. If no such type holds the values without loss, they stay
+//! text.
 
 use std::fmt;
 
@@ -119,7 +120,7 @@ impl Seen {
         }
     }
 
-    /// The type that holds all values, or the reason why none does.
+    /// The type that holds all values seen so far, or the reason why no type does.
     pub(super) fn decided(&self) -> Result<SqlType, WhyText> {
         if let Some(why) = self.why {
             return Err(why);

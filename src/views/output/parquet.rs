@@ -1,6 +1,6 @@
-//! Writes rows as Parquet. A column with a tag `ansi/type` has that type. For other columns the declared FHIR type and
-//! all values decide (`decide`): their rows wait in a spool until the last one. A field's metadata has the column's
-//! FHIR type, its tags, and the reason if it is text.
+//! Writes rows as Parquet. A column with a tag `ansi/type` has that type. For other columns, the declared FHIR type and
+//! all values decide (`decide`). So rows wait in a spool until the last row has arrived. A field's metadata has the
+//! column's FHIR type, its tags, and the reason if the column is text.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ const WHY_TEXT: &str = "why_text";
 pub struct TextColumn {
     /// The column.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub why: WhyText,
 }
 
@@ -49,7 +49,7 @@ pub(in crate::views) struct ParquetWriter {
 enum Form {
     /// The types are known.
     Known(Box<ArrowWriter<Vec<u8>>>),
-    /// The values decide the types. It holds the statistics of those columns so far.
+    /// The values decide some types. `seen` has the statistics of those columns so far.
     Open { seen: Vec<Option<Seen>>, spool: Spool },
 }
 
@@ -171,7 +171,7 @@ struct Retyped {
 }
 
 impl Retyped {
-    /// The types that the seen values decide, and the columns that are text all the same.
+    /// The types that the seen values decide, and the columns that stay text.
     fn new(columns: &[Column], seen: &[Option<Seen>]) -> (Retyped, Vec<TextColumn>) {
         let (mut fields, mut retyped, mut texts) = (Vec::new(), Vec::new(), Vec::new());
         for (column, seen) in columns.iter().zip(seen) {

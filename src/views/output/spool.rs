@@ -28,7 +28,7 @@ pub(super) struct Spool {
     file: Option<Parts>,
     /// Position and length of each part of the file.
     runs: Vec<(u64, usize)>,
-    /// The room for both.
+    /// The room that all these batches take, in memory and in the file.
     taken: Taken,
 }
 

@@ -1,5 +1,5 @@
-//! Stops a view's work from outside. Threads that compute rows stop if their consumer stops reading. A scan that finds
-//! no rows never notices that, so it checks this flag.
+//! Stops a view's work from outside. Threads that compute rows stop when their consumer stops reading. A scan that
+//! finds no rows would not notice that, so it checks this flag.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -14,8 +14,8 @@ use futures::task::AtomicWaker;
 
 use super::super::error::RunError;
 
-/// Whether a view's rows are still wanted. Clones share the flag. Running work ends with [`RunError::Stopped`] soon
-/// after.
+/// Whether a view's rows are still wanted. Clones share the flag. After a request to stop, running work soon ends with
+/// [`RunError::Stopped`].
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<Shared>);
 

@@ -15,14 +15,14 @@ use super::{Format, SpoolRoom, TextFormat};
 use crate::lake::scan::processors;
 use crate::plan::{Waiting, apart};
 
-/// The maximum number of rows that the consumer's own thread writes. Another thread could write text that is never
-/// read.
+/// The maximum number of rows that the consumer's own thread writes. Other threads could write text that nobody reads.
 const FEW_ROWS: usize = 10_000;
 
 /// The results, in order. Computation begins with the first read.
 pub(in crate::views) type Batches<T> = BoxStream<'static, Result<T, RunError>>;
 
-/// Applies `work` to each item, in the same order. Several items run at once, unless only a few rows are wanted.
+/// Applies `work` to each item and keeps their order. It works on several items at once, unless only a few rows are
+/// wanted.
 pub(in crate::views) fn worked<T, U, W>(batches: Batches<T>, few: bool, work: W) -> Batches<U>
 where
     T: Send + 'static,

@@ -66,7 +66,7 @@ impl ViewExec {
         &self.view
     }
 
-    /// Whether it applies the view's `where`.
+    /// Whether the operator applies the view's `where`.
     pub fn filters(&self) -> bool {
         self.filters
     }

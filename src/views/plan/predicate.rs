@@ -1,4 +1,4 @@
-//! The `where` of views as a predicate, which a plan holds in its filter and the scan takes over.
+//! The `where` of views as a predicate, which a plan has in its filter and the scan applies.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(in crate::views) fn of(views: &[Arc<View>]) -> Arc<dyn Predicate> {
     let labels: Vec<String> = views.iter().map(text).collect();
     let necessary = match views {
         [only] => only.necessary(),
-        // If views need different items, the items of one view exclude no resource.
+        // Conditions on items hold for one view alone. They must not exclude resources that another view keeps.
         several => Necessary {
             prune: Prune::any(several.iter().map(|view| view.necessary().prune)),
             ..Necessary::default()

@@ -93,8 +93,8 @@ pub struct ViewsExec {
     input: Arc<dyn ExecutionPlan>,
     /// Whether this operator applies each view's `where`.
     filters: bool,
-    /// The maximum number of rows of each view. A partition gives no more of a view. The consumer cuts the rows of all
-    /// partitions.
+    /// The maximum number of rows of each view. Each partition yields at most this many. The consumer applies the limit
+    /// to all partitions together.
     limit: Option<usize>,
     /// The state of a run with a consumer. Without a consumer, the error of a view ends the stream.
     outcome: Option<Arc<Outcome>>,
@@ -204,7 +204,7 @@ impl ViewsExec {
         self.views.iter().map(AsRef::as_ref)
     }
 
-    /// Whether it applies each view's `where`.
+    /// Whether the operator applies each view's `where`.
     pub fn filters(&self) -> bool {
         self.filters
     }
@@ -364,7 +364,8 @@ impl Lists {
         }
     }
 
-    /// The row with the result of one view for some resources. An error that no consumer reads is the result's.
+    /// The row with the result of one view for some resources. If the run has no consumer for errors, the view's error
+    /// is returned.
     fn row(&self, view: usize, rows: Result<RecordBatch, RunError>) -> Result<RecordBatch> {
         let mut columns = self.nothing.to_vec();
         columns[0] = Arc::new(UInt32Array::from_value(view as u32, 1));

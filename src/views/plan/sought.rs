@@ -355,8 +355,7 @@ fn begins_with_constant(text: &str, constants: &HashMap<String, Constant>) -> bo
     constants.contains_key(&text[..end.unwrap_or(text.len())])
 }
 
-/// A condition that the expression `of_cell` holds for one of the cells that fill a slot, written from the resource
-/// down.
+/// A FHIRPath condition on a resource: the expression from `of_cell` is true for one of the cells that fill the slot.
 fn everywhere(view: &View, slot: usize, of_cell: &dyn Fn(&Cell) -> Option<String>) -> Option<String> {
     let mut found = Vec::new();
     for select in &view.selects {
@@ -456,8 +455,8 @@ mod tests {
                 col("patient").eq(lit("p")),
                 Some("(subject.getReferenceKey(Patient)) = 'p'".to_owned()),
             ),
-            // Nothing follows from these: they depend on the number of the row, are a list, have no bounds, or compare
-            // another column.
+            // Nothing follows from these filters. They depend on the row's number, compare a list or another column, or
+            // have no bounds.
             (col("number").eq(lit(1)), None),
             (col("codes").eq(lit("a")), None),
             (col("status").gt(lit("a")), None),

@@ -34,7 +34,7 @@ impl ViewTable {
         }
     }
 
-    /// The same view. `watch` records what it reads.
+    /// The same view. `watch` records its reads.
     pub fn watched(&self, watch: &Arc<Watch>) -> ViewTable {
         ViewTable {
             view: self.view.clone(),
