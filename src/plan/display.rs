@@ -29,7 +29,8 @@ pub fn scans_text(plan: &dyn ExecutionPlan) -> String {
     scans_of(plan).iter().map(SeenScan::to_string).collect()
 }
 
-/// A plan's text, one operator at a time. A sort's filter may hold line breaks. Its metrics end the operator.
+/// The operators of a plan's text, one at a time. A sort's filter may contain line breaks. Such an operator ends
+/// with its metrics.
 fn operators(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let line = text.find('\n').map_or(text.len(), |at| at + 1);
@@ -71,7 +72,7 @@ fn without_keys(line: &str) -> Cow<'_, str> {
     let Some((plan, rest)) = line.split_once(FILTER).filter(|_| is_sort(line)) else {
         return Cow::Borrowed(line);
     };
-    // Keys may hold any text, but metrics hold no such text.
+    // Keys may contain any text, but metrics never contain the text that begins them.
     match rest.rsplit_once(METRICS) {
         Some((_, metrics)) => Cow::Owned(format!("{plan}, metrics=[{metrics}")),
         None => Cow::Owned(format!("{plan}\n")),

@@ -1,4 +1,4 @@
-//! Rows that are looked up without a scan, as the leaf of a plan.
+//! An operator without inputs that yields rows from a lookup instead of a scan.
 
 use std::any::Any;
 use std::fmt;
@@ -55,7 +55,7 @@ impl LookupExec {
         }
     }
 
-    /// The lookup that it runs.
+    /// The lookup that the operator runs.
     pub fn lookup(&self) -> &dyn Lookup {
         self.lookup.as_ref()
     }

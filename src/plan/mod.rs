@@ -1,8 +1,8 @@
 //! Plans: the planner with the few rules that our plans need, the operators that DataFusion does not have, and the
 //! threads and the memory that plans share.
 //!
-//! It knows tables of `lake::scan` and ids, but neither searches nor views. These add their own operators. The builder
-//! of a plan defines what ids mean for a row.
+//! It knows tables of `lake::scan` and ids. It does not know searches or views, which add their own operators. The
+//! builder of a plan defines what ids mean for a row.
 
 mod child;
 mod display;

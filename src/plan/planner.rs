@@ -41,7 +41,7 @@ pub struct Planner {
 /// A plan, ready to run.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// The logical plan, with the filters that scans take over.
+    /// The logical plan, with the filters that scans apply.
     pub logical: LogicalPlan,
     /// The physical plan.
     pub physical: Arc<dyn ExecutionPlan>,
@@ -55,7 +55,8 @@ impl Planner {
         if let Some(partitions) = partitions {
             config = config.with_target_partitions(partitions);
         }
-        // A filter is above its scan and a projection on top, so one pass brings both to their place.
+        // In these plans, a filter is above its scan and a projection is on top. So one pass moves both to their final
+        // place.
         let options = config.options_mut();
         options.optimizer.max_passes = 1;
         // The scan decides its number of partitions by its rows. Repartitioning the batches would cost more than it
@@ -88,7 +89,7 @@ impl Planner {
         }
     }
 
-    /// Plans a question.
+    /// Plans a query.
     pub async fn plan(&self, plan: &LogicalPlan) -> Result<Planned> {
         let logical = self.state.optimize(plan)?;
         let planner = self.state.query_planner();

@@ -44,7 +44,8 @@ impl PhysicalOptimizerRule for PushDownTopK {
     }
 }
 
-/// The scan that can use this: the plan itself, or the left side of semi-joins.
+/// The plan with a scan that knows the sort. The scan is the plan itself, or in the left side of semi-joins. `None` if
+/// the plan has no such scan.
 fn told(rows: &Arc<dyn ExecutionPlan>, key: &PhysicalSortExpr, fetch: usize) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if let Some(scan) = rows.downcast_ref::<LakeScanExec>() {
         return Ok(Some(Arc::new(scan.with_top_k(key, fetch))));

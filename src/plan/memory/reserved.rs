@@ -1,7 +1,8 @@
 //! Counts the rows that a window function keeps towards the memory of its plan.
 //!
-//! `WindowAggExec` keeps all of its input before it yields a row, and DataFusion does not count that. A rule puts a
-//! `ReservedExec` under each such operator. It reserves memory for every batch that passes, and fails if none is left.
+//! `WindowAggExec` keeps all of its input before it yields a row, and DataFusion does not count this memory. A rule
+//! puts a `ReservedExec` under each such operator. The `ReservedExec` reserves memory for every batch that passes, and
+//! fails if no memory is left.
 
 use std::fmt;
 use std::pin::Pin;
@@ -25,10 +26,10 @@ use futures::{Stream, StreamExt};
 
 use super::super::child::only_child;
 
-/// A window joins the batches that it keeps, so for a moment each exists twice.
+/// A window concatenates the batches that it keeps, so for a moment it holds two copies of each.
 const COPIES: usize = 2;
 
-/// The rows of its input. It holds memory for them until the stream is dropped.
+/// Passes on the rows of its input. It reserves memory for them until the stream is dropped.
 #[derive(Clone, Debug)]
 pub struct ReservedExec {
     input: Arc<dyn ExecutionPlan>,
@@ -116,7 +117,7 @@ impl Stream for Reserving {
     }
 }
 
-/// The bytes of a batch's rows. Batches are often slices of one larger batch, whose memory must not count for each.
+/// The bytes of a batch's rows. Batches are often slices of one larger batch, whose memory must count only once.
 fn size(batch: &RecordBatch) -> Result<usize> {
     let columns = batch.columns().iter();
     let sizes = columns.map(|column| column.to_data().get_slice_memory_size());

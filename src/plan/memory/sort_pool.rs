@@ -1,8 +1,8 @@
-//! Lets sorts spill while there is still memory to merge what they keep.
+//! Makes sorts spill early, while there is still memory for merging the rows that they keep.
 //!
-//! A sort keeps its input, and reserves twice the bytes of it. Before it spills, it sorts the batches and merges them.
-//! By several keys, the merge makes a text of bytes from the keys of every kept row: for narrow rows, this takes three
-//! times what the sort has reserved. A sort that has taken all memory by then fails in place of spilling.
+//! A sort keeps its input and reserves twice its bytes. Before it spills, it sorts the batches and merges them. A merge
+//! by several keys makes a text of bytes from the keys of every row. For narrow rows, this takes three times the memory
+//! that the sort has reserved. If no memory is left by then, the sort fails instead of spilling.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct SortPool {
     early: Arc<AtomicBool>,
     pool: FairSpillPool,
     max_bytes: usize,
-    /// The number of sorts that keep rows or will.
+    /// The number of sorts that keep rows, or will keep rows.
     sorts: AtomicUsize,
 }
 
@@ -87,7 +87,7 @@ impl MemoryPool for SortPool {
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
         let kept = reservation.size();
-        // A sort that keeps nothing has nothing to spill, so its first batch may be larger.
+        // A sort without rows has nothing to spill, so its first batch may exceed the share.
         let exceeds = || kept > 0 && kept + additional > self.share();
         if is_sort(reservation.consumer()) && self.early.load(Ordering::Relaxed) && exceeds() {
             return Err(DataFusionError::ResourcesExhausted(format!(

@@ -162,7 +162,7 @@ impl SpillWriter for Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // A caller that must know whether all is written has called `finish`.
+        // A caller that must know whether everything was written has called `finish`.
         let _ = self.put();
     }
 }

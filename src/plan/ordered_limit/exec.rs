@@ -1,7 +1,7 @@
 //! Rows in the table's own order. The input's partitions are consecutive parts of the table. They run one by one, or
-//! some run ahead on other threads, until there are enough rows.
+//! several run ahead on other threads, until there are enough rows.
 //!
-//! A page therefore costs the same wherever it is. After its end no more is read, except by parts that ran ahead.
+//! So a page costs the same wherever it is in the table. Nothing after its end is read, except by parts that ran ahead.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -34,7 +34,7 @@ use crate::lake::scan::LakeScanExec;
 /// rows.
 const FEW_ROWS: usize = 10_000;
 
-/// Takes rows of its input's partitions, one partition after the other. Its output is one partition.
+/// Takes rows from its input's partitions, one partition after the other. Its output is one partition.
 #[derive(Clone, Debug)]
 pub struct OrderedLimitExec {
     input: Arc<dyn ExecutionPlan>,
@@ -61,12 +61,12 @@ impl OrderedLimitExec {
         }
     }
 
-    /// The rows that it takes.
+    /// Which rows the operator takes.
     pub fn limit(&self) -> Limit {
         self.limit
     }
 
-    /// Its input.
+    /// The operator's input.
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
     }
@@ -77,7 +77,7 @@ impl OrderedLimitExec {
     }
 }
 
-/// The input with the maximum number of rows that are wanted of a partition.
+/// The input, limited to the number of rows that may be wanted from one partition.
 fn bounded(input: Arc<dyn ExecutionPlan>, limit: Limit) -> Arc<dyn ExecutionPlan> {
     match (input.downcast_ref::<LakeScanExec>(), limit.of_part()) {
         (Some(scan), Some(max_rows)) => Arc::new(scan.at_most(max_rows)),
@@ -234,7 +234,7 @@ impl Stream for Limited {
         let rows = self.get_mut();
         loop {
             if rows.left == 0 {
-                // All rows are delivered, so no part may read ahead any more.
+                // All wanted rows were returned, so no part may read ahead any more.
                 rows.parts = None;
             }
             let Some(parts) = &mut rows.parts else {

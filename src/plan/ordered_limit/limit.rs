@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Limit {
     /// How many rows are skipped.
     pub skip: usize,
-    /// How many rows are taken after them. `None` for all.
+    /// How many rows are taken after the skipped ones. `None` for all.
     pub take: Option<usize>,
     /// Whether rows are counted and returned from the table's end.
     pub backwards: bool,
@@ -19,8 +19,8 @@ impl Limit {
         self.take.map(|take| self.skip.saturating_add(take))
     }
 
-    /// The maximum number of rows to find in a part of the table. Backwards, these are the last rows of the part, and
-    /// only its end shows which they are.
+    /// The maximum number of rows to find in a part of the table. `None` for backwards reading: it wants the last rows
+    /// of a part, and these are known only at the end of the part.
     pub fn of_part(&self) -> Option<usize> {
         self.max_rows().filter(|_| !self.backwards)
     }

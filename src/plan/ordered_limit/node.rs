@@ -62,7 +62,7 @@ impl UserDefinedLogicalNodeCore for OrderedLimit {
         }
     }
 
-    /// Columns that no operator above reads are not read below.
+    /// If no operator above reads a column, the input need not yield it.
     fn necessary_children_exprs(&self, columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         Some(vec![columns.to_vec()])
     }

@@ -18,7 +18,7 @@ pub trait Link: Any + fmt::Debug + Send + Sync {
     fn condition(&self, ids: &[Arc<IdSet>]) -> Result<Arc<dyn Predicate>>;
 }
 
-/// A condition that plans hold before it is known. When the scan begins to read, it asks for the necessary condition.
+/// A condition that plans hold before its ids are known. When the scan begins to read, it gets the necessary condition.
 #[derive(Debug)]
 pub struct DynamicFilter {
     label: Arc<str>,
@@ -85,13 +85,12 @@ impl Predicate for DynamicFilter {
     }
 }
 
-/// The conditions of this kind in one plan, by number. A filter and the semi-join that sets its ids have the same
-/// number.
+/// The dynamic filters of one plan, by number. A filter and the semi-join that sets its ids have the same number.
 #[derive(Debug, Default)]
 pub struct DynamicFilters(Mutex<Vec<(usize, Arc<DynamicFilter>)>>);
 
 impl DynamicFilters {
-    /// The number of a condition.
+    /// The number of a filter. A new filter gets a new number.
     pub fn number(&self, filter: &Arc<DynamicFilter>) -> usize {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((number, _)) = known.iter().find(|(_, other)| Arc::ptr_eq(filter, other)) {
@@ -102,14 +101,14 @@ impl DynamicFilters {
         number
     }
 
-    /// The condition of a number.
+    /// The filter with this number.
     pub fn get(&self, number: usize) -> Option<Arc<DynamicFilter>> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known.iter().find(|(other, _)| *other == number);
         found.map(|(_, filter)| filter.clone())
     }
 
-    /// Gives a condition a number.
+    /// Gives a filter a number.
     pub fn keep(&self, number: usize, filter: &Arc<DynamicFilter>) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.push((number, filter.clone()));

@@ -1,7 +1,7 @@
 //! A semi-join: the rows of one plan that refer to the rows of another plan, or to which these refer.
 //!
-//! The ids are found first. They become a condition (`DynamicFilter`), which is a filter of the other side's scan and
-//! skips files, row groups and rows there. The operator itself compares nothing.
+//! The ids are found first. They become a condition (`DynamicFilter`) in the filter of the other side's scan, which
+//! then skips files, row groups and rows. The semi-join operator itself compares nothing.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -37,18 +37,18 @@ pub struct On {
 }
 
 impl On {
-    /// A physical plan with these conditions on its rows. Its filter has them already.
+    /// A physical plan with these conditions on its rows. The plan's filter already has the conditions.
     pub fn over_physical(joins: &[On], left: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         let over = |left, on: &On| -> Arc<dyn ExecutionPlan> { Arc::new(SemiJoinExec::new(left, on.clone())) };
         joins.iter().fold(left, over)
     }
 
-    /// Whether the other side may begin.
+    /// Whether the ids are known, so that the other side may begin.
     fn is_known(&self) -> bool {
         self.filter.as_ref().is_none_or(|filter| filter.is_known())
     }
 
-    /// Finds the ids and tells the filter.
+    /// Finds the ids and sets them in the filter.
     async fn settle(&self, context: &Arc<TaskContext>) -> Result<()> {
         let mut found = Vec::with_capacity(self.ids.len());
         for ids in &self.ids {
@@ -81,7 +81,7 @@ impl Hash for On {
 #[derive(Debug)]
 pub struct SemiJoinExec {
     left: Arc<dyn ExecutionPlan>,
-    /// The plans of `on`, each.
+    /// The plans of `on` as children of this operator.
     ids: Vec<Arc<dyn ExecutionPlan>>,
     on: On,
     properties: Arc<PlanProperties>,
@@ -114,7 +114,7 @@ impl SemiJoinExec {
         &self.on
     }
 
-    /// The other side's rows, if the ids were known before. That side was planned with them.
+    /// The other side, if the ids were known when it was planned.
     pub fn settled(&self) -> Option<&Arc<dyn ExecutionPlan>> {
         self.on.filter.is_none().then_some(&self.left)
     }

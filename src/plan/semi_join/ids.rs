@@ -39,7 +39,7 @@ pub trait Take: Any + fmt::Debug + Send + Sync {
     fn check(&self, ids: &IdSet) -> Result<()>;
 }
 
-/// Collects the ids of its input's rows. Each partition collects its own, and the sets are merged. They are collected
+/// Collects the ids of its input's rows. Each partition collects its own set, and the sets are merged. This happens
 /// once, even if several plans contain the operator.
 #[derive(Clone, Debug)]
 pub struct IdsExec {
@@ -76,7 +76,7 @@ impl IdsExec {
         Ok(found.clone())
     }
 
-    /// Takes the ids from its rows.
+    /// The function that takes ids from the rows.
     pub fn take(&self) -> &dyn Take {
         self.take.as_ref()
     }
@@ -159,7 +159,7 @@ impl ExecutionPlan for IdsExec {
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let input = only_child(self.name(), children)?;
-        // The same input means the same ids, so keep them.
+        // The same input yields the same ids, so keep this operator with its ids.
         if Arc::ptr_eq(&input, &self.input) {
             Ok(self)
         } else {

@@ -16,7 +16,7 @@ use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use super::exec::{On, SemiJoinExec};
 use super::ids::{self, IdsExec};
 
-/// The set of ids of a plan's rows. The plan is physical already: its scan was decided earlier, from the results of
+/// The set of ids of a plan's rows. The plan is already physical: its scan was planned earlier, with the results of
 /// earlier plans.
 #[derive(Clone, Debug)]
 pub struct Ids {
@@ -90,13 +90,13 @@ impl UserDefinedLogicalNodeCore for Ids {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SemiJoin {
     left: LogicalPlan,
-    /// `Ids`, each.
+    /// The sets of ids: each is an `Ids` node.
     ids: Vec<LogicalPlan>,
     on: On,
 }
 
 impl SemiJoin {
-    /// A logical plan with these conditions on its rows. Its filter has them already.
+    /// A logical plan with these conditions on its rows. The plan's filter already has the conditions.
     pub fn over(joins: &[On], left: LogicalPlan) -> Result<LogicalPlan> {
         joins.iter().try_fold(left, |left, on| SemiJoin::node(left, on.clone()))
     }
@@ -147,7 +147,7 @@ impl UserDefinedLogicalNodeCore for SemiJoin {
         })
     }
 
-    /// For the left side, only the columns that are wanted above. For the ids, all columns.
+    /// From the left side, only the columns that operators above read. From the ids, all columns.
     fn necessary_children_exprs(&self, output: &[usize]) -> Option<Vec<Vec<usize>>> {
         let ids = self.ids.iter().map(|_| vec![0]);
         Some(std::iter::once(output.to_vec()).chain(ids).collect())

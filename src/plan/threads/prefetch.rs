@@ -1,5 +1,5 @@
-//! Runs parts of some work ahead on several threads and returns the results in the order of the parts. Threads may be
-//! ahead of the consumer by a limited number of results, so that memory stays bounded. They stop when the stream is
+//! Runs parts of some work ahead on several threads and returns the results in the order of the parts. The threads may
+//! be only a limited number of results ahead of the consumer, so memory stays bounded. They stop when the stream is
 //! dropped.
 
 use std::pin::Pin;
@@ -25,13 +25,13 @@ pub type Parts<T, E> = Box<dyn Iterator<Item = Part<T, E>> + Send>;
 /// How parts are run.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// Whether the consumer runs the first part, and others begin only if it was not enough.
+    /// Whether the consumer runs the first part itself. Then other parts begin only if the first one was not enough.
     pub first_here: bool,
-    /// Whether parts may block. Such parts get their own threads. Other parts are tasks, and pause now and then.
+    /// Whether parts may block. If so, each gets its own thread. Otherwise parts are tasks that pause now and then.
     pub blocking: bool,
 }
 
-/// The results of parts, in the parts' order; an error is the last of them.
+/// The results of parts, in the parts' order. An error is the last result.
 pub struct Prefetch<T, E> {
     /// Parts that no thread has begun.
     parts: Option<Parts<T, E>>,
@@ -63,7 +63,7 @@ struct Source<T, E> {
 type Shared<T, E> = Arc<Mutex<Option<Source<T, E>>>>;
 
 impl<T, E> Prefetch<T, E> {
-    /// The results of these parts. Nothing runs before it is polled.
+    /// The results of these parts. Nothing runs before the first poll.
     pub fn new(parts: Parts<T, E>, pace: Pace) -> Prefetch<T, E> {
         Prefetch {
             parts: Some(parts),

@@ -1,5 +1,5 @@
-//! The threads of plans. A plan that is polled on a runtime runs its parts there. Searches have their own runtime. All
-//! other plans share one, which is started at its first use.
+//! The threads of plans. A plan that is polled on a runtime runs its parts on that runtime. Searches have their own
+//! runtime. All other plans share one, which is started at its first use.
 
 use std::sync::LazyLock;
 
@@ -44,10 +44,10 @@ pub async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
     }
 }
 
-/// Runs parts of some work concurrently and returns their results in order. A single part runs here.
+/// Runs parts of some work concurrently and returns their results in order. A single part runs on the calling thread.
 ///
-/// Of several parts none runs on this thread. The last task that a runtime thread spawned waits for that very thread,
-/// so the second of two parts would start only after the first.
+/// If there are several parts, none runs on the calling thread. The last task that a runtime thread spawns waits for
+/// that very thread, so the second of two parts would start only after the first.
 pub async fn at_once<F>(parts: impl IntoIterator<Item = F>) -> Result<Vec<F::Output>, JoinError>
 where
     F: Future<Output: Send> + Send + 'static,
@@ -66,8 +66,8 @@ where
     Ok(results)
 }
 
-/// A stream's items for a thread that blocks on each. Work ahead of it runs on the plans' own threads, even if this
-/// thread belongs to another runtime.
+/// A stream's items for a thread that blocks on each item. Work ahead of the consumer runs on the plans' own threads,
+/// even if the blocking thread belongs to another runtime.
 #[derive(Debug)]
 pub struct Waiting<S>(S);
 
