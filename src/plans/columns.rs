@@ -1,4 +1,4 @@
-//! Maps a publication's columns to fields, whatever their names in a year.
+//! Maps a publication's columns to fields, although their names differ from year to year.
 
 use super::publication::{Publication, heading};
 use crate::published::CsvTable;
@@ -51,7 +51,7 @@ pub(super) struct Columns {
     pub(super) year: Option<usize>,
     pub(super) state: Option<usize>,
     pub(super) county: Option<usize>,
-    /// The column with an asterisk if only employers offer the plan.
+    /// The column that has an asterisk if only employers offer the plan.
     pub(super) employers: Option<usize>,
     /// For each field, the columns whose texts are joined, and the separator.
     fields: [(Vec<usize>, &'static str); FIELDS.len()],
@@ -71,8 +71,8 @@ impl Columns {
         let one = |found: Option<usize>| (Vec::from_iter(found), " ");
         let marketing = any(&["ORGANIZATION MARKETING NAME"]);
         let plain = any(&["ORGANIZATION NAME"]);
-        // In earlier years the Landscape has the name that members know under another publication's heading for the
-        // legal name.
+        // In earlier years, the Landscape has the organization's name under a heading that another publication uses for
+        // the legal name. Members know the organization by this name.
         let is_legal = marketing.is_some() || publication == Publication::ServiceArea;
         let (organization, legal) = if is_legal {
             (marketing, any(&["LEGAL ENTITY NAME", "CONTRACT NAME"]).or(plain))

@@ -21,7 +21,7 @@ pub enum PlansError {
         /// The file.
         name: String,
     },
-    /// CMS's enrollment file alone.
+    /// Only CMS's enrollment file was given.
     #[error(
         "{name}: tells where members live, not where plans are offered; nothing of it is used. Give CPSC_Contract_Info, the \
          Landscape, or MA_Cnty_SA for areas"
@@ -47,15 +47,15 @@ pub enum PlansError {
     TooLarge {
         /// The file.
         name: String,
-        /// How many are held.
+        /// The maximum number.
         limit: usize,
-        /// The counted things.
+        /// What there are too many of.
         what: &'static str,
     },
 }
 
 impl PlansError {
-    /// Whether the input is wrong. Otherwise the machine or the stored data is.
+    /// Whether the input is wrong. Otherwise the machine or the stored data has a fault.
     pub fn is_of_input(&self) -> bool {
         match self {
             PlansError::Published(error) => error.is_of_input(),

@@ -65,7 +65,7 @@ impl Stored {
         self.entry.publication
     }
 
-    /// The table. `None` if its file cannot be read. After a while it is tried again.
+    /// The table. `None` if its file cannot be read. It tries again after a while.
     pub(super) fn table(&self) -> Option<Arc<Table>> {
         self.table.get(Instant::now(), || read(&self.folder, &self.entry))
     }
@@ -95,8 +95,8 @@ impl Folder {
         Ok(list(&self.0)?)
     }
 
-    /// Stores tables beside the lake. Each replaces the one of its year and publication. Other tables stay. Without
-    /// `Shrink::Taken` nothing is stored if a table lacks more than a tenth of the plans of the one that it replaces.
+    /// Stores tables beside the lake. Each replaces the table of its year and publication. Other tables stay. If a new
+    /// table lacks more than a tenth of the plans of the replaced one, nothing is stored, except with `Shrink::Taken`.
     /// Returns the stored tables.
     pub fn store(&self, loaded: &Loaded, shrink: Shrink) -> Result<Vec<TableEntry>, PlansError> {
         let folder = self.0.lock()?;
@@ -122,8 +122,8 @@ impl Folder {
         Ok(entries)
     }
 
-    /// Refuses a table that lacks much of the stored one. A file that was cut off at the end of a line looks complete,
-    /// and so does one half of a split file. A damaged table may always be replaced.
+    /// Refuses a table that lacks many rows of the stored one. A file that was cut off at the end of a line looks
+    /// complete, and so does one half of a split file. A damaged stored table may always be replaced.
     fn compare(&self, entry: &TableEntry, one: &LoadedTable) -> Result<(), PublishedError> {
         let Ok(before) = read(&self.0, entry) else {
             return Ok(());
@@ -159,7 +159,7 @@ impl Folder {
     }
 }
 
-/// The tables of the current list. Reuses those that `before` has.
+/// The tables of the current list. Reuses tables of `before`.
 pub(super) fn stored(folder: &TableFolder, before: &[Arc<Stored>]) -> Result<Vec<Arc<Stored>>, PublishedError> {
     let known: FxHashMap<&str, &Arc<Stored>> = before.iter().map(|one| (one.entry.file.as_str(), one)).collect();
     let tables = list(folder)?.tables.into_iter();

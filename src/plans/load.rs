@@ -1,4 +1,4 @@
-//! From CMS's files to tables.
+//! Turns CMS's files into tables.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -132,7 +132,8 @@ struct Row {
 }
 
 impl Row {
-    /// `None` for a row about another kind of contract, or without a contract: counties without plans have rows too.
+    /// `None` for a row about another kind of contract, or without a contract. Counties without plans have such rows
+    /// too.
     fn read(table: &CsvTable<'_>, columns: &Columns) -> Result<Option<Row>, PublishedError> {
         let text = |column: Option<usize>| column.map_or_else(String::new, |column| table.field(column));
         let contract = text(columns.contract).to_ascii_uppercase();
@@ -204,7 +205,7 @@ impl Row {
     }
 }
 
-/// The year in the title above the header: the first number of 4 digits that may be a year.
+/// The year in the title above the header: the first number of 4 digits that can be a year.
 fn year_of_title(reader: &mut dyn BufRead) -> Option<i32> {
     let head = decode(reader.fill_buf().ok()?).to_uppercase();
     let title = &head[..head.find("CONTRACT ID")?];

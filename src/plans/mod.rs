@@ -2,8 +2,8 @@
 //! year.
 //!
 //! Decides which of CMS's files are read, which facts are stored beside the lake, and how a plan is described. Each
-//! publication of a year is a table and is replaced as a whole. An answer combines all tables of the year. Nothing is
-//! fetched.
+//! publication of a year is one table, which is always replaced as a whole. An answer combines all tables of the year.
+//! This room fetches nothing.
 
 mod columns;
 mod error;

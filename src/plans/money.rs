@@ -1,7 +1,7 @@
 //! Amounts in CMS's spreadsheets.
 
-/// The decimal of `$1,234.00`, `($60.80)`, `-$7.20` or `$-`, which is zero. `None` for `Not Applicable`. An error if
-/// there are digits and no amount.
+/// The decimal of `$1,234.00`, `($60.80)`, `-$7.20` or `$-`, which is zero. `None` for a text without digits, such as
+/// `Not Applicable`. An error if the text has digits but is not an amount.
 pub(super) fn decimal(text: &str) -> Result<Option<String>, ()> {
     let plain: String = text
         .chars()

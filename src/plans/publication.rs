@@ -10,12 +10,12 @@ use crate::published::header;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Publication {
-    /// The Landscape: one row for each plan, segment and county. Until 2024 of Medicare Advantage alone, later of all
-    /// plans.
+    /// The Landscape: one row for each plan, segment and county. Until 2024 it has only Medicare Advantage plans, later
+    /// all plans.
     Landscape,
     /// The Landscape of special needs plans, until 2024.
     SpecialNeeds,
-    /// The report of plans with Part D, to 2024.
+    /// The report of plans with Part D, until 2024.
     PartD,
     /// `CPSC_Contract_Info`: one row for each plan, including those of employers.
     Contracts,
@@ -39,7 +39,7 @@ pub(super) const LOOKED_FOR: &str = "CMS's Landscape of Medicare Advantage plans
      CPSC_Contract_Info, MA_Contract_directory and MA_Cnty_SA as CSV, and ZIP archives of these";
 
 impl Publication {
-    /// Its name in lists, and in the names of files.
+    /// The publication's name in lists, and in the names of files.
     pub fn name(self) -> &'static str {
         match self {
             Publication::Landscape => "landscape",
@@ -51,7 +51,7 @@ impl Publication {
         }
     }
 
-    /// The name of its rows.
+    /// The name of the publication's rows.
     pub fn rows(self) -> &'static str {
         match self {
             Publication::Directory | Publication::ServiceArea => "contracts",
@@ -59,7 +59,7 @@ impl Publication {
         }
     }
 
-    /// Whether it consists of several files: by state, and with sanctioned plans in their own file.
+    /// Whether the publication consists of several files: one per state, and one for sanctioned plans.
     pub(super) fn is_in_parts(self) -> bool {
         matches!(
             self,
@@ -121,7 +121,7 @@ pub(super) fn heading(name: &str) -> String {
         .filter(|word| !word.is_empty())
         .collect();
     let joined = words.join(" ");
-    // The second line of an address is no footnote.
+    // The number in a heading such as `Street Address 2` is not a footnote.
     if joined.contains("STREET") {
         return joined;
     }

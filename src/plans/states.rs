@@ -1,7 +1,8 @@
 //! States and territories: postal codes, names, and numbers of counties.
 
-/// Postal code, name, counties and county equivalents. Source: the Census Bureau's list of counties, 2020. For
-/// Connecticut the eight counties before 2022, which CMS uses. Territories without a number have none here.
+/// Postal code, name, and number of counties and county equivalents. Source: the Census Bureau's list of counties,
+/// 2020. For Connecticut, the eight counties before 2022, because CMS uses them. The table has no number for some
+/// territories.
 const STATES: [(&str, &str, usize); 56] = [
     ("AK", "Alaska", 30),
     ("AL", "Alabama", 67),
@@ -61,7 +62,7 @@ const STATES: [(&str, &str, usize); 56] = [
     ("WY", "Wyoming", 23),
 ];
 
-/// The postal code of a state that a file names by code or by name. Otherwise the text.
+/// The postal code of a state that a file names by code or by name. Any other text stays as it is.
 pub(super) fn code(text: &str) -> &str {
     let text = text.trim();
     let named = |state: &&(&'static str, &str, usize)| {
@@ -77,7 +78,7 @@ pub(super) fn name(code: &str) -> Option<&'static str> {
     STATES.iter().find(|state| state.0 == code).map(|state| state.1)
 }
 
-/// Whether this number of counties is the whole state.
+/// Whether this number of counties is all counties of the state.
 pub(super) fn is_all(code: &str, counties: usize) -> bool {
     let known = STATES.iter().find(|state| state.0 == code);
     known.is_some_and(|state| state.2 > 0 && counties >= state.2)

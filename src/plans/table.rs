@@ -30,10 +30,10 @@ const MAX_ROWS: usize = 1_000_000;
 const MAX_AREAS: usize = 50_000_000;
 const MAX_TEXT: usize = 1 << 30;
 
-/// The exceeded limit and its value.
+/// The name of the exceeded limit, and its value.
 type Full = (&'static str, usize);
 
-/// A plan and segment, or a contract. Numbers are indexes of texts. 0 means none.
+/// A plan and segment, or a contract. Each number is the index of a text. 0 means no text.
 #[derive(Clone, Debug)]
 struct Row {
     id: [u32; 3],
@@ -69,7 +69,7 @@ impl<'t> Held<'t> {
         self.table.text(self.row.fields[number])
     }
 
-    /// States and counties. No county means the whole state.
+    /// States and counties. An empty county means the whole state.
     pub(super) fn areas(self) -> impl Iterator<Item = (&'t str, &'t str)> {
         let areas = self.row.areas.iter();
         areas.map(move |(state, county)| (self.table.text(*state), self.table.text(*county)))

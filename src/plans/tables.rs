@@ -14,11 +14,11 @@ use super::states;
 use super::table::{Held, Table};
 use crate::published::{PublishedError, Watched};
 
-/// The tables beside a lake. A load by another process is noticed within a second.
+/// The tables beside a lake. It notices a load by another process within a second.
 #[derive(Debug)]
 pub struct PlanTables {
     watched: Watched<Vec<Arc<Stored>>, PublishedError>,
-    /// Whether tables are read when they are noticed, and not at their first use.
+    /// Whether a table is read as soon as it is noticed. Otherwise it is read at its first use.
     eager: Arc<AtomicBool>,
 }
 
@@ -87,7 +87,7 @@ fn fits(row: Held<'_>, plan: Option<&str>, segment: Option<&str>) -> bool {
     of_plan && of_segment
 }
 
-/// The facts so far, the most specific tables first.
+/// The facts gathered so far. The most specific tables come first.
 #[derive(Default)]
 struct Gathered<'t> {
     found: bool,
@@ -100,7 +100,7 @@ struct Gathered<'t> {
 impl<'t> Gathered<'t> {
     fn take(&mut self, rows: &[Held<'t>], areas: bool) {
         self.found |= !rows.is_empty();
-        // Segments may differ, especially in their premium. A fact that differs is left out.
+        // Segments may differ, especially in their premium. A fact in which they differ is left out.
         let common = |number: usize| {
             let mut texts = rows.iter().map(|row| row.field(number));
             let first = texts.next().unwrap_or_default();
