@@ -34,7 +34,7 @@ pub enum SqlError {
     /// The statement does not fit the data.
     #[error("{0}")]
     Data(String),
-    /// There is not enough memory.
+    /// The statement needs more memory than its limit.
     #[error("{0}")]
     Memory(String),
     /// A view, or a FHIRPath expression, failed over the data.
@@ -71,7 +71,7 @@ impl SqlError {
         }
     }
 
-    /// An error before any row was read. Its text is about the statement alone.
+    /// Turns an error before any row was read into one about the statement. Its text has no data.
     pub(super) fn of_plan(error: DataFusionError) -> SqlError {
         match RunError::from(error) {
             RunError::Plan(error) => SqlError::Statement(said(&error)),
@@ -80,7 +80,7 @@ impl SqlError {
         }
     }
 
-    /// An error met over the data.
+    /// Turns an error while rows are read into one about the data.
     pub(super) fn of_run(error: DataFusionError) -> SqlError {
         match RunError::from(unshared(error)) {
             RunError::Plan(error) => met(&error),
@@ -101,7 +101,7 @@ fn unshared(error: DataFusionError) -> DataFusionError {
     }
 }
 
-/// The error of a statement as one sentence.
+/// The error of a statement before any row was read, as one sentence.
 fn said(error: &DataFusionError) -> String {
     let root = error.find_root();
     match root {
@@ -152,7 +152,7 @@ fn schema(error: &SchemaError) -> String {
     }
 }
 
-/// The message of an error over the data: its kind, without the value.
+/// The message of an error while rows are read: its kind, without the value.
 fn met(error: &DataFusionError) -> SqlError {
     if let Some(error) = view_error(error) {
         return SqlError::Data(error);

@@ -1,5 +1,5 @@
 //! `fhirpath(row, 'expression')` and `fhirpath_list(row, 'expression')`: the value of a FHIRPath expression over a row
-//! of a table, as a column of a view would have it.
+//! of a table, in the form in which a view's column would have it.
 //!
 //! The text of the expression and the type of the row identify a call. Before a statement is planned, `rewrite`
 //! replaces the call by a function that gets the columns of the expression.
@@ -115,7 +115,7 @@ impl Called {
     }
 }
 
-/// There is one of each in a session.
+/// A session has only one of each.
 impl PartialEq for Called {
     fn eq(&self, other: &Called) -> bool {
         self.is_list == other.is_list
@@ -192,7 +192,7 @@ pub(super) struct OverColumns {
     named: String,
     /// The columns that are its arguments.
     columns: Vec<String>,
-    /// Whether the first argument is an id. If it is null, there is no row.
+    /// Whether the first argument is an id. If this id is null, there is no row.
     guarded: bool,
     signature: Signature,
 }
@@ -246,7 +246,7 @@ impl OverColumns {
         }
     }
 
-    /// The view of the expression.
+    /// The view that has the expression as its only column.
     pub(super) fn view(&self) -> &Arc<View> {
         &self.view
     }
@@ -256,7 +256,7 @@ impl OverColumns {
         self.type_id
     }
 
-    /// An error of the expression, at its place in the statement.
+    /// An error of the expression, with the place of the call in the statement.
     fn named(&self, mut error: RunError) -> RunError {
         let of_column = match &mut error {
             RunError::Of { error, .. } => &mut **error,
@@ -339,7 +339,8 @@ impl ScalarUDFImpl for OverColumns {
         let rows = if one { 1 } else { args.number_rows };
         let arrays = args.args.iter().map(|value| value.to_array(rows));
         let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
-        // The planner evaluates the function on null columns, which have no elements inside.
+        // The planner evaluates the function on columns of type null, which lack the elements that the expression
+        // reads.
         let is_null = |array: &ArrayRef| array.data_type() == &DataType::Null;
         if self.guarded && arrays.first().is_some_and(is_null) {
             let data_type = self.schema.field(0).data_type();

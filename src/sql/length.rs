@@ -1,7 +1,8 @@
 //! Limits the length of chains in a statement.
 //!
-//! `a || b || c` and `x OR y OR z` are parsed as one operator inside the other, and DataFusion recurses into such a
-//! chain. The parser limits brackets, but not chains. So a chain that would exhaust a thread's stack is refused.
+//! The parser turns `a || b || c` and `x OR y OR z` into nested operators, and DataFusion recurses into such a chain.
+//! The parser limits the nesting of brackets, but not the length of chains. So this file refuses a chain that would
+//! exhaust a thread's stack.
 
 use datafusion::sql::sqlparser::dialect::Dialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -16,7 +17,7 @@ pub(super) const MAX_OPERATORS: usize = 1_000;
 /// The maximum number of tables and queries that a statement may join or unite.
 pub(super) const MAX_TABLES: usize = 500;
 
-/// The counts between two brackets, or within a CASE.
+/// The counts inside one pair of brackets, or inside a CASE.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
     operators: usize,
@@ -29,12 +30,12 @@ struct Level {
     expects_table: bool,
 }
 
-/// The levels around a token.
+/// The level of the current token and the levels around it.
 #[derive(Debug, Default)]
 struct Levels {
     outer: Vec<Level>,
     level: Level,
-    /// Operators around the level.
+    /// The number of operators in the outer levels.
     around: usize,
 }
 
@@ -66,7 +67,7 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect) -> Result<(), SqlError> {
     let mut last = Keyword::NoKeyword;
     // The number of tables that each common table expression reads. Its query is planned again for each use.
     let mut queries: FxHashMap<String, usize> = FxHashMap::default();
-    // The names before the enclosing brackets, and the last name here. Some of these names are queries.
+    // The name before each enclosing bracket, and the last name here. Such a name may be that of a query.
     let (mut names, mut name): (Vec<String>, _) = (Vec::new(), String::new());
     for token in &tokens {
         match token {
@@ -167,7 +168,7 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Whether a token that is no word nests one expression in another.
+/// Whether a token that is not a word nests one expression in another.
 fn is_operator(token: &Token) -> bool {
     !matches!(
         token,

@@ -23,7 +23,7 @@ pub struct Query {
     pub(super) context: Arc<TaskContext>,
     /// Whether to show the plan, and whether with the metrics of a run.
     pub(super) shows: Option<bool>,
-    /// Makes the scans of an analyzed statement count their reasons.
+    /// The watch makes the scans of an analyzed statement record why they skip row groups.
     pub(super) _watch: Option<Arc<Watch>>,
 }
 
@@ -38,7 +38,7 @@ impl Query {
         &self.physical
     }
 
-    /// Whether the plan is wanted instead of rows.
+    /// Whether the caller wants the plan instead of rows.
     pub fn is_plan(&self) -> bool {
         self.shows.is_some()
     }

@@ -1,8 +1,8 @@
-//! Rewrites DataFusion's plan of a statement, so that it reads only what the statement names: `fhirpath()` gets the
-//! columns of its expression, and each table the leaves that the plan uses.
+//! Rewrites DataFusion's plan of a statement, so that it reads only the columns that the statement names. `fhirpath()`
+//! gets the columns of its expression, and each table gets the leaves that the plan uses.
 //!
-//! It runs once, before any rule of DataFusion. A column by itself is read completely. For `name[1]['family']` only the
-//! leaf is read. DataFusion's projection decides which root columns a scan yields.
+//! It runs once, before any rule of DataFusion. If a statement names a column alone, the whole column is read. For
+//! `name[1]['family']` only the leaf is read. DataFusion's projection decides which root columns a scan yields.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ type Asked = HashMap<TypeId, OfTable>;
 #[derive(Clone, Debug, Default)]
 struct OfTable {
     leaves: LeafSet,
-    /// Whether it evaluates FHIRPath expressions over the rows.
+    /// Whether the statement evaluates FHIRPath expressions over the rows.
     is_costly: bool,
 }
 
@@ -137,7 +137,7 @@ fn given(expression: &Expr) -> Option<(&OverColumns, &[Expr])> {
 fn leaves_of(node: &LogicalPlan, asked: &mut Asked) -> Result<()> {
     let inputs = node.inputs();
     let schema = merge_schema(&inputs);
-    // Expressions of these operators show which columns they use. Other operators use all their input.
+    // The expressions of these operators show which columns they use. Any other operator uses all its input.
     let says = matches!(
         node,
         LogicalPlan::Projection(_)
@@ -173,7 +173,7 @@ fn walk(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
         }
         return Ok(());
     }
-    // The scan decides the condition. The function beside it reads the columns.
+    // The scan decides this condition. The function call beside it reads the columns.
     if is_predicate(expression) {
         return Ok(());
     }
@@ -202,7 +202,7 @@ fn walk(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
     Ok(())
 }
 
-/// The column of fields and items, and the fields' names, the last first.
+/// The column to which a chain of fields and indexes belongs. `path` gets the fields' names, the last first.
 fn chain<'e>(expression: &'e Expr, path: &mut Vec<String>) -> Option<&'e Column> {
     match expression {
         Expr::Column(column) => Some(column),
@@ -223,7 +223,7 @@ fn chain<'e>(expression: &'e Expr, path: &mut Vec<String>) -> Option<&'e Column>
     }
 }
 
-/// Collects the leaves from which the indexes of items in a chain are computed.
+/// Collects the leaves that the indexes in a chain read.
 fn indices(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
     let Expr::ScalarFunction(ScalarFunction { args, .. }) = expression else {
         return Ok(());
@@ -237,7 +237,7 @@ fn indices(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()
     indices(of, schema, asked)
 }
 
-/// Notes that a column is read completely.
+/// Records that a column is read completely.
 fn whole(field: &Field, asked: &mut Asked) {
     if let Some((type_id, root)) = origin(field) {
         let leaf = if is_nested(field.data_type()) {
@@ -275,7 +275,7 @@ fn narrow(node: LogicalPlan, asked: &Asked, watch: Option<&Arc<Watch>>) -> Resul
     Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
 }
 
-/// The rows of a table with these leaves. They are held until the reader is done.
+/// The rows of a table with these leaves. The table's files stay open until the reader is done.
 fn lake_provider(table: &ScopedTable, wanted: OfTable) -> Result<Arc<dyn TableProvider>> {
     let table = table.held(None)?;
     Ok(table.provider(ScanRequest {

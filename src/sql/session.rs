@@ -33,7 +33,7 @@ use crate::views::{View, ViewTable};
 
 /// The maximum number of memory consumers in an error of DataFusion.
 const CONSUMERS_NAMED: usize = 3;
-/// What the sorts of all partitions reserve for their merges: at most one part in this many.
+/// The sorts of all partitions together reserve at most one part in this many for their merges.
 const RESERVED_PARTS: usize = 4;
 /// The maximum bytes that a statement may spill.
 const MAX_SPILLED: u64 = 100 << 30;
@@ -192,7 +192,7 @@ fn config(memory: usize) -> SessionConfig {
         .with_information_schema(true);
     let options = config.options_mut();
     options.sql_parser.enable_ident_normalization = false;
-    // Each partition's sort reserves this much for its merge from the beginning.
+    // The sort of each partition reserves this much for its merge before it begins.
     let reserved = memory / RESERVED_PARTS / options.execution.target_partitions.max(1);
     options.execution.sort_spill_reservation_bytes = options.execution.sort_spill_reservation_bytes.min(reserved);
     config

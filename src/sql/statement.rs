@@ -1,5 +1,5 @@
-//! Parses statements: only queries are allowed. Also expands a short form: `fhirpath(Patient, 'gender')` is about the
-//! row whose text is `Patient.resource`.
+//! Parses statements and allows only queries. Also expands a short form: `fhirpath(Patient, 'gender')` means the row
+//! whose text is `Patient.resource`.
 
 use std::ops::ControlFlow;
 

@@ -32,7 +32,7 @@ const SHOWN: [&str; 7] = [
 const ORIGIN: &str = "tabularium.column";
 /// The only schema of the only catalog.
 pub(super) const SCHEMA: &str = "lake";
-/// The catalog.
+/// The name of the catalog.
 pub(super) const CATALOG: &str = "tabularium";
 
 /// The table of a resource type.
@@ -118,7 +118,7 @@ impl Tables {
         self.any.other(type_id).schema(leaves)
     }
 
-    /// The table's name as written, otherwise ignoring case.
+    /// The name of the table that a statement means: the same name, or one that differs only in case.
     fn find(&self, name: &str) -> Option<String> {
         if self.views.contains_key(name) || Tables::resource_type(name).is_some() {
             return Some(name.to_owned());

@@ -10,12 +10,12 @@ pub struct WrittenCall {
     pub view: WrittenView,
     /// The expression.
     pub text: String,
-    /// Whether all values are wanted.
+    /// Whether the call returns all values as a list.
     pub is_list: bool,
     /// The name that the call has in the statement.
     pub named: String,
     /// The columns that are its arguments.
     pub columns: Vec<String>,
-    /// Whether the first argument is an id. If it is null, there is no row.
+    /// Whether the first argument is an id. If this id is null, there is no row.
     pub guarded: bool,
 }

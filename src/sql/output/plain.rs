@@ -1,4 +1,4 @@
-//! Casts columns to the few types that the text formats support: all encodings of a type become one.
+//! Casts columns to the few types that the text formats support. All encodings of a type become one encoding.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Writes a result piece by piece: what stands before, between and after the rows in each format.
+//! Writes a result piece by piece: the text before, between and after the rows in each format.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl Writer {
                 Form::Json { is_begun: false }
             }
             Format::Ndjson => Form::Ndjson,
-            // The types of a result are known in advance.
+            // The types of a result are known before its rows, so no rows need to wait.
             Format::Parquet | Format::ParquetText => {
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::ZSTD(ZstdLevel::default()))
