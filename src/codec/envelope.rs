@@ -4,7 +4,7 @@
 //! 0..4   "TBPL"
 //! 4      version
 //! 5..37  HMAC-SHA256 over bytes 0..5 and 37.., under a key derived from the lake's
-//! 37..   the plan, as datafusion-proto has it
+//! 37..   the plan, as datafusion-proto encodes it
 //! ```
 
 use super::error::CodecError;
@@ -16,7 +16,7 @@ const MAGIC: &[u8; 4] = b"TBPL";
 const VERSION: u8 = 1;
 /// Bytes before the signature.
 const HEAD: usize = MAGIC.len() + 1;
-/// The purpose of the signature, so that bytes signed for another use are no plan.
+/// The purpose of the signature. Bytes that were signed for another purpose are refused.
 const PURPOSE: &str = "physical plans";
 
 /// Puts a plan into its envelope.

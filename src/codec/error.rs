@@ -25,10 +25,10 @@ pub enum CodecError {
     /// A part of the plan has an unknown form.
     #[error("{0} of the plan is of another form")]
     Form(&'static str),
-    /// A part of a search.
+    /// An error in a part of a search.
     #[error(transparent)]
     Search(#[from] WrittenError),
-    /// A view cannot be read here.
+    /// A view cannot be read in this process.
     #[error("a view of the plan cannot be read here: {0}")]
     View(#[from] ViewError),
     /// The lake, or the snapshot that the plan reads, cannot be opened.

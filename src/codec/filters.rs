@@ -1,4 +1,4 @@
-//! Expressions, and the functions of ours in them: conditions, sort keys, `fhirpath()`.
+//! Expressions, and our own functions in them: conditions, sort keys, `fhirpath()`.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) fn write(travel: &Travel, expression: &Expr) -> Result<Base64, CodecE
         table: None,
     };
     let written = serialize_expr(expression, &codec);
-    // DataFusion continues without a function that could not be written, so return the error here.
+    // DataFusion continues without a function that could not be written. So return that error here.
     if let Some(error) = travel.failed() {
         return Err(error);
     }
@@ -52,7 +52,7 @@ pub(super) fn read(travel: &Travel, written: &Base64, table: Option<&ScopedTable
     parse_expr(&node, &context, &codec).map_err(|_| travel.failed().unwrap_or(CodecError::Form(EXPRESSION)))
 }
 
-/// One of our functions as bytes. Empty for DataFusion's functions, which are identified by their names.
+/// One of our functions as bytes. Empty for a function of DataFusion, which is identified by its name.
 pub(super) fn write_function(travel: &Travel, function: &ScalarUDF) -> Result<Option<Vec<u8>>, CodecError> {
     let form = if let Some(predicate) = carried(function) {
         predicate_form(travel, predicate)?

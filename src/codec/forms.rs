@@ -16,7 +16,7 @@ use crate::plan::Limit;
 use crate::sql::WrittenCall;
 use crate::views::WrittenView;
 
-/// An operator of ours. Its inputs are beside it.
+/// One of our operators. Its inputs are beside it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum OperatorForm {
     Scan(Box<ScanForm>),
@@ -48,7 +48,7 @@ pub(super) enum OperatorForm {
     Reserved,
 }
 
-/// A function of ours.
+/// One of our functions.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum FunctionForm {
     /// A condition of a search.
@@ -81,7 +81,7 @@ pub(super) struct ScanForm {
     pub(super) limit: Option<usize>,
     pub(super) parts: usize,
     pub(super) within_groups: bool,
-    /// Whether the sort above tells the scan which rows it keeps.
+    /// Whether the sort above the scan tells it which rows the sort keeps.
     pub(super) is_told: bool,
 }
 
@@ -181,7 +181,7 @@ impl TableForm {
         }
     }
 
-    /// The table. If its files were held, at least those of these owners are held again.
+    /// The table. If the original held its files open, this one holds at least the files of these owners.
     pub(super) fn open(&self, lake: &Lake, owners: Option<&[i64]>) -> Result<ScopedTable, CodecError> {
         let type_id = facts().lookup(&self.resource).ok_or(CodecError::Form("a table"))?;
         let scope = Scope {

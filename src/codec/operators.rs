@@ -1,4 +1,4 @@
-//! Writes and reads our operators within DataFusion's walk over a plan.
+//! Writes and reads our operators while DataFusion walks over a plan.
 
 use std::sync::Arc;
 
@@ -99,7 +99,7 @@ impl Travel {
         })
     }
 
-    /// The inputs are the rows, whose scan has the filter, and the plans that find ids.
+    /// The inputs are the plan of the rows, whose scan has the filter, and the plans that find ids.
     fn semi_join(
         &self,
         label: String,

@@ -1,4 +1,4 @@
-//! Plans to bytes and back.
+//! Writes plans as bytes and reads them back.
 
 use std::fmt;
 use std::sync::Arc;
@@ -47,13 +47,13 @@ impl PlanCodec {
         }))
     }
 
-    /// A plan as bytes that this lake has signed. It may have run before.
+    /// A plan as bytes that this lake has signed. The plan may have run before.
     pub fn encode(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Vec<u8>, CodecError> {
         let plan = reset_plan_states(without_settled(plan.clone())?)?;
         let travel = Travel::new(&self.0);
         let bytes = physical_plan_to_bytes_with_extension_codec(plan, &travel);
         let bytes = bytes.map_err(|error| travel.failed().unwrap_or(error.into()))?;
-        // The reader would refuse deeper nesting.
+        // The reader would refuse deeper nesting, so check it here.
         PhysicalPlanNode::decode(bytes.as_ref()).map_err(|_| CodecError::Deep)?;
         Ok(envelope::seal(&self.0.lake, &bytes))
     }
@@ -67,7 +67,8 @@ impl PlanCodec {
         if !travel.is_told() {
             return Ok(plan);
         }
-        // Tells the scan again how many rows the sort keeps, and later its bound, as in the original plan.
+        // Restore what the sort tells the scan: how many rows it keeps, and later its bound. The bytes do not have
+        // this.
         let options = self.0.state.config_options();
         let plan = PushDownTopK.optimize(plan, options)?;
         Ok(FilterPushdown::new_post_optimization().optimize(plan, options)?)

@@ -1,4 +1,4 @@
-//! Scans: the arguments of the planning. The table plans the scan again from them.
+//! Scans: the arguments with which a scan was planned. The reader's table plans the scan again from them.
 
 use datafusion::physical_plan::ExecutionPlan;
 

@@ -70,7 +70,7 @@ impl Travel {
         &self.0.filters
     }
 
-    /// Notes that a sort must give its scan a dynamic filter.
+    /// Records that a sort must give its scan a dynamic filter.
     pub(super) fn note_told(&self) {
         self.0.is_told.store(true, Ordering::Relaxed);
     }
@@ -79,7 +79,7 @@ impl Travel {
         self.0.is_told.load(Ordering::Relaxed)
     }
 
-    /// Keeps the first error. DataFusion learns only that there is one.
+    /// Keeps the first error. DataFusion gets only an error without details.
     pub(super) fn fail(&self, error: CodecError) -> DataFusionError {
         let mut failed = self.0.failed.lock().unwrap_or_else(PoisonError::into_inner);
         failed.get_or_insert(error);
