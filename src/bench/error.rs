@@ -25,7 +25,7 @@ pub enum BenchError {
         /// The fault and its place.
         reason: String,
     },
-    /// A file for comparison is no report.
+    /// A file to compare with is not a report.
     #[error("{path} is no report of tabularium bench: {reason}")]
     Report {
         /// The file.
@@ -54,7 +54,7 @@ pub enum BenchError {
     Unreachable {
         /// The server's address.
         url: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A given server refuses the bench, or has nothing at the address.
@@ -82,7 +82,7 @@ pub enum BenchError {
     /// Tokens cannot be made.
     #[error(transparent)]
     Tokens(#[from] consent::Error),
-    /// The system refused.
+    /// The operating system returned an error.
     #[error(transparent)]
     Io(#[from] std::io::Error),
     /// The page cannot be made.

@@ -1,4 +1,4 @@
-//! Runs the bench: draws values, starts a server if none is given, measures family by family, reports.
+//! Runs the bench: draws values, starts a server if none is given, measures each family, and reports.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ const SOAK_LINES: f64 = 12.0;
 /// The maximum time that a soak waits after its last request to see which memory stays in use.
 const SOAK_REST: Duration = Duration::from_secs(30);
 
-/// How to bench.
+/// The settings of a bench.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Numbers of clients. Every family runs with each of them unless its mix says otherwise.
@@ -58,9 +58,9 @@ pub struct Bench {
     pub lake: Lake,
     /// The mix to run.
     pub mix: Mix,
-    /// How.
+    /// The settings.
     pub settings: Settings,
-    /// Whom.
+    /// The server to measure.
     pub asked: Asked,
 }
 
@@ -94,7 +94,7 @@ impl Asked {
 }
 
 impl Bench {
-    /// Runs all families. Passes on each line of the table at once.
+    /// Runs all families. Calls `tell` with each line of the table as soon as it is known.
     pub fn run(&self, tell: &mut dyn FnMut(String)) -> Result<Report, BenchError> {
         let info = self.lake.info()?;
         let Settings { scope, seed, .. } = &self.settings;
@@ -157,7 +157,7 @@ impl Bench {
                 mode,
             });
         }
-        // Families that need a fresh server come first.
+        // Families that need a newly started server come first.
         plans.sort_by_key(|(_, plan)| plan.kind != Kind::Once);
         self.ask(plans, &mut report, tell)?;
         Ok(report)
@@ -187,7 +187,7 @@ impl Bench {
         report: &mut Report,
         tell: &mut dyn FnMut(String),
     ) -> Result<(), BenchError> {
-        // Clients wait most of the time, so half of the processors is more than enough for them.
+        // Clients mostly wait, so half of the processors is more than enough for them.
         let threads = std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads)
@@ -378,7 +378,7 @@ impl Bench {
         let shared = Arc::new(job);
         let purpose = format!("{} {purpose}", family.name);
         let tally = phase(shared.clone(), clients, self.settings.seed, purpose, time).await?;
-        // When all clients are done, nobody else has the job.
+        // All clients are done, so no other reference to the job exists.
         let job = Arc::try_unwrap(shared).map_err(|_| BenchError::Interrupted)?;
         Ok((job, tally))
     }
@@ -425,8 +425,8 @@ fn outcome(family: &Family, clients: usize, plan: &Plan, tally: &Tally, taken: D
     }
 }
 
-/// The reason to stop if a family had no good answer. A token that one family cannot use works for none, and a server
-/// that refuses connections has stopped. Earlier measurements are kept.
+/// The reason to stop if a family had no good answer. If the server refuses a token for one family, it refuses the
+/// token for all. If it refuses connections, it has stopped. Earlier measurements are kept.
 fn closed(errors: &[ErrorCount]) -> Option<&ErrorCount> {
     let refused = errors.iter().find(|error| error.status == "401");
     let gone = errors.iter().all(|error| error.status == "connection");
@@ -496,7 +496,7 @@ impl<'a> Running<'a> {
         })
     }
 
-    /// Replaces the running server by a fresh one.
+    /// Stops the running server and starts a new one.
     fn start(&mut self) -> Result<(), BenchError> {
         if let Asked::Own { program, .. } = &self.bench.asked {
             self.stop();

@@ -1,7 +1,7 @@
 //! Changes the lake while a soak sends its requests. Other processes import and erase, as an operator would.
 //!
-//! Decides what they import and erase. The lake keeps about its size. They work on a copy, which the bench removes at
-//! its end.
+//! Decides what these processes import and erase, so that the lake keeps about its size. They work on a copy of the
+//! lake, which the bench removes when it ends.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ use crate::fhir::facts;
 use crate::lake::{Lake, Mode, Scope};
 use crate::sandbox::Population;
 
-/// The time between imports. A short soak has [`IMPORTS`] of them instead.
+/// The time between imports. A short soak makes [`IMPORTS`] imports instead.
 const EVERY: Duration = Duration::from_secs(5);
 const IMPORTS: u32 = 60;
 /// The maximum number of imports from one new person to the next. In a short soak ten people are added and erased.
@@ -29,10 +29,10 @@ const PERSON_EVERY: u32 = 60;
 /// The number of records that an import changes, and the number from which they are drawn.
 const CHANGED: usize = 25;
 const CHANGING: usize = 500;
-/// How long a command is tried again while another process writes.
+/// How long a command is repeated while another process writes.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(200);
-/// Points of the curve of memory.
+/// The number of points in the curve of memory.
 const POINTS: f64 = 60.0;
 
 /// A copy of a lake in a temporary folder, removed when it is dropped.
@@ -93,7 +93,7 @@ impl Writer {
             input: lake.folder().path().join("soak.ndjson"),
             mode: scope.mode,
             records: records(lake, scope, seed)?,
-            // Another seed, so none of these people are in the lake.
+            // A different seed, so that none of these people are in the lake.
             population: Population::new(seed ^ 0x50a6_50a6, u64::from(u32::MAX)),
             person_every: (steps / 10).clamp(4, PERSON_EVERY),
             counts: counts.clone(),
@@ -194,7 +194,7 @@ impl Work {
         records.iter().map(|record| format!("{}\n", record.json)).collect()
     }
 
-    /// The next few records, each with a tag that makes it a new version.
+    /// The next few records. Each gets a tag that makes it a new version.
     fn changed(&self, step: u32) -> String {
         let start = step as usize * CHANGED;
         let next = (start..start + CHANGED.min(self.records.len())).map(|at| &self.records[at % self.records.len()]);
@@ -266,7 +266,7 @@ impl Work {
     }
 }
 
-/// The maximum of each of sixty equal parts of the time.
+/// The maximum memory in each of sixty equal parts of the time.
 pub(super) fn curve(samples: &[MemoryAt]) -> Vec<MemoryAt> {
     let end = samples.last().map_or(0.0, |sample| sample.seconds);
     let place = |sample: &MemoryAt| ((sample.seconds / end.max(1e-9) * POINTS) as usize).min(POINTS as usize - 1);
@@ -283,8 +283,8 @@ pub(super) fn curve(samples: &[MemoryAt]) -> Vec<MemoryAt> {
     points.into_iter().map(|(_, point)| point).collect()
 }
 
-/// The memory at the end as a multiple of the memory at a sixth of the time, which is the tenth minute of an hour. Each
-/// is the maximum over the preceding twelfth of the time. `None` if there are no samples.
+/// The memory at the end, divided by the memory at a sixth of the time (the tenth minute of an hour). Both are the
+/// maximum over the preceding twelfth of the time. `None` if there are no samples.
 pub(super) fn growth(samples: &[MemoryAt]) -> Option<f64> {
     let end = samples.last()?.seconds;
     let peak = |from: f64, to: f64| {

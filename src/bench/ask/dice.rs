@@ -1,4 +1,4 @@
-//! Seeded random numbers. Each purpose has its own stream, so one family's draws do not depend on another's.
+//! Seeded random numbers. Each purpose has its own stream, so the draws of one family do not change those of another.
 
 use std::hash::Hasher;
 
@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use siphasher::sip::SipHasher13;
 
-/// A stream of throws.
+/// A stream of random numbers.
 #[derive(Clone)]
 pub(in crate::bench) struct Dice(ChaCha8Rng);
 
@@ -55,7 +55,7 @@ impl<T> Reservoir<T> {
         }
     }
 
-    /// Considers the next item. The item is made only if it is sampled.
+    /// Offers the next item of the stream. The item is made only if it becomes part of the sample.
     pub(in crate::bench) fn offer(&mut self, dice: &mut Dice, item: impl FnOnce() -> T) {
         self.seen += 1;
         if self.items.len() < self.capacity {

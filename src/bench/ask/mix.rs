@@ -44,7 +44,7 @@ pub(in crate::bench) enum Kind {
     /// Any of the queries, for a time.
     #[default]
     Timed,
-    /// Each person once, after the server was started.
+    /// One request for each person, after the server was started.
     Once,
     /// All pages of one of the queries, by the `next` links.
     Pages,
@@ -59,9 +59,9 @@ pub(in crate::bench) enum Draw {
     /// All rows, each equally likely.
     #[default]
     Rows,
-    /// A thousand of the rows.
+    /// A thousand of the rows, drawn once.
     WorkingSet,
-    /// Values of some people, each equally likely. For codes, those with 100 to 400 rows of one person.
+    /// Values of some people, each person equally likely. For codes, the codes that a person has in 100 to 400 rows.
     People,
     /// Codes of at least 1% of the rows, each equally likely.
     Common,
@@ -219,7 +219,7 @@ fn bad(name: &str, reason: String) -> BenchError {
     }
 }
 
-/// The families that an entry means.
+/// The families to which an entry refers.
 fn families_of(raw: RawFamily, folder: Option<&Path>, known: &[Family]) -> Result<Vec<Family>, String> {
     let clients = match raw.clients {
         Some(clients) if clients.is_empty() || clients.iter().any(|many| !(1..=MAX_CLIENTS).contains(many)) => {
@@ -287,7 +287,7 @@ fn named(name: &str, known: &[Family]) -> Result<Vec<Family>, String> {
     }
 }
 
-/// The queries that an entry means.
+/// The queries that an entry describes.
 fn queries_of(raw: RawQuery, folder: Option<&Path>, known: &[Family]) -> Result<Vec<Query>, String> {
     let weight = raw.weight.unwrap_or(1);
     if !(1..=1_000_000).contains(&weight) {
@@ -391,7 +391,7 @@ fn view_body(name: &str, folder: Option<&Path>) -> Result<(Vec<u8>, TypeId), Str
 }
 
 impl Family {
-    /// Whether it belongs to the program's mix of this name. A soak is measured alone, not as a part of `all`.
+    /// Whether the family belongs to the program's mix of this name. A soak is measured alone, not as a part of `all`.
     fn is_named(&self, mix: &str) -> bool {
         self.mix == mix || mix == "all" && self.kind != Kind::Soak
     }
@@ -420,12 +420,12 @@ impl Query {
         self.templates().into_iter().flat_map(Template::others).collect()
     }
 
-    /// Whether it names many people.
+    /// Whether the query names many people.
     pub(in crate::bench) fn names_people(&self) -> bool {
         self.templates().into_iter().any(Template::names_people)
     }
 
-    /// The resource type of a good answer, if it is known.
+    /// The resource type of a good answer, if the query determines it.
     pub(in crate::bench) fn expects(&self) -> Option<&'static str> {
         match (&self.request, self.subject) {
             (Request::View(_), _) | (_, Subject::Lake) => None,

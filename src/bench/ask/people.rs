@@ -1,4 +1,4 @@
-//! The people of a lake: all in a random order, and those chosen for queries about one person.
+//! The people of a lake: all of them in a random order, and the people chosen for queries about one person.
 
 use std::collections::HashSet;
 
@@ -7,9 +7,9 @@ use super::dice::{Dice, Reservoir};
 use super::table;
 use crate::lake::scan::ScopedTable;
 
-/// The maximum number of people known by id. Of larger lakes they are a sample.
+/// The maximum number of people known by id. A larger lake is sampled.
 const MAX_PEOPLE: usize = 200_000;
-/// People whose rows are sampled one by one.
+/// The number of people whose rows are sampled separately.
 const CHOSEN: usize = 1_000;
 
 /// People's ids.
@@ -20,7 +20,7 @@ pub(in crate::bench) struct People {
 }
 
 impl People {
-    /// Reads them from the table of Patients.
+    /// Reads the people from the table of Patients.
     pub(in crate::bench) fn read(patients: &ScopedTable, seed: u64) -> Result<People, BenchError> {
         let mut dice = Dice::new(seed, "people", 0);
         let mut ids: Reservoir<Box<str>> = Reservoir::new(MAX_PEOPLE);

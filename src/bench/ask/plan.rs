@@ -1,4 +1,4 @@
-//! Prepares a family: finds the rows that each query may draw, or the reason why there are none.
+//! Prepares a family: finds the rows from which each query may draw, or the reason why there are none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::lake::{Lake, Scope};
 const ANY: usize = 100_000;
 /// Rows of a working set.
 const WORKING_SET: usize = 1_000;
-/// The number of people of a family that asks for the same people repeatedly.
+/// The number of people in a family that requests the same people repeatedly.
 const HOT_PEOPLE: usize = 200;
 /// The wanted number of a person's rows with the requested code.
 const OF_PERSON: std::ops::RangeInclusive<u32> = 100..=400;
@@ -52,7 +52,7 @@ pub(in crate::bench) struct Plan {
 pub(in crate::bench) struct Ready {
     pub(in crate::bench) query: Query,
     pub(in crate::bench) expects: Option<&'static str>,
-    /// First draws a group at random, then a row of it.
+    /// The rows from which the query draws: first a random group, then a row of the group.
     pub(in crate::bench) groups: Vec<Vec<Arc<Row>>>,
     pub(in crate::bench) others: Vec<Others>,
     pub(in crate::bench) people: Arc<[Box<str>]>,
@@ -114,7 +114,7 @@ impl Drawn {
             }
         }
         if family.kind == Kind::Pages {
-            // The query whose number of matches is closest to a hundred thousand.
+            // Keep only the query whose number of matches is closest to a hundred thousand.
             queries.sort_by_key(|ready| distance(ready.matches));
             queries.truncate(1);
         }
@@ -240,7 +240,7 @@ impl Drawn {
     }
 }
 
-/// The groups that have rows, if any has.
+/// The groups that have rows. An error if none has.
 fn some(mut groups: Vec<Vec<Arc<Row>>>, why: impl Fn() -> String) -> Result<Vec<Vec<Arc<Row>>>, String> {
     groups.retain(|group| !group.is_empty());
     if groups.is_empty() { Err(why()) } else { Ok(groups) }
@@ -252,7 +252,8 @@ fn distance(rows: u64) -> u64 {
     rows.max(wanted) * 1_000 / rows.min(wanted)
 }
 
-/// The rows of the codes that the query may draw. If there are none, those of the first code by `rank` that has rows.
+/// The rows of the codes from which the query may draw. If there are none, those of the first code by `rank` that has
+/// rows.
 fn of_codes(
     pool: &Pool,
     wanted: impl Fn(&Code) -> bool,
@@ -269,7 +270,7 @@ fn of_codes(
     codes.into_iter().find_map(rows).into_iter().collect()
 }
 
-/// The rows of people. A mode with each person once has more people.
+/// The rows of people. If each person is requested only once, there are more people.
 fn people(people: &[PersonRows], own: &[Field], kind: Kind) -> Vec<Vec<Arc<Row>>> {
     let limit = if kind == Kind::Once { people.len() } else { HOT_PEOPLE };
     let rows = |wanted: &dyn Fn(u32) -> bool| -> Vec<Vec<Arc<Row>>> {

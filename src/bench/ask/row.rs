@@ -85,7 +85,7 @@ impl Row {
         }
     }
 
-    /// Whether it has all of these.
+    /// Whether the row has all of these fields.
     pub(in crate::bench) fn has(&self, fields: &[Field]) -> bool {
         fields.iter().all(|field| self.get(*field).is_some())
     }

@@ -11,7 +11,7 @@ use crate::fhir::facts;
 use crate::lake::scan::ScopedTable;
 use crate::views::{Resources, Run, View};
 
-/// Passes on the ids of a type's rows. Returns their number.
+/// Calls `take` with the ids of a type's rows. Returns their number.
 pub(super) fn ids(table: &ScopedTable, mut take: impl FnMut(&str)) -> Result<u64, BenchError> {
     let mut many = 0;
     rows(table, &[("id".to_owned(), "getResourceKey()".to_owned())], |batch| {

@@ -81,7 +81,7 @@ impl Template {
         })
     }
 
-    /// Whether it names many people.
+    /// Whether the template names many people.
     pub(in crate::bench) fn names_people(&self) -> bool {
         self.0.contains(&Part::Patients)
     }
@@ -94,7 +94,7 @@ impl Template {
         }
     }
 
-    /// Appends the text with values in their places.
+    /// Appends the text with values in place of the placeholders.
     pub(in crate::bench) fn render(&self, values: &impl Values, dice: &mut Dice, out: &mut Vec<u8>) {
         for part in &self.0 {
             match part {
@@ -147,7 +147,7 @@ fn encode(value: Option<&str>, out: &mut Vec<u8>) {
     }
 }
 
-/// This many people from a random position on, in an order that was drawn before.
+/// Appends this many people, in the order that was drawn before, beginning at a random position.
 fn patients(people: &[Box<str>], dice: &mut Dice, out: &mut Vec<u8>) {
     let start = dice.below(people.len());
     let many = people.iter().cycle().skip(start).take(people.len().min(MANY_PATIENTS));

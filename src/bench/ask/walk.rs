@@ -13,7 +13,7 @@ use super::dice::Dice;
 use super::plan::Ready;
 use super::request::get;
 
-/// The maximum time of the first walk, as a multiple of a run's time. A partial walk says little.
+/// The maximum time of the first walk, as a multiple of a run's time. A partial walk would say little.
 const LONGEST: u32 = 20;
 
 /// The parts of a page that a walk needs.
@@ -72,7 +72,7 @@ async fn walk(
         if let Err(sort) = judge(&answer, &line.kept, ready.expects) {
             return tally.bad(sort, || message(&line.kept));
         }
-        // Reading the page is the client's own time, not the server's.
+        // The client parses the page in its own time, which does not count as the server's.
         let Ok(page) = serde_json::from_slice::<Page>(&line.kept) else {
             return tally.bad("no Bundle".to_owned(), String::new);
         };

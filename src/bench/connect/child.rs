@@ -1,5 +1,5 @@
-//! The server that a bench starts: a process of this same program. It serves only as long as its standard input stays
-//! open, so it ends with the bench in any case.
+//! The server that a bench starts: a process of this same program. It stops when its standard input is closed, so it
+//! always ends with the bench.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::super::error::BenchError;
 
 /// How long a server may take to stop by itself.
 const GRACE: Duration = Duration::from_secs(10);
-/// How many bytes of its standard error are kept.
+/// How many bytes of the server's standard error are kept.
 const TAIL: usize = 4 * 1024;
 
 /// A running server.
@@ -39,7 +39,7 @@ impl Child {
             .spawn()?;
         let input = process.stdin.take();
         let output = process.stdout.take();
-        // The server writes a log line for every request, so somebody must read them.
+        // The server writes a log line for every request. A thread must read them, so that the pipe does not fill.
         let tail = Arc::new(Mutex::new(Vec::new()));
         let log = process.stderr.take().map(|mut errors| {
             let tail = tail.clone();

@@ -1,4 +1,4 @@
-//! One client: a connection with one request at a time. Each answer is judged by its status and its beginning.
+//! One client: a connection with one request at a time. It judges each answer by its status and its beginning.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::tls::Tls;
 
 /// The bytes of an answer in which its resource type is searched.
 const BEGINNING: usize = 256;
-/// How long a client waits after a connection that failed.
+/// How long a client waits after a failed connection.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The maximum length of a repeated message.
 const MESSAGE: usize = 300;
@@ -51,7 +51,7 @@ impl Tokens {
     }
 }
 
-/// A client's way to the server.
+/// A client's connection to the server.
 pub(in crate::bench) struct Line<'a> {
     target: &'a Target,
     tls: Option<&'a Tls>,
@@ -90,7 +90,7 @@ impl<'a> Line<'a> {
                     }
                     return Ok((answer, took));
                 }
-                // The server has closed it while it was idle.
+                // The server has closed the connection while it was idle.
                 Err(ExchangeError::Stale) if connection.used() => {}
                 Err(error) => return Err(error),
             }
@@ -203,7 +203,7 @@ pub(in crate::bench) fn message(body: &[u8]) -> String {
     let said = [&issue["details"]["text"], &issue["diagnostics"], &issue["code"]];
     let text = said.into_iter().find_map(Value::as_str).unwrap_or_default();
     let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    // Terminals will show it.
+    // Remove control characters, because terminals will show the message.
     text.chars().filter(|char| !char.is_control()).take(MESSAGE).collect()
 }
 

@@ -1,7 +1,9 @@
-//! One connection to a server, for one request at a time: HTTP/1.1, as little of it as a load needs.
+//! One connection to a server, for one request at a time. It implements only the part of HTTP/1.1 that a load test
+//! needs.
 //!
-//! A general client spends more on a request than this server does on a read of a resource, and both share the
-//! machine's processors. So no header is kept, a body is counted as it passes, and only its beginning is read.
+//! A general client spends more time on a request than this server spends on reading a resource, and both share the
+//! machine's processors. So this one keeps no headers, counts the bytes of a body as they pass, and reads only its
+//! beginning.
 
 use std::time::Duration;
 
@@ -37,7 +39,7 @@ pub(in crate::bench) enum ExchangeError {
     /// The server closed the connection before the answer had begun.
     #[error("the connection was closed before an answer")]
     Stale,
-    /// The server's bytes are no HTTP/1.1.
+    /// The server's bytes are not HTTP/1.1.
     #[error("the answer is no HTTP/1.1")]
     Malformed,
     /// The answer took too long.
@@ -90,7 +92,7 @@ impl Connection {
         })
     }
 
-    /// Whether the connection has had an answer. If so, the server may have closed it since.
+    /// Whether the connection has had an answer. After that, the server may have closed it.
     pub(in crate::bench) fn used(&self) -> bool {
         self.used
     }
@@ -124,7 +126,7 @@ impl Connection {
             let taken = body.feed(&self.buffer[start..filled])?;
             if body.is_whole() {
                 self.used = true;
-                // Unrequested bytes after an answer have an unknown meaning.
+                // Bytes after an answer that nobody requested have no known meaning.
                 let surplus = start + taken < filled;
                 return Ok(Answer {
                     status: head.status,

@@ -1,4 +1,4 @@
-//! The server that is asked, and the connections to it.
+//! The measured server, and the connections to it.
 
 pub(super) mod child;
 pub(super) mod chunks;

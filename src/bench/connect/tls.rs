@@ -41,7 +41,7 @@ impl Tls {
         })
     }
 
-    /// Shakes hands.
+    /// Performs the TLS handshake.
     pub(in crate::bench) async fn connect(&self, stream: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
         self.connector.connect(self.name.clone(), stream).await
     }

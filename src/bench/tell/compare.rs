@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::report::{Outcome, Report};
 
-/// The ratios of a report to another, as a table. Over 1 the first is better.
+/// The ratios of a report to another, as a table. Above 1, the first report is better.
 pub fn comparison(report: &Report, other: &Report) -> String {
     let mut text = differences(report, other);
     text += &format!(
@@ -121,7 +121,7 @@ fn same<'a>(outcome: &Outcome, report: &'a Report) -> Option<&'a Outcome> {
     report.results.iter().find(same)
 }
 
-/// `None` if one of them is no number.
+/// `None` if a number is not positive.
 fn ratio(one: f64, other: f64) -> Option<f64> {
     (one > 0.0 && other > 0.0).then(|| one / other)
 }

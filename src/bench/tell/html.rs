@@ -54,7 +54,7 @@ struct Tick {
     label: String,
 }
 
-/// A number of clients.
+/// The row of one number of clients.
 struct Row<'a> {
     outcome: &'a Outcome,
     rate: String,
@@ -65,7 +65,7 @@ struct Row<'a> {
     bar: f64,
     /// The percentiles in the table's form.
     latencies: [String; 4],
-    /// The percentiles on the scale. The median is last, so that it covers equal marks.
+    /// The percentiles on the scale. The median is last, so that it is drawn over marks at the same position.
     marks: Vec<Mark>,
 }
 

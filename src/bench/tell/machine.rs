@@ -1,4 +1,4 @@
-//! Facts about the machine and its processes, from `/proc` on Linux. On other systems less is known.
+//! Facts about the machine and its processes, from `/proc` on Linux. Other systems provide fewer facts.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

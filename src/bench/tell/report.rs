@@ -61,7 +61,7 @@ pub(in crate::bench) struct Server {
     /// The server's own name.
     pub(in crate::bench) software: Option<String>,
     pub(in crate::bench) version: Option<String>,
-    /// Its peak memory, if the bench started it.
+    /// The server's peak memory, if the bench started it.
     pub(in crate::bench) peak_memory_bytes: Option<u64>,
 }
 
@@ -79,7 +79,7 @@ pub(in crate::bench) struct LakeSize {
 pub(in crate::bench) struct Outcome {
     pub(in crate::bench) family: String,
     pub(in crate::bench) clients: usize,
-    /// How long it took.
+    /// How long the measurement took.
     pub(in crate::bench) seconds: f64,
     /// Good answers, and their number per second.
     pub(in crate::bench) answers: u64,
@@ -132,13 +132,13 @@ pub(in crate::bench) struct Pages {
 pub(in crate::bench) struct Soak {
     pub(in crate::bench) imports: u64,
     pub(in crate::bench) erasures: u64,
-    /// The maximum of each of sixty equal parts of the time.
+    /// The maximum memory in each of sixty equal parts of the time.
     pub(in crate::bench) memory: Vec<MemoryAt>,
-    /// How many times as much memory is in use at the end as at a sixth of the time, the tenth minute of an hour.
+    /// The memory at the end, divided by the memory at a sixth of the time (the tenth minute of an hour).
     pub(in crate::bench) growth: Option<f64>,
-    /// The memory in use some time after the last request.
+    /// The memory in use when the soak has rested after its last request.
     pub(in crate::bench) bytes_after: Option<u64>,
-    /// How long after.
+    /// How long after the last request.
     pub(in crate::bench) seconds_after: f64,
 }
 
@@ -155,7 +155,7 @@ pub(in crate::bench) struct ErrorCount {
     /// A status, `connection`, `timeout` or another kind of error.
     pub(in crate::bench) status: String,
     pub(in crate::bench) count: u64,
-    /// The message of the first.
+    /// The message of the first error.
     pub(in crate::bench) message: String,
 }
 
@@ -242,7 +242,7 @@ impl Report {
         text
     }
 
-    /// The circumstances, by name.
+    /// The circumstances of the bench, each with its name.
     pub(in crate::bench) fn facts(&self) -> Vec<(&'static str, String)> {
         let mut server = self.server.make();
         match &self.server.url {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// The minimum and maximum latency that are distinguished, in nanoseconds. Values beyond count as these.
+/// The minimum and maximum latency that the histogram distinguishes, in nanoseconds. Other values count as one of
+/// these.
 const SHORTEST: u64 = 1_000;
 const LONGEST: u64 = 3_600_000_000_000;
 /// The number of exact digits of latencies.
@@ -25,7 +26,7 @@ pub(in crate::bench) struct Tally {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::bench) struct Failures {
     pub(in crate::bench) count: u64,
-    /// The message of the first.
+    /// The message of the first error.
     pub(in crate::bench) message: String,
 }
 
@@ -50,14 +51,14 @@ impl Tally {
         })
     }
 
-    /// A good answer.
+    /// Counts a good answer.
     pub(in crate::bench) fn good(&mut self, took: Duration, bytes: u64) {
         self.latencies
             .saturating_record(u64::try_from(took.as_nanos()).unwrap_or(LONGEST));
         self.bytes += bytes;
     }
 
-    /// Counts any other error.
+    /// Counts a request without a good answer.
     pub(in crate::bench) fn bad(&mut self, sort: String, message: impl FnOnce() -> String) {
         let failures = self.errors.entry(sort).or_insert_with(|| Failures {
             count: 0,
@@ -82,7 +83,7 @@ impl Tally {
         self.walks.rate += other.walks.rate;
     }
 
-    /// Good answers.
+    /// The number of good answers.
     pub(in crate::bench) fn answers(&self) -> u64 {
         self.latencies.len()
     }
@@ -92,7 +93,7 @@ impl Tally {
         self.answers() == 0 && self.errors.contains_key("401")
     }
 
-    /// Requests without a good answer.
+    /// The number of requests without a good answer.
     pub(in crate::bench) fn failed(&self) -> u64 {
         self.errors.values().map(|failures| failures.count).sum()
     }
@@ -105,7 +106,7 @@ impl Tally {
         milliseconds(self.latencies.value_at_quantile(part))
     }
 
-    /// The mean latency in milliseconds; 0 without answers.
+    /// The mean latency in milliseconds. 0 if there are no answers.
     pub(in crate::bench) fn mean(&self) -> f64 {
         if self.latencies.is_empty() {
             0.0
