@@ -1,5 +1,5 @@
-//! Repeats erasures in an older copy of a data folder: removes rows and attachments from the lake, and access to them
-//! from the service's store.
+//! Repeats erasures in an older copy of a data folder: removes rows and attachments from the lake, and ends access to
+//! them in the service's store.
 
 use std::path::Path;
 
@@ -45,8 +45,8 @@ impl ErasedElsewhere for Elsewhere<'_> {
     }
 }
 
-/// Repeats erasures in the data folder `dir`, and finishes its interrupted ones. These are entered in the ledger first:
-/// older snapshots have their rows too. No other process may have the folder open.
+/// Repeats erasures in the data folder `dir`, and finishes the folder's interrupted ones. The interrupted ones are
+/// entered in the ledger first, because older snapshots have their rows too. No other process may have the folder open.
 pub(super) fn apply(
     dir: &Path,
     key: OwnerKey,
@@ -57,8 +57,8 @@ pub(super) fn apply(
     let mut applied = Applied::default();
     ledger.enter_pending(dir)?;
     if is_sealed(dir)? && !dir.join(KEYS_FILE).exists() {
-        // Backups do not contain a sealed lake's keys. Somebody may have a copy of them from before the erasure, so the
-        // lake must not count these erasures as done: a restore repeats them.
+        // Backups do not contain a sealed lake's keys. Somebody may have a copy of the keys from before the erasure. So
+        // the lake must not count these erasures as done, and a restore repeats them.
         applied.ended = end_erased(dir, &Clock::System, &Elsewhere { since, key })?;
         settle_image(dir, None, Some(ledger))?;
         return Ok(applied);

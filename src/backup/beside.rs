@@ -27,7 +27,8 @@ pub(super) fn add_service(contents: &mut Contents<'_>, data: &Path, with_key: bo
     Ok(())
 }
 
-/// Adds the other tables. The store comes first: audit lines that leave the store are then already in their files.
+/// Adds the other tables. The store was added before: audit lines that left the store since are then already in these
+/// files.
 pub(super) fn add_tables(contents: &mut Contents<'_>, data: &Path) -> Result<(), BackupError> {
     for path in below(&data.join(AUDIT))? {
         let name = format!("{AUDIT}/{}", name(&path));

@@ -1,7 +1,7 @@
-//! Removes erased rows from earlier snapshots.
+//! Removes rows from earlier snapshots that were erased since.
 //!
-//! It lays a snapshot out as a data folder, and repeats the erasures since then in it. New files replace the old ones,
-//! which are removed once no snapshot uses them. Nobody sees an intermediate state: the new manifest replaces the old
+//! It lays out a snapshot as a data folder and repeats the later erasures in it. New files replace the old ones, which
+//! are removed once no snapshot uses them. Nobody sees an intermediate state, because the new manifest replaces the old
 //! one in one step.
 
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::lake::store::image::{LakeImage, settle_image};
 pub struct Cleaned {
     /// The number of snapshots with erased rows.
     pub snapshots: u64,
-    /// Snapshots of another ledger, whose later erasures are unknown.
+    /// Snapshots of another ledger. Their later erasures are unknown.
     pub unknown: Vec<String>,
     /// Places where erased bytes may remain, a clause each.
     pub left: Vec<String>,
@@ -29,7 +29,7 @@ pub struct Cleaned {
     pub damaged: Vec<String>,
 }
 
-/// Removes from each snapshot what was erased since.
+/// Removes from each snapshot the rows that were erased since.
 pub(super) fn clean(place: &BackupFolder, ledger: &Ledger, rules: Rules<'_>) -> Result<Cleaned, BackupError> {
     let mut cleaned = Cleaned::default();
     for id in place.ids()? {
@@ -91,7 +91,8 @@ fn clean_one(
         if applied.in_lake {
             manifest.erasures = manifest.store_erasures;
         }
-        // The ledger now has the unfinished erasures of the snapshot. An older copy of the ledger must be refused.
+        // The ledger now has the unfinished erasures of the snapshot. The new manifest must refuse an older copy of the
+        // ledger.
         manifest.ledger = ledger.read_again()?.state();
     }
     place.publish(&manifest)?;
@@ -102,7 +103,7 @@ fn clean_one(
     place.clear_work()
 }
 
-/// Lays a snapshot out for the run itself. Files that the run changes are copied.
+/// Lays out a snapshot as a working copy. Files that the erasures change are copied.
 fn lay_out(place: &BackupFolder, manifest: &Manifest, dir: &Path) -> Result<(), BackupError> {
     let files = Files::new(place);
     for file in &manifest.files {

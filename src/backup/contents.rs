@@ -1,4 +1,4 @@
-//! The contents of a snapshot while it is made. Files of earlier snapshots are reused; others are added.
+//! The contents of a snapshot while it is made. It reuses files of earlier snapshots and adds the others.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,12 +37,12 @@ impl<'p> Contents<'p> {
         self.place
     }
 
-    /// Starts again. Files that were already added can be reused.
+    /// Starts again. Files that an earlier attempt added can be reused.
     pub(super) fn begin_again(&mut self) {
         self.known.extend(std::mem::take(&mut self.taken));
     }
 
-    /// A path for a temporary file of the run.
+    /// A path for a temporary file of this backup.
     pub(super) fn draft(&self, name: &str) -> PathBuf {
         let path = self.place.work().join(name);
         let _ = std::fs::remove_file(&path);

@@ -43,7 +43,7 @@ pub enum BackupError {
     /// The lake's files changed during all attempts.
     #[error("the lake at {} changed faster than it could be copied; try again later", .0.display())]
     Changing(PathBuf),
-    /// The lake is being sealed or opened.
+    /// The lake is being converted to a sealed or to an open one.
     #[error(
         "no backup was made, because the lake at {} has sealed files and files in clear: `tabularium seal` or `tabularium unseal` ends that",
         .0.display()
@@ -58,7 +58,7 @@ pub enum BackupError {
     /// The keys of a sealed lake cannot be read.
     #[error(transparent)]
     Keys(#[from] SealError),
-    /// Files of a sealed lake are unreadable now.
+    /// Keys were destroyed, so files of the sealed lake can no longer be read.
     #[error(
         "snapshot {id} cannot be restored whole, because {lost} are sealed with keys that were destroyed since, as an erasure does; `tabularium backup --data DIR --to {}` makes a whole one after an erasure, and --accept-loss restores all else",
         .path.display()
@@ -89,7 +89,7 @@ pub enum BackupError {
         /// The fault of the file.
         what: String,
     },
-    /// Without the ledger, people who were erased since would come back.
+    /// The ledger cannot be used. Without it, people who were erased since the backup would come back.
     #[error(
         "the ledger of erasures {} {what}, so people who were erased since the backup would come back; name the right one with --erasures, or accept that with --accept-resurrection",
         .path.display()

@@ -1,5 +1,5 @@
-//! Moves files into a folder of backups and out of it. They are linked on the same file system, and otherwise copied.
-//! Their names are their SHA-256.
+//! Moves files into a folder of backups and out of it. Files are linked if both folders are on the same file system,
+//! and copied otherwise. The name of a file is its SHA-256.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -22,7 +22,7 @@ pub(super) enum How {
     Link,
     /// Copies the file.
     Copy,
-    /// Moves the file. Only for the run's own files.
+    /// Moves the file. Only for temporary files of this program.
     Move,
 }
 
@@ -52,7 +52,7 @@ impl<'p> Files<'p> {
         }
     }
 
-    /// Whether a file exists with its length.
+    /// Whether the folder has this file with the recorded length.
     pub(super) fn has(&self, file: &ManifestFile) -> bool {
         let facts = std::fs::metadata(self.place.file(&file.sha256));
         facts.is_ok_and(|facts| facts.is_file() && facts.len() == file.bytes)
@@ -82,7 +82,7 @@ impl<'p> Files<'p> {
         let folder = to.parent().unwrap_or(self.place.root()).to_owned();
         private::folder(&folder).map_err(BackupError::io("make", &folder))?;
         std::fs::rename(&draft, &to).map_err(BackupError::io("write", &to))?;
-        // A rename between two links of one file leaves both names, so one is removed here.
+        // If both names are links of one file, a rename leaves both. So remove the draft's name.
         let _ = std::fs::remove_file(&draft);
         self.touched.insert(folder);
         self.added += 1;
@@ -122,7 +122,7 @@ impl<'p> Files<'p> {
         }
     }
 
-    /// Lays a file out for the run itself, without reading it.
+    /// Links or copies a file for a working copy, without reading it.
     pub(super) fn lay_out_unread(&self, file: &ManifestFile, dir: &Path) -> Result<(), BackupError> {
         let (from, to) = (self.place.file(&file.sha256), dir.join(&file.path));
         let folder = to.parent().unwrap_or(dir);
@@ -165,7 +165,7 @@ fn transfer(from: &Path, to: &Path, how: How) -> Result<(String, u64), BackupErr
         let mut file = File::open(to).map_err(BackupError::io("read", to))?;
         return pour(&mut file, None).map_err(BackupError::io("read", to));
     }
-    // The reason for the failed link does not matter if a copy succeeds.
+    // If a copy succeeds, the reason for the failed link does not matter.
     let mut source = File::open(from).map_err(BackupError::io("read", from))?;
     let mut copied = || -> std::io::Result<(String, u64)> {
         let mut copy = private::options().write(true).create_new(true).open(to)?;

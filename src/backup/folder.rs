@@ -143,7 +143,7 @@ impl BackupFolder {
         Ok(time.format(ID).to_string())
     }
 
-    /// The manifest of a snapshot. Without an id, of the newest one.
+    /// The manifest of the snapshot with this id, or of the newest one.
     pub fn manifest(&self, id: Option<&str>) -> Result<Manifest, BackupError> {
         let known = self.ids()?;
         let wanted = id.or(known.last().map(String::as_str));

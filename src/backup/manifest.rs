@@ -28,7 +28,7 @@ pub struct ManifestFile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     layout: u32,
-    /// Its name: the time when it was taken.
+    /// The snapshot's id: the time when it was made.
     pub id: String,
     /// The program that wrote it.
     pub program: String,
@@ -36,10 +36,11 @@ pub struct Manifest {
     pub lake: String,
     /// The lake's newest snapshot.
     pub snapshot: u64,
-    /// The lake's count of erasures. Erasures up to it are done in the snapshot.
+    /// The lake's epoch. All erasures up to this number are done in the snapshot.
     pub erasures: u64,
-    /// Erasures up to this number are done in the snapshot's copy of the store. Of a sealed lake the number may be
-    /// higher than `erasures`: without keys no backup can rewrite the lake's files. Earlier programs did not write it.
+    /// Erasures up to this number are done in the snapshot's copy of the store. For a sealed lake, it may be higher
+    /// than `erasures`: a backup has no keys and cannot rewrite the lake's files. Earlier programs did not write this
+    /// number.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub store_erasures: u64,
     /// Whether an erasure was interrupted, so that its files may hold erased rows.
@@ -67,17 +68,17 @@ impl Manifest {
         }
     }
 
-    /// The number up to which nothing more can be erased without keys.
+    /// The number up to which every erasure is done, as far as that is possible without keys.
     pub(super) fn cleaned_up_to(&self) -> u64 {
         self.erasures.max(self.store_erasures)
     }
 
-    /// The total bytes of its files.
+    /// The total bytes of the snapshot's files.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Its bytes: one line of JSON, and a line with the SHA-256 of the first.
+    /// The manifest as bytes: one line of JSON, and a line with the SHA-256 of the first line.
     pub(super) fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
         let mut bytes = serde_json::to_vec(self)?;
         bytes.push(b'\n');

@@ -1,8 +1,8 @@
 //! Makes backups of a data folder while a server uses it, and restores them.
 //!
 //! A folder of backups holds *snapshots*. Each has a manifest, which names files by their SHA-256. A file of several
-//! snapshots is stored once, so a further backup costs only the changes. The manifest is written when all files are
-//! durable; without it there is no snapshot.
+//! snapshots is stored once, so another backup stores only the changed files. The manifest is written after all files
+//! are durable. Without it there is no snapshot.
 //!
 //! Erased rows leave the snapshots with the next backup (`clean`), and do not come back with a restored one
 //! (`restore`). Both read the ledger of erasures ([`crate::lake::erase::ledger`]), which is outside the data folder.

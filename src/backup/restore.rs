@@ -1,6 +1,6 @@
 //! Restores a snapshot into an empty folder. It builds the snapshot in a subfolder, compares it with its manifest, and
-//! repeats the erasures since. Then it moves the parts to their places, the catalog last: before that there is no lake.
-//! If a restore was killed, the next one removes its remains.
+//! repeats the later erasures. Then it moves the parts to their places, the catalog last. Until then the folder has no
+//! lake. If a restore was killed, the next one removes the remains.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -27,7 +27,7 @@ const LOCK: &str = "lock";
 pub struct Restoring {
     /// The snapshot to restore. The newest by default.
     pub snapshot: Option<String>,
-    /// The ledger of erasures. By default the data folder's own.
+    /// The ledger of erasures. By default the one that belongs to the data folder.
     pub erasures: Option<PathBuf>,
     /// Allows a restore without the ledger.
     pub accept_resurrection: bool,
@@ -54,7 +54,7 @@ pub struct Restored {
     pub ended: u64,
     /// Whether later erasures are unknown, because there was no ledger.
     pub without_ledger: bool,
-    /// The parts left out because their keys were destroyed.
+    /// The parts that were left out because their keys were destroyed.
     pub lost: Lost,
     /// Places where erased bytes may remain, a clause each.
     pub left: Vec<String>,
@@ -126,7 +126,8 @@ fn find_ledger(
     Err(BackupError::NoLedger { path, what: refused })
 }
 
-/// The contents of the folder except the lock. Refuses a folder that is not empty, unless a killed restore left it so.
+/// The contents of the folder except the lock. Refuses a folder that is not empty, unless a killed restore left the
+/// contents.
 fn left_behind(data: &Path) -> Result<Vec<OsString>, BackupError> {
     let entries = match std::fs::read_dir(data) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -197,7 +198,7 @@ fn build(
         ..Restored::default()
     };
     if let Some(ledger) = ledger {
-        // Earlier programs raised the number of a sealed snapshot and did not erase in it.
+        // Earlier programs raised this number for a sealed snapshot without erasing in it.
         let number = match keys {
             Some(_) => manifest.erasures.min(erasures(dir)?),
             None => manifest.erasures,
@@ -216,7 +217,7 @@ fn build(
     Ok(restored)
 }
 
-/// Checks that the files are those that the catalog names.
+/// Checks that the files of the snapshot are those that its catalog names.
 fn is_whole(manifest: &Manifest, dir: &Path) -> Result<(), BackupError> {
     let copy = dir.join("check.sqlite");
     let image = LakeImage::take(dir, &copy)?;
@@ -237,7 +238,7 @@ fn place_of(manifest: &Manifest) -> PathBuf {
     PathBuf::from(format!("snapshot {}", manifest.id))
 }
 
-/// Syncs all files and folders below one. Linked data files are already durable.
+/// Syncs all files and folders below a folder. Linked data files are already durable.
 fn sync_all(dir: &Path) -> Result<(), BackupError> {
     for entry in std::fs::read_dir(dir).map_err(BackupError::io("read", dir))? {
         let entry = entry.map_err(BackupError::io("read", dir))?;

@@ -1,5 +1,5 @@
-//! The keys of a snapshot of a sealed lake. No backup contains them, so a restore first checks whether the given keys
-//! open all files.
+//! The keys for a snapshot of a sealed lake. Backups do not contain them. So a restore first checks whether the given
+//! keys open all files.
 
 use std::path::Path;
 
@@ -52,7 +52,7 @@ impl SnapshotKeys {
         Ok(self.keys.give_to(dir)?)
     }
 
-    /// Removes rows that refer to unreadable attachments. The folder must be a lake by now.
+    /// Removes rows that refer to unreadable attachments. The folder must have a complete lake.
     pub(super) fn end(&self, dir: &Path) -> Result<(), BackupError> {
         if self.lost.attachments > 0 {
             drop_unattached(dir, &KekSource::default())?;

@@ -1,8 +1,8 @@
 //! Makes a backup: a snapshot of a data folder while others read and write the folder.
 //!
-//! It copies the service's store first, then the catalog, then the files that the copied catalog names. So a restored
-//! server repeats a sync that ended in between, and no finished sync lacks its records. Data files never change, but an
-//! erasure or an expiry may remove one that the copy names. Then the catalog is copied again.
+//! It copies the service's store first, then the catalog, then the files that the copied catalog names. If a sync ended
+//! in between, the restored server runs it again, and no sync that counts as finished lacks its records. Data files
+//! never change, but an erasure or an expiry may remove one that the copy names. Then the catalog is copied again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,9 +22,10 @@ use crate::lake::erase::ledger::Ledger;
 use crate::lake::store::image::{LakeImage, Reserved, erasures, record_ledger};
 use crate::lake::{Lake, LakeError};
 
-/// The number of attempts while others may write. One more follows under the writer's lock, with little left to copy.
+/// The number of attempts while other processes may write. One more attempt follows under the writer's lock, when
+/// little is left to copy.
 const ATTEMPTS: u32 = 5;
-/// How long it waits for the lock.
+/// How long a backup waits for the writer's lock.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The interval between attempts to take the lock.
 const LOCK_RETRY: Duration = Duration::from_millis(50);
@@ -59,21 +60,22 @@ pub struct Backed {
     pub cleaned: Cleaned,
 }
 
-/// Makes a backup of a data folder, and removes from earlier ones what was erased since.
+/// Makes a backup of a data folder, and removes rows from earlier backups that were erased since.
 pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Result<Backed, BackupError> {
     refuse_overlap(data, to)?;
     Lake::open(data)?;
     let place = BackupFolder::open_or_create(to)?;
     let ledger_path = ledger::place(data);
     let ledger = Ledger::read_or_create(&ledger_path)?;
-    // The snapshot must not be there before the lake knows that its erasures must be in the ledger.
+    // Record the ledger in the lake before the snapshot exists. From then on the lake enters its erasures in the
+    // ledger.
     record_ledger(data, &ledger)?;
     let made = take(&place, data, options, &ledger);
     let removed = match (&made, options.keep) {
         (Ok(_), Some(keep)) => place.keep(keep)?,
         _ => 0,
     };
-    // This happens even if the backup failed.
+    // Clean the earlier snapshots even if the backup failed.
     let ledger = Ledger::read_or_create(&ledger_path)?;
     let cleaned = clean(&place, &ledger, rules)?;
     if cleaned.damaged.is_empty() {
@@ -142,8 +144,7 @@ fn reserve(data: &Path) -> Result<Reserved, BackupError> {
     }
 }
 
-/// Collects all files. `None` if the lake has released a file meanwhile. `fresh` are added files that are not verified
-/// yet.
+/// Collects all files. `None` if the lake removed a file meanwhile. `fresh` are added files that were not verified yet.
 fn attempt_at(
     contents: &mut Contents<'_>,
     fresh: &mut BTreeSet<PathBuf>,
@@ -151,7 +152,8 @@ fn attempt_at(
     options: Options,
     earlier: &[&Manifest],
 ) -> Result<Option<LakeImage>, BackupError> {
-    // From here on, an erasure may be done in the lake's copy but not in the store's copy. It is repeated in both.
+    // Read the count before the store is copied. A later erasure may be in the copy of the lake and not in that of the
+    // store, so it is repeated in both.
     let before = erasures(data)?;
     add_service(contents, data, !options.without_key)?;
     add_tables(contents, data)?;
