@@ -1,4 +1,4 @@
-//! A data folder before a lake is made in it: whether it may become one, and how to restore it.
+//! A data folder before a lake is made in it: whether a lake may be made there, and how to undo that.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const OWN: [&str; 9] = [
     "terminology",
 ];
 
-/// A folder with other things than those of a data folder.
+/// A folder that contains other things than a data folder does.
 #[derive(Debug, thiserror::Error)]
 #[error("{} holds no lake but other things ({entry}); name an empty folder or a new one", folder.display())]
 pub struct ForeignFolder {
@@ -43,7 +43,7 @@ impl Before {
         let entries = match std::fs::read_dir(data) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Before::Missing),
-            // Opening a lake in it will show the fault.
+            // Opening a lake in this folder will report the fault.
             Err(_) => return Ok(Before::Lake),
         };
         let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
@@ -61,7 +61,7 @@ impl Before {
         }
     }
 
-    /// Removes the lake that was made since from the folder. Nothing was stored in it.
+    /// Removes the lake that was made since, if nothing was stored in it.
     pub fn restore(&self, data: &Path) {
         let is_empty = Lake::open(data).is_ok_and(|lake| lake.info().is_ok_and(|info| info.rows == 0));
         let before = match self {
@@ -83,7 +83,7 @@ impl Before {
         self.sweep(data);
     }
 
-    /// Removes the mark that a writer leaves at its end, after its catalog was removed.
+    /// Removes the mark that a writer wrote at its end, after the catalog was removed.
     pub fn sweep(&self, data: &Path) {
         if matches!(self, Before::Lake) || data.join("catalog.sqlite").exists() {
             return;

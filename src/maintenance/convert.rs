@@ -6,20 +6,20 @@ use crate::lake::seal::Kind;
 use crate::lake::{Conversion, Converted, LakeError, LakeWriter, REFRESH};
 use crate::sync::empty_spool;
 
-/// The pause between two steps. Other processes then have noticed the new files, and waiting writers have begun.
+/// The pause between two steps. In this time other processes notice the new files, and waiting writers begin.
 const PAUSE: Duration = REFRESH.saturating_add(Duration::from_millis(500));
 
 /// Why a conversion stopped. The lake is consistent, and the same conversion continues from here.
 #[derive(Debug)]
 pub enum ConvertError<E> {
-    /// The caller did not get the right to write.
+    /// The caller could not get a writer.
     Writer(E),
     /// A step failed.
     Step(LakeError),
 }
 
-/// Takes the steps of a conversion. `writer` gets the right to write for one step. `progress` is called after each step
-/// except the last.
+/// Runs the steps of a conversion. `writer` returns the writer for one step. Calls `progress` after each step except
+/// the last.
 pub fn convert<E>(
     mut conversion: Conversion,
     mut writer: impl FnMut() -> Result<LakeWriter, E>,

@@ -1,5 +1,5 @@
-//! Erases one person's imported records: from the lake, from everything that the service issued for them, and with a
-//! signed receipt.
+//! Erases one person's imported records from the lake, ends the tokens that the service issued for them, and signs a
+//! receipt.
 //!
 //! The records of a patient's consent are not erased here. They are erased with the consent (`sync::erase`).
 
@@ -13,7 +13,7 @@ use crate::fhir::facts;
 use crate::lake::scan::ScanError;
 use crate::lake::{Erased, Evidence, Intent, Lake, LakeError, LakeWriter, Mode, PatientScope, REFRESH, Scope};
 
-/// The time in which running servers notice that records are being erased.
+/// The time that running servers need to notice that records are being erased.
 const NOTICED: Duration = REFRESH.saturating_add(Duration::from_millis(500));
 
 /// The erasure of one person's records.
@@ -40,7 +40,7 @@ pub struct PersonErased {
 /// Records that stay although they name the person or belong to the person.
 #[derive(Debug, Default)]
 pub struct Staying {
-    /// Resources by type that name the person and are filed under no person, or under several people.
+    /// Resources that name the person but are not filed under one person, by type.
     pub named: Vec<(&'static str, u64)>,
     /// Records that the syncs of a patient's consent stored.
     pub synced: u64,
@@ -80,8 +80,8 @@ impl PersonErasure {
         Ok(counts)
     }
 
-    /// Erases the records. `finished` is called for each interrupted erasure of others that the writer has finished.
-    /// `None` if the person has no records.
+    /// Erases the records. Calls `finished` for each interrupted erasure of another person that the writer has
+    /// finished. `None` if the person has no records.
     pub fn run(
         &self,
         writer: &mut LakeWriter,
@@ -169,7 +169,7 @@ impl PersonErasure {
         }
     }
 
-    /// Returns the result of interrupted erasures of this person, and reports those of others.
+    /// Returns the result of interrupted erasures of this person, and reports those of other people.
     fn resumed(&self, writer: &LakeWriter, mut finished: impl FnMut(&Intent)) -> Erased {
         let mut own = Erased::default();
         for (other, erased) in writer.resumed() {
@@ -202,7 +202,7 @@ impl PersonErasure {
 /// Why no records are erased, or why their erasure cannot be proved.
 #[derive(Debug, thiserror::Error)]
 pub enum PersonErasureError {
-    /// The lake refused. No records are erased.
+    /// The lake returned an error. No records are erased.
     #[error("no records are erased: {0}")]
     Erase(#[source] LakeError),
     /// The records are erased, but the evidence cannot be read.

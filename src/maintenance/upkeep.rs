@@ -1,5 +1,5 @@
-//! Background work of a server for its lake: opens files before requests need them, merges small files, removes files
-//! that no page link needs any more, and drops caches of replaced files.
+//! Background work of a server for its lake. It opens files before requests need them, merges small files, removes
+//! files that no page link needs any more, and drops caches of replaced files.
 //!
 //! The lake is locked only while files are changed, so that imports can run beside a server.
 
@@ -13,11 +13,11 @@ use crate::lake::{Lake, LakeError};
 
 /// The interval of checks for new commits.
 const COMMIT_POLL: Duration = Duration::from_secs(20);
-/// Without commits there may still be expired files to remove.
+/// The maximum time between two passes without commits. Files may have expired in this time.
 const AT_LEAST: Duration = Duration::from_secs(600);
 /// The pause between two merges, in which other processes can take the lake's lock.
 const YIELD: Duration = Duration::from_millis(200);
-/// How long a step of reading ahead waits while requests keep every processor busy.
+/// The maximum time that a step of reading ahead waits while requests keep every processor busy.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// The interval of checks whether the processors are still busy.
 const BUSY_POLL: Duration = Duration::from_millis(2);
@@ -31,7 +31,7 @@ pub struct Upkeep {
 }
 
 impl Upkeep {
-    /// Starts a thread of low urgency. `busy` says when its work should wait.
+    /// Starts a thread with low priority. Its work waits while `busy` returns `true`.
     pub fn start(lake: Lake, busy: impl Fn() -> bool + Send + 'static) -> std::io::Result<Upkeep> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
@@ -90,7 +90,7 @@ fn delay(failures: u32) -> Duration {
     }
 }
 
-/// Reads ahead the data that the first requests would have to wait for.
+/// Reads data ahead, so that the first requests need not wait for it.
 fn warm(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
     let begun = Instant::now();
     let go_on = || {
@@ -106,7 +106,7 @@ fn warm(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
             let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
             tracing::debug!(files = done.files, row_groups = done.row_groups, millis, "files opened");
         }
-        // Their rows were erased in the meantime. The next request opens the new files.
+        // Rows of this snapshot were erased in the meantime. The next request opens the new files.
         Err(_) if lake.erased_since(erasures) => {}
         Err(error) => tracing::warn!(%error, "a file of the lake could not be opened"),
     }
