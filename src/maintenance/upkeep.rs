@@ -31,7 +31,8 @@ pub struct Upkeep {
 }
 
 impl Upkeep {
-    /// Starts a thread with low priority. Its work waits while `busy` returns `true`.
+    /// Starts the thread. A step of reading ahead waits while `busy` returns `true`, but only for a short time. Merges
+    /// and removals do not wait for `busy`.
     pub fn start(lake: Lake, busy: impl Fn() -> bool + Send + 'static) -> std::io::Result<Upkeep> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();

@@ -59,7 +59,7 @@ impl Publication {
         }
     }
 
-    /// Whether the publication consists of several files: one per state, and one for sanctioned plans.
+    /// Whether the publication consists of several files: split by state, and one for sanctioned plans.
     pub(super) fn is_in_parts(self) -> bool {
         matches!(
             self,

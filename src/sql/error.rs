@@ -34,7 +34,7 @@ pub enum SqlError {
     /// The statement does not fit the data.
     #[error("{0}")]
     Data(String),
-    /// The statement needs more memory than its limit.
+    /// The statement needs more memory, or more room for spilled rows, than its limits allow.
     #[error("{0}")]
     Memory(String),
     /// A view, or a FHIRPath expression, failed over the data.

@@ -40,7 +40,7 @@ pub(super) struct Property {
     /// The name in quotes with its colon, as in texts without white space.
     quoted: Box<str>,
     pub(super) take: Take,
-    /// The property that followed this one in the previous object.
+    /// The property that followed this one the last time.
     pub(super) next: u16,
     pub(super) skipped: Skipped,
 }

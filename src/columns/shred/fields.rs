@@ -35,7 +35,7 @@ pub(super) struct Struct {
 #[derive(Debug)]
 struct Child {
     slot: &'static Slot,
-    /// The child that followed this one in the previous value.
+    /// The child that followed this one the last time.
     next: u16,
     column: Column,
 }

@@ -8,9 +8,9 @@ use super::super::log::audit::Actor;
 use super::cards::revoke_cards;
 use super::health_link::end_links;
 
-/// Ends everything from which its holder could get a consent's records later, except tokens: unexchanged codes and
-/// public tokens, health cards, health links. Call it in the transaction that requests the erasure or revokes the
-/// consent. The audit log says who did it and why.
+/// Ends unexchanged codes and public tokens, health cards and health links. Their holders could get a consent's records
+/// later. Access tokens and refresh tokens are not ended here. Call it in the transaction that requests the erasure or
+/// revokes the consent. The audit log says who did it and why.
 pub(in crate::consent) fn end_what_was_given_out(
     connection: &Connection,
     now: i64,

@@ -21,9 +21,9 @@ use super::erasure_jobs::ErasureJobs;
 use super::job::ErasureJob;
 use crate::lake::{ErasedIds, Evidence, Lake, LakeState};
 
-/// The maximum number of attempts to empty the store's log.
+/// The maximum number of attempts to empty the store's log before the last attempt.
 const EMPTYING: u32 = 40;
-/// The pause after each attempt to empty the store's log.
+/// The pause after each attempt to empty the store's log, except the last one.
 const PAUSE: Duration = Duration::from_millis(25);
 
 /// The `typ` of a receipt.

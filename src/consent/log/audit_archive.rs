@@ -51,8 +51,7 @@ impl Audit<'_> {
         }
     }
 
-    /// The archived entries among the newest `limit` entries of archive and store together. `found` has the store's
-    /// entries.
+    /// The newest `limit` entries of the archive and the store together. `found` has the store's entries.
     pub(in crate::consent) fn with_archived(
         &self,
         mut found: Vec<AuditEntry>,

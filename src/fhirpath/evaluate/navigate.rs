@@ -595,7 +595,7 @@ mod tests {
         assert_eq!(rows(&ids), own(&[&["i"]]));
     }
 
-    /// A list of primitives in which no item has a value was lost, unless some row of the batch had a value.
+    /// A list of primitives in which no item has a value was lost if another row of the batch had a value.
     #[test]
     fn a_list_may_have_nothing_but_its_companions() {
         let given = list(vec![0, 1, 1], texts(vec![Some("a")]), Some(vec![true, false]));

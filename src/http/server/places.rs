@@ -301,7 +301,7 @@ impl Seat {
         self.evicted.notified().await;
     }
 
-    /// The state, and the activity and its start in the state. `None` if the connection does not wait for its client.
+    /// The state, the activity, and the start of the activity. `None` if the connection does not wait for its client.
     fn waiting(&self) -> Option<(u64, Activity, u64)> {
         let unread = self.unread.load(Ordering::Acquire);
         let state = self.state.load(Ordering::Acquire);

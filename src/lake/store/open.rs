@@ -138,8 +138,8 @@ impl Lake {
         self.refuse_replaced()?;
         let reader = lock(&self.0.reader);
         let snapshot = catalog::load(&reader, &self.0.folder, Some(&self.snapshot()))?;
-        // Read the kind after the snapshot. A conversion replaces the files of the former kind before it changes the
-        // kind.
+        // Read the kind after the snapshot. A conversion replaces all files of the former kind before it records that
+        // the lake has none any more.
         let kind = catalog::kind(&reader)?;
         // The reader is still locked, so refreshes run one at a time, and an older kind cannot replace a newer one.
         self.turn_to(kind)?;

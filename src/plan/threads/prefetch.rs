@@ -27,7 +27,7 @@ pub type Parts<T, E> = Box<dyn Iterator<Item = Part<T, E>> + Send>;
 pub struct Pace {
     /// Whether the consumer runs the first part itself. Then other parts begin only if the first one was not enough.
     pub first_here: bool,
-    /// Whether parts may block. If so, each gets its own thread. Otherwise parts are tasks that pause now and then.
+    /// Whether parts may block. If so, they run on separate threads. Otherwise parts are tasks that pause now and then.
     pub blocking: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Reads the resources of a page's matches. This is the last step of a search and uses all processors.
+//! Reads the resources of a page's matches, only after the page was found. Uses all processors.
 
 use super::super::SearchError;
 use super::super::engine::{Engine, MAX_PAGE_BYTES};

@@ -31,7 +31,7 @@ pub(in crate::search) fn matches(criteria: &[Criterion], batch: &RecordBatch) ->
     all(criteria, batch, true)
 }
 
-/// The same, but every parameter's program runs on every row.
+/// The same, but a parameter's program also reads the values in plain columns.
 pub(in crate::search) fn matches_by_programs(
     criteria: &[Criterion],
     batch: &RecordBatch,

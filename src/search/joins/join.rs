@@ -1,10 +1,10 @@
 //! Answers conditions on other resources by semi-joins: each becomes a set of ids, and a reference of the row, or its
 //! own id, must be in the set.
 //!
-//! The plans that find ids run stage by stage. The number of ids that one plan finds decides about the next: which side
 //! The plans that find ids run stage by stage. The number of ids that a plan finds decides how the next stage runs:
 //! which side runs first, whose rows the search can match, and whether it is planned or runs over one person's columns.
 //! If none of this depends on the ids, the plan that reads the rows finds them itself and filters its scan.
+//!
 //! Other tables are read through the same scope and snapshot. So a chain finds nothing that its caller could not read,
 //! and all pages of a search see the same data.
 

@@ -15,7 +15,7 @@ use super::trace::Trace;
 
 impl Engine {
     /// The plan of a search's page, and the plan that counts all matches. The first yields the locators of the page's
-    /// matches and of the next one. `None` for searches over one person's columns, and over contained resources.
+    /// matches and of the next one. Empty for searches over one person's columns, and over contained resources.
     ///
     /// Conditions on other resources are answered in this call, unless the plans answer them.
     pub async fn plans(&self, request: &Request<'_>) -> Result<Vec<Arc<dyn ExecutionPlan>>, SearchError> {

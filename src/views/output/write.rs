@@ -72,7 +72,7 @@ impl Rows {
         }
     }
 
-    /// Returns how many rows each batch has, when the batch is read.
+    /// Calls `observer` with the number of rows of each batch, when the batch is read.
     pub fn observed(self, observer: Arc<dyn Fn(usize) + Send + Sync>) -> Rows {
         Rows {
             observer: Some(observer),

@@ -100,7 +100,7 @@ impl OnLeaf {
     fn holds(&self, physical_type: Type, value: &[u8]) -> bool {
         match (self.range, number(physical_type, value)) {
             (Some((from, to)), Some(number)) => from <= number && number <= to,
-            // A text without a number may stand for any number.
+            // Without a range any value matches. A value that cannot be read as a number is kept too.
             _ => true,
         }
     }

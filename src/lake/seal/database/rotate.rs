@@ -1,5 +1,5 @@
 //! Replaces the key-encryption key: wraps the keys of all files again, a batch at a time. Until the last step both
-//! key-encryption keys open all keys. After it the earlier one opens no key, and the texts that it wrapped are
+//! key-encryption keys open all keys. After it the earlier one opens no key, and the wrapped texts that it opened are
 //! overwritten.
 //!
 //! An interrupted rotation continues when it is requested again with the same new key. Data files do not change.

@@ -208,7 +208,7 @@ fn every_changed_byte_shows() {
             file.check_pages().map_err(LakeError::parquet("read", &path))?;
             rows(&path, &it.keys, None)
         });
-        // The footer also states the lengths of the page indexes. No reader uses the one before the first index.
+        // The footer also states the lengths of the page indexes. So no reader uses the length before an index.
         let is_unread = at >= pages_end && checked.as_ref().is_ok_and(|rows| rows.columns() == it.rows.columns());
         assert!(checked.is_err() || is_unread, "byte {at} of {}", whole.len());
     }

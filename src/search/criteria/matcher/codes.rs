@@ -1,5 +1,5 @@
-//! Tokens against value sets and hierarchies of code systems: `:in`, `:not-in`, `:below` and `:above`. A code does not
-//! match if the loaded files do not tell whether it belongs to the set or hierarchy.
+//! Tokens against value sets and hierarchies of code systems: `:in`, `:not-in`, `:below` and `:above`. If the loaded
+//! files do not tell whether a code belongs to the set or hierarchy, it counts as outside.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -58,7 +58,7 @@ pub(in crate::search) fn gather(matchers: Vec<Matcher>) -> Vec<Matcher> {
     others
 }
 
-/// Replaces the tokens by one set if there are more than `few`. Callers pass the number that the scan decides on
+/// Replaces the tokens by one set if there are more than `few`. The scan decides up to [`MAX_ALTERNATIVES`] tokens on
 /// dictionary codes.
 pub(in crate::search) fn gather_tokens(matchers: &mut Vec<Matcher>, few: usize) {
     let is_token = |matcher: &Matcher| matches!(matcher, Matcher::Token(_));
