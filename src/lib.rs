@@ -2,7 +2,7 @@
 //!
 //! Records land in Arrow/Parquet tables, one per resource type; FHIR search and SQL-on-FHIR ViewDefinitions compile
 //! into DataFusion plans through a FHIRPath translator. `ARCHITECTURE.md` names the rooms and the invariants between
-//! them. A room imports only rooms of lower floors: `fhir`, `private` and `pdf`; `columns` and `published`;
+//! them. A room imports only rooms of lower floors: `fhir`, `private`, `parallel` and `pdf`; `columns` and `published`;
 //! `terminology` and `plans`; `lake`, `fhirpath` and `normalize`; `plan` and `ingest`; `search` and `views`; `sql`,
 //! `patient` and `consent`; `codec` and `sync`; `maintenance`, `backup` and `http`; `cli`. `bench`, which
 //! measures servers, stands aside: it imports rooms up to `consent`, and only `cli` imports it.
@@ -20,6 +20,7 @@ pub mod ingest;
 pub mod lake;
 pub mod maintenance;
 pub mod normalize;
+pub mod parallel;
 pub mod patient;
 pub mod pdf;
 pub mod plan;

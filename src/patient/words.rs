@@ -48,7 +48,7 @@ pub(super) fn chosen(object: Value<'_>, name: &str) -> Option<String> {
 }
 
 /// A value of a FHIR type, as text.
-fn typed(type_name: &str, value: Value<'_>) -> Option<String> {
+pub(super) fn typed(type_name: &str, value: Value<'_>) -> Option<String> {
     match type_name {
         "CodeableConcept" => concept(value),
         "Coding" => coding(value),

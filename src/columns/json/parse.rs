@@ -4,6 +4,9 @@ use super::cursor::Cursor;
 use super::error::{JsonError, MAX_DEPTH, Reason};
 use super::value::{Kind, Node, Value};
 
+/// The bytes of text for each node, in usual resources.
+const BYTES_OF_A_NODE: usize = 12;
+
 /// The nodes of one JSON text. The next text reuses the memory.
 #[derive(Debug, Default)]
 pub struct Tape {
@@ -14,6 +17,13 @@ impl Tape {
     /// An empty tape.
     pub fn new() -> Tape {
         Tape::default()
+    }
+
+    /// An empty tape with room for texts of this many bytes, if their tokens are as long as usual in FHIR.
+    pub fn with_room_for(bytes: usize) -> Tape {
+        Tape {
+            nodes: Vec::with_capacity(bytes / BYTES_OF_A_NODE),
+        }
     }
 
     /// Checks all of `text` and returns the value that it contains. Drops the nodes of the previous text.

@@ -1,8 +1,6 @@
 //! A check from the catalog to the last file.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use rusqlite::Connection;
 
@@ -19,6 +17,7 @@ use crate::lake::error::LakeError;
 use crate::lake::seal::{KekSource, Keys};
 use crate::lake::store::folder::Folder;
 use crate::lake::store::survey::{files_below, holds_files, survey};
+use crate::parallel::{self, processors};
 
 /// Checks the lake in a folder: the catalog, the rows of every file that it names, and the other files in the data
 /// folder. Changes nothing.
@@ -182,23 +181,11 @@ fn files(
     all.retain(|stored| is_asked(stored.path()));
     report.files += all.len() as u64;
     report.bytes += all.iter().map(Stored::bytes).sum::<u64>();
-    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let work = || {
-        while let Some(stored) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if let Some(problem) = stored.problem(depth, folder.keys()) {
-                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                found.push((stored.path().to_owned(), problem));
-            }
-        }
-    };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 1..cores.min(all.len()) {
-            scope.spawn(work);
-        }
-        work();
+    let found = parallel::map(&all, processors(), |stored| {
+        let problem = stored.problem(depth, folder.keys())?;
+        Some((stored.path().to_owned(), problem))
     });
-    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Ok(found.into_iter().flatten().collect())
 }
 
 /// Files that the catalog neither names nor has released.

@@ -1,7 +1,6 @@
 //! A conversion, step by step. Between two steps other writers may write.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
@@ -13,6 +12,7 @@ use crate::lake::commit::writer::LakeWriter;
 use crate::lake::erase::{Fresh, reasons};
 use crate::lake::error::LakeError;
 use crate::lake::seal::{KeyStore, Kind};
+use crate::parallel::{self, processors};
 
 /// The size of the files that one step rewrites, in bytes. During the step the disk needs this much more room.
 const AT_ONCE: u64 = 256 << 20;
@@ -121,23 +121,9 @@ impl Conversion {
     /// Rewrites some files, on every core, and exchanges them.
     fn convert(&mut self, writer: &mut LakeWriter, some: &[Old]) -> Result<(), LakeError> {
         let (folder, owner_key) = (writer.lake().folder().clone(), writer.lake().owner_key());
-        let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let work = || {
-            while let Some(old) = some.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let new = old.convert(&folder, owner_key);
-                let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
-                made.push((old, new));
-            }
-        };
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        std::thread::scope(|scope| {
-            for _ in 1..cores.min(some.len()) {
-                scope.spawn(work);
-            }
-            work();
-        });
+        let made = parallel::map(some, processors(), |old| old.convert(&folder, owner_key));
         let (mut new, mut fresh) = (Vec::with_capacity(some.len()), Fresh::default());
-        for (old, made) in made.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        for (old, made) in some.iter().zip(made) {
             match made {
                 Ok((one, files)) => {
                     new.push(one);

@@ -31,7 +31,6 @@ pub use rows::exec::{Asked, LakeScanExec};
 pub use rows::order::{Order, Reach, Threshold};
 pub use rows::provider::LakeProvider;
 pub use rows::request::{Person, ScanRequest};
-pub use rows::share::processors;
 pub use rows::span::Span;
 pub use table::{Reader, ScopedTable};
 pub(in crate::lake) use visible::erased::{OwnRows, own_rows};

@@ -11,6 +11,7 @@ use super::error::SummaryError;
 use crate::columns::json::{Tape, Value};
 use crate::fhir::temporal::Temporal;
 use crate::fhir::{TypeId, facts};
+use crate::parallel;
 use crate::patient::follow::{Targets, key};
 
 /// A resource that the caller may see.
@@ -26,6 +27,15 @@ pub struct Record<'r> {
     pub is_own: bool,
 }
 
+impl Record<'_> {
+    fn type_name(&self) -> &'static str {
+        facts().get(self.resource_type).name
+    }
+}
+
+/// The threads that parse records and make the sections of them, the calling one included. More would not pay for
+/// usual records, and several people may ask at the same time.
+pub(super) const THREADS: usize = 2;
 /// The dates of Observations and reports.
 const OBSERVED_AT: &[&str] = &["effectiveDateTime", "effectivePeriod", "effectiveInstant", "issued"];
 
@@ -70,7 +80,8 @@ impl<'t> AskedOften<'t> {
 }
 
 impl<'t> Entry<'t> {
-    fn new(record: &Record<'t>, type_name: &'static str, json: Value<'t>) -> Entry<'t> {
+    fn new(record: &Record<'t>, json: Value<'t>) -> Entry<'t> {
+        let type_name = record.type_name();
         let mut entry = Entry {
             resource_type: record.resource_type,
             type_name,
@@ -157,71 +168,126 @@ impl<'t> When<'t> {
     }
 }
 
-/// All records, ordered by type and id.
-#[derive(Debug)]
-pub(super) struct Chart<'t> {
-    pub(super) entries: Vec<Entry<'t>>,
+/// Whose records a summary has.
+#[derive(Clone, Copy, Debug)]
+struct Subjects<'t> {
     /// The Patients of the consent, the primary one first.
     patients: &'t [&'t str],
     /// The base of our own references, without a trailing slash.
     base: &'t str,
+}
+
+impl Subjects<'_> {
+    /// Whether a record is about one of them, or names no subject.
+    fn are_of(&self, entry: &Entry<'_>) -> bool {
+        let Some(subject) = entry.get(entry.subject_name()) else {
+            return true;
+        };
+        subject.get_str("reference").is_none_or(|text| self.has(&text))
+    }
+
+    /// Whether a reference points to one of them.
+    fn has(&self, reference: &str) -> bool {
+        // The usual form needs no parsing.
+        let id = reference.strip_prefix("Patient/");
+        if id.is_some_and(|id| self.patients.contains(&id)) {
+            return true;
+        }
+        key(reference, self.base)
+            .is_some_and(|(type_id, id)| facts().get(type_id).name == "Patient" && self.patients.contains(&id))
+    }
+}
+
+/// All records, ordered by type and id.
+#[derive(Debug)]
+pub(super) struct Chart<'t> {
+    pub(super) entries: Vec<Entry<'t>>,
+    subjects: Subjects<'t>,
     by_key: FxHashMap<(TypeId, &'t str), usize>,
     by_type: FxHashMap<&'static str, Range<usize>>,
 }
 
-impl<'t> Chart<'t> {
-    /// Parses the records onto `tape`.
-    pub(super) fn new(
-        base: &'t str,
-        patients: &'t [&'t str],
-        records: &'t [Record<'t>],
-        tape: &'t mut Tape,
-    ) -> Result<Chart<'t>, SummaryError> {
-        let name = |record: &Record<'_>| facts().get(record.resource_type).name;
-        let mut records: Vec<&'t Record<'t>> = records.iter().collect();
-        records.sort_by(|one, other| {
-            let by_type = if one.resource_type == other.resource_type {
-                Ordering::Equal
-            } else {
-                name(one).cmp(name(other))
-            };
-            by_type.then_with(|| (one.id, !one.is_own).cmp(&(other.id, !other.is_own)))
+/// Records as they are parsed: a tape for each share of them, and the place of each record's text on it.
+#[derive(Debug)]
+pub(super) struct Parsed<'t> {
+    shares: Vec<(&'t [Record<'t>], Tape, Vec<u32>)>,
+}
+
+impl<'t> Parsed<'t> {
+    /// Parses the records, which have [the order of a chart](ordered). The threads share them.
+    pub(super) fn new(records: &'t [Record<'t>]) -> Result<Parsed<'t>, SummaryError> {
+        let shares: Vec<&[Record<'_>]> = records.chunks(records.len().div_ceil(THREADS).max(1)).collect();
+        let parsed = parallel::map(&shares, THREADS, |share| {
+            let mut tape = Tape::with_room_for(share.iter().map(|record| record.text.len()).sum());
+            let places = share.iter().map(|record| {
+                tape.append(record.text).map_err(|reason| SummaryError::Unreadable {
+                    resource_type: record.type_name(),
+                    reason,
+                })
+            });
+            let places = places.collect::<Result<Vec<u32>, SummaryError>>()?;
+            Ok((*share, tape, places))
         });
-        records.dedup_by_key(|record| (record.resource_type, record.id));
-        let mut places = Vec::with_capacity(records.len());
-        for record in &records {
-            let place = tape.append(record.text).map_err(|reason| SummaryError::Unreadable {
-                resource_type: name(record),
-                reason,
-            })?;
-            places.push(place);
-        }
-        let parsed = records.into_iter().zip(places);
-        let entries: Vec<Entry<'t>> = parsed
-            .map(|(record, place)| Entry::new(record, name(record), tape.value(place, record.text)))
-            .collect();
+        Ok(Parsed {
+            shares: parsed.into_iter().collect::<Result<_, SummaryError>>()?,
+        })
+    }
+
+    /// The records with the properties that most sections need.
+    fn entries(&self, subjects: Subjects<'_>) -> Vec<Entry<'_>> {
+        let entries = parallel::map(&self.shares, THREADS, |(records, tape, places)| {
+            let entry = |(record, place): (&Record<'t>, &u32)| {
+                let mut entry = Entry::new(record, tape.value(*place, record.text));
+                entry.is_about_patient = subjects.are_of(&entry);
+                entry
+            };
+            records.iter().zip(places).map(entry).collect::<Vec<_>>()
+        });
+        entries.into_iter().flatten().collect()
+    }
+}
+
+/// Records in the order of a chart: by type and id. A record that is there twice stays once, as one of the patient's
+/// own if it is one.
+pub(super) fn ordered<'r>(records: &[Record<'r>]) -> Vec<Record<'r>> {
+    let mut records = records.to_vec();
+    records.sort_by(|one, other| {
+        let by_type = if one.resource_type == other.resource_type {
+            Ordering::Equal
+        } else {
+            one.type_name().cmp(other.type_name())
+        };
+        by_type.then_with(|| (one.id, !one.is_own).cmp(&(other.id, !other.is_own)))
+    });
+    records.dedup_by_key(|record| (record.resource_type, record.id));
+    records
+}
+
+impl<'t> Chart<'t> {
+    /// Indexes parsed records.
+    pub(super) fn new(base: &'t str, patients: &'t [&'t str], parsed: &'t Parsed<'_>) -> Chart<'t> {
+        let subjects = Subjects { patients, base };
         let mut chart = Chart {
-            patients,
-            base,
+            subjects,
             by_key: FxHashMap::default(),
             by_type: FxHashMap::default(),
-            entries,
+            entries: parsed.entries(subjects),
         };
         for (at, entry) in chart.entries.iter().enumerate() {
             chart.by_key.insert((entry.resource_type, entry.id), at);
             chart.by_type.entry(entry.type_name).or_insert(at..at).end = at + 1;
         }
-        // Computed once, because every section needs it.
-        for at in 0..chart.entries.len() {
-            chart.entries[at].is_about_patient = chart.says_nobody_else(at);
-        }
-        Ok(chart)
+        chart
     }
 
     /// The primary Patient: the first one among the records.
     pub(super) fn patient(&self) -> Result<usize, SummaryError> {
         let type_id = facts().lookup("Patient").ok_or(SummaryError::NoPatient)?;
-        let mut there = self.patients.iter().filter_map(|id| self.by_key.get(&(type_id, *id)));
+        let mut there = self
+            .subjects
+            .patients
+            .iter()
+            .filter_map(|id| self.by_key.get(&(type_id, *id)));
         there.next().copied().ok_or(SummaryError::NoPatient)
     }
 
@@ -237,28 +303,14 @@ impl<'t> Chart<'t> {
         self.entries[at].is_about_patient
     }
 
-    fn says_nobody_else(&self, at: usize) -> bool {
-        let entry = &self.entries[at];
-        let Some(subject) = entry.get(entry.subject_name()) else {
-            return true;
-        };
-        subject.get_str("reference").is_none_or(|text| self.is_patient(&text))
-    }
-
     /// Whether a reference points to a Patient of the consent.
     pub(super) fn is_patient(&self, reference: &str) -> bool {
-        // The usual form needs no parsing.
-        let id = reference.strip_prefix("Patient/");
-        if id.is_some_and(|id| self.patients.contains(&id)) {
-            return true;
-        }
-        key(reference, self.base)
-            .is_some_and(|(type_id, id)| facts().get(type_id).name == "Patient" && self.patients.contains(&id))
+        self.subjects.has(reference)
     }
 
     /// The record that a reference points to.
     pub(super) fn find(&self, reference: &str) -> Option<usize> {
-        let (type_id, id) = key(reference, self.base)?;
+        let (type_id, id) = key(reference, self.subjects.base)?;
         let key = self.by_key.get_key_value(&(type_id, id));
         key.map(|(_, at)| *at)
     }
@@ -266,7 +318,7 @@ impl<'t> Chart<'t> {
     /// The absolute address of a record.
     pub(super) fn full_url(&self, at: usize) -> String {
         let entry = &self.entries[at];
-        format!("{}/{}/{}", self.base, entry.type_name, entry.id)
+        format!("{}/{}/{}", self.subjects.base, entry.type_name, entry.id)
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinSet;
 
 use super::runtime::{Died, current, own};
-use crate::lake::scan::processors;
+use crate::parallel::processors;
 
 /// The maximum number of results of one part that wait to be read.
 const WAITING: usize = 4;

@@ -9,7 +9,7 @@ use futures::{Stream, StreamExt};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinError;
 
-use crate::lake::scan::processors;
+use crate::parallel::processors;
 
 /// A thread that ran a part has stopped unexpectedly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

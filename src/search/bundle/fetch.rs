@@ -5,8 +5,8 @@ use super::super::engine::{Engine, MAX_PAGE_BYTES};
 use super::super::parameters::query::Query;
 use super::super::run::matches::Found;
 use super::page::Entry;
-pub(in crate::search) use crate::lake::scan::processors;
 use crate::lake::scan::{Locator, Row, ScopedTable};
+use crate::parallel::processors;
 use crate::plan::at_once;
 
 /// The minimum number of rows for a thread.

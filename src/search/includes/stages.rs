@@ -8,7 +8,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::SearchError;
 use super::super::bundle::fetch;
-use super::super::bundle::fetch::processors;
 use super::super::bundle::page::Entry;
 use super::super::engine::Engine;
 use super::super::run::trace::Trace;
@@ -16,6 +15,7 @@ use super::include::Include;
 use super::included::{self, Included, Source, Sources};
 use crate::fhir::TypeId;
 use crate::lake::scan::{Locator, PlacedRow, ScopedTable, Sought};
+use crate::parallel::processors;
 use crate::plan::at_once;
 
 /// The number of resources that are fetched at a time. Large resources are fetched in smaller parts.

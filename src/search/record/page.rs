@@ -18,7 +18,9 @@ use super::super::run::parts::Part;
 use super::request::{Extent, RecordRequest};
 use crate::fhir::TypeId;
 use crate::lake::Lake;
-use crate::lake::scan::{Locator, Row, ScopedTable};
+use crate::lake::scan::{Locator, Row, ScanError, ScopedTable};
+use crate::parallel::processors;
+use crate::plan::at_once;
 
 /// Resources that are read at a time.
 const STEP: usize = 100;
@@ -195,7 +197,7 @@ impl RecordPage {
                 break;
             };
             self.open_entry(&mut out);
-            let mode = if self.source_of(&entry).is_some_and(|source| source.is_referred) {
+            let mode = if self.source_of(entry.type_id).is_some_and(|source| source.is_referred) {
                 "include"
             } else {
                 "match"
@@ -206,20 +208,54 @@ impl RecordPage {
         Ok(Bytes::from(out))
     }
 
-    /// All resources, grouped by type, instead of the Bundle.
-    pub fn gather(mut self) -> Result<Vec<Gathered>, SearchError> {
+    /// All resources, type after type, in place of the Bundle. The record must be whole. All processors read it.
+    pub async fn gather(mut self) -> Result<Vec<Gathered>, SearchError> {
+        let shares = self.shares(processors()).into_iter().map(|share| async move {
+            let read = share.into_iter().map(|(table, places)| {
+                let rows = table.resources_in_passing(&places, usize::MAX)?;
+                Ok((table.type_id(), rows.unwrap_or_default()))
+            });
+            read.collect::<Result<Vec<_>, ScanError>>()
+        });
+        let read = at_once(shares).await.map_err(SearchError::of_thread)?;
         let mut gathered: Vec<Gathered> = Vec::new();
-        while let Some(entry) = self.entry()? {
-            match gathered.last_mut().filter(|last| last.type_id == entry.type_id) {
-                Some(last) => last.rows.push(entry.row),
-                None => gathered.push(Gathered {
-                    type_id: entry.type_id,
-                    is_referred: self.source_of(&entry).is_some_and(|source| source.is_referred),
-                    rows: vec![entry.row],
-                }),
+        for entry in std::mem::take(&mut self.entries) {
+            self.add(&mut gathered, entry.type_id, [entry.row]);
+        }
+        for share in read {
+            for (type_id, rows) in share? {
+                self.add(&mut gathered, type_id, rows);
             }
         }
         Ok(gathered)
+    }
+
+    /// The resources that are not read yet, in order, in at most `count` shares of about equal numbers. Each share is
+    /// read in steps.
+    fn shares(&self, count: usize) -> Vec<Vec<(ScopedTable, Vec<Locator>)>> {
+        let all: Vec<(usize, Locator)> = self.places.iter().copied().collect();
+        let size = all.len().div_ceil(count).max(STEP);
+        let step = |step: &[(usize, Locator)]| {
+            let table = self.sources[step[0].0].table.clone();
+            (table, step.iter().map(|(_, place)| *place).collect())
+        };
+        let share = |share: &[(usize, Locator)]| {
+            let of_parts = share.chunk_by(|one, other| one.0 == other.0);
+            of_parts.flat_map(|of_part| of_part.chunks(STEP)).map(step).collect()
+        };
+        all.chunks(size).map(share).collect()
+    }
+
+    /// Appends rows to those of their type. Rows of a type follow each other.
+    fn add(&self, gathered: &mut Vec<Gathered>, type_id: TypeId, rows: impl IntoIterator<Item = Row>) {
+        match gathered.last_mut().filter(|last| last.type_id == type_id) {
+            Some(last) => last.rows.extend(rows),
+            None => gathered.push(Gathered {
+                type_id,
+                is_referred: self.source_of(type_id).is_some_and(|source| source.is_referred),
+                rows: rows.into_iter().collect(),
+            }),
+        }
     }
 
     /// The id of its snapshot.
@@ -268,16 +304,17 @@ impl RecordPage {
         Ok(())
     }
 
-    fn source_of(&self, entry: &Entry) -> Option<&Source> {
-        self.sources
-            .iter()
-            .find(|source| source.table.type_id() == entry.type_id)
+    fn source_of(&self, type_id: TypeId) -> Option<&Source> {
+        self.sources.iter().find(|source| source.table.type_id() == type_id)
     }
 
     fn note(&mut self, entry: &Entry) {
         self.given += 1;
         self.bytes += entry.row.resource.len();
-        let place = self.source_of(entry).map(|source| source.place).zip(entry.place);
+        let place = self
+            .source_of(entry.type_id)
+            .map(|source| source.place)
+            .zip(entry.place);
         if let Some(place) = place {
             self.ends = Some([self.ends.map_or(place, |[first, _]| first), place]);
         }

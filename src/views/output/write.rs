@@ -12,7 +12,7 @@ use super::super::error::RunError;
 use super::super::view::View;
 use super::assembly::{Assembly, Computed, Tail};
 use super::{Format, SpoolRoom, TextFormat};
-use crate::lake::scan::processors;
+use crate::parallel::processors;
 use crate::plan::{Waiting, apart};
 
 /// The maximum number of rows that the consumer's own thread writes. Other threads could write text that nobody reads.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use datafusion::physical_plan::displayable;
 use expect_test::expect;
 use serde_json::{Value, json};
-use tabularium::lake::scan::processors;
+use tabularium::parallel::processors;
 
 use super::super::corpus::link;
 use super::super::small::{BASE, Small, small};

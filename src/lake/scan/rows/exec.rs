@@ -36,10 +36,11 @@ use super::order::Sorted;
 use super::partition::{Rows, Step};
 use super::request::ScanRequest;
 use super::resolved::{Scan, Unsettled};
-use super::share::{Shares, processors};
+use super::share::Shares;
 use super::span::Span;
 use super::top_k::{TopK, TopKFilter};
 use crate::columns::conditions::Prune;
+use crate::parallel::processors;
 
 /// The maximum number of columns that a plan shows.
 const COLUMNS_SHOWN: usize = 60;

@@ -1,8 +1,6 @@
 //! Shares: the parts of a scan's rows that its partitions read, one after the other in the table's order.
 
 use std::ops::Range;
-use std::sync::LazyLock;
-use std::thread;
 
 use crate::lake::file::{PAGE_ROWS, ROW_GROUP_ROWS};
 
@@ -13,12 +11,6 @@ const COSTLY_ROWS_PER_PARTITION: u64 = 2_048;
 /// With at least this many row groups per processor, a row group is not split: two partitions that read parts of it
 /// decode its dictionaries twice.
 const ROW_GROUPS_PER_PROCESSOR: u64 = 2;
-
-/// The number of processors. It is read once: the system reads files for it, and that takes longer than many searches.
-pub fn processors() -> usize {
-    static PROCESSORS: LazyLock<usize> = LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
-    *PROCESSORS
-}
 
 /// How a scan's rows are split.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use super::super::error::SummaryError;
 use super::super::json::{coding, quoted};
 use super::super::list::SECTIONS;
-use super::super::record::{Chart, Record};
+use super::super::record::{Chart, Parsed, Record, THREADS, ordered};
 use super::super::references::reach;
 use super::super::request::Sections;
 use super::super::shared::{Row, Section};
@@ -16,8 +16,8 @@ use super::composition::{Head, SectionContent, composition};
 use super::confidentiality::{Confidentiality, SYSTEM};
 use super::made::{Directory, Holder, Made, Rendering, urn, uuid};
 use super::write::Writer;
-use crate::columns::json::Tape;
 use crate::fhir::temporal::instant_text;
+use crate::parallel;
 use crate::patient::words;
 use crate::search::with_base;
 
@@ -57,19 +57,20 @@ pub struct Summary {
 /// Makes a summary of a patient's own records and the records that they refer to.
 pub fn summarize(request: &Request<'_>, records: &[Record<'_>]) -> Result<Summary, SummaryError> {
     let base = format!("{}/fhir", request.base_url);
-    let mut tape = Tape::new();
-    let chart = Chart::new(&base, request.patients, records, &mut tape)?;
+    let records = ordered(records);
+    let parsed = Parsed::new(&records)?;
+    let chart = Chart::new(&base, request.patients, &parsed);
     let patient = chart.patient()?;
     let date = instant_text(request.moment).ok_or(SummaryError::Moment)?;
-    let rows = SECTIONS.iter().enumerate().map(|(place, section)| {
-        let is_asked = request.sections.has(place);
-        (
-            *section,
-            is_asked,
-            if is_asked { (section.rows)(&chart) } else { Vec::new() },
-        )
+    let sections: Vec<(&'static Section, bool)> = SECTIONS
+        .iter()
+        .enumerate()
+        .map(|(place, section)| (*section, request.sections.has(place)))
+        .collect();
+    let rows = parallel::map(&sections, THREADS, |(section, is_asked)| {
+        let rows = if *is_asked { (section.rows)(&chart) } else { Vec::new() };
+        (*section, *is_asked, rows)
     });
-    let rows: Vec<(&'static Section, bool, Vec<Row>)> = rows.collect();
     let roots = rows.iter().flat_map(|(_, _, rows)| rows.iter().map(|row| row.entry));
     let reached = reach(&chart, std::iter::once(patient).chain(roots));
     let kept: FxHashSet<usize> = reached.iter().copied().collect();

@@ -96,7 +96,7 @@ fn history(chart: &Chart<'_>, at: usize, earlier: &[usize]) -> Option<String> {
 pub(in crate::patient::summary) fn value(chart: &Chart<'_>, observation: Value<'_>) -> Option<String> {
     let own = match words::choice(observation, "value") {
         Some(("SampledData", _)) => Some("a series of measurements".to_owned()),
-        Some(_) => words::chosen(observation, "value"),
+        Some((type_name, value)) => words::typed(type_name, value),
         None => None,
     };
     let parts = components(chart, observation);
