@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::bundle::{Directory, Request, Summary, summarize};
-use super::record::Record;
+use super::record::{Record, THREADS};
 use super::request::Sections;
 use crate::lake::Scope;
 use crate::patient::PatientError;
@@ -93,7 +93,7 @@ async fn gather(engine: &Engine, subject: Subject<'_>) -> Result<Vec<Gathered>, 
         base: "",
     };
     match engine.record(&request).await? {
-        Some(page) => Ok(page.gather().await?),
+        Some(page) => Ok(page.gather(THREADS).await?),
         None => Err(PatientError::NoPatient(
             subject.patients.first().cloned().unwrap_or_default(),
         )),

@@ -33,7 +33,7 @@ impl Record<'_> {
     }
 }
 
-/// The threads that parse records and make the sections of them, the calling one included. More would not pay for
+/// The threads that read and parse records and make the sections of them. More would not pay for
 /// usual records, and several people may ask at the same time.
 pub(super) const THREADS: usize = 2;
 /// The dates of Observations and reports.

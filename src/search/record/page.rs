@@ -19,7 +19,6 @@ use super::request::{Extent, RecordRequest};
 use crate::fhir::TypeId;
 use crate::lake::Lake;
 use crate::lake::scan::{Locator, Row, ScanError, ScopedTable};
-use crate::parallel::processors;
 use crate::plan::at_once;
 
 /// Resources that are read at a time.
@@ -208,9 +207,10 @@ impl RecordPage {
         Ok(Bytes::from(out))
     }
 
-    /// All resources, type after type, in place of the Bundle. The record must be whole. All processors read it.
-    pub async fn gather(mut self) -> Result<Vec<Gathered>, SearchError> {
-        let shares = self.shares(processors()).into_iter().map(|share| async move {
+    /// All resources, type after type, in place of the Bundle. The record must be whole. At most `threads` threads read
+    /// it; each of them takes some MiB.
+    pub async fn gather(mut self, threads: usize) -> Result<Vec<Gathered>, SearchError> {
+        let shares = self.shares(threads).into_iter().map(|share| async move {
             let read = share.into_iter().map(|(table, places)| {
                 let rows = table.resources_in_passing(&places, usize::MAX)?;
                 Ok((table.type_id(), rows.unwrap_or_default()))
