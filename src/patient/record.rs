@@ -49,7 +49,7 @@ pub async fn record(
     };
     Ok(Record {
         snapshot: page.snapshot(),
-        types: page.gather(1).await?,
+        types: page.gather(1)?,
     })
 }
 

@@ -133,9 +133,8 @@ impl Structure {
         if nodes.is_empty() && !keeps_place {
             return None;
         }
-        let mut group = TagGroup::new(tag(&self.groups[place].kind));
-        nodes.into_iter().for_each(|node| group.push(node));
-        Some(group)
+        // Most groups have one child. A list that grows would have room for four.
+        Some(TagGroup::with_children(tag(&self.groups[place].kind), nodes))
     }
 }
 

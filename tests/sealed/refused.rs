@@ -164,3 +164,27 @@ fn an_empty_lake_becomes_a_sealed_one() {
     scene.done("check", &["--rows"]);
     assert_eq!(scene.resources().len(), 4);
 }
+
+#[test]
+fn a_server_makes_a_sealed_lake_of_an_empty_folder_only() {
+    let serve = ["--sealed", "--listen", "127.0.0.1:0", "--until-stdin-ends"];
+    let scene = Scene::new();
+    let without = scene.run_with("serve", &serve, None);
+    assert_eq!(without.status.code(), Some(2), "{}", stderr(&without));
+    assert!(!scene.data().join("catalog.sqlite").exists());
+    scene.done("serve", &serve);
+    scene.import(&people(2), &[]);
+    assert!(scene.bytes().into_keys().any(|path| {
+        let is_data = path.to_string_lossy().ends_with(".parquet");
+        is_data && std::fs::read(&path).unwrap().ends_with(b"PARE")
+    }));
+
+    let other = Scene::new();
+    std::fs::create_dir(other.data()).unwrap();
+    std::fs::write(other.data().join("letter.txt"), "for somebody else").unwrap();
+    let refused = other.run("serve", &serve);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    assert_eq!(other.bytes().len(), 1);
+    let open = other.run("serve", &serve[1..]);
+    assert_eq!(open.status.code(), Some(2), "{}", stderr(&open));
+}

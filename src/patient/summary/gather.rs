@@ -93,7 +93,7 @@ async fn gather(engine: &Engine, subject: Subject<'_>) -> Result<Vec<Gathered>, 
         base: "",
     };
     match engine.record(&request).await? {
-        Some(page) => Ok(page.gather(THREADS).await?),
+        Some(page) => Ok(page.gather(THREADS)?),
         None => Err(PatientError::NoPatient(
             subject.patients.first().cloned().unwrap_or_default(),
         )),

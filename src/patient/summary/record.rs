@@ -216,9 +216,8 @@ pub(super) struct Parsed<'t> {
 impl<'t> Parsed<'t> {
     /// Parses the records, which have [the order of a chart](ordered). The threads share them.
     pub(super) fn new(records: &'t [Record<'t>]) -> Result<Parsed<'t>, SummaryError> {
-        let shares: Vec<&[Record<'_>]> = records.chunks(records.len().div_ceil(THREADS).max(1)).collect();
-        let parsed = parallel::map(&shares, THREADS, |share| {
-            let mut tape = Tape::with_room_for(share.iter().map(|record| record.text.len()).sum());
+        let parsed = parallel::map(&shares(records), THREADS, |share| {
+            let mut tape = Tape::with_room_for(bytes(share));
             let places = share.iter().map(|record| {
                 tape.append(record.text).map_err(|reason| SummaryError::Unreadable {
                     resource_type: record.type_name(),
@@ -245,6 +244,22 @@ impl<'t> Parsed<'t> {
         });
         entries.into_iter().flatten().collect()
     }
+}
+
+/// The records in at most [`THREADS`] shares of about equal bytes.
+fn shares<'s, 'r>(records: &'s [Record<'r>]) -> Vec<&'s [Record<'r>]> {
+    let size = bytes(records).div_ceil(THREADS).max(1);
+    let mut before = 0;
+    let same_share = |record: &Record<'_>, _: &Record<'_>| {
+        let share = before / size;
+        before += record.text.len();
+        before / size == share
+    };
+    records.chunk_by(same_share).collect()
+}
+
+fn bytes(records: &[Record<'_>]) -> usize {
+    records.iter().map(|record| record.text.len()).sum()
 }
 
 /// Records in the order of a chart: by type and id. A record that is there twice stays once, as one of the patient's

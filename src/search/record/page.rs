@@ -19,7 +19,7 @@ use super::request::{Extent, RecordRequest};
 use crate::fhir::TypeId;
 use crate::lake::Lake;
 use crate::lake::scan::{Locator, Row, ScanError, ScopedTable};
-use crate::plan::at_once;
+use crate::parallel;
 
 /// Resources that are read at a time.
 const STEP: usize = 100;
@@ -209,15 +209,15 @@ impl RecordPage {
 
     /// All resources, type after type, in place of the Bundle. The record must be whole. At most `threads` threads read
     /// it; each of them takes some MiB.
-    pub async fn gather(mut self, threads: usize) -> Result<Vec<Gathered>, SearchError> {
-        let shares = self.shares(threads).into_iter().map(|share| async move {
-            let read = share.into_iter().map(|(table, places)| {
-                let rows = table.resources_in_passing(&places, usize::MAX)?;
+    pub fn gather(mut self, threads: usize) -> Result<Vec<Gathered>, SearchError> {
+        let shares = self.shares(threads);
+        let read = parallel::map(&shares, threads, |share| {
+            let read = share.iter().map(|(table, places)| {
+                let rows = table.resources_in_passing(places, usize::MAX)?;
                 Ok((table.type_id(), rows.unwrap_or_default()))
             });
             read.collect::<Result<Vec<_>, ScanError>>()
         });
-        let read = at_once(shares).await.map_err(SearchError::of_thread)?;
         let mut gathered: Vec<Gathered> = Vec::new();
         for entry in std::mem::take(&mut self.entries) {
             self.add(&mut gathered, entry.type_id, [entry.row]);

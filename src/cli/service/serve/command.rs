@@ -18,7 +18,7 @@ use crate::consent::{Application, Clock, Endpoint, EndpointStatus, Error, Key, S
 use crate::fhir::search_parameter::SearchParameters;
 use crate::http::{Limits, Options, Service};
 use crate::lake::{Lake, LakeError, LakeOptions, Mode};
-use crate::maintenance::Upkeep;
+use crate::maintenance::{Before, Upkeep};
 use crate::normalize::{Knowledge, NewestKnowledge};
 use crate::plans::PlanTables;
 use crate::sync::client::{Client, Guard, HttpLimits};
@@ -141,7 +141,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
     )
 }
 
-/// The lake. It must exist.
+/// Opens the lake. With `sealed`, makes a sealed lake of a new or empty folder, or of an open lake without records.
 fn opened(data: &Path, sealed: bool) -> Result<Lake, Failure> {
     let options = LakeOptions {
         sealed: sealed.then_some(true),
@@ -149,6 +149,10 @@ fn opened(data: &Path, sealed: bool) -> Result<Lake, Failure> {
     };
     let opened = match Lake::open_with(data, options.clone()) {
         Err(LakeError::OtherKind { .. }) => Lake::create_with(data, options),
+        Err(LakeError::Missing(_)) if sealed => {
+            let before = Before::look(data).map_err(Failure::from_folder)?;
+            Lake::create_with(data, options).inspect_err(|_| before.restore(data))
+        }
         opened => opened,
     };
     opened.map_err(Failure::from_lake)

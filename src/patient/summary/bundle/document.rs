@@ -21,6 +21,9 @@ use crate::parallel;
 use crate::patient::words;
 use crate::search::with_base;
 
+/// The number of entries that a thread writes before it takes more.
+const AT_ONCE: usize = 32;
+
 /// The request for a summary.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'r> {
@@ -62,15 +65,7 @@ pub fn summarize(request: &Request<'_>, records: &[Record<'_>]) -> Result<Summar
     let chart = Chart::new(&base, request.patients, &parsed);
     let patient = chart.patient()?;
     let date = instant_text(request.moment).ok_or(SummaryError::Moment)?;
-    let sections: Vec<(&'static Section, bool)> = SECTIONS
-        .iter()
-        .enumerate()
-        .map(|(place, section)| (*section, request.sections.has(place)))
-        .collect();
-    let rows = parallel::map(&sections, THREADS, |(section, is_asked)| {
-        let rows = if *is_asked { (section.rows)(&chart) } else { Vec::new() };
-        (*section, *is_asked, rows)
-    });
+    let rows = rows(&chart, request.sections);
     let roots = rows.iter().flat_map(|(_, _, rows)| rows.iter().map(|row| row.entry));
     let reached = reach(&chart, std::iter::once(patient).chain(roots));
     let kept: FxHashSet<usize> = reached.iter().copied().collect();
@@ -103,10 +98,16 @@ pub fn summarize(request: &Request<'_>, records: &[Record<'_>]) -> Result<Summar
     for each in &made {
         push(&mut entries, each);
     }
-    for at in reached.iter().skip(1) {
-        entries.push(b',');
-        writer.entry(*at, &mut entries);
-    }
+    let others: Vec<&[usize]> = reached.get(1..).unwrap_or_default().chunks(AT_ONCE).collect();
+    let written = parallel::map(&others, THREADS, |some| {
+        let mut entries = Vec::new();
+        for at in *some {
+            entries.push(b',');
+            writer.entry(*at, &mut entries);
+        }
+        entries
+    });
+    entries.extend_from_slice(&written.concat());
     // Stored addresses of attachments are relative to the service.
     if let Some(shown) = with_base(&entries, &format!("{base}/")) {
         entries = shown.into();
@@ -136,6 +137,20 @@ pub fn summarize(request: &Request<'_>, records: &[Record<'_>]) -> Result<Summar
         composition,
         entries,
     })
+}
+
+/// The rows of each section, and whether it is asked for.
+fn rows(chart: &Chart<'_>, asked: Sections) -> Vec<(&'static Section, bool, Vec<Row>)> {
+    let mut order: Vec<usize> = (0..SECTIONS.len()).collect();
+    // The results take longest. They come first, so that the other threads make the other sections meanwhile.
+    order.sort_by_key(|place| SECTIONS[*place].alias != "results");
+    let mut rows = parallel::map(&order, THREADS, |place| {
+        let (section, is_asked) = (SECTIONS[*place], asked.has(*place));
+        let rows = if is_asked { (section.rows)(chart) } else { Vec::new() };
+        (*place, (section, is_asked, rows))
+    });
+    rows.sort_by_key(|(place, _)| *place);
+    rows.into_iter().map(|(_, rows)| rows).collect()
 }
 
 /// A section's rows with their addresses. If IPS does not allow a direct reference to a resource, the section refers to
