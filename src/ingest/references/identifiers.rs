@@ -46,12 +46,15 @@ struct OfType {
     ids: Vec<Box<str>>,
     known: FxHashMap<Box<str>, u32>,
     by_key: FxHashMap<Key, Holders>,
+    /// The number of pairs of an identifier and a resource that carries it.
+    count: usize,
 }
 
+/// The resources that carry an identifier, as indices into the ids.
 #[derive(Debug)]
 enum Holders {
     One(u32),
-    Many(Vec<u32>),
+    Many(FxHashSet<u32>),
 }
 
 impl Identifiers {
@@ -121,12 +124,16 @@ impl Identifiers {
             }
         };
         for key in keys {
-            match of_type.by_key.entry(*key) {
+            let is_new = match of_type.by_key.entry(*key) {
                 Entry::Vacant(entry) => {
                     entry.insert(Holders::One(place));
-                    self.count += 1;
+                    true
                 }
                 Entry::Occupied(mut entry) => entry.get_mut().add(place),
+            };
+            if is_new {
+                of_type.count += 1;
+                self.count += 1;
             }
         }
         if self.count > self.capacity {
@@ -151,30 +158,36 @@ impl Identifiers {
 
     /// The added resources that meet the condition.
     pub(in crate::ingest) fn matches(&self, condition: &Condition) -> Match {
-        let mut found: Option<Vec<&str>> = condition
-            .ids
-            .as_ref()
-            .map(|ids| ids.iter().map(String::as_str).collect());
-        let of_type = self.by_type.get(&condition.type_id);
-        for group in &condition.groups {
-            let mut ids: Vec<&str> = Vec::new();
-            if let Some(of_type) = of_type {
-                for holders in group.iter().filter_map(|key| of_type.by_key.get(key)) {
-                    ids.extend(holders.places().iter().map(|place| &*of_type.ids[*place as usize]));
-                }
-            }
-            if let Some(before) = found {
-                ids.retain(|id| before.contains(id));
-            }
-            found = Some(ids);
+        let ids = condition.ids.as_deref();
+        if condition.groups.is_empty() {
+            return one_of(ids.unwrap_or_default().iter().map(String::as_str));
         }
-        let mut found = found.unwrap_or_default();
-        found.sort_unstable();
-        found.dedup();
-        match found.as_slice() {
-            [] => Match::None,
-            [id] => Match::One((*id).to_owned()),
-            _ => Match::Several,
+        let Some(of_type) = self.by_type.get(&condition.type_id) else {
+            return Match::None;
+        };
+        let is_met = |place: &u32| {
+            condition
+                .groups
+                .iter()
+                .all(|group| of_type.holders(group).any(|one| one.has(*place)))
+        };
+        let id = |place: u32| &*of_type.ids[place as usize];
+        match ids {
+            Some(ids) => one_of(
+                ids.iter()
+                    .filter_map(|id| of_type.known.get(&**id).copied())
+                    .filter(is_met)
+                    .map(id),
+            ),
+            None => {
+                // Go through the fewest resources: very many may carry one identifier.
+                let fewest = condition
+                    .groups
+                    .iter()
+                    .min_by_key(|group| of_type.holders(group).map(Holders::len).sum::<usize>());
+                let holders = fewest.into_iter().flat_map(|group| of_type.holders(group));
+                one_of(holders.flat_map(Holders::places).filter(is_met).map(id))
+            }
         }
     }
 
@@ -182,7 +195,7 @@ impl Identifiers {
         let largest = self
             .by_type
             .iter()
-            .max_by_key(|(type_id, of_type)| (of_type.by_key.len(), **type_id))
+            .max_by_key(|(type_id, of_type)| (of_type.count, **type_id))
             .map(|(type_id, _)| *type_id);
         if let Some(type_id) = largest {
             tracing::debug!(
@@ -190,11 +203,11 @@ impl Identifiers {
                 "too many identifiers to keep in memory"
             );
             let of_type = self.by_type.remove(&type_id).unwrap_or_default();
-            self.count -= of_type.by_key.len();
+            self.count -= of_type.count;
             self.incomplete.insert(type_id);
             if let Some(overflow) = &mut self.overflow {
                 for (key, holders) in &of_type.by_key {
-                    let ids = holders.places().iter().map(|place| &of_type.ids[*place as usize]);
+                    let ids = holders.places().map(|place| &of_type.ids[place as usize]);
                     ids.for_each(|id| overflow.add(type_id, id, &[*key]));
                 }
             }
@@ -202,24 +215,58 @@ impl Identifiers {
     }
 }
 
+/// The only one of these ids, which may repeat. Stops at the second one.
+fn one_of<'i>(ids: impl Iterator<Item = &'i str>) -> Match {
+    let mut found: Option<&str> = None;
+    for id in ids {
+        match found {
+            Some(other) if other != id => return Match::Several,
+            _ => found = Some(id),
+        }
+    }
+    found.map_or(Match::None, |id| Match::One(id.to_owned()))
+}
+
+impl OfType {
+    /// Who carries one of these identifiers.
+    fn holders<'o>(&'o self, keys: &'o [Key]) -> impl Iterator<Item = &'o Holders> {
+        keys.iter().filter_map(|key| self.by_key.get(key))
+    }
+}
+
 impl Holders {
-    fn add(&mut self, place: u32) {
+    /// Adds a resource. Returns whether it is a new one.
+    fn add(&mut self, place: u32) -> bool {
         match self {
-            Holders::One(held) if *held == place => {}
-            Holders::One(held) => *self = Holders::Many(vec![*held, place]),
-            Holders::Many(held) if held.contains(&place) => {}
-            // Two matches are as ambiguous as more, but another condition may narrow them down. With more than a few,
-            // none will.
-            Holders::Many(held) if held.len() < 64 => held.push(place),
-            Holders::Many(_) => {}
+            Holders::One(held) if *held == place => false,
+            Holders::One(held) => {
+                *self = Holders::Many([*held, place].into_iter().collect());
+                true
+            }
+            Holders::Many(held) => held.insert(place),
         }
     }
 
-    fn places(&self) -> &[u32] {
+    fn has(&self, place: u32) -> bool {
         match self {
-            Holders::One(place) => std::slice::from_ref(place),
-            Holders::Many(places) => places,
+            Holders::One(held) => *held == place,
+            Holders::Many(held) => held.contains(&place),
         }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Holders::One(_) => 1,
+            Holders::Many(held) => held.len(),
+        }
+    }
+
+    fn places(&self) -> impl Iterator<Item = u32> {
+        let (one, many) = match self {
+            Holders::One(held) => (Some(*held), None),
+            Holders::Many(held) => (None, Some(held)),
+        };
+        one.into_iter().chain(many.into_iter().flatten().copied())
     }
 }
 
@@ -320,6 +367,33 @@ mod tests {
             index.add(type_id, id, &found);
         }
         index
+    }
+
+    #[test]
+    fn any_number_of_resources_may_carry_an_identifier() {
+        let keys = Keys::new();
+        let ids: Vec<(String, String)> = (0..500)
+            .map(|at| {
+                (
+                    format!("p{at}"),
+                    format!(r#"[{{"system":"urn:a","value":"same"}},{{"value":"{at}"}}]"#),
+                )
+            })
+            .collect();
+        let all: Vec<(&str, &str, &str)> = ids.iter().map(|(id, json)| ("Practitioner", &**id, &**json)).collect();
+        let index = index(&all, keys, 10_000);
+        for (text, expected) in [
+            ("Practitioner?identifier=urn:a|same", Match::Several),
+            (
+                "Practitioner?identifier=urn:a|same&identifier=499",
+                Match::One("p499".into()),
+            ),
+            ("Practitioner?identifier=urn:a|same&_id=p498", Match::One("p498".into())),
+            ("Practitioner?identifier=urn:a|same&_id=p498,p497", Match::Several),
+            ("Practitioner?identifier=urn:a|same&_id=p500", Match::None),
+        ] {
+            assert_eq!(index.matches(&condition(text, keys)), expected, "{text}");
+        }
     }
 
     #[test]
