@@ -64,7 +64,7 @@ pub(in crate::cli) fn seal(arguments: SealArgs) -> Result<(), Failure> {
         let kek = KekSource::default().load();
         kek.map_err(|error| Failure::input(format!("nothing was sealed: {error}")))?;
     }
-    let done = converted(&lake, Conversion::to_sealed(), arguments.wait)?;
+    let done = converted(&lake, Conversion::to_sealed(), arguments.wait, "sealed")?;
     told(&arguments.data, &lake, done, Kind::Sealed, arguments.json)
 }
 
@@ -74,7 +74,7 @@ pub(in crate::cli) fn unseal(arguments: UnsealArgs) -> Result<(), Failure> {
     if lake.kind() == Kind::Sealed {
         refuse_copies(&arguments.data)?;
     }
-    let done = converted(&lake, Conversion::to_open(), arguments.wait)?;
+    let done = converted(&lake, Conversion::to_open(), arguments.wait, "unsealed")?;
     told(&arguments.data, &lake, done, Kind::Open, arguments.json)
 }
 
@@ -91,17 +91,17 @@ fn refuse_copies(data: &Path) -> Result<(), Failure> {
     )))
 }
 
-fn converted(lake: &Lake, conversion: Conversion, wait: Wait) -> Result<Converted, Failure> {
+/// Converts a lake. `goal` is what the error for missing or wrong keys says was not done.
+fn converted(lake: &Lake, conversion: Conversion, wait: Wait, goal: &str) -> Result<Converted, Failure> {
     let bar = quietly(ProgressBar::new_spinner());
     bar.enable_steady_tick(Duration::from_millis(100));
     let progress = |done: &Converted| bar.set_message(format!("{} written", bytes(done.bytes)));
     let done = convert(conversion, || wait.writer(lake), progress).map_err(|error| match error {
         ConvertError::Writer(failure) => failure,
-        // The lake is not sealed yet, although the error may say so.
         ConvertError::Step(LakeError::Keys { source, .. }) if source.is_of_input() => {
-            Failure::input(format!("nothing was sealed: {source}"))
+            Failure::input(format!("nothing was {goal}: {source}"))
         }
-        ConvertError::Step(LakeError::Keys { source, .. }) => Failure::other(format!("nothing was sealed: {source}")),
+        ConvertError::Step(LakeError::Keys { source, .. }) => Failure::other(format!("nothing was {goal}: {source}")),
         ConvertError::Step(error) => Failure::other(format!(
             "{error}; nothing is lost, and the same command goes on from here"
         )),

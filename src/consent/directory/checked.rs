@@ -34,7 +34,8 @@ pub(super) fn checked_line(what: &str, text: &str, (longest, long): (usize, &'st
 /// An `http` or `https` address without query and fragment. Removes its trailing slash.
 pub(super) fn checked_base(text: &str) -> Result<&str, Error> {
     let sound = Url::parse(text).is_ok_and(|url| {
-        let plain = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
+        let is_bare = url.query().is_none() && url.fragment().is_none();
+        let plain = is_bare && url.username().is_empty() && url.password().is_none();
         matches!(url.scheme(), "http" | "https") && url.host().is_some() && plain
     });
     if sound && text.bytes().all(|byte| byte.is_ascii_graphic()) {

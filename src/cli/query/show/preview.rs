@@ -71,7 +71,11 @@ pub(in crate::cli) fn run(arguments: ShowArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let mut found = Vec::new();
-    rows::read(&lake, &scope, view, Some(arguments.limit), |row| found.push(row))?;
+    // One row more shows whether there are more.
+    let limit = arguments.limit.saturating_add(1);
+    rows::read(&lake, &scope, view, Some(limit), |row| found.push(row))?;
+    let has_more = found.len() > arguments.limit;
+    found.truncate(arguments.limit);
     let kept: Vec<usize> = (0..names.len()).filter(|at| chosen || is_filled(&found, *at)).collect();
     let widest = std::io::stdout().is_terminal().then(width);
     // More columns than fit would be too narrow to read.
@@ -88,7 +92,7 @@ pub(in crate::cli) fn run(arguments: ShowArgs) -> Result<(), Failure> {
         1 => "1 row".to_owned(),
         count => format!("{count} rows"),
     };
-    if found.len() == arguments.limit {
+    if has_more {
         told.push_str("; --limit shows more");
     }
     let left: Vec<&str> = kept

@@ -115,7 +115,7 @@ impl Branding {
             Some(Some(color)) => {
                 let palette = Palette::of(color);
                 if !palette.kept {
-                    tracing::warn!(%color, needed = READABLE, "the brand's colour has too little contrast: a darker one is shown");
+                    tracing::warn!(%color, needed = READABLE, "the brand's colour has too little contrast: a darker or lighter one is shown");
                 }
                 Some(palette.css())
             }

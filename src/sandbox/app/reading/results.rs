@@ -143,21 +143,22 @@ fn value_of(part: &Value, title: String, at: &str, observation: &Value) -> Optio
             when: said_day(at),
             text,
             number,
-            flag: interpreted(part).or_else(|| compared(number?, usual)),
+            flag: interpreted(part).unwrap_or_else(|| compared(number?, usual)),
             name: super::text::name_of(observation),
         },
     })
 }
 
-/// The laboratory's interpretation of a value; `None` if it is normal.
-fn interpreted(part: &Value) -> Option<&'static str> {
+/// The laboratory's interpretation of a value, if it gave one. `Some(None)` is a normal value.
+fn interpreted(part: &Value) -> Option<Option<&'static str>> {
     let codings = list(&part["interpretation"]).flat_map(|one| list(&one["coding"]));
     codings
         .filter_map(|coding| coding["code"].as_str())
         .find_map(|code| match code {
-            "H" | "HH" | "HU" => Some("High"),
-            "L" | "LL" | "LU" => Some("Low"),
-            "A" | "AA" => Some("Not usual"),
+            "H" | "HH" | "HU" => Some(Some("High")),
+            "L" | "LL" | "LU" => Some(Some("Low")),
+            "A" | "AA" => Some(Some("Not usual")),
+            "N" => Some(None),
             _ => None,
         })
 }
@@ -265,6 +266,15 @@ mod tests {
             said,
             [("140 mmHg".to_owned(), Some("High")), ("80 mmHg".to_owned(), None)]
         );
+    }
+
+    #[test]
+    fn the_laboratory_decides_what_is_normal() {
+        let mut value = json!({"status": "final", "code": {"text": "Potassium"}, "effectiveDateTime": "2026-01-01",
+            "valueQuantity": {"value": 5.3, "unit": "mmol/L"}, "referenceRange": [{"high": {"value": 5.1}}]});
+        assert_eq!(readings(&value)[0].1.flag, Some("High"));
+        value["interpretation"] = json!([{"coding": [{"code": "N"}]}]);
+        assert_eq!(readings(&value)[0].1.flag, None);
     }
 
     #[test]
