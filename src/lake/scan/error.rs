@@ -1,5 +1,5 @@
-//! Errors of reading the lake. A retry helps only with a failing disk. All other errors are files that differ from the
-//! catalog, or mistakes of the caller.
+//! Errors of reads. A retry can help only if the operating system failed to read a file. All other errors mean that a
+//! file differs from the catalog, or that the caller passed wrong arguments.
 
 use std::path::PathBuf;
 
@@ -12,45 +12,45 @@ use crate::lake::error::LakeError;
 /// A failed read.
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
-    /// The operating system refused to open or read a data file.
+    /// A data file cannot be opened or read, its key is missing, or it is not sealed although the lake is.
     #[error("cannot read {path}")]
     Io {
         /// The file.
         path: PathBuf,
-        /// The system's error.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A data file is not the Parquet file that the catalog describes.
+    /// A data file cannot be decoded: it is not valid Parquet, differs from its checksums or cannot be decrypted.
     #[error("{path} is damaged")]
     Parquet {
         /// The file.
         path: PathBuf,
-        /// The reader's error.
+        /// The cause.
         source: ParquetError,
     },
-    /// A data file lacks a system column or its page index.
+    /// A data file lacks a part that every data file has, such as a system column of the expected type.
     #[error("{path} has no {what}")]
     Missing {
         /// The file.
         path: PathBuf,
-        /// A column or an index.
+        /// The missing part, in words.
         what: &'static str,
     },
-    /// Columns could not be converted to the table's types.
+    /// Columns cannot be converted to the table's types, or a predicate returned a result of the wrong length.
     #[error("columns do not fit the table's layout")]
     Columns(#[from] ArrowError),
-    /// A delete file could not be read.
+    /// A delete file cannot be read.
     #[error(transparent)]
     Deletes(#[from] LakeError),
-    /// A row predicate failed.
+    /// A predicate or the expression of a sort key failed.
     #[error("a row filter failed")]
     Filter(#[from] DataFusionError),
-    /// A locator names a file or row that is not in this snapshot, or that its scope does not show.
+    /// A locator names a file or a row that is not in this snapshot, or a row that the scope does not show.
     #[error("row {row} of file {file} is not in this snapshot")]
     Locator {
         /// The data file's id.
         file: u64,
-        /// The row in the file.
+        /// The position of the row in the file.
         row: u32,
     },
 }

@@ -1,9 +1,9 @@
-//! The only way to read the data. It decides which rows a [`Scope`](super::Scope) shows, which files, row groups, pages
-//! and Parquet leaves a request reads, and what stays in memory between requests.
+//! Reads rows for requests. Each such read goes through a [`ScopedTable`]. This module decides which rows a
+//! [`Scope`](super::Scope) shows, which files, row groups, pages and Parquet leaves a request reads, and what stays in
+//! memory between requests.
 //!
-//! It does not know searches or views. Their plans name leaves and filters, and get columns and locators. `predicate`
-//! states what a filter needs of a row. `lower` alone decides how the scan uses it. All data leave the lake through a
-//! [`ScopedTable`].
+//! The module does not know searches or views. Their plans name leaves and filters, and get columns and locators back.
+//! The trait [`Predicate`] describes a filter. The file `conditions/lower.rs` alone decides how a scan applies filters.
 
 mod cache;
 mod conditions;

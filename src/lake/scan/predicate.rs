@@ -1,9 +1,8 @@
-//! Conditions on rows as DataFusion expressions: search criteria and views' `where`, in the form that the planner and
-//! the scan see.
+//! Wraps conditions on rows, such as search criteria and the `where` of views, as DataFusion expressions.
 //!
-//! A predicate names the leaves that it reads and its necessary condition, and decides rows over columns. One scalar
-//! function carries all kinds of predicates, so a `Filter` node holds them like any other expression. `lower` decides
-//! how the scan uses them.
+//! A [`Predicate`] names the leaves that it reads, states its necessary condition, and decides each row of a batch. One
+//! scalar function wraps all kinds of predicates, so a DataFusion `Filter` node can hold a predicate like any other
+//! expression. The file `conditions/lower.rs` decides how a scan applies a predicate.
 
 use std::any::Any;
 use std::fmt;
@@ -25,32 +24,33 @@ use crate::fhir::storage::{EVERYTHING, LeafSet};
 
 /// A condition on the rows of a table.
 pub trait Predicate: Any + fmt::Debug + Send + Sync {
-    /// The condition as plans and reports show it.
+    /// Returns the text that plans and reports show.
     fn label(&self) -> &Arc<str>;
 
-    /// The leaves that it reads.
+    /// Returns the leaves that the predicate reads.
     fn leaves(&self) -> &LeafSet;
 
-    /// The condition that every matching row meets.
+    /// Returns a condition that every matching row meets. The scan uses it to skip rows.
     fn necessary(&self) -> &Necessary;
 
-    /// Whether `necessary` becomes stricter when the plan runs, because it depends on the results of other plans. A
-    /// scan then calls it again before it reads.
+    /// Whether `necessary` returns a stricter condition once the plan runs, because the condition depends on the
+    /// results of another plan. If so, the scan calls `necessary` again when its first partition begins.
     fn is_late(&self) -> bool {
         false
     }
 
-    /// Whether an operator above the scan decides the rows. The scan then uses `necessary` alone, and evaluates the
-    /// predicate on no row.
+    /// Whether an operator above the scan evaluates the predicate. If so, the scan only skips rows by `necessary`, and
+    /// does not call `keep`.
     fn is_decided_above(&self) -> bool {
         false
     }
 
-    /// Decides each row of a batch. Null counts as `false`. Columns that the batch lacks count as null in all rows.
+    /// Decides for each row of a batch whether it matches. A null result counts as `false`. A column that the batch
+    /// lacks counts as null in all rows.
     fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, DataFusionError>;
 }
 
-/// A predicate as an expression over the columns of a scan with this schema.
+/// Returns a predicate as an expression over those columns of a scan's schema that the predicate reads.
 pub fn expression(predicate: Arc<dyn Predicate>, schema: &Schema) -> Expr {
     let leaves = predicate.leaves();
     let reads = |column: &str| {
@@ -64,17 +64,18 @@ pub fn expression(predicate: Arc<dyn Predicate>, schema: &Schema) -> Expr {
     expression_over(predicate, arguments)
 }
 
-/// A predicate as an expression over these columns. They must include every leaf that the predicate reads.
+/// Returns a predicate as an expression over these columns. `arguments` must contain every existing column that the
+/// predicate reads.
 pub fn expression_over(predicate: Arc<dyn Predicate>, arguments: Vec<Expr>) -> Expr {
     function(predicate).call(arguments)
 }
 
-/// The function that carries a predicate.
+/// Returns the scalar function that wraps a predicate.
 pub fn function(predicate: Arc<dyn Predicate>) -> ScalarUDF {
     ScalarUDF::from(PredicateFunction {
         name: format!("[{}]", predicate.label()),
         predicate: predicate.into(),
-        // Without arguments if none of the columns that the predicate reads is stored.
+        // The call has no arguments if none of the columns that the predicate reads exists.
         signature: Signature::one_of(
             vec![TypeSignature::Nullary, TypeSignature::VariadicAny],
             Volatility::Immutable,
@@ -82,18 +83,18 @@ pub fn function(predicate: Arc<dyn Predicate>) -> ScalarUDF {
     })
 }
 
-/// The predicate that a function carries, if any.
+/// Returns the predicate that a function wraps. `None` if the function wraps none.
 pub fn carried(function: &ScalarUDF) -> Option<&Arc<dyn Predicate>> {
     let function = function.inner().downcast_ref::<PredicateFunction>()?;
     Some(&function.predicate)
 }
 
-/// Whether an expression is a predicate.
+/// Whether an expression is a call of a function that wraps a predicate.
 pub fn is_predicate(of: &Expr) -> bool {
     predicate(of).is_some()
 }
 
-/// The predicate, if the expression consists of exactly one.
+/// Returns the predicate if the expression is a call of a function that wraps one.
 pub(super) fn predicate(expression: &Expr) -> Option<&Arc<dyn Predicate>> {
     let Expr::ScalarFunction(call) = expression else {
         return None;
@@ -101,7 +102,7 @@ pub(super) fn predicate(expression: &Expr) -> Option<&Arc<dyn Predicate>> {
     carried(&call.func)
 }
 
-/// The function that carries a predicate through plans. Its arguments are the columns that the predicate reads.
+/// A scalar function that wraps a predicate. Its arguments are the columns that the predicate reads.
 #[derive(Debug)]
 struct PredicateFunction {
     name: String,
@@ -109,8 +110,8 @@ struct PredicateFunction {
     signature: Signature,
 }
 
-/// Compare predicates by identity alone: planning compares and hashes expressions again and again, and labels may list
-/// thousands of values.
+/// Compares predicates by pointer: a planner compares and hashes expressions often, and a label may list thousands of
+/// values.
 impl PartialEq for PredicateFunction {
     fn eq(&self, other: &PredicateFunction) -> bool {
         self.predicate == other.predicate

@@ -1,13 +1,13 @@
-//! A stored resource as it is read.
+//! The type of a stored resource that a read returns.
 
 use bytes::Bytes;
 
 /// A stored resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Its id.
+    /// The resource's id.
     pub id: String,
-    /// Its JSON text, as answers copy it.
+    /// The JSON text, as stored.
     pub resource: Bytes,
     /// `meta.versionId`.
     pub version: i64,

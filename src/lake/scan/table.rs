@@ -1,4 +1,4 @@
-//! One table as one scope sees it. Every read goes through this value.
+//! A table as a scope sees it ([`ScopedTable`]), and the [`Reader`] that makes such tables.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,15 +26,15 @@ use crate::lake::owners::scope::Scope;
 use crate::lake::seal::Keys;
 use crate::lake::snapshot::{DataFile, Snapshot, TableSnapshot};
 
-/// Reads a lake's files and caches useful parts of them. One per lake and process.
+/// The reader of a lake's files, with its caches. A process has one per lake, apart from readers that `apart` makes.
 pub struct Reader {
     pub(super) memory: Memory,
-    /// The rows to hide.
+    /// The erasures whose rows the reader hides.
     erasures: RwLock<Arc<Known>>,
 }
 
 impl Reader {
-    /// A reader with empty caches.
+    /// Makes a reader with empty caches.
     pub fn new(limits: MemoryLimits, keys: Keys) -> Reader {
         Reader {
             memory: Memory::new(limits, keys),
@@ -42,8 +42,8 @@ impl Reader {
         }
     }
 
-    /// Another reader of the same lake with its own caches. It hides only what this reader hides now. Use it only while
-    /// no erasure can begin.
+    /// Makes another reader of the same lake, with empty caches of its own. It hides the rows that this reader hides
+    /// now, and learns of no later erasure. So use it only while no erasure can begin.
     pub(in crate::lake) fn apart(&self, limits: MemoryLimits) -> Reader {
         Reader {
             memory: Memory::new(limits, self.memory.keys().clone()),
@@ -51,7 +51,9 @@ impl Reader {
         }
     }
 
-    /// Hides the rows of these erasures from now on. `oldest` is the lowest epoch of any snapshot that is held.
+    /// Hides the rows of the erasures that the catalog has recorded. If the epoch of `erasures` is newer than the known
+    /// one, empties the caches; if not, does nothing. `oldest` is the lowest epoch of all snapshots in use: the reader
+    /// forgets erasures that finished at or before it.
     pub(in crate::lake) fn learn(&self, erasures: &Erasures, oldest: u64) {
         let mut known = self.erasures.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(now) = known.learn(erasures, oldest) {
@@ -61,7 +63,8 @@ impl Reader {
         }
     }
 
-    /// Hides exactly the rows of these intents, in addition to what the catalog has recorded.
+    /// Hides the rows that these intents mean, in addition to the rows of recorded erasures. The intents replace those
+    /// of the previous call.
     pub(in crate::lake) fn hide(&self, intents: &[Intent]) {
         let mut known = self.erasures.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(now) = known.hiding(intents) {
@@ -71,12 +74,12 @@ impl Reader {
         }
     }
 
-    /// Drops cache entries of files and snapshots that none of these snapshots has.
+    /// Drops the cache entries of files, delete files and snapshots that are not among these snapshots.
     pub(in crate::lake) fn release(&self, snapshots: &[Arc<Snapshot>]) {
         self.memory.release(snapshots);
     }
 
-    /// The sizes of the caches.
+    /// Returns the sizes of the caches.
     pub(in crate::lake) fn usage(&self) -> MemoryUse {
         self.memory.usage()
     }
@@ -85,8 +88,8 @@ impl Reader {
         self.erasures.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The rows of a type that a scope shows in a snapshot. A type that was never stored has a table of the system
-    /// columns without rows.
+    /// Returns the rows of a type that a scope shows in a snapshot. If the type was never stored, the table has the
+    /// system columns and no rows.
     pub fn table(self: &Arc<Self>, snapshot: &Arc<Snapshot>, type_id: TypeId, scope: &Arc<Scope>) -> ScopedTable {
         ScopedTable {
             reader: self.clone(),
@@ -115,16 +118,16 @@ pub struct ScopedTable {
     pub(super) table: Option<Arc<TableSnapshot>>,
     pub(super) type_id: TypeId,
     pub(super) scope: Arc<Scope>,
-    /// Erasures with rows that the snapshot's files may still have and that must be hidden.
+    /// The erasures whose rows must be hidden, because the snapshot's files may still have them.
     pub(super) erasures: Box<[Arc<Erasure>]>,
-    /// Holds the table's files open.
+    /// The files and other data that the table keeps readable, if it was made by [`ScopedTable::held`].
     pub(super) held: Option<Arc<Held>>,
-    /// Weak, so that a table that outlives its explanation records nothing.
+    /// The watch that records the reads. It is weak, so a table that outlives the watch records nothing.
     pub(super) watch: Weak<Watch>,
 }
 
 impl ScopedTable {
-    /// The same table. The watch records all reads of it and of tables made from it.
+    /// Returns the same table with a watch that records its reads, and the reads of tables made from it.
     pub fn watched(self, watch: &Arc<Watch>) -> ScopedTable {
         ScopedTable {
             watch: Arc::downgrade(watch),
@@ -132,12 +135,12 @@ impl ScopedTable {
         }
     }
 
-    /// The watch that records the reads.
+    /// Returns the watch that records the reads. `None` if there is none or it was dropped.
     pub(super) fn watch(&self) -> Option<Arc<Watch>> {
         self.watch.upgrade()
     }
 
-    /// Opens a data file.
+    /// Returns an open data file from the cache, or opens the file.
     pub(super) fn open(&self, data: &DataFile) -> Result<Arc<OpenFile>, ScanError> {
         let memory = &self.reader.memory;
         if let Some(watch) = self.watch() {
@@ -146,37 +149,37 @@ impl ScopedTable {
         memory.file(data)
     }
 
-    /// The resource type.
+    /// Returns the resource type.
     pub fn type_id(&self) -> TypeId {
         self.type_id
     }
 
-    /// The caller's scope.
+    /// Returns the caller's scope.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// The id of the snapshot that it reads.
+    /// Returns the id of the snapshot that the table reads.
     pub fn snapshot(&self) -> u64 {
         self.snapshot.id
     }
 
-    /// Whether the table's files are held open, so that none is lost before the table is dropped.
+    /// Whether the table keeps its files open, so that they stay readable until the table is dropped.
     pub fn is_held(&self) -> bool {
         self.held.is_some()
     }
 
-    /// The number of stored resources of the type, in any scope.
+    /// Returns the number of stored resources of the type in the scope's mode, of all applications and patients.
     pub fn stored(&self) -> u64 {
         self.table.as_ref().map_or(0, |table| table.rows)
     }
 
-    /// Whether any resource of the type is stored, in any scope.
+    /// Whether the table has data files. Without any, no resource of the type is stored in the scope's mode.
     pub fn has_files(&self) -> bool {
         !self.files().is_empty()
     }
 
-    /// The table of another type in the same scope and snapshot.
+    /// Returns the table of another type in the same scope and snapshot, with the same watch. It holds no files open.
     pub fn other(&self, type_id: TypeId) -> ScopedTable {
         ScopedTable {
             watch: self.watch.clone(),
@@ -184,13 +187,13 @@ impl ScopedTable {
         }
     }
 
-    /// The columns that a scan for these leaves yields, without the locators: the existing leaves, and for each missing
-    /// leaf the deepest existing element above it.
+    /// Returns the columns that a scan for these leaves yields, without the locator columns: the existing leaves, and
+    /// for each missing leaf the deepest existing element above it.
     pub fn schema(&self, leaves: &LeafSet) -> SchemaRef {
         self.clip(leaves).schema().clone()
     }
 
-    /// All stored columns of the type, with the field ids of the files. `None` if there are none.
+    /// Returns all stored columns of the type, with their Parquet field ids. `None` if the type was never stored.
     pub fn stored_columns(&self) -> Option<&SchemaRef> {
         self.table.as_ref().map(|table| table.layout.schema())
     }
@@ -206,7 +209,8 @@ impl ScopedTable {
         self.table.as_ref().map_or(&[], |table| table.files.as_slice())
     }
 
-    /// The live rows of a row group that the scope shows. With `owners`, only their rows.
+    /// Returns the rows of a row group that the scope shows, without deleted and erased rows. If `owners` is given,
+    /// returns only rows of these owners.
     pub(super) fn visible(
         &self,
         data: &DataFile,
@@ -237,8 +241,8 @@ impl ScopedTable {
         Ok(shown)
     }
 
-    /// The erasures whose rows must be hidden. A held table checks this again on each use, because its answer may take
-    /// long.
+    /// Returns the erasures whose rows must be hidden. A held table asks the reader on each call, because an erasure
+    /// may begin while a long answer is sent.
     fn hidden(&self) -> Cow<'_, [Arc<Erasure>]> {
         match &self.held {
             None => Cow::Borrowed(&self.erasures),
@@ -246,7 +250,7 @@ impl ScopedTable {
         }
     }
 
-    /// The rows of a row group that are being erased, ascending.
+    /// Returns the positions in a row group of the rows that erasures hide, ascending.
     fn erased(&self, data: &DataFile, file: &Arc<OpenFile>, group: usize) -> Result<Vec<u32>, ScanError> {
         let mut rows = Vec::new();
         for erasure in &*self.hidden() {
@@ -261,7 +265,7 @@ impl ScopedTable {
         Ok(rows)
     }
 
-    /// Whether a row is being erased.
+    /// Whether an erasure hides a row.
     pub(super) fn is_erased(
         &self,
         data: &DataFile,
@@ -279,7 +283,8 @@ impl ScopedTable {
         Ok(false)
     }
 
-    /// The rows that belong to the scope itself, including deleted ones.
+    /// Returns the rows of a row group that the scope shows even if no row refers to them, including deleted rows. If
+    /// `owners` is given, returns only rows of these owners.
     pub(super) fn own(
         &self,
         file: &Arc<OpenFile>,
@@ -301,7 +306,7 @@ impl ScopedTable {
         self.directory(file, group, |rows| rows.own(&self.scope, owners))
     }
 
-    /// Uses a row group's directory. The first call builds it.
+    /// Calls `ask` with the system columns of a row group. The first call for a row group reads them from the file.
     pub(super) fn directory<T>(
         &self,
         file: &Arc<OpenFile>,
@@ -317,7 +322,7 @@ impl ScopedTable {
         Ok(answer)
     }
 
-    /// The files that may hold rows of one of these owners, without duplicates.
+    /// Returns the files that may hold rows of one of these owners, without duplicates.
     pub(super) fn files_of(&self, owners: &[i64]) -> Vec<Arc<DataFile>> {
         let Some(table) = &self.table else { return Vec::new() };
         if owners.len() > table.files.len() {
@@ -335,7 +340,8 @@ impl ScopedTable {
         files
     }
 
-    /// The shared rows to which the patient scope's own rows refer, directly or not, in all tables.
+    /// Returns the shared rows of all tables to which the patient scope's own rows refer, directly or through other
+    /// shared rows.
     pub(super) fn shared(&self) -> Result<Arc<SharedRows>, ScanError> {
         match self.held.as_deref().and_then(Held::shared) {
             Some(shared) => Ok(shared.clone()),
@@ -343,7 +349,7 @@ impl ScopedTable {
         }
     }
 
-    /// Positions of a file's deleted rows, ascending.
+    /// Returns the positions of a file's deleted rows, ascending. `None` if the file has no delete file.
     pub(super) fn deletes(&self, data: &DataFile) -> Result<Option<Arc<[u32]>>, ScanError> {
         let id = data.deletes.as_ref().map(|deletes| deletes.id);
         match self.held.as_deref().zip(id).and_then(|(held, id)| held.deletes(id)) {

@@ -1,7 +1,7 @@
-//! One data file in use: its parsed footer with page indexes, and indexes that are built on first use.
+//! An open data file: its parsed footer with page indexes, and further indexes that are built on first use.
 //!
-//! All of this derives from an immutable file, so it never becomes stale. `cache` decides what stays in memory.
-//! `visible` decides which rows a reader may see.
+//! A data file never changes, so none of these values becomes stale. The file `memory.rs` decides which open files stay
+//! in memory. The module `visible` decides which rows a reader may see.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -33,38 +33,38 @@ pub(in crate::lake::scan) struct OpenFile {
     serial: u64,
     path: Arc<Path>,
     handles: Arc<Handles>,
-    /// Where the file ends, in positions of the clear file.
+    /// The length of the file. For a sealed file, the length that it would have unencrypted.
     length: u64,
     arrow: ArrowReaderMetadata,
-    /// Verifies its pages.
+    /// Verifies or decrypts the pages when they are read.
     guard: Guard,
     groups: Vec<Group>,
-    /// Dotted paths of the Parquet leaves.
+    /// The dotted paths of the Parquet leaves.
     paths: Vec<String>,
-    /// Compressed size of each leaf over all row groups.
+    /// The compressed size of each leaf over all row groups, in bytes.
     sizes: Vec<u64>,
-    /// Byte ranges of column chunks with their leaves, ascending. They tell which leaf a read was for.
+    /// The byte ranges of column chunks with their leaves, ascending. They tell to which leaf a read belongs.
     chunks: Vec<(Range<u64>, usize)>,
-    /// Bytes of memory that this value holds.
+    /// The memory that this value takes, in bytes.
     weight: AtomicUsize,
 }
 
 /// A row group and the indexes built for it so far.
 pub(in crate::lake::scan) struct Group {
-    /// Position in the file of its first row.
+    /// The position in the file of the group's first row.
     pub(in crate::lake::scan) first: u32,
-    /// Number of rows.
+    /// The number of rows.
     pub(in crate::lake::scan) rows: u32,
     bloom: OnceLock<Option<Sbbf>>,
     pub(super) ids: OnceLock<IdIndex>,
     pub(super) directory: OnceLock<SystemColumns>,
-    /// The longest interval of dates, by the leaf of their start.
+    /// The results that [`Group::width`] returns, by leaf.
     widths: Mutex<Vec<(usize, Option<u64>)>>,
 }
 
 impl Group {
-    /// The longest interval of the dates whose start is this leaf, in microseconds. `Some(None)` if some date has only
-    /// one bound. `None` if the interval was not computed yet.
+    /// Returns the longest interval of the dates whose start is this leaf, in microseconds. `None` if it was not
+    /// computed yet. `Some(None)` if it cannot be computed, for example because a date lacks a bound.
     pub(in crate::lake::scan) fn width(&self, start: usize) -> Option<Option<u64>> {
         let widths = self.widths.lock().unwrap_or_else(PoisonError::into_inner);
         widths.iter().find(|(leaf, _)| *leaf == start).map(|(_, width)| *width)
@@ -106,7 +106,8 @@ impl OpenFile {
             });
         }
         let (groups, sizes, chunks) = survey(&metadata).map_err(parquet)?;
-        // The library counts its own metadata. Add the Arrow schema, the levels for readers, the guard and the summary.
+        // `memory_size` counts only the library's metadata. Add the Arrow schema with its levels, the guard, and the
+        // paths, sizes and chunks.
         let schema = arrow.schema().fields().size() * 3 / 2;
         let beside = schema + guard.weight();
         let weight = metadata.memory_size() + beside + 3 * 64 * paths.len() + path.as_os_str().len() + 512;
@@ -128,7 +129,7 @@ impl OpenFile {
         })
     }
 
-    /// Distinguishes this opening of the file from all others in the process.
+    /// Returns a number that distinguishes this opening of the file from all others in the process.
     pub(in crate::lake::scan) fn serial(&self) -> u64 {
         self.serial
     }
@@ -145,7 +146,7 @@ impl OpenFile {
         &self.arrow
     }
 
-    /// The file's own columns.
+    /// Returns the file's own Arrow fields.
     pub(in crate::lake::scan) fn fields(&self) -> &Fields {
         self.arrow.schema().fields()
     }
@@ -154,7 +155,8 @@ impl OpenFile {
         &self.groups
     }
 
-    /// The row group of a row of the file, and the row's position in the group.
+    /// Returns the row group that has this row of the file, and the row's position in the group. `None` if the file has
+    /// no such row.
     pub(in crate::lake::scan) fn locate(&self, row: u32) -> Option<(usize, u32)> {
         let group = self.groups.partition_point(|group| group.first <= row).checked_sub(1)?;
         let within = row - self.groups[group].first;
@@ -169,12 +171,12 @@ impl OpenFile {
         &self.paths
     }
 
-    /// The Parquet leaf of a dotted path.
+    /// Returns the index of the Parquet leaf with this dotted path. `None` if the file lacks the leaf.
     pub(in crate::lake::scan) fn leaf(&self, path: &str) -> Option<usize> {
         self.paths.iter().position(|have| have == path)
     }
 
-    /// The byte ranges of a leaf's pages in a row group.
+    /// Returns the locations of a leaf's pages in a row group. `None` if the file has no offset index.
     pub(in crate::lake::scan) fn pages(&self, group: usize, leaf: usize) -> Option<&[PageLocation]> {
         let index = self.metadata().offset_index()?;
         Some(index.get(group)?.get(leaf)?.page_locations().as_slice()).filter(|pages| !pages.is_empty())
@@ -184,7 +186,8 @@ impl OpenFile {
         self.weight.load(Ordering::Relaxed)
     }
 
-    /// The row group's bloom filter on `id`. The first call reads it. `None` if the file has none.
+    /// Returns the bloom filter of a row group's `id` column. The first call reads it. `None` if the row group has
+    /// none, as in sealed files.
     pub(in crate::lake::scan) fn bloom(&self, group: usize) -> Result<Option<&Sbbf>, ScanError> {
         let slot = &self.groups[group].bloom;
         if slot.get().is_none() {
@@ -206,17 +209,18 @@ impl OpenFile {
         Ok(slot.get().and_then(Option::as_ref))
     }
 
-    /// The row group's id index, if it was built.
+    /// Returns the row group's id index, if it was built.
     pub(in crate::lake::scan) fn ids_if_built(&self, group: usize) -> Option<&IdIndex> {
         self.groups[group].ids.get()
     }
 
-    /// Whether the row group's directory was built.
+    /// Whether the row group's system columns were read.
     pub(in crate::lake::scan) fn has_directory(&self, group: usize) -> bool {
         self.groups[group].directory.get().is_some()
     }
 
-    /// Stores a built index and its weight. Two threads may build the same index at once. One result is kept.
+    /// Stores an index that was built, and adds its size to the weight. If two threads build the same index, the first
+    /// result is stored.
     pub(super) fn build<T>(&self, slot: &OnceLock<T>, value: T, weigh: impl Fn(&T) -> usize) {
         let weight = weigh(&value);
         if slot.set(value).is_ok() {
@@ -224,7 +228,8 @@ impl OpenFile {
         }
     }
 
-    /// Keeps the longest interval of the dates of a row group whose start is this leaf.
+    /// Stores the longest interval of the dates in a row group whose start is this leaf. `None` if it cannot be
+    /// computed.
     pub(in crate::lake::scan) fn keep_width(&self, group: usize, start: usize, width: Option<u64>) {
         let slot = &self.groups[group].widths;
         let mut widths = slot.lock().unwrap_or_else(PoisonError::into_inner);
@@ -235,12 +240,12 @@ impl OpenFile {
         }
     }
 
-    /// The leaf of a column that every file has.
+    /// Returns the index of a leaf that every file has. Fails if the file lacks the leaf.
     pub(in crate::lake::scan) fn require(&self, column: &'static str) -> Result<usize, ScanError> {
         self.leaf(column).ok_or_else(|| self.missing(column))
     }
 
-    /// The error for a file without a part that every file has.
+    /// Makes the error for a file that lacks a part that every file has.
     pub(in crate::lake::scan) fn missing(&self, what: &'static str) -> ScanError {
         ScanError::Missing {
             path: self.path.to_path_buf(),
@@ -248,7 +253,7 @@ impl OpenFile {
         }
     }
 
-    /// For `map_err` on calls of the Parquet library.
+    /// Makes a function that adds the file's path to errors of the Parquet library, for `map_err`.
     pub(in crate::lake::scan) fn parquet<E: Into<ParquetError>>(&self) -> impl Fn(E) -> ScanError + '_ {
         |source| ScanError::Parquet {
             path: self.path.to_path_buf(),
@@ -256,12 +261,12 @@ impl OpenFile {
         }
     }
 
-    /// Whether reading a damaged page fails.
+    /// Whether pages are verified or decrypted when they are read, so that reading a damaged page fails.
     pub(in crate::lake::scan) fn has_checksums(&self) -> bool {
         self.guard.is_there()
     }
 
-    /// Reads a byte range of the pages, and compares or decrypts these.
+    /// Reads a byte range of the pages. Verifies the pages by their checksums, or decrypts them.
     fn bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
         self.guard.read(start, length, |start, length| {
             let mut buffer = vec![0; length];
@@ -304,11 +309,11 @@ fn survey(metadata: &ParquetMetaData) -> Result<Survey, ParquetError> {
     Ok((groups, sizes, chunks))
 }
 
-/// A file from which the Parquet library reads the footer.
+/// A file from which the Parquet library reads the footer and bloom filters.
 struct RawFile<'a> {
     file: &'a File,
     length: u64,
-    /// The bytes after the pages, if they have a checksum.
+    /// The verified bytes after the pages, if the file has checksums.
     tail: Option<Tail>,
 }
 
@@ -359,13 +364,13 @@ impl<'a> ChunkReader for RawFile<'a> {
     }
 }
 
-/// A file for column readers. It counts the bytes read for each leaf.
+/// A file from which the Parquet library reads columns. It can count the bytes that are read of each leaf.
 pub(in crate::lake::scan) struct CountedFile {
     file: Arc<OpenFile>,
     read: Option<Arc<ReadBytes>>,
 }
 
-/// Bytes read from one file, by leaf.
+/// The number of bytes read from one file, by leaf.
 pub(in crate::lake::scan) struct ReadBytes(Vec<AtomicU64>);
 
 impl ReadBytes {
@@ -373,7 +378,7 @@ impl ReadBytes {
         Arc::new(ReadBytes(file.paths.iter().map(|_| AtomicU64::new(0)).collect()))
     }
 
-    /// The bytes that were read of each leaf.
+    /// Returns the leaves of which bytes were read, with the number of bytes.
     pub(in crate::lake::scan) fn by_leaf<'a>(&'a self, file: &'a OpenFile) -> impl Iterator<Item = (&'a str, u64)> {
         let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
         file.paths
@@ -392,7 +397,7 @@ impl CountedFile {
         }
     }
 
-    /// A reader that counts nothing, for reads of a page or two.
+    /// Makes a reader that counts nothing, for reads of a page or two.
     pub(in crate::lake::scan) fn uncounted(file: &Arc<OpenFile>) -> CountedFile {
         CountedFile {
             file: file.clone(),
@@ -425,8 +430,8 @@ impl ChunkReader for CountedFile {
             file: self.file.clone(),
             at: start,
         };
-        // Page headers are read this way if a file has no page index. Such a file has no checksums. The headers are
-        // small and not counted.
+        // The library reads page headers this way if a file has no page index. Such a file has no checksums, so only a
+        // sealed file is verified here. The headers are small and not counted.
         Ok(io::BufReader::with_capacity(1024, reader))
     }
 
@@ -441,7 +446,7 @@ impl ChunkReader for CountedFile {
     }
 }
 
-/// Reads a file from a position on.
+/// A sequential reader of a file that starts at a position.
 pub(in crate::lake::scan) struct SequentialRead {
     file: Arc<OpenFile>,
     at: u64,

@@ -1,4 +1,4 @@
-//! A bounded set of open file handles. A lake may have more files than a process may hold open.
+//! A bounded cache of open file handles, because a lake may have more files than a process may hold open.
 
 use std::fs::File;
 use std::io;
@@ -11,29 +11,29 @@ use rustc_hash::FxHashMap;
 use super::super::error::ScanError;
 use crate::lake::seal::{FileKey, Keys, hold_key};
 
-/// A file that a reader holds open. It stays readable even if its name is removed and its key destroyed.
+/// A file that is held open. It stays readable even if it is unlinked and its key is destroyed.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct HeldHandle {
-    /// The cache finds the file by its path. This handle only keeps it open.
+    /// [`Handles`] finds the file by its path. This field only keeps it open.
     _file: Arc<File>,
     _key: Option<FileKey>,
 }
 
-/// Open files by path.
+/// A cache of open files by path, and the list of the files that are held open.
 pub(in crate::lake::scan) struct Handles {
     /// The keys of sealed files.
     keys: Keys,
     limit: usize,
     kept: Cache<Arc<Path>, Arc<File>>,
-    /// Files that readers hold open, even after they were removed from their folder.
+    /// The files that are held open, by path. A file stays here even if it is unlinked.
     held: Mutex<FxHashMap<PathBuf, Holding>>,
 }
 
-/// A file that a reader holds open.
+/// The entry of a file that is held open.
 struct Holding {
     file: Weak<File>,
-    /// Whether the file is clear and was opened while the lake took clear files. It then stays readable when the lake
-    /// is sealed.
+    /// Whether the file is unencrypted and was opened while the lake still accepted such files. If so, it stays
+    /// readable when the lake is sealed.
     in_clear: bool,
 }
 
@@ -47,27 +47,28 @@ impl Handles {
         }
     }
 
-    /// The keys of sealed files.
+    /// Returns the keys of sealed files.
     pub(in crate::lake::scan) fn keys(&self) -> &Keys {
         &self.keys
     }
 
-    /// Closes files without a reader.
+    /// Removes all files from the cache. A file that is held or being read stays open.
     pub(in crate::lake::scan) fn forget(&self) {
         self.kept.clear();
     }
 
-    /// Closes files that `keep` refuses and nobody reads now. The disk space is free only then.
+    /// Removes the files that `keep` refuses from the cache. A file that is held or being read stays open. The file
+    /// system frees the space of an unlinked file only when the file is closed.
     pub(in crate::lake::scan) fn retain(&self, keep: impl Fn(&Path) -> bool) {
         self.kept.retain(|path, _| keep(path));
     }
 
-    /// The number of open files.
+    /// Returns the number of open files in the cache.
     pub(in crate::lake::scan) fn len(&self) -> usize {
         self.kept.len()
     }
 
-    /// The file. Opens it if it is not open.
+    /// Returns an open file from the cache or from the held files, or opens it.
     pub(in crate::lake::scan) fn get(&self, path: &Arc<Path>) -> io::Result<Arc<File>> {
         if let Some(file) = self.kept.get(path) {
             return Ok(file);
@@ -77,8 +78,9 @@ impl Handles {
         Ok(file)
     }
 
-    /// Opens these files, sealed ones with their keys, and keeps them open until the returned value is dropped. `None`
-    /// if all readers together would exceed the limit.
+    /// Holds these files and the keys of sealed ones until the returned handles are dropped. `None` if more files than
+    /// `limit` would be held in all. In a sealed lake, an unencrypted file is an error unless it was held before the
+    /// lake was sealed.
     pub(in crate::lake::scan) fn hold<'p>(
         &self,
         paths: impl Iterator<Item = &'p Path>,
@@ -101,7 +103,7 @@ impl Handles {
                 path: path.to_owned(),
                 source: io::Error::other(error),
             })?;
-            // If an answer already holds this clear file, keep it open for the answer.
+            // An unencrypted file stays readable if it was held before the lake was sealed.
             let in_clear = key.is_none() && (is_admitted || self.keys.kind().takes_clear());
             if key.is_none() && !in_clear {
                 return Err(ScanError::Io {
@@ -127,7 +129,7 @@ impl Handles {
         held.get(path).and_then(|holding| holding.file.upgrade())
     }
 
-    /// Whether a reader holds a clear file that was opened while the lake took such files.
+    /// Whether an unencrypted file is held that was opened while the lake still accepted such files.
     pub(in crate::lake::scan) fn holds_in_clear(&self, path: &Path) -> bool {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let holding = held.get(path).filter(|holding| holding.in_clear);

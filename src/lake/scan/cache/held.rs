@@ -1,6 +1,6 @@
-//! The resources that a long answer opens before it sends its first part, so that an erasure does not interrupt it.
-//! These are handles of its data files, which stay readable after the files are removed, and data that it reads from
-//! other files.
+//! The data that a long answer keeps readable from its first part to its last, so that an erasure does not interrupt
+//! it: handles of its data files, which stay readable after the files are unlinked, positions of deleted rows, and
+//! shared rows.
 
 use std::sync::Arc;
 
@@ -9,14 +9,15 @@ use rustc_hash::FxHashMap;
 use super::super::visible::shared_rows::SharedRows;
 use super::handles::HeldHandle;
 
-/// Keeps the data from which a table's rows are read.
+/// The open files and the other data from which a held table is read.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Held {
-    /// The scan finds these handles by their paths.
+    /// The handles of the data files. A scan finds the files by their paths; this field only keeps them open.
     pub(in crate::lake::scan) _files: Vec<HeldHandle>,
-    /// Positions of deleted rows, by the ids of their delete files.
+    /// The positions of deleted rows, by the ids of their delete files.
     pub(in crate::lake::scan) deletes: FxHashMap<u64, Arc<[u32]>>,
-    /// The shared rows that the scope shows.
+    /// The shared rows that a patient scope shows. `None` if the data files have no shared rows or the scope has no
+    /// patient.
     pub(in crate::lake::scan) shared: Option<Arc<SharedRows>>,
 }
 

@@ -11,9 +11,9 @@ use crate::lake::owners::owner::SHARED;
 use crate::lake::snapshot::DataFile;
 
 impl ScopedTable {
-    /// The same table, with its files held open until it is dropped: the files of `owners`, or of all owners that the
-    /// scope shows. If there are more files than handles, no file is held. Then a scan fails if a file is removed
-    /// before the scan reads it.
+    /// Returns the same table with its files held open until the table is dropped: the files of `owners`, or of all
+    /// owners that the scope shows. If too many files would be held, none of these is held. A scan then fails if a file
+    /// is unlinked before the scan opens it.
     pub fn held(&self, owners: Option<&[i64]>) -> Result<ScopedTable, ScanError> {
         let files = self.files_shown(owners);
         let paths = files.iter().map(|file| file.path.as_path());
@@ -43,7 +43,8 @@ impl ScopedTable {
         })
     }
 
-    /// The files that may hold rows of these owners. If none are named, the files with rows that the scope shows.
+    /// Returns the files that may have rows of these owners. If `owners` is `None`, returns the files that may have
+    /// rows that the scope shows.
     pub(in crate::lake::scan) fn files_shown(&self, owners: Option<&[i64]>) -> Vec<Arc<DataFile>> {
         match (owners, &self.scope.patient) {
             (Some(owners), _) => self.files_of(owners),

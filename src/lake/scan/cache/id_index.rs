@@ -1,23 +1,24 @@
-//! Finds the row of an id: a sorted table of 64-bit hashes per row group. It is built when the bloom filter first lets
-//! an id pass.
+//! Finds the rows of an id in a sorted table of 64-bit hashes. Each row group has such a table. It is built when the
+//! bloom filter first lets an id pass, or on the first lookup if there is no bloom filter.
 //!
-//! The hash is keyed per process, so nobody can make ids that collide. A hit is still compared with the row's own id.
+//! The key of the hash is random for each process, so nobody can choose ids that collide. Callers compare the id of a
+//! row that is found with the id that they look for.
 
-/// Rows per bucket, on average.
+/// The average number of rows per bucket.
 const BUCKET: usize = 4;
 
-/// The rows of a row group by the hash of their id.
+/// The rows of a row group by the hashes of their ids.
 pub(in crate::lake::scan) struct IdIndex {
-    /// Ascending.
+    /// The hashes, ascending.
     hashes: Box<[u64]>,
-    /// Positions in the row group, each at the index of its row's hash.
+    /// The positions of the rows in the row group, in the order of `hashes`.
     rows: Box<[u32]>,
-    /// For each value of the leading bits, the index of its first hash. Has one more entry than there are buckets.
+    /// For each bucket, the index of its first hash. A last entry has the number of hashes.
     buckets: Box<[u32]>,
 }
 
 impl IdIndex {
-    /// `entries` are hashes with their rows, ascending.
+    /// Makes an index from hashes with their rows. `entries` must ascend.
     pub(super) fn new(entries: &[(u64, u32)]) -> IdIndex {
         let count = (entries.len() / BUCKET).max(1);
         let mut buckets = vec![0; count + 1];
@@ -34,7 +35,7 @@ impl IdIndex {
         }
     }
 
-    /// Rows whose id has this hash.
+    /// Returns the rows whose id has this hash.
     pub(in crate::lake::scan) fn rows(&self, hash: u64) -> impl Iterator<Item = u32> + '_ {
         let at = bucket(hash, self.buckets.len() - 1);
         let range = self.buckets[at] as usize..self.buckets[at + 1] as usize;
@@ -46,13 +47,13 @@ impl IdIndex {
             .map(|(_, row)| *row)
     }
 
-    /// Its size in bytes.
+    /// Returns the size in bytes.
     pub(in crate::lake::scan) fn weight(&self) -> usize {
         self.hashes.len() * 12 + self.buckets.len() * 4
     }
 }
 
-/// The leading bits of a hash, scaled to the number of buckets.
+/// Returns the bucket of a hash: the hash scaled to the number of buckets.
 fn bucket(hash: u64, count: usize) -> usize {
     ((u128::from(hash) * count as u128) >> 64) as usize
 }

@@ -1,4 +1,4 @@
-//! Indexes of row groups that are built on first use, from the file itself.
+//! Builds the indexes of row groups on first use, from the file itself.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::id_index::IdIndex;
 use crate::columns::conditions::hash_id;
 
 impl OpenFile {
-    /// The row group's id index. The first call builds it.
+    /// Returns the row group's id index. The first call builds it.
     pub(in crate::lake::scan) fn ids(self: &Arc<Self>, group: usize) -> Result<&IdIndex, ScanError> {
         let slot = &self.groups()[group].ids;
         if slot.get().is_none() {
@@ -22,7 +22,7 @@ impl OpenFile {
         slot.get().ok_or_else(|| self.missing("id index"))
     }
 
-    /// The row group's system columns, as runs. The first call builds them.
+    /// Returns the row group's system columns. The first call reads them.
     pub(in crate::lake::scan) fn directory(self: &Arc<Self>, group: usize) -> Result<&SystemColumns, ScanError> {
         let slot = &self.groups()[group].directory;
         if slot.get().is_none() {
@@ -34,7 +34,7 @@ impl OpenFile {
 }
 
 impl IdIndex {
-    /// Reads the ids of a row group.
+    /// Reads the ids of a row group and builds their index.
     fn build(file: &Arc<OpenFile>, group: usize) -> Result<IdIndex, ScanError> {
         let column = read_leaf(file, group, "id")?;
         let ids = column

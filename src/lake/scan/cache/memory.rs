@@ -2,8 +2,8 @@
 //! that each patient token sees, columns of frequently read people, and recently read rows. Whole answers are never
 //! cached.
 //!
-//! All caches share one budget in bytes, and the entries that are requested most stay. [`Memory::release`] drops the
-//! entries of files and snapshots that newer ones have replaced.
+//! All caches share one budget in bytes. The most requested entries stay. [`Memory::release`] drops the entries of
+//! files and snapshots that are no longer in use.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,16 +25,16 @@ use crate::lake::owners::scope::Scope;
 use crate::lake::seal::Keys;
 use crate::lake::snapshot::{DataFile, DeleteFile, Snapshot};
 
-/// Upper bounds of the caches.
+/// The limits of the caches.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryLimits {
-    /// The maximum bytes of all caches: open files with their footers and indexes, positions of deleted rows, columns
-    /// of frequently read people, shared rows that patient tokens see, and recently read rows. 1 GiB by default. Open
-    /// files take about 20 bytes per row if reads by id have touched every row group.
+    /// The maximum size of all caches together, in bytes: open files with their footers and indexes, positions of
+    /// deleted rows, columns of frequently read people, shared rows that patient tokens see, and recently read rows. 1
+    /// GiB by default. Open files take about 20 bytes per row if reads by id have touched every row group.
     pub bytes: u64,
-    /// The maximum number of data files held open at the same time. 512 by default.
+    /// The maximum number of open files in the cache. Long answers may hold as many more files open. 512 by default.
     pub handles: usize,
-    /// Whether people's columns are cached. A bench turns this off, so that it reads every person for the first time.
+    /// Whether people's columns are cached. Benchmarks turn this off, so that each read of a person is a first read.
     pub people: bool,
 }
 
@@ -51,42 +51,42 @@ impl Default for MemoryLimits {
 /// The current use of the caches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Bytes of all entries.
+    /// The size of all entries in bytes.
     pub bytes: u64,
-    /// The maximum of these bytes.
+    /// The maximum of `bytes`.
     pub limit: u64,
-    /// Open files.
+    /// The number of open data files with footers and indexes.
     pub files: usize,
-    /// Files with cached positions of deleted rows.
+    /// The number of delete files whose positions are cached.
     pub deletes: usize,
-    /// People. One person counts once per table and scope.
+    /// The number of people whose rows are cached. A person counts once per table and scope.
     pub people: usize,
-    /// Scopes with cached shared rows.
+    /// The number of scopes whose shared rows are cached.
     pub shared: usize,
-    /// Recently read rows.
+    /// The number of recently read rows.
     pub rows: usize,
-    /// Files that are held open.
+    /// The number of file handles in the cache.
     pub handles: usize,
 }
 
-/// The caches of one process.
+/// The caches of one reader.
 pub(in crate::lake::scan) struct Memory {
     handles: Arc<Handles>,
     kept: Cache<Key, Kept, Bytes>,
-    /// The bytes of open files, which are part of the sum.
+    /// The weight of all cached open files in bytes.
     of_files: Arc<AtomicU64>,
     people: bool,
 }
 
-/// Names a row in the cache.
+/// The cache key of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::lake::scan) struct RowKey {
     /// The data file's id.
     pub(in crate::lake::scan) id: u64,
-    /// The opening of the file from which the row was read. If an erasure replaces the file, the new file has another
-    /// one.
+    /// The [`OpenFile::serial`] of the file from which the row was read. If an erasure replaces the file, the new file
+    /// has another one.
     opening: u64,
-    /// Position in the file.
+    /// The position of the row in the file.
     row: u32,
 }
 
@@ -119,11 +119,12 @@ enum Kept {
     Row(Row),
 }
 
-/// A file with its weight when it entered the cache. A cached value must not change its weight.
+/// An open file with the weight that it had when it entered the cache. The cache requires that the weight of a cached
+/// value does not change.
 struct HeldFile {
     file: Arc<OpenFile>,
     weight: u64,
-    /// The sum of the weights of all files.
+    /// The sum of the weights of all cached files.
     sum: Arc<AtomicU64>,
 }
 
@@ -155,9 +156,9 @@ impl Memory {
         }
     }
 
-    /// The open file.
+    /// Returns the open file from the cache, or opens it.
     pub(in crate::lake::scan) fn file(&self, file: &DataFile) -> Result<Arc<OpenFile>, ScanError> {
-        // An erasure writes a file with the same id under a new path.
+        // An erasure replaces a file by one with the same id and another path.
         if let Some(Kept::File(held)) = self.kept.get(&Key::File(file.id))
             && held.file.path() == file.path
         {
@@ -168,12 +169,12 @@ impl Memory {
         Ok(open)
     }
 
-    /// The keys of sealed files.
+    /// Returns the keys of sealed files.
     pub(in crate::lake::scan) fn keys(&self) -> &Keys {
         self.handles.keys()
     }
 
-    /// Opens these files and keeps them open until the returned value is dropped. `None` if there are too many.
+    /// Holds these files open until the returned handles are dropped. `None` if too many files would be held.
     pub(in crate::lake::scan) fn handles<'p>(
         &self,
         paths: impl Iterator<Item = &'p Path>,
@@ -181,21 +182,21 @@ impl Memory {
         self.handles.hold(paths)
     }
 
-    /// Drops everything. An erasure calls this, so that no erased row stays in memory.
+    /// Drops all entries. The reader calls this when it learns of an erasure, so that no erased row stays in memory.
     pub(in crate::lake::scan) fn forget(&self) {
         self.handles.forget();
         self.kept.clear();
     }
 
-    /// Drops the entries of files, deletions and snapshots that none of these snapshots has. Takes some milliseconds if
-    /// the caches are large.
+    /// Drops the entries of files, delete files and snapshots that none of these snapshots has. Takes some milliseconds
+    /// if the caches are large.
     pub(in crate::lake::scan) fn release(&self, snapshots: &[Arc<Snapshot>]) {
         let named = Named::of(snapshots);
         self.kept.retain(|key, kept| named.has(key, kept));
         self.handles.retain(|path| named.paths.contains(path));
     }
 
-    /// The current use.
+    /// Returns the current use.
     pub(in crate::lake::scan) fn usage(&self) -> MemoryUse {
         let mut usage = MemoryUse {
             bytes: self.kept.weight(),
@@ -215,7 +216,7 @@ impl Memory {
         usage
     }
 
-    /// Whether the file is held open.
+    /// Whether the file is open in the cache.
     pub(in crate::lake::scan) fn holds(&self, file: &DataFile) -> bool {
         match self.kept.peek(&Key::File(file.id)) {
             Some(Kept::File(held)) => held.file.path() == file.path,
@@ -228,7 +229,7 @@ impl Memory {
         self.of_files.load(Ordering::Relaxed) < self.kept.capacity() / 2
     }
 
-    /// Tells the cache that a file's indexes grew.
+    /// Updates the weight of a file in the cache if it is no longer `before`, because indexes were built.
     pub(in crate::lake::scan) fn weigh(&self, file: &Arc<OpenFile>, before: usize) {
         if file.weight() != before {
             self.hold(file);
@@ -240,7 +241,7 @@ impl Memory {
         self.kept.insert(Key::File(file.id), Kept::File(held));
     }
 
-    /// Positions of deleted rows of a file, ascending.
+    /// Returns the positions of a file's deleted rows, ascending. `None` if the file has no delete file.
     pub(in crate::lake::scan) fn deletes(&self, file: &DataFile) -> Result<Option<Arc<[u32]>>, ScanError> {
         let Some(deletes) = &file.deletes else { return Ok(None) };
         let key = Key::Deletes(deletes.id);
@@ -252,7 +253,7 @@ impl Memory {
         Ok(Some(gone))
     }
 
-    /// A person's rows from the cache.
+    /// Returns a person's rows, if they are cached.
     pub(in crate::lake::scan) fn person(&self, key: &Arc<PersonKey>) -> Option<Arc<PersonRowsBase>> {
         match self.kept.get(&Key::Person(key.clone())) {
             Some(Kept::Person(base, _)) => Some(base),
@@ -260,7 +261,8 @@ impl Memory {
         }
     }
 
-    /// Caches a person's rows in place of the earlier ones. Called again after columns were added to them.
+    /// Caches a person's rows in place of the earlier ones. The caller calls this again after it has added columns to
+    /// them.
     pub(in crate::lake::scan) fn keep_person(&self, key: &Arc<PersonKey>, base: &Arc<PersonRowsBase>) {
         if self.people {
             let kept = Kept::Person(base.clone(), base.weight());
@@ -268,7 +270,7 @@ impl Memory {
         }
     }
 
-    /// The shared rows that a scope shows, from the cache.
+    /// Returns the shared rows that a scope shows, if they are cached.
     pub(in crate::lake::scan) fn shared(&self, scope: &Arc<Scope>) -> Option<Arc<SharedRows>> {
         match self.kept.get(&Key::Shared(scope.clone())) {
             Some(Kept::Shared(rows)) => Some(rows),
@@ -281,7 +283,7 @@ impl Memory {
         self.kept.insert(Key::Shared(scope.clone()), Kept::Shared(rows.clone()));
     }
 
-    /// A recently read row.
+    /// Returns a recently read row, if it is cached.
     pub(in crate::lake::scan) fn row(&self, key: RowKey) -> Option<Row> {
         match self.kept.get(&Key::Row(key)) {
             Some(Kept::Row(row)) => Some(row),
@@ -289,7 +291,7 @@ impl Memory {
         }
     }
 
-    /// Keeps a row.
+    /// Caches a row.
     pub(in crate::lake::scan) fn keep_row(&self, key: RowKey, row: &Row) {
         self.kept.insert(Key::Row(key), Kept::Row(row.clone()));
     }
@@ -297,11 +299,11 @@ impl Memory {
 
 fn read_deletes(file: &DeleteFile, keys: &Keys) -> Result<Arc<[u32]>, ScanError> {
     let positions = deletes::read(&file.path, keys)?;
-    // Positions beyond the maximum size of a file delete nothing.
+    // No file has rows at positions above `u32::MAX`, so such positions delete nothing.
     Ok(positions.into_iter().filter_map(|at| u32::try_from(at).ok()).collect())
 }
 
-/// The files, deletions and snapshots that some snapshots have.
+/// The ids and paths of the files in some snapshots, and the ids of their delete files and of the snapshots.
 #[derive(Default)]
 struct Named<'a> {
     files: FxHashSet<u64>,
@@ -313,7 +315,7 @@ struct Named<'a> {
 impl<'a> Named<'a> {
     fn of(snapshots: &'a [Arc<Snapshot>]) -> Named<'a> {
         let mut named = Named::default();
-        // Snapshots share the tables that did not change between them.
+        // Snapshots share the tables that did not change between them, so visit each table once.
         let mut met = FxHashSet::default();
         for snapshot in snapshots {
             named.snapshots.insert(snapshot.id);
@@ -359,7 +361,7 @@ impl Weighter<Key, Kept> for Bytes {
             Kept::Shared(rows) => rows.weigh(),
             Kept::Row(row) => row.weigh(),
         };
-        // Allocations are rounded up, and the cache has its own overhead.
+        // Add an eighth, because allocators round sizes up, and the size of the cache's own entry.
         let all = key + value;
         all + all / 8 + size_of::<(Key, Kept)>() as u64 + 64
     }

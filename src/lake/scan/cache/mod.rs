@@ -1,4 +1,4 @@
-//! Data that stays in memory between requests: open files, indexes of ids, recently read rows.
+//! Caches data between requests: open files, id indexes, recently read rows and more.
 
 pub(super) mod file;
 pub(super) mod handles;

@@ -12,7 +12,7 @@ use super::weigh::Weigh;
 use crate::lake::owners::scope::Scope;
 use crate::lake::snapshot::DataFile;
 
-/// Names a person's rows in the cache.
+/// The cache key of a person's rows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::lake::scan) struct PersonKey {
     pub(in crate::lake::scan) table: u64,
@@ -20,18 +20,19 @@ pub(in crate::lake::scan) struct PersonKey {
     pub(in crate::lake::scan) scope: Arc<Scope>,
 }
 
-/// The files and deletions of a person's rows. While they are the same, the rows are the same.
+/// The files, snapshot and erasures that determine a person's rows. As long as they are the same, the rows are the
+/// same.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::lake::scan) struct Origin {
-    /// Data files with their delete files, zero for none.
+    /// The ids of the data files, each with the id of its delete file, or zero if it has none.
     pub(in crate::lake::scan) files: Vec<(u64, u64)>,
-    /// The snapshot, if the rows include shared rows. Otherwise zero.
+    /// The id of the snapshot if the rows include shared rows, and zero if they do not.
     pub(in crate::lake::scan) shared: u64,
-    /// The erasures whose rows are left out.
+    /// The ids of the erasures whose rows are left out.
     pub(in crate::lake::scan) erasures: Vec<u64>,
 }
 
-/// A person's rows, the columns that every search needs, and the columns read so far.
+/// A person's rows: their positions, their locator columns, and the other columns that were read so far.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct PersonRowsBase {
     pub(in crate::lake::scan) origin: Origin,
@@ -42,7 +43,7 @@ pub(in crate::lake::scan) struct PersonRowsBase {
     pub(in crate::lake::scan) columns: RwLock<FxHashMap<FieldRef, ArrayRef>>,
 }
 
-/// Rows of one row group.
+/// A person's rows in one row group.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Part {
     pub(in crate::lake::scan) data: Arc<DataFile>,
@@ -51,18 +52,19 @@ pub(in crate::lake::scan) struct Part {
 }
 
 impl PersonRowsBase {
-    /// The data files that the rows are in, with their delete files, zero for none.
+    /// Returns the ids of the data files that the rows are in, each with the id of its delete file, or zero if it has
+    /// none.
     pub(in crate::lake::scan) fn files(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.origin.files.iter().copied()
     }
 
-    /// The columns that were read before.
+    /// Returns the columns for these fields. `None` for a column that was not read before.
     pub(in crate::lake::scan) fn columns(&self, fields: &Fields) -> Vec<Option<ArrayRef>> {
         let known = self.columns.read().unwrap_or_else(PoisonError::into_inner);
         fields.iter().map(|field| known.get(field).cloned()).collect()
     }
 
-    /// Bytes it takes, with the columns that were read so far.
+    /// Returns the size in bytes, including the columns that were read so far.
     pub(in crate::lake::scan) fn weight(&self) -> u64 {
         let parts = self
             .parts

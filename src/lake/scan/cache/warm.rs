@@ -1,26 +1,27 @@
-//! Opens files before a request needs them. Otherwise the first request for a row of a file waits for its footer and
-//! page indexes, and the first one for a row group waits for its system columns.
+//! Opens files before a request needs them. Without this, the first request for a file waits for its footer and page
+//! indexes, and the first request for a row group waits for its system columns.
 //!
-//! This reads only data that every request needs. Lookups read filters and indexes of ids, and searches read columns.
+//! Only data that every request needs is read ahead. Bloom filters, id indexes and other columns are read when a
+//! request needs them.
 
 use super::super::error::ScanError;
 use super::super::table::Reader;
 use super::memory::Memory;
 use crate::lake::snapshot::{DataFile, Snapshot};
 
-/// Counts of what was read ahead.
+/// The amount of data that was read ahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Warmed {
-    /// Files that were opened.
+    /// The number of files that were opened.
     pub files: usize,
-    /// Row groups whose directories were built.
+    /// The number of row groups whose system columns were read.
     pub row_groups: usize,
 }
 
 impl Reader {
-    /// Opens a snapshot's files and then builds the system columns of their row groups. Stops when the files fill half
-    /// of the budget. Calls `go_on` before every step, and stops if it returns `false`. The largest tables come first,
-    /// because they are requested most and take longest to read.
+    /// Opens a snapshot's files and then reads the system columns of their row groups, until open files take half of
+    /// the caches' budget. Calls `go_on` before every step, and stops if it returns `false`. Begins with the largest
+    /// tables, because they are requested most and take longest to read.
     pub(in crate::lake) fn warm(
         &self,
         snapshot: &Snapshot,
@@ -55,7 +56,8 @@ impl Reader {
     }
 }
 
-/// Builds the directories of a file that is held open. Returns how many are new.
+/// Reads the system columns of those row groups of a file that lack them, within the budget. Returns the number of row
+/// groups.
 fn directories(memory: &Memory, data: &DataFile, go_on: &mut impl FnMut() -> bool) -> Result<usize, ScanError> {
     let file = memory.file(data)?;
     let mut built = 0;

@@ -1,11 +1,11 @@
-//! The bytes that cached values hold.
+//! Estimates the memory that cached values take.
 
 use std::sync::Arc;
 
 use super::super::row::Row;
 use crate::lake::owners::scope::Scope;
 
-/// How many bytes a cached value holds.
+/// A cached value whose size in bytes can be estimated.
 pub(in crate::lake::scan) trait Weigh {
     fn weigh(&self) -> u64;
 }

@@ -1,4 +1,4 @@
-//! Which rows of a row group meet an [`ItemMatch`]: by the index of ids, on dictionary codes, or over columns.
+//! Finds the rows of a row group that meet an [`ItemMatch`]: by the id index, on dictionary codes, or over columns.
 
 use std::sync::Arc;
 
@@ -9,11 +9,12 @@ use super::super::table::ScopedTable;
 use super::ranges::Ranges;
 use crate::columns::conditions::{IdSet, ItemMatch, MAX_ALTERNATIVES};
 
-/// The minimum rows of a row group per requested id. With more ids a look at all rows is faster.
+/// The minimum number of rows in a row group per requested id. With more ids, checking all rows is faster than looking
+/// up each id.
 const ROWS_PER_LOOKUP: usize = 4;
 
 impl ScopedTable {
-    /// The rows among `rows` that match.
+    /// Returns the rows among `rows` that meet the condition.
     pub(in crate::lake::scan) fn matching(
         &self,
         condition: &ItemMatch,
@@ -30,7 +31,8 @@ impl ScopedTable {
         if rows.is_empty() {
             return Ok(Ranges::default());
         }
-        // Decoding a few rows is cheaper than reading the codes of all rows.
+        // Use the codes only if at least a quarter of the rows is left: decoding a few rows is cheaper than reading the
+        // codes of all rows.
         let is_most = rows.count() * 4 >= file.groups()[group].rows as usize;
         if is_most
             && condition.any_of.len() <= MAX_ALTERNATIVES
@@ -38,14 +40,14 @@ impl ScopedTable {
         {
             return Ok(rows.intersect(&found));
         }
-        // Few rows are left, or an encoding is unexpected.
+        // Few rows are left, the condition has too many alternatives, or a leaf has an unexpected encoding.
         let clip = self.clip(&condition.leaf_set());
         let batch = columns::read(file, group, &clip, rows, read)?;
         Ok(rows.filter(&condition.evaluate(&batch)))
     }
 
-    /// The rows of a row group that probably have one of these ids, by its bloom filter and index. `None` if scanning
-    /// all rows is faster.
+    /// Returns the rows of a row group that probably have one of these ids, by its bloom filter and id index. `None` if
+    /// there are so many ids that checking all rows is faster.
     fn rows_of_ids(&self, file: &Arc<OpenFile>, group: usize, ids: &IdSet) -> Result<Option<Ranges>, ScanError> {
         if ids.len() * ROWS_PER_LOOKUP > file.groups()[group].rows as usize {
             return Ok(None);

@@ -1,8 +1,9 @@
-//! Turns the filters of a plan into conditions for the scan: for statistics, for dictionary codes, and predicates over
-//! rows. No other file translates expressions for the scan.
+//! Lowers the filters of a plan: turns them into conditions that the scan checks on statistics, conditions that it
+//! decides on dictionary codes, and predicates that it evaluates on rows. Only this file translates expressions for the
+//! scan.
 //!
-//! A [`Predicate`] itself states its necessary condition. This file knows comparisons of system columns. Any other
-//! expression is evaluated over the columns that it names.
+//! A [`Predicate`] states its necessary condition itself. This file translates comparisons of texts, timestamps and
+//! integers without a list above them. Any other expression is evaluated over the columns that it names.
 
 use std::sync::Arc;
 
@@ -22,30 +23,31 @@ use super::super::table::ScopedTable;
 use crate::columns::conditions::{Alternative, IdSet, ItemMatch, LeafTest, Necessary, Prune};
 use crate::fhir::storage::{EVERYTHING, LeafSet};
 
-/// System columns of text that are compared through their dictionaries.
+/// The text system columns whose comparisons dictionary codes decide.
 const TEXTS: [&str; 2] = ["id", "patient"];
-/// The function of a struct's element.
+/// The name of DataFusion's function that reads a field of a struct.
 const GET_FIELD: &str = "get_field";
-/// The maximum number of texts in a label. Further ones are only counted.
+/// The maximum number of texts that a label lists. For more texts, it shows only their number.
 const TEXTS_SHOWN: usize = 4;
 
-/// The filters of a scan, lowered.
+/// The filters of a scan, in the form in which the scan applies them.
 #[derive(Clone, Debug, Default)]
 pub(in crate::lake::scan) struct Lowered {
-    /// The conditions on the remaining rows, in this order.
+    /// The predicates that the scan evaluates, in this order, on the rows that meet all other conditions.
     pub(in crate::lake::scan) predicates: Vec<Arc<dyn Predicate>>,
-    /// Exact conditions that are decided before any predicate. All of them must hold.
+    /// Conditions that dictionary codes decide exactly. The scan decides them before any predicate. A row must meet all
+    /// of them.
     pub(in crate::lake::scan) items: Vec<ItemMatch>,
-    /// Alternatives of exact conditions. From each list one must hold.
+    /// Lists of alternatives that dictionary codes decide exactly. A row must meet one alternative of each list.
     pub(in crate::lake::scan) either: Vec<Vec<Alternative>>,
-    /// The condition that statistics alone can check.
+    /// The condition that the scan checks on statistics.
     pub(in crate::lake::scan) prune: Prune,
-    /// Predicates whose necessary condition becomes known only after other plans have run.
+    /// Predicates whose necessary condition is known only after other plans have run.
     pub(in crate::lake::scan) late: Vec<Arc<dyn Predicate>>,
 }
 
-/// How far the scan applies a filter. If the filter names only these columns, the scan applies it completely, because
-/// it decides each row that it yields.
+/// Returns `Exact` if the scan applies a filter itself, and `Unsupported` otherwise. The scan applies a filter that is
+/// not volatile and names only these columns. A filter that is no predicate must name at least one column.
 pub(in crate::lake::scan) fn support(filter: &Expr, columns: &Schema) -> TableProviderFilterPushDown {
     let named = filter.column_refs();
     let known = named.iter().all(|column| columns.index_of(&column.name).is_ok());
@@ -58,7 +60,7 @@ pub(in crate::lake::scan) fn support(filter: &Expr, columns: &Schema) -> TablePr
 }
 
 impl Lowered {
-    /// Lowers filters over a table's columns for these leaves.
+    /// Lowers the filters of a scan that reads these leaves of a table.
     pub(in crate::lake::scan) fn of(
         filters: &[Expr],
         table: &ScopedTable,
@@ -76,7 +78,7 @@ impl Lowered {
                 }
                 Some(predicate) => {
                     let necessary = predicate.necessary().clone();
-                    // Programs run only on rows that pass simple comparisons.
+                    // Evaluate a predicate after the other expressions, which cost less.
                     let decided = necessary.exact || predicate.is_decided_above();
                     later.extend((!decided).then(|| predicate.clone()));
                     necessary
@@ -99,7 +101,7 @@ impl Lowered {
         Ok(lowered)
     }
 
-    /// The same with the current conditions of the late predicates.
+    /// Returns these conditions together with the current necessary conditions of the late predicates.
     pub(in crate::lake::scan) fn settled(mut self) -> Lowered {
         for predicate in std::mem::take(&mut self.late) {
             let necessary = predicate.necessary().clone();
@@ -113,13 +115,13 @@ impl Lowered {
         self
     }
 
-    /// Whether the filters keep every row.
+    /// Whether there are no conditions, so that the scan keeps every row. Ignores late predicates.
     pub(in crate::lake::scan) fn is_empty(&self) -> bool {
         self.predicates.is_empty() && self.items.is_empty() && self.either.is_empty() && self.prune == Prune::Keep
     }
 }
 
-/// The condition that a row must meet if an expression is true of it.
+/// Returns a condition that every row meets for which an expression is true.
 fn necessary(expression: &Expr, columns: &Schema) -> Necessary {
     if let Some(predicate) = predicate(expression) {
         return predicate.necessary().clone();
@@ -155,8 +157,8 @@ fn both(left: Necessary, right: Necessary) -> Necessary {
     }
 }
 
-/// Statistics refute an alternative only if they refute both sides. If both sides are exact, dictionary codes decide
-/// too.
+/// Combines the necessary conditions of both sides of an `OR`. Statistics refute the result only if they refute both
+/// sides. Dictionary codes decide it if both sides are alternatives of exact conditions.
 fn one(left: Necessary, right: Necessary) -> Necessary {
     let prune = Prune::any([left.prune.clone(), right.prune.clone()]);
     match alternatives(left).zip(alternatives(right)) {
@@ -173,7 +175,8 @@ fn one(left: Necessary, right: Necessary) -> Necessary {
     }
 }
 
-/// The exact conditions, if the expression consists only of alternatives of such conditions.
+/// Returns the alternatives of an exact condition that is either a single item condition or a single list of
+/// alternatives. `None` for any other condition.
 fn alternatives(mut condition: Necessary) -> Option<Vec<Alternative>> {
     match (condition.items.len(), condition.either.len()) {
         _ if !condition.exact => None,
@@ -189,8 +192,9 @@ fn alternatives(mut condition: Necessary) -> Option<Vec<Alternative>> {
     }
 }
 
-/// A condition that a text has one of these values, which dictionary codes can decide. The text is a system column or
-/// an element without a list above it.
+/// Returns the condition that a text column has one of these values, which dictionary codes can decide. The column is a
+/// system column of [`TEXTS`] or an element without a list above it. `None` for any other column, or if a value is no
+/// text literal.
 fn texts<'e>(column: &Expr, values: impl IntoIterator<Item = &'e Expr>, columns: &Schema) -> Option<Necessary> {
     let leaf: Arc<str> = match TEXTS.into_iter().find(|name| is_column(column, name)) {
         Some(system) => system.into(),
@@ -222,7 +226,8 @@ fn texts<'e>(column: &Expr, values: impl IntoIterator<Item = &'e Expr>, columns:
     })
 }
 
-/// The path and type of a column or of an element inside it, if no list is above the element.
+/// Returns the dotted path and the type of a column, or of an element below it without a list between them. `None` for
+/// any other expression.
 fn single<'c>(expression: &Expr, columns: &'c Schema) -> Option<(String, &'c DataType)> {
     match expression {
         Expr::Column(column) => {
@@ -245,7 +250,8 @@ fn single<'c>(expression: &Expr, columns: &'c Schema) -> Option<(String, &'c Dat
     }
 }
 
-/// A comparison of a moment or an integer, which statistics can refute.
+/// Returns the range that a comparison with a timestamp or an integer requires, for statistics. `None` for any other
+/// comparison.
 fn range(left: &Expr, operator: Operator, right: &Expr, columns: &Schema) -> Option<Necessary> {
     let ((leaf, data_type), operator, value) = match (single(left, columns), literal(right)) {
         (Some(leaf), Some(value)) => (leaf, operator, value),
@@ -288,7 +294,7 @@ fn literal(expression: &Expr) -> Option<&ScalarValue> {
     }
 }
 
-/// An expression of DataFusion's, evaluated over the columns that it names.
+/// A predicate that evaluates a DataFusion expression over the columns that the expression names.
 #[derive(Debug)]
 struct Computed {
     label: Arc<str>,
@@ -298,7 +304,7 @@ struct Computed {
 }
 
 impl Computed {
-    /// `leaves` are the scan's leaves. The expression may name columns of these.
+    /// Compiles an expression of a scan that reads `leaves`. The expression may name only columns of these leaves.
     fn new(filter: &Expr, table: &ScopedTable, leaves: &LeafSet, state: &dyn Session) -> Result<Computed> {
         let columns = filter.column_refs();
         let named = |leaf: &&String| {

@@ -1,4 +1,4 @@
-//! Lowered filters: statistics, dictionary codes, ranges of rows.
+//! Decides on statistics, dictionary codes and columns which rows meet the conditions of a scan.
 
 mod items;
 pub(super) mod lower;

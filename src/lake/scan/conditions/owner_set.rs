@@ -1,4 +1,4 @@
-//! The owners that a scan is restricted to: one person's, or those of thousands of people that a search names.
+//! The owners to which a scan is restricted: those of one person, or of thousands of people.
 
 use std::ops::RangeInclusive;
 
@@ -22,7 +22,7 @@ impl OwnerSet {
         self.0.binary_search(&owner).is_ok()
     }
 
-    /// The owners within a range.
+    /// Returns the owners within a range.
     pub(in crate::lake::scan) fn within(&self, range: &RangeInclusive<i64>) -> &[i64] {
         let from = self.0.partition_point(|owner| owner < range.start());
         let length = self.0[from..].partition_point(|owner| owner <= range.end());

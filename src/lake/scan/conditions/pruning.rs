@@ -1,5 +1,5 @@
-//! Decides from Parquet statistics which rows of a file can satisfy a [`Prune`]: footer statistics for whole row
-//! groups, the column index for pages. Without a statistic all rows are kept.
+//! Decides from Parquet statistics which rows of a file can meet a [`Prune`]. Whole row groups are checked by the
+//! statistics in the footer, pages by those in the column index. Rows without statistics are kept.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -17,12 +17,13 @@ use super::ranges::Ranges;
 use crate::columns::conditions::Prune;
 use crate::fhir::storage::NUMBER;
 
-/// Rows of a row group that may match.
+/// Returns the rows of a row group that may meet a condition.
 pub(in crate::lake::scan) fn prune(file: &OpenFile, group: usize, condition: &Prune) -> Ranges {
     prune_noting(file, group, condition, &mut None)
 }
 
-/// The same. The report, if there is one, gets the pages that each leaf's statistics refute.
+/// Returns the rows of a row group that may meet a condition, as [`prune`] does. Adds to the report, if there is one,
+/// how many pages of each leaf were compared and how many were refuted.
 pub(in crate::lake::scan) fn prune_noting(
     file: &OpenFile,
     group: usize,
@@ -52,7 +53,8 @@ pub(in crate::lake::scan) fn prune_noting(
     }
 }
 
-/// The part of a condition that alone proves that no row of a row group can match. `None` if there is none.
+/// Returns a text that says which statistics prove that no row of a row group meets the condition. `None` if statistics
+/// do not prove it.
 pub(in crate::lake::scan) fn refutation(file: &OpenFile, group: usize, condition: &Prune) -> Option<Arc<str>> {
     let alone = |condition: &Prune| prune(file, group, condition).is_empty();
     match condition {
@@ -115,16 +117,16 @@ fn prune_leaf(
     kept
 }
 
-/// The known facts about the values of a leaf in some rows.
+/// What statistics say about the values of a leaf in a row group or a page.
 enum Bounds<'a> {
     /// There are no values.
     Empty,
     /// Nothing is known about the values.
     Unknown,
-    /// Numbers between these.
+    /// The values are numbers between these bounds, both included.
     Numbers(i128, i128),
-    /// Byte strings between these bounds. The lower bound may be a prefix. The upper bound may be a prefix raised by
-    /// one.
+    /// The values are byte strings between these bounds, both included. The lower bound may be a prefix of the minimum.
+    /// The upper bound may be a prefix of the maximum, incremented by one.
     Bytes(&'a [u8], &'a [u8]),
 }
 
@@ -166,9 +168,9 @@ impl<'a> Bounds<'a> {
         }
     }
 
-    /// The bounds of a page. Writers (arrow-rs 59 among them) mark a page of lists as empty if it has as many nulls as
-    /// rows, even though it also has values, and write no bounds. So for a column that `repeats`, only the histogram of
-    /// its definition levels proves that there is no value.
+    /// Returns the bounds of a page. In columns of lists, writers such as arrow-rs 59 mark a page as a null page if it
+    /// has as many nulls as rows, even if it also has values. They write no bounds for such a page. So if the column
+    /// `repeats`, only the histogram of definition levels proves that the page has no value.
     fn of_page(index: &'a ColumnIndexMetaData, page: usize, repeats: bool) -> Bounds<'a> {
         if !matches!(index, ColumnIndexMetaData::NONE) && index.is_null_page(page) {
             let defined = index.definition_level_histogram(page).and_then(<[i64]>::last);
@@ -198,12 +200,12 @@ impl<'a> Bounds<'a> {
 /// The statistics of a leaf's values in a row group or a page.
 pub(in crate::lake::scan) struct Extent<'a> {
     bounds: Bounds<'a>,
-    /// The number of slots of each definition level.
+    /// The number of slots (values and nulls) at each definition level, if the file has this histogram.
     levels: Option<&'a [i64]>,
 }
 
 impl Extent<'_> {
-    /// The bounds of a row group. `None` if the file lacks the leaf.
+    /// Returns the statistics of a leaf in a row group. `None` if the file lacks the leaf.
     pub(in crate::lake::scan) fn of_group<'a>(file: &'a OpenFile, group: usize, path: &str) -> Option<Extent<'a>> {
         let chunk = file.metadata().row_group(group).column(file.leaf(path)?);
         let levels = chunk.definition_level_histogram().map(|histogram| histogram.values());
@@ -213,7 +215,7 @@ impl Extent<'_> {
         })
     }
 
-    /// The statistics of a page of a leaf.
+    /// Returns the statistics of a leaf in a page.
     pub(in crate::lake::scan) fn of_page(file: &OpenFile, group: usize, leaf: usize, page: usize) -> Extent<'_> {
         let index = file
             .metadata()
@@ -234,7 +236,7 @@ impl Extent<'_> {
         matches!(self.bounds, Bounds::Empty)
     }
 
-    /// Whether statistics prove that every item has the leaf.
+    /// Whether statistics prove that every item has a value in the leaf.
     pub(in crate::lake::scan) fn is_complete(&self) -> bool {
         self.levels.is_some_and(is_complete)
     }
@@ -248,7 +250,7 @@ impl Extent<'_> {
         without.is_some_and(|without| without.iter().all(|slots| *slots == 0))
     }
 
-    /// The minimum and the maximum, if known.
+    /// Returns the minimum and the maximum, if they are known numbers.
     pub(in crate::lake::scan) fn numbers(&self) -> Option<(i128, i128)> {
         match self.bounds {
             Bounds::Numbers(min, max) => Some((min, max)),
@@ -257,8 +259,8 @@ impl Extent<'_> {
     }
 }
 
-/// Whether the histogram of definition levels shows that every item has the leaf. An item without the leaf has one
-/// level less than the maximum.
+/// Whether a histogram of definition levels proves that every item has a value in the leaf. An item without a value has
+/// the definition level one below the maximum.
 pub(in crate::lake::scan) fn is_complete(levels: &[i64]) -> bool {
     levels.len() >= 2 && levels[levels.len() - 2] == 0
 }
@@ -277,8 +279,8 @@ fn decimals(min: &[u8], max: &[u8]) -> Bounds<'static> {
     }
 }
 
-/// Whether every decimal of a row group has a value in the leaf of numbers. A decimal that has only a text may be in
-/// any range. `true` for a leaf that is not of this kind.
+/// Whether every decimal of a row group has a value in its `__number` leaf, which is at `path`. A decimal that has only
+/// a text may be in any range. `true` if `path` is no `__number` leaf, or if the file lacks the leaf of the texts.
 pub(in crate::lake::scan) fn has_all_numbers(file: &OpenFile, group: usize, path: &str) -> bool {
     let text = path.strip_suffix(NUMBER).and_then(|text| file.leaf(text));
     let nulls = |leaf: usize| {
@@ -292,7 +294,7 @@ pub(in crate::lake::scan) fn has_all_numbers(file: &OpenFile, group: usize, path
     })
 }
 
-/// A big-endian two's complement number.
+/// Decodes a big-endian two's complement number. `None` if it is empty or longer than 16 bytes.
 pub(in crate::lake::scan) fn decimal(bytes: &[u8]) -> Option<i128> {
     let sign = if bytes.first()? & 0x80 == 0 { 0 } else { 0xff };
     let mut wide = [sign; 16];
@@ -301,7 +303,7 @@ pub(in crate::lake::scan) fn decimal(bytes: &[u8]) -> Option<i128> {
     Some(i128::from_be_bytes(wide))
 }
 
-/// Whether a row group may hold rows of one of these owners.
+/// Whether a row group may hold rows of one of these owners, by the statistics in the footer.
 pub(in crate::lake::scan) fn may_hold_owners(file: &OpenFile, group: usize, owners: &OwnerSet) -> bool {
     let Some(leaf) = file.leaf("owner") else { return true };
     match Bounds::of_chunk(file.metadata().row_group(group).column(leaf)) {
@@ -310,7 +312,8 @@ pub(in crate::lake::scan) fn may_hold_owners(file: &OpenFile, group: usize, owne
     }
 }
 
-/// The lowest and the highest owner of a row group. `None` without rows.
+/// Returns the lowest and the highest owner of a row group. Without statistics, returns the bounds of `i64`. `None` if
+/// no row has an owner.
 pub(in crate::lake::scan) fn owner_bounds(file: &OpenFile, group: usize) -> Option<RangeInclusive<i128>> {
     let all = i128::from(i64::MIN)..=i128::from(i64::MAX);
     let Some(leaf) = file.leaf("owner") else {
@@ -323,7 +326,7 @@ pub(in crate::lake::scan) fn owner_bounds(file: &OpenFile, group: usize) -> Opti
     }
 }
 
-/// Whether the footer alone proves that all rows of a row group are of this application.
+/// Whether the footer alone proves that all rows of a row group belong to this application.
 pub(in crate::lake::scan) fn proves_application(file: &OpenFile, group: usize, application: &str) -> bool {
     let Some(leaf) = file.leaf("application") else {
         return false;

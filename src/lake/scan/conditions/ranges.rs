@@ -1,4 +1,5 @@
-//! Rows of a row group as ascending, disjoint ranges. Pruning, deletes, the scope and predicates reduce them.
+//! A set of rows of a row group, as ascending, disjoint ranges. Statistics, deletes, the scope and predicates reduce
+//! it.
 
 use std::ops::Range;
 
@@ -14,14 +15,14 @@ impl Ranges {
         Ranges::default().with(0..rows)
     }
 
-    /// From single positions, ascending.
+    /// Makes ranges from single positions, which must ascend.
     pub(in crate::lake::scan) fn of(positions: impl IntoIterator<Item = u32>) -> Ranges {
         positions
             .into_iter()
             .fold(Ranges::default(), |ranges, at| ranges.with(at..at + 1))
     }
 
-    /// Adds rows after all others.
+    /// Adds a range of rows. It must not begin before the last range.
     pub(in crate::lake::scan) fn push(&mut self, range: Range<u32>) {
         match self.0.last_mut() {
             _ if range.is_empty() => {}
@@ -71,7 +72,7 @@ impl Ranges {
         all.into_iter().fold(Ranges::default(), Ranges::with)
     }
 
-    /// These ranges without some positions. `gone` ascends.
+    /// Returns these rows without the positions `gone`, which must ascend.
     pub(in crate::lake::scan) fn without(&self, gone: &[u32]) -> Ranges {
         let mut left = Ranges::default();
         for range in &self.0 {
@@ -86,7 +87,7 @@ impl Ranges {
         left
     }
 
-    /// The rows for which the mask is true. The mask has one value per row.
+    /// Returns the rows for which the mask is true. The mask has one value per row of this set. Null counts as false.
     pub(in crate::lake::scan) fn filter(&self, mask: &BooleanArray) -> Ranges {
         let mut kept = Ranges::default();
         let mut at = 0;
@@ -119,7 +120,7 @@ impl Ranges {
         });
     }
 
-    /// The same rows for the Parquet reader.
+    /// Returns the same rows as a selection for the Parquet reader.
     pub(in crate::lake::scan) fn selection(&self) -> RowSelection {
         let mut selectors = Vec::with_capacity(2 * self.0.len());
         let mut at = 0;

@@ -1,11 +1,12 @@
-//! Decides a [`Prune`] row by row, on the dictionary codes and levels of its leaves. This helps if page statistics keep
-//! many rows but few match, as with ranges of numbers and moments, and with presence. For rows that it drops, the scan
-//! decodes no column and evaluates no predicate.
+//! Checks a [`Prune`] row by row, on the dictionary codes and levels of its leaves. This helps if few rows match but
+//! page statistics keep many: with ranges of numbers or moments, and with presence. The scan decodes no column and
+//! evaluates no predicate for the rows that this check drops.
 //!
-//! Like statistics, it keeps every row that may match. For texts and booleans it decides no more than statistics do.
+//! The check keeps every row that may match. For texts and booleans, it drops no more rows than statistics do.
 //!
-//! It reads each leaf once, even if several conditions name the leaf. For dates it reads one bound only: it computes
-//! the longest interval of a row group once, and turns conditions on the end into conditions on the start.
+//! The check reads a leaf once for up to eight conditions. For a date with conditions on both bounds, it reads only the
+//! start: it computes the longest interval of the row group once, and turns a condition on the end into a condition on
+//! the start.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use super::ranges::Ranges;
 use crate::columns::conditions::Prune;
 use crate::fhir::storage::{END, START};
 
-/// Whether filtering a scan's row groups pays.
+/// Counts of the rows that the check has seen and kept so far in one partition. They show whether the check pays.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::lake::scan) struct RowPruning {
     asked: usize,
@@ -27,13 +28,15 @@ pub(in crate::lake::scan) struct RowPruning {
 }
 
 impl RowPruning {
-    /// If few rows are left, decoding them is cheaper than reading the codes of all rows. A filter that has kept most
-    /// rows so far will keep most of the next ones too.
+    /// Whether checking a row group is likely to pay. `rows` is the number of remaining rows, `of` that of all rows. If
+    /// few rows remain, decoding them is cheaper than reading the codes of all rows. A check that has kept more than
+    /// half of the rows so far will probably keep most of the next ones.
     pub(in crate::lake::scan) fn pays(&self, rows: usize, of: u32) -> bool {
         rows * MIN_SHARE >= of as usize && self.kept * 2 <= self.asked
     }
 
-    /// The rows for which the condition may hold. `None` if the codes cannot decide.
+    /// Returns those of `rows` for which the condition may hold. `None` if the check cannot drop any row, for example
+    /// because of an unknown encoding.
     pub(in crate::lake::scan) fn keep(
         &mut self,
         rows: &Ranges,
@@ -63,25 +66,25 @@ impl RowPruning {
     }
 }
 
-/// Apply the filter only if at least one row in this many is left in the row group.
+/// The check runs only if at least one in this many rows of the row group remains.
 const MIN_SHARE: usize = 8;
 
 /// The rows that a condition keeps.
 enum Kept {
     All,
     None,
-    /// The rows marked `true`.
+    /// The rows whose value is `true`.
     Some(Vec<bool>),
 }
 
-/// A condition without the parts that statistics decide.
+/// A condition without the parts that statistics decide. `All` means that it keeps all rows, `None` that it keeps none.
 enum Reduced {
     All,
     None,
     Rows(Rows),
 }
 
-/// A condition that only the rows themselves decide. Leaves are positions in the list of conditions.
+/// The part of a condition that statistics do not decide. A `Leaf` is an index into the list of conditions on leaves.
 enum Rows {
     And(Vec<Rows>),
     Or(Vec<Rows>),
@@ -92,7 +95,7 @@ enum Rows {
 #[derive(Clone, Copy, PartialEq)]
 struct OnLeaf {
     leaf: usize,
-    /// The minimum and the maximum. `None` if the leaf only needs a value.
+    /// The minimum and the maximum, both included. `None` if any value meets the condition.
     range: Option<(i128, i128)>,
 }
 
@@ -100,7 +103,7 @@ impl OnLeaf {
     fn holds(&self, physical_type: Type, value: &[u8]) -> bool {
         match (self.range, number(physical_type, value)) {
             (Some((from, to)), Some(number)) => from <= number && number <= to,
-            // Without a range any value matches. A value that cannot be read as a number is kept too.
+            // Without a range, any value matches. A value that cannot be read as a number is kept, too.
             _ => true,
         }
     }
@@ -114,7 +117,7 @@ struct RowGroup<'a> {
 }
 
 impl RowGroup<'_> {
-    /// Removes the parts that statistics decide, and lists the remaining conditions on leaves.
+    /// Removes the parts of a condition that statistics decide, and adds the remaining conditions on leaves to `left`.
     fn reduced(&self, condition: &Prune, left: &mut Vec<OnLeaf>) -> Reduced {
         match condition {
             Prune::Keep => Reduced::All,
@@ -177,8 +180,8 @@ impl RowGroup<'_> {
         })))
     }
 
-    /// Replaces a condition on the end of a date by one on its start, if the start has a condition too. If no interval
-    /// is longer than `w`, an end of at least `x` has a start of at least `x - w`.
+    /// Replaces a condition on the end of a date by one on its start, if `conditions` also has one on the start. If no
+    /// interval is longer than `w`, an end of at least `x` has a start of at least `x - w`.
     fn ends_to_starts(&self, conditions: &mut [OnLeaf]) -> Result<(), ParquetError> {
         for at in 0..conditions.len() {
             let end = conditions[at];
@@ -198,8 +201,9 @@ impl RowGroup<'_> {
         Ok(())
     }
 
-    /// The length of the longest interval between two leaves. `None` if a start or an end may be missing. The first
-    /// call for a row group reads both leaves.
+    /// Returns the length of the longest interval between a leaf of starts and a leaf of ends, in microseconds. `None`
+    /// if some interval lacks a bound or ends before it starts, or if the leaves cannot be read. The first call for a
+    /// row group reads both leaves.
     fn width(&self, start: usize, end: usize) -> Result<Option<u64>, ParquetError> {
         let known = self.file.groups()[self.group].width(start);
         match known {
@@ -231,7 +235,8 @@ impl RowGroup<'_> {
         Ok(Some(longest))
     }
 
-    /// The value of each slot of a leaf, or [`ABSENT`]. `None` if the leaf has another type or an unknown encoding.
+    /// Returns the value of each slot of a leaf, or [`ABSENT`]. `None` if the leaf has another type or an unknown
+    /// encoding.
     fn moments(&self, leaf: usize) -> Result<Option<Vec<i64>>, ParquetError> {
         if self.column_type(leaf) != Type::INT64 {
             return Ok(None);
@@ -252,7 +257,7 @@ impl RowGroup<'_> {
     }
 }
 
-/// Stands for a missing moment. No date of four digits is that early.
+/// The value of a missing moment. No year of four digits is that early.
 const ABSENT: i64 = i64::MIN;
 
 /// A moment in microseconds, or [`ABSENT`].
@@ -265,27 +270,27 @@ impl Default for Moment {
     }
 }
 
-/// The leaves that conditions name. Each is read when the first of its conditions is decided.
+/// The leaves that conditions name. A leaf is read when the first of its conditions is decided.
 struct Leaves<'a> {
     group: RowGroup<'a>,
-    /// The conditions, each with its position in `read` and its bit there.
+    /// For each condition, the index of its leaf in `read` and the bit of the condition in that leaf.
     conditions: Vec<(usize, u8)>,
     read: Vec<Leaf>,
 }
 
-/// A leaf with up to eight conditions.
+/// A leaf and up to eight conditions on it.
 struct Leaf {
     leaf: usize,
     conditions: Vec<OnLeaf>,
     rows: Option<Bits>,
 }
 
-/// The conditions that rows meet, a bit for each.
+/// For each row, the conditions that the row meets, as bits.
 #[derive(Clone)]
 enum Bits {
-    /// The codes do not decide.
+    /// The codes cannot decide the conditions.
     Unknown,
-    /// No row meets any.
+    /// No row meets any condition.
     None,
     Rows(Vec<u8>),
 }
@@ -399,7 +404,7 @@ fn either(one: Kept, other: Kept) -> Kept {
     }
 }
 
-/// A value in Parquet's plain encoding, converted to the units of [`Prune::Range`].
+/// Converts a value in Parquet's plain encoding to the units of [`Prune::Range`]. `None` if it is no such number.
 fn number(physical_type: Type, value: &[u8]) -> Option<i128> {
     match physical_type {
         Type::INT32 => Some(i32::from_le_bytes(value.try_into().ok()?).into()),

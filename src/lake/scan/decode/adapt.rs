@@ -1,5 +1,5 @@
-//! Maps a file's columns to the scan's fixed schema, by name at every depth. Missing leaves become nulls. No row is
-//! lost.
+//! Converts a file's columns to the schema of a scan. Fields are matched by name at every depth. Missing leaves become
+//! nulls, and every row stays.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields, SchemaRef};
 use arrow::error::ArrowError;
 
-/// The columns of `schema` from a batch. The batch may lack some of them and have other columns.
+/// Returns the columns of `schema` from a batch. Columns that the batch lacks are null. Other columns of the batch are
+/// left out.
 pub(in crate::lake::scan) fn adapt(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let rows = batch.num_rows();
     let columns = schema
@@ -26,7 +27,8 @@ pub(in crate::lake::scan) fn adapt(batch: &RecordBatch, schema: &SchemaRef) -> R
     )
 }
 
-/// Converts one column to the type of `to`.
+/// Converts one column to the type of `to`. If only one of the types is a struct or a list, or they differ in this, the
+/// result is null.
 pub(in crate::lake::scan) fn adapt_array(array: &ArrayRef, to: &Field) -> Result<ArrayRef, ArrowError> {
     if array.data_type() == to.data_type() {
         return Ok(array.clone());

@@ -1,7 +1,9 @@
-//! Reads a leaf's column chunk and returns, for each slot, which alternatives its value allows. It uses the dictionary
-//! and the codes: it looks at each dictionary value once and builds no column.
+//! Reads a leaf's column chunk and returns, for each slot, which alternatives its value allows. A slot is one entry of
+//! the chunk: a value, a null or an empty list. The code looks at each dictionary value once and translates dictionary
+//! codes. It builds no Arrow column.
 //!
-//! The caller defines the alternatives: those of a condition as the bits of a word, or whether a value is in a range.
+//! The caller's function defines the alternatives of a value: which conditions it meets, as the bits of a word, or any
+//! other result, such as a number.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -20,28 +22,28 @@ use super::hybrid::{Part, parts};
 
 /// A leaf's column chunk whose dictionary has been read.
 pub(in crate::lake::scan) struct Chunk<A, F> {
-    /// The alternatives that a value allows.
+    /// The function that returns the alternatives of a value. It gets `None` for a missing value.
     allowed: F,
-    /// The alternatives that a missing value allows.
+    /// The alternatives of a missing value.
     absent: A,
     column: ColumnDescPtr,
     rows: usize,
-    /// The number of slots of all its pages.
+    /// The number of slots in all pages.
     slots: usize,
     pages: SerializedPageReader<ChunkFile>,
-    /// The alternatives that each dictionary entry allows.
+    /// The alternatives of each dictionary entry.
     dictionary: Vec<A>,
     /// The first data page, if the chunk has no dictionary.
     first: Option<Page>,
     /// Whether all values are entries of the dictionary.
     is_coded: bool,
-    /// Whether statistics prove that every item has the leaf.
+    /// Whether statistics prove that every item has a value in the leaf.
     is_complete: bool,
 }
 
 impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
-    /// `allowed` gets values in Parquet's plain encoding, texts without their length. `None` if the pages cannot be
-    /// located, or hold booleans.
+    /// Opens a column chunk and reads its dictionary. `allowed` gets values in Parquet's plain encoding, texts without
+    /// their length. `None` if the file has no offset index for the chunk, or if the leaf is a boolean.
     pub(in crate::lake::scan) fn open(
         file: &Arc<OpenFile>,
         group: usize,
@@ -89,20 +91,21 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
         }))
     }
 
-    /// The alternatives that the slots of items allow, if the dictionary has all values. Each alternative occurs in
-    /// some slot.
+    /// Returns the alternatives of all dictionary entries, and those of a missing value unless statistics prove that
+    /// each item has a value. `None` if some values may not be in the dictionary.
     pub(in crate::lake::scan) fn kinds(&self) -> Option<impl Iterator<Item = A> + '_> {
         let absent = (!self.is_complete).then_some(self.absent);
         let kinds = || self.dictionary.iter().copied().chain(absent);
         self.is_coded.then(kinds)
     }
 
-    /// The number of lists above the leaf.
+    /// Returns the number of lists above the leaf.
     pub(in crate::lake::scan) fn repetition(&self) -> i16 {
         self.column.max_rep_level()
     }
 
-    /// The alternatives that each slot allows. `None` if a page has an unknown encoding.
+    /// Returns the alternatives of each slot. `None` if a page has an unknown encoding. Fails if the number of slots or
+    /// rows differs from the footer.
     pub(in crate::lake::scan) fn slots(mut self) -> Result<Option<Slots<A>>, ParquetError> {
         let column = self.column.clone();
         let mut slots = Slots {
@@ -134,7 +137,7 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
             };
             slots.append(definition, &values, self.absent)?;
         }
-        // If one slot were missing, all later ones would shift.
+        // Check the number of slots and rows, because one missing slot would shift all later ones.
         let rows = if slots.rows.is_some() {
             row as usize
         } else {
@@ -155,13 +158,13 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
     }
 }
 
-/// The part of a file with a column chunk. The dictionary is read alone, because it is often enough. The pages are read
-/// all at once.
+/// The part of a file that holds a column chunk. The dictionary is read on its own, because it often suffices. All data
+/// pages are then read at once.
 struct ChunkFile {
     file: CountedFile,
     start: u64,
     end: u64,
-    /// The data pages, and where they begin in the file.
+    /// The data pages, and the position in the file at which they begin.
     pages: OnceLock<(u64, Bytes)>,
 }
 
@@ -194,9 +197,9 @@ impl ChunkReader for ChunkFile {
     }
 }
 
-/// Slots of a leaf in a row group.
+/// The slots of a leaf in a row group.
 pub(in crate::lake::scan) struct Slots<A> {
-    /// The alternatives that each slot allows.
+    /// The alternatives of each slot.
     pub(in crate::lake::scan) allowed: Vec<A>,
     /// The row of each slot. `None` if each row has one slot.
     rows: Option<Vec<u32>>,
@@ -242,8 +245,8 @@ impl<A: Copy + Default> Slots<A> {
         })
     }
 
-    /// Adds a page's slots. A definition level of one below the maximum means that an item lacks this leaf. At a lower
-    /// level there is no item.
+    /// Adds a page's slots. A slot at the maximum definition level has a value. At one level below, an item lacks a
+    /// value. At a lower level, there is no item, so the slot allows no alternative.
     fn append(&mut self, definition: Levels, values: &[A], absent: A) -> Result<(), ParquetError> {
         let max_level = definition.max_level as u32;
         if max_level == 0 {
@@ -251,7 +254,7 @@ impl<A: Copy + Default> Slots<A> {
             return Ok(());
         }
         let without = |level: u32| if level + 1 == max_level { absent } else { A::default() };
-        // The page has as many values as the levels say.
+        // `values` has as many values as the levels announce.
         let mut left = values;
         definition.parts(|part| match part {
             Part::Run(level, times) if level == max_level => {
@@ -288,7 +291,7 @@ impl<A: Copy + Default> Slots<A> {
 }
 
 impl Slots<u8> {
-    /// For each of this many rows, the alternatives that one of its slots allows.
+    /// Returns the alternatives of `count` rows. A row has the alternatives of all of its slots.
     pub(in crate::lake::scan) fn of_rows(self, count: usize) -> Vec<u8> {
         let Some(rows) = self.rows else {
             return self.allowed;
@@ -303,7 +306,7 @@ impl Slots<u8> {
     }
 }
 
-/// Levels of a page's slots.
+/// The repetition levels or definition levels of a page's slots.
 #[derive(Clone, Copy)]
 struct Levels<'a> {
     bytes: &'a [u8],
@@ -312,8 +315,8 @@ struct Levels<'a> {
 }
 
 impl<'a> Levels<'a> {
-    /// Reads levels at the start of a page: a length in four bytes, then the levels. Reads nothing if all levels are
-    /// zero.
+    /// Takes the levels from the start of a page: a length of four bytes, then the encoded levels. If `max_level` is
+    /// zero, the page has no levels and nothing is taken.
     fn take(page: &mut &'a [u8], max_level: i16, count: usize) -> Result<Levels<'a>, ParquetError> {
         let mut bytes: &[u8] = &[];
         if max_level > 0 {
@@ -333,7 +336,7 @@ impl<'a> Levels<'a> {
         parts(self.bytes, width, self.count, take)
     }
 
-    /// The number of slots with this level.
+    /// Returns the number of slots with this level.
     fn count_of(self, wanted: i16) -> Result<usize, ParquetError> {
         if self.max_level == 0 {
             return Ok(self.count);
@@ -350,8 +353,8 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// The alternatives that values in Parquet's plain encoding allow. A text has a length in four bytes before it. Other
-/// values have the size of their type.
+/// Returns the alternatives of `count` values in Parquet's plain encoding. In front of a text are four bytes with its
+/// length. Other values have the size of their type.
 fn plain<A>(
     values: &[u8],
     column: &ColumnDescPtr,
@@ -381,7 +384,7 @@ fn plain<A>(
     Ok(found)
 }
 
-/// The alternatives that dictionary codes allow. A byte with their width comes first.
+/// Returns the alternatives of `count` dictionary codes. The first byte is the width of a code in bits.
 fn coded<A: Copy + Default>(bytes: &[u8], count: usize, dictionary: &[A]) -> Result<Vec<A>, ParquetError> {
     let mut found = Vec::with_capacity(count);
     if count == 0 {

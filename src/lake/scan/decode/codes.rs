@@ -1,9 +1,9 @@
-//! Decides an [`ItemMatch`] on dictionary codes. It decodes no text and builds no column, so it is several times as
+//! Decides an [`ItemMatch`] on dictionary codes. It decodes no rows and builds no column, so it is several times as
 //! fast as a predicate over columns.
 //!
-//! The leaves of one struct have their values in the same slots, whatever lists are above: Parquet has one slot for
-//! each item, or one for an empty list. So this computes for each slot which alternatives its leaves allow, and
-//! combines them.
+//! All leaves of a struct have the same slots: Parquet has one slot for each item, or one for an empty list. So this
+//! file computes for each leaf which alternatives its slots allow. An item matches if all leaves allow the same
+//! alternative in its slot.
 
 use std::ops::{BitAnd, BitOr};
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use super::super::conditions::ranges::Ranges;
 use super::chunk::{Chunk, Slots};
 use crate::columns::conditions::ItemMatch;
 
-/// The matching rows of a row group. `None` if a leaf has an unknown encoding.
+/// Returns the rows of a row group that match. `None` if the codes cannot decide, for example because of an unknown
+/// encoding.
 pub(in crate::lake::scan) fn matching(
     condition: &ItemMatch,
     file: &Arc<OpenFile>,
@@ -28,7 +29,7 @@ pub(in crate::lake::scan) fn matching(
     }
 }
 
-/// The same with the alternatives as bits of a word of this size.
+/// Returns the rows that match, as [`matching`] does. The alternatives are the bits of a word of this type.
 fn matching_by<W: Word>(
     condition: &ItemMatch,
     file: &Arc<OpenFile>,
@@ -36,7 +37,8 @@ fn matching_by<W: Word>(
     read: &Arc<ReadBytes>,
     word: impl Fn(u64) -> W,
 ) -> Result<Option<Ranges>, ParquetError> {
-    // Most row groups lack most codes, and the dictionary shows that. Then the other leaves need not be opened.
+    // Most row groups lack most of the wanted values, and their dictionaries show that. If no alternative is possible
+    // any more, the other leaves need not be opened.
     let mut possible = word(u64::MAX);
     let mut chunks = Vec::new();
     for (at, path) in condition.leaves.iter().enumerate() {
@@ -58,8 +60,8 @@ fn matching_by<W: Word>(
             return Ok(Some(Ranges::default()));
         }
     }
-    // Skip a leaf if all its items allow all possible alternatives. One leaf must remain to show which slots have
-    // items.
+    // Skip a leaf if each of its values allows all possible alternatives. At least one leaf must be read, to show which
+    // slots have items.
     let tells = |chunk: &Chunk<W, _>| {
         !chunk
             .kinds()
@@ -68,7 +70,7 @@ fn matching_by<W: Word>(
     chunks.sort_by_key(|chunk| !tells(chunk));
     let telling = chunks.iter().filter(|chunk| tells(chunk)).count().max(1);
     let lists = chunks.first().map(Chunk::repetition);
-    // This file does not decide a leaf that repeats inside the item.
+    // A leaf that repeats inside the item has other slots than the others, so codes cannot decide it.
     if chunks.iter().any(|chunk| Some(chunk.repetition()) != lists) {
         return Ok(None);
     }

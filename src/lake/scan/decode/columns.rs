@@ -34,7 +34,7 @@ pub(in crate::lake::scan) fn reader(
     builder.build().map_err(file.parquet())
 }
 
-/// All these rows of a row group at once, with the schema of the clip.
+/// Reads these rows of a row group at once, in the schema of the clip.
 pub(in crate::lake::scan) fn read(
     file: &Arc<OpenFile>,
     group: usize,
@@ -46,7 +46,7 @@ pub(in crate::lake::scan) fn read(
     read_leaves(file, group, clip, &leaves, rows, read)
 }
 
-/// The same for some leaves of the clip. The other leaves are null.
+/// Reads some leaves of the clip, as [`read`] does. All other leaves are null.
 pub(in crate::lake::scan) fn read_leaves(
     file: &Arc<OpenFile>,
     group: usize,
@@ -71,7 +71,7 @@ pub(in crate::lake::scan) fn read_leaves(
     }
 }
 
-/// One root column of a whole row group, as the file has it.
+/// Reads a root column of a whole row group, with the type that it has in the file.
 pub(in crate::lake::scan) fn read_leaf(
     file: &Arc<OpenFile>,
     group: usize,
@@ -81,7 +81,7 @@ pub(in crate::lake::scan) fn read_leaf(
     read_root(file, group, column, &rows)
 }
 
-/// Some rows of a root column without children.
+/// Reads some rows of a root column that has a single leaf, with the type that it has in the file.
 pub(in crate::lake::scan) fn read_root(
     file: &Arc<OpenFile>,
     group: usize,
@@ -103,7 +103,8 @@ pub(in crate::lake::scan) fn read_root(
     }
 }
 
-/// The values of a text column, `None` for null. A column of another type is an error.
+/// Returns a function from a row to its value in a text column, or `None` for null. Fails if the column has another
+/// type.
 pub(in crate::lake::scan) fn texts<'a>(
     file: &OpenFile,
     array: &'a ArrayRef,

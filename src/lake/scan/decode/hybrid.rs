@@ -1,16 +1,16 @@
-//! Parquet's hybrid of run lengths and bit packing, which encodes levels and dictionary codes.
+//! Decodes Parquet's hybrid of run-length encoding and bit packing, in which levels and dictionary codes are stored.
 
 use parquet::errors::ParquetError;
 
 /// One part of the encoding.
 pub(in crate::lake::scan) enum Part<'a> {
-    /// A value and its number of repetitions, at least one.
+    /// A value and the number of its repetitions, at least one.
     Run(u32, usize),
-    /// Several values.
+    /// Bit-packed values.
     Packed(Packed<'a>),
 }
 
-/// Bit-packed values, lowest bits first. At least one value.
+/// Bit-packed values, lowest bits first. There is at least one.
 #[derive(Clone, Copy)]
 pub(in crate::lake::scan) struct Packed<'a> {
     bytes: &'a [u8],
@@ -18,7 +18,7 @@ pub(in crate::lake::scan) struct Packed<'a> {
     pub(in crate::lake::scan) count: usize,
 }
 
-/// Calls `take` with `count` values of `width` bits, part by part.
+/// Decodes `count` values of `width` bits, and calls `take` with each part.
 pub(in crate::lake::scan) fn parts<'a>(
     bytes: &'a [u8],
     width: u32,
@@ -70,13 +70,13 @@ pub(in crate::lake::scan) fn parts<'a>(
 }
 
 impl<'a> Packed<'a> {
-    /// The values in order.
+    /// Returns the values in order.
     pub(in crate::lake::scan) fn values(self) -> impl ExactSizeIterator<Item = u32> + 'a {
         let mask = (1u64 << self.width) - 1;
         (0..self.count).map(move |at| {
             let bit = at * self.width as usize;
             let rest = self.bytes.get(bit >> 3..).unwrap_or_default();
-            // A value has at most 32 bits, with up to 7 bits before it in its first byte.
+            // A value has at most 32 bits and begins in the first byte, so eight bytes hold it.
             let word = match rest.first_chunk::<8>() {
                 Some(word) => u64::from_le_bytes(*word),
                 None => rest.iter().rev().fold(0, |word, byte| (word << 8) | u64::from(*byte)),
@@ -85,7 +85,7 @@ impl<'a> Packed<'a> {
         })
     }
 
-    /// How many values are equal to `wanted`.
+    /// Returns the number of values that are equal to `wanted`.
     pub(in crate::lake::scan) fn count_of(self, wanted: u32) -> usize {
         match self.words() {
             Some(words) => {
@@ -100,7 +100,7 @@ impl<'a> Packed<'a> {
         }
     }
 
-    /// Calls `take` with the positions of ones. Returns `false` without a call if values are not single bits.
+    /// Calls `take` with the positions of all ones. If the values are not single bits, returns `false` without a call.
     pub(in crate::lake::scan) fn ones(self, mut take: impl FnMut(usize)) -> bool {
         let Some(words) = self.words() else { return false };
         for (at, mut word) in words.enumerate() {
@@ -112,7 +112,8 @@ impl<'a> Packed<'a> {
         true
     }
 
-    /// Values of one bit each, 64 at a time. Bits after the last value are zero.
+    /// Returns single-bit values, 64 at a time. Bits after the last value are zero. `None` if values are not single
+    /// bits.
     fn words(self) -> Option<impl Iterator<Item = u64> + 'a> {
         let words = self.bytes.chunks(8).take(self.count.div_ceil(64)).enumerate();
         (self.width == 1).then(move || {
@@ -173,7 +174,7 @@ mod tests {
 
     #[test]
     fn runs_and_packed_groups_alternate() {
-        // The example of the Parquet format: 0 to 7 in three bits; before it five times four.
+        // Five times the value 4, then the example in Parquet's specification: the numbers 0 to 7 in three bits each.
         let bytes = [5 << 1, 4, 0b11, 0b1000_1000, 0b1100_0110, 0b1111_1010];
         assert_eq!(values(&bytes, 3, 13).unwrap(), [4, 4, 4, 4, 4, 0, 1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(values(&bytes, 3, 7).unwrap(), [4, 4, 4, 4, 4, 0, 1]);

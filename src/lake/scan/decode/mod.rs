@@ -1,4 +1,4 @@
-//! Parquet alone: decodes columns, dictionary codes and single pages of a row group.
+//! Decodes Parquet: columns, dictionary codes and single pages of a row group.
 
 pub(super) mod adapt;
 pub(super) mod chunk;

@@ -1,7 +1,8 @@
-//! Reads single values of a text column. It decodes only the pages that hold them, found by the offset index.
+//! Reads single values of a text column. The offset index shows which pages hold them, and only these are decoded.
 //!
-//! Reads by id and result pages depend on this, so it bypasses the Arrow reader: one `pread`, one decompression into
-//! memory that the thread keeps, and one walk over the lengths of the values.
+//! The speed of reads by id and of result pages depends on this code, so it does not use the Arrow reader. For each
+//! page it does one `pread`, one decompression into memory that the thread keeps, and one walk over the lengths of the
+//! values.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ use super::columns::{read_root, texts};
 use crate::columns::json::Tape;
 use crate::lake::file::stored_digest;
 
-/// The values of a root text column without nulls at some rows of a row group. `rows` must ascend without duplicates.
+/// Returns the values at some rows of a root text column without nulls. `rows` are positions in the row group,
+/// ascending and without duplicates.
 pub(in crate::lake::scan) fn all_texts(
     file: &Arc<OpenFile>,
     group: usize,
@@ -31,10 +33,11 @@ pub(in crate::lake::scan) fn all_texts(
     Ok(read_texts(file, group, column, rows, usize::MAX)?.unwrap_or_default())
 }
 
-/// The resources at some rows. `None` if they have more bytes than `max_bytes`.
+/// Returns the resources at some rows. `None` if they have more than `max_bytes` bytes in all.
 ///
-/// Pages have checksums, so a text need not be hashed again: the hash and the digest's own page would cost more than
-/// the text. Files of earlier programs have no checksums, so there each text is compared with its digest.
+/// If pages have checksums, a text is not compared with its digest: hashing it and reading the page of its digest would
+/// cost more than reading the text. Files of earlier programs have no checksums, so each of their texts is compared
+/// with its digest.
 pub(in crate::lake::scan) fn read_resources(
     file: &Arc<OpenFile>,
     group: usize,
@@ -58,7 +61,8 @@ pub(in crate::lake::scan) fn read_resources(
     Ok(texts)
 }
 
-/// The same for any such column. `None` if they have more bytes than `max_bytes`. It stops soon after that many bytes.
+/// Returns the values at some rows of a root text column without nulls. `None` if they have more than `max_bytes` bytes
+/// in all. Stops reading pages once it has read more than that.
 fn read_texts(
     file: &Arc<OpenFile>,
     group: usize,
@@ -80,11 +84,11 @@ fn read_texts(
     Ok(Some(values).filter(|values| bytes_of(values) <= max_bytes))
 }
 
-/// The result of reading pages in this program's own encoding.
+/// The result of reading pages in the encoding that this program writes.
 enum Plain {
     Values(Vec<Bytes>),
     TooMany,
-    /// A page has another encoding.
+    /// The column has a dictionary or nulls, has no offset index, or has another encoding.
     Otherwise,
 }
 
@@ -125,7 +129,7 @@ fn read_plain(
     Ok(Plain::Values(values))
 }
 
-/// The values at some positions of a page. `None` if the page's encoding is not plain.
+/// Adds the values at some positions of a page to `values`. `None` if the page is not in plain encoding.
 fn read_page(
     file: &Arc<OpenFile>,
     group: usize,
@@ -137,9 +141,9 @@ fn read_page(
     let metadata = file.metadata().row_group(group);
     let chunk = metadata.column(leaf);
     let zstd = chunk.compression_codec() == CompressionCodec::ZSTD;
-    // The library's page reader takes all bytes between a chunk's start and its first page as a dictionary, so the
-    // chunk starts here. The library only finds the compressed bytes: it makes new zstd contexts for each reader, and
-    // that takes longer than decompressing a page.
+    // Let the chunk start at this page, because the library's page reader takes all bytes between a chunk's start and
+    // its first page for a dictionary. Call a zstd page uncompressed, so that the library only finds its bytes: the
+    // library makes a new zstd context for each reader, which takes longer than decompressing a page.
     let mut page_alone = chunk.clone().into_builder().set_data_page_offset(location.offset);
     if zstd {
         page_alone = page_alone.set_compression(Compression::UNCOMPRESSED);
@@ -163,11 +167,12 @@ fn read_page(
     .map(Some)
 }
 
-/// Decompresses a zstd frame of at most `limit` bytes into memory that the thread reuses.
+/// Decompresses a zstd frame into memory that the thread reuses, and calls `then` with it. Fails if the frame does not
+/// state its size, or if the size exceeds `limit` bytes.
 fn unpack<T>(frame: &[u8], limit: i64, then: impl FnOnce(&[u8]) -> T) -> Result<T, ParquetError> {
     type Unpacker = (zstd::bulk::Decompressor<'static>, Vec<u8>);
     thread_local!(static UNPACKER: RefCell<Option<Unpacker>> = const { RefCell::new(None) });
-    /// The maximum size of a page, unless one value is larger. A larger buffer is not kept.
+    /// The maximum size of the memory that is kept. A page is larger only if it holds a larger value.
     const KEPT: usize = 1 << 20;
     UNPACKER.with_borrow_mut(|slot| {
         let (unpacker, text) = match slot {
@@ -185,8 +190,8 @@ fn unpack<T>(frame: &[u8], limit: i64, then: impl FnOnce(&[u8]) -> T) -> Result<
     })
 }
 
-/// Takes the values at ascending positions from a page of plain texts. Each text has its length in four bytes before
-/// it.
+/// Adds the values at ascending positions of a page in plain encoding to `values`. In front of each text are four bytes
+/// with its length.
 fn pick(page: &[u8], places: impl Iterator<Item = usize>, values: &mut Vec<Bytes>) -> Result<(), ParquetError> {
     let (mut left, mut at) = (page, 0);
     for place in places {

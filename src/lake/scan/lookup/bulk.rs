@@ -1,5 +1,5 @@
-//! Reads many rows by their ids at once. It goes row group by row group, so each page is read once, whatever the order
-//! of the ids. Rows are sorted by owner. If the probable owners are known, only few row groups are searched.
+//! Reads many rows by their ids. The search goes from row group to row group, so that it reads a page once for all ids.
+//! If the probable owners are known, it reads few row groups, because rows are sorted by owner.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,21 +28,22 @@ pub struct Sought {
     pub owner: Option<i64>,
 }
 
-/// A requested row with its position. `None` if the scope shows no row of this id.
+/// A row that was found, with its locator. `None` if the scope shows no row of the id.
 pub type PlacedRow = Option<(Locator, Row)>;
 
-/// The requested rows, and those found so far.
+/// The requested rows and the results so far.
 struct Search<'s> {
     sought: &'s [Sought],
     hashes: Vec<u64>,
     found: Vec<PlacedRow>,
-    /// The bytes of resources that may still be read.
+    /// The number of bytes of resources that may still be read.
     left: usize,
 }
 
 impl ScopedTable {
-    /// The resources of these ids with their locators, in the order of the ids. `None` in place of a resource that the
-    /// scope does not show. Returns `None` if they have more bytes than `max_bytes` together.
+    /// Returns the resources of these ids with their locators, in the order of the ids. An id of which the scope shows
+    /// no resource has `None` in the list. Returns `None` instead of a list if the resources have more than `max_bytes`
+    /// bytes in all.
     pub fn read_all(&self, sought: &[Sought], max_bytes: usize) -> Result<Option<Vec<PlacedRow>>, ScanError> {
         let started = self.watch().map(|watch| (watch, Instant::now()));
         let found = self.search(sought, max_bytes)?;
@@ -75,7 +76,8 @@ impl ScopedTable {
         if !self.look_where_guessed(&guessed, &mut search)? {
             return Ok(None);
         }
-        // A person's rows mostly refer to the same person's rows, and less often to shared rows.
+        // Search the files with shared rows before the others: the references of a person's rows mostly lead to rows of
+        // the same person, which were just searched, and then to shared rows.
         let shared: FxHashSet<u64> = if search.missing().is_empty() {
             FxHashSet::default()
         } else {
@@ -101,7 +103,7 @@ impl ScopedTable {
         Ok(Some(search.found))
     }
 
-    /// The owners of the rows at these locators.
+    /// Returns the owners of the rows at these locators. Ignores the scope. Fails if the table lacks one of the rows.
     pub fn owners(&self, places: &[Locator]) -> Result<Vec<i64>, ScanError> {
         let mut owners = Vec::with_capacity(places.len());
         let mut last: Option<Arc<OpenFile>> = None;
@@ -125,8 +127,8 @@ impl ScopedTable {
         Ok(owners)
     }
 
-    /// Looks for rows among those of their probable owners. `guessed` ascends. Returns `false` if there were too many
-    /// bytes.
+    /// Searches the row groups that may hold rows of the probable owners. `guessed` has these owners, each with the
+    /// index of its requested row, ascending. Returns `false` if the resources have too many bytes.
     fn look_where_guessed(&self, guessed: &[(i64, usize)], search: &mut Search<'_>) -> Result<bool, ScanError> {
         let mut owners: Vec<i64> = guessed.iter().map(|(owner, _)| *owner).collect();
         owners.dedup();
@@ -151,7 +153,8 @@ impl ScopedTable {
         Ok(true)
     }
 
-    /// Looks for some rows in a row group. Returns `false` if there were too many bytes.
+    /// Searches a row group for the requested rows with the indexes `missing`. Returns `false` if their resources have
+    /// too many bytes.
     fn look(
         &self,
         data: &DataFile,

@@ -1,27 +1,27 @@
-//! Locators: positions of rows. A scan yields one locator per row. So the bytes of `resource` are fetched last, and
-//! only for the rows on a page.
+//! Locators are the positions of rows. A scan yields one locator per row, so the resources are fetched last, and only
+//! for the rows of a page.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, Int64Array, RecordBatch, UInt32Array};
 use arrow::datatypes::{DataType, Field};
 
-/// Name of the locator column that holds the data file's id (`Int64`).
+/// The name of the locator column that holds the data file's id (`Int64`).
 pub const FILE: &str = "__file";
-/// Name of the locator column that holds the row's position in its file (`UInt32`).
+/// The name of the locator column that holds the row's position in its file (`UInt32`).
 pub const ROW: &str = "__row";
 
-/// A row's place within a snapshot.
+/// The position of a row in a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Locator {
-    /// Id of the data file.
+    /// The id of the data file.
     pub file: u64,
-    /// Position in the file, counting deleted rows.
+    /// The position in the file. Deleted rows count.
     pub row: u32,
 }
 
 impl Locator {
-    /// The locators of a batch. Empty if it lacks one of the locator columns.
+    /// Returns the locators of a batch. Returns an empty list if the batch lacks one of the locator columns.
     pub fn of(batch: &RecordBatch) -> Vec<Locator> {
         let files = batch
             .column_by_name(FILE)
@@ -44,7 +44,7 @@ impl Locator {
     }
 }
 
-/// The two locator fields.
+/// Returns the fields of the two locator columns.
 pub(in crate::lake::scan) fn fields() -> [Arc<Field>; 2] {
     [
         Arc::new(Field::new(FILE, DataType::Int64, false)),

@@ -1,4 +1,4 @@
-//! Looks up rows without a scan: by id, by position, by person.
+//! Looks up rows without a scan: by id, by locator or by person.
 
 pub(super) mod bulk;
 pub(super) mod locator;

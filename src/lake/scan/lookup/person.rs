@@ -1,8 +1,8 @@
-//! One person's rows of a table as columns, from a bounded cache. A repeated search for the same person reads no file.
+//! Reads one person's rows of a table as columns, and caches them. A repeated search for the same person reads no file.
 //!
-//! A cache entry names the files and deletions from which it came, and holds the columns read so far. A commit to other
-//! files leaves the entry valid. After a commit to these files, the next search finds the rows again and replaces the
-//! entry.
+//! A cache entry names the data files and delete files from which it came, and holds the columns that were read so far.
+//! A commit that changes only other files leaves the entry valid. After a commit that adds or deletes rows of the
+//! person's owners, the next search gathers the rows again and replaces the entry.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
@@ -28,12 +28,12 @@ use crate::lake::snapshot::DataFile;
 /// A person's rows.
 #[derive(Clone, Debug)]
 pub struct PersonRows {
-    /// The clipped columns in the order of the file. Then `id` and `last_updated`, if they are not among these, and the
-    /// locators.
+    /// The requested columns in the order of the table, then `id` and `last_updated` if they were not requested, and
+    /// then the locator columns.
     pub batch: RecordBatch,
 }
 
-/// A person's columns that were not in memory.
+/// The number of columns that were not cached, and the number of bytes read for them.
 #[derive(Clone, Copy, Default)]
 struct ReadColumns {
     columns: usize,
@@ -41,7 +41,7 @@ struct ReadColumns {
 }
 
 impl ScopedTable {
-    /// A person's rows of this table that the scope shows, with the columns clipped to `leaves`.
+    /// Returns a person's rows of this table that the scope shows, with the columns that `leaves` requests.
     pub fn person_batch(&self, person: Person, leaves: &LeafSet) -> Result<PersonRows, ScanError> {
         let mut wanted = leaves.clone();
         for always in ["id", "last_updated"] {
@@ -124,7 +124,7 @@ impl ScopedTable {
         }
     }
 
-    /// Finds the rows in the files.
+    /// Finds the rows of the owners in these files, and the visible shared rows if `origin.shared` is not zero.
     fn gather(&self, owners: &[i64], origin: Origin, files: Vec<Arc<DataFile>>) -> Result<PersonRowsBase, ScanError> {
         let (mut parts, mut ids, mut positions) = (Vec::new(), Vec::new(), Vec::new());
         let (owners, of_nobody) = (OwnerSet::of(owners), OwnerSet::of(&[SHARED]));
@@ -157,7 +157,7 @@ impl ScopedTable {
         })
     }
 
-    /// The clip's columns of a person's rows. Columns that are not in memory are read together.
+    /// Returns the columns of the clip for a person's rows. Reads all columns together that are not cached.
     fn person_columns(&self, base: &PersonRowsBase, clip: &Clip) -> Result<(Vec<ArrayRef>, ReadColumns), ScanError> {
         let fields = clip.schema().fields();
         let mut columns = base.columns(fields);

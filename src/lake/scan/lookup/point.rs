@@ -1,4 +1,4 @@
-//! Reads rows one by one: by id, or by locator after a search has decided which rows a page shows. It plans nothing.
+//! Reads single rows without a plan: by id, or by locator after a search has chosen the rows of a page.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,18 +22,20 @@ use crate::columns::conditions::hash_id;
 use crate::fhir::storage::LeafSet;
 use crate::lake::snapshot::DataFile;
 
-/// Reads of more rows at a time bypass the cache, so that a walk through thousands of rows does not evict other rows.
+/// The maximum number of rows of a read that uses the cache. Larger reads bypass the cache, so that a walk through
+/// thousands of rows does not evict other rows.
 pub(in crate::lake::scan) const KEPT_AT_ONCE: usize = 100;
 
 /// A row of an open file.
 pub(in crate::lake::scan) struct Found {
     pub(in crate::lake::scan) file: Arc<OpenFile>,
     pub(in crate::lake::scan) group: usize,
-    /// Position in the row group.
+    /// The position in the row group.
     pub(in crate::lake::scan) row: u32,
 }
 
-/// Rows of a row group, by position in it, with their indexes in the answer.
+/// The requested rows of a row group. For each position in the row group, the list has the indexes of the row in the
+/// answer.
 struct Group {
     file: Arc<OpenFile>,
     group: usize,
@@ -41,7 +43,7 @@ struct Group {
 }
 
 impl ScopedTable {
-    /// The resource of this id. `None` if the scope does not show it.
+    /// Returns the resource of this id. `None` if the scope shows none.
     pub fn read(&self, id: &str) -> Result<Option<Row>, ScanError> {
         let started = self.watch().map(|watch| (watch, Instant::now()));
         let row = self.read_one(id)?;
@@ -78,7 +80,7 @@ impl ScopedTable {
         Ok(row)
     }
 
-    /// The locator of this id. `None` if the scope does not show it.
+    /// Returns the locator of the resource of this id. `None` if the scope shows none.
     pub fn locate(&self, id: &str) -> Result<Option<Locator>, ScanError> {
         let mut place = None;
         self.find(id, |found| {
@@ -93,18 +95,19 @@ impl ScopedTable {
         Ok(place)
     }
 
-    /// Whether a file of the table has this position. Ignores the scope.
+    /// Whether a file of the table has this position. Ignores the scope and deletes.
     pub fn has(&self, place: Locator) -> bool {
         let file = self.table.as_ref().and_then(|table| table.file(place.file));
         file.is_some_and(|file| u64::from(place.row) < file.rows)
     }
 
-    /// The resources at these locators, in the given order. A locator that the scope does not show is an error.
+    /// Returns the resources at these locators, in the given order. Fails if the scope does not show one of the rows.
     pub fn resources(&self, places: &[Locator]) -> Result<Vec<Row>, ScanError> {
         Ok(self.resources_at_most(places, usize::MAX)?.unwrap_or_default())
     }
 
-    /// The same. `None` if the resources have more bytes than `max_bytes`.
+    /// Returns the resources at these locators, as `resources` does. `None` if they have more than `max_bytes` bytes in
+    /// all.
     pub fn resources_at_most(&self, places: &[Locator], max_bytes: usize) -> Result<Option<Vec<Row>>, ScanError> {
         let started = self.watch().map(|watch| (watch, Instant::now()));
         let rows = self.rows_at_most(places, max_bytes, places.len() <= KEPT_AT_ONCE)?;
@@ -117,7 +120,8 @@ impl ScopedTable {
         Ok(rows)
     }
 
-    /// The same for one step of many. It caches nothing.
+    /// Returns the resources at these locators, as `resources_at_most` does, but without the cache of rows and without
+    /// a record in the watch. For walks through many rows.
     pub fn resources_in_passing(&self, places: &[Locator], max_bytes: usize) -> Result<Option<Vec<Row>>, ScanError> {
         self.rows_at_most(places, max_bytes, false)
     }
@@ -164,8 +168,8 @@ impl ScopedTable {
         Ok(Some(rows.into_iter().flatten().collect()))
     }
 
-    /// The columns of these leaves at some locators, in the given order. A locator that the scope does not show is an
-    /// error.
+    /// Returns the columns of these leaves for the rows at these locators, in the given order. Fails if the scope does
+    /// not show one of the rows.
     pub fn columns(&self, places: &[Locator], leaves: &LeafSet) -> Result<RecordBatch, ScanError> {
         let clip = self.clip(leaves);
         let mut order = vec![0; places.len()];
@@ -183,8 +187,9 @@ impl ScopedTable {
         Ok(arrow::compute::take_record_batch(&rows, &UInt32Array::from(order))?)
     }
 
-    /// Groups locators by row group, in the order of the files' ids. `has` skips locators that the caller has already:
-    /// it gets a locator's index, its file, row group and position.
+    /// Groups locators by row group, ascending by the ids of the files. Calls `has` with each locator's index, file,
+    /// row group and position in the group, and leaves out the locators for which `has` returns `true`. Fails if the
+    /// scope does not show one of the rows.
     fn groups(
         &self,
         places: &[Locator],
@@ -228,7 +233,7 @@ impl ScopedTable {
         Ok(groups.into_values().collect())
     }
 
-    /// Offers rows that probably have this id and that the scope shows, until the caller takes one.
+    /// Calls `take` with the rows that probably have this id and that the scope shows, until `take` returns `true`.
     pub(in crate::lake::scan) fn find(
         &self,
         id: &str,
@@ -253,7 +258,8 @@ impl ScopedTable {
         Ok(())
     }
 
-    /// Rows of a row group whose id has the hash of this id. Without an index the bloom filter is checked first.
+    /// Returns the rows of a row group whose id has the same hash as `id`. If the id index was not built yet, checks
+    /// the bloom filter first.
     pub(in crate::lake::scan) fn candidates(
         &self,
         file: &Arc<OpenFile>,
@@ -263,7 +269,7 @@ impl ScopedTable {
         self.candidates_of(file, group, hash_id(id), id)
     }
 
-    /// The same for a known hash.
+    /// Returns the same rows as `candidates`, for a caller that knows the hash of the id.
     pub(in crate::lake::scan) fn candidates_of(
         &self,
         file: &Arc<OpenFile>,
@@ -283,7 +289,7 @@ impl ScopedTable {
         Ok(rows)
     }
 
-    /// Whether the scope shows the row and it is not deleted.
+    /// Whether the scope shows the row. A deleted or erased row is not shown.
     pub(in crate::lake::scan) fn shows(
         &self,
         data: &DataFile,
@@ -326,13 +332,14 @@ fn seen(asked: usize, rows: &[Row], started: Instant) -> SeenRows {
     }
 }
 
-/// Whether the row has this id, and not only its hash.
+/// Whether the row has this id, not only an id with the same hash.
 pub(in crate::lake::scan) fn has_id(file: &Arc<OpenFile>, group: usize, row: u32, id: &str) -> Result<bool, ScanError> {
     let ids = all_texts(file, group, "id", &[row])?;
     Ok(ids.first().is_some_and(|have| have.as_bytes() == id.as_bytes()))
 }
 
-/// Whether the JSON text has the id near its start, where the writer puts it. Then the column need not be read.
+/// Whether the id is near the start of the JSON text, where the writer puts it. If so, the `id` column need not be
+/// read.
 pub(in crate::lake::scan) fn mentions_id(resource: &[u8], id: &str) -> bool {
     let head = &resource[..resource.len().min(256)];
     let needle = format!("\"id\":\"{id}\"");

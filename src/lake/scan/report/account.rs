@@ -7,13 +7,13 @@ use rustc_hash::FxHashSet;
 use super::super::cache::file::{OpenFile, ReadBytes};
 use super::counts::ScanReport;
 
-/// The work of one partition or of several.
+/// The work of one or several partitions.
 #[derive(Clone, Debug, Default)]
 pub(in crate::lake::scan) struct Entries {
     pub(in crate::lake::scan) report: ScanReport,
-    /// Files that were opened.
+    /// The ids of the files that were opened.
     opened: FxHashSet<u64>,
-    /// Files from which rows were read.
+    /// The ids of the files from which rows were read.
     touched: FxHashSet<u64>,
 }
 
@@ -23,12 +23,12 @@ impl Entries {
         self.opened.insert(file);
     }
 
-    /// Records that rows of a file are read.
+    /// Records that rows are read from a file.
     pub(in crate::lake::scan) fn touch(&mut self, file: u64) {
         self.touched.insert(file);
     }
 
-    /// Adds the bytes read of a file.
+    /// Adds the number of bytes that were read of each leaf of a file.
     pub(in crate::lake::scan) fn bytes(&mut self, file: &OpenFile, read: &ReadBytes) {
         for (leaf, bytes) in read.by_leaf(file) {
             *self.report.bytes_by_leaf.entry(leaf.to_owned()).or_default() += bytes;
@@ -36,7 +36,7 @@ impl Entries {
     }
 }
 
-/// The report of one scan, shared by its partitions.
+/// The sum of the work of a scan's partitions, which share it.
 #[derive(Debug, Default)]
 pub(in crate::lake::scan) struct Account(Mutex<Entries>);
 
@@ -49,7 +49,7 @@ impl Account {
         sum.touched.extend(&entries.touched);
     }
 
-    /// The report so far, for a table with this many files.
+    /// Returns the report so far, for a table with this many files.
     pub(in crate::lake::scan) fn report(&self, files: usize) -> ScanReport {
         let entries = self.entries();
         let mut report = entries.report.clone();

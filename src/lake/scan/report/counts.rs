@@ -4,64 +4,66 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The report of one scan. Counts grow while it runs, and are final when its stream has ended.
+/// The report of one scan. Its counts grow while the scan runs, and are final when all of the scan's streams have
+/// ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScanReport {
-    /// Files of the table.
+    /// The number of the table's files.
     pub files: usize,
-    /// Files that were not opened, or from which no row group was read.
+    /// The number of files that were not opened or from which no row was read.
     pub files_pruned: usize,
-    /// Of these, the files that were opened.
+    /// How many of these files were opened.
     pub files_opened_in_vain: usize,
-    /// Row groups of the opened files.
+    /// The number of row groups in the opened files that have rows of the scan's span.
     pub row_groups: usize,
-    /// Row groups skipped by owner, scope or statistics.
+    /// How many of these row groups were skipped, because no row was left by statistics, scope, deletes or a sort.
     pub row_groups_pruned: usize,
-    /// How many row groups each condition excluded. Counted only if the scan is watched.
+    /// How many row groups were skipped, by reason. Counted only if the scan is watched.
     pub pruned_by: BTreeMap<Arc<str>, usize>,
-    /// The pages whose statistics were compared, by leaf. Counted only if the scan is watched.
+    /// The pages whose statistics were compared with a condition, by leaf. Counted only if the scan is watched.
     pub pages: BTreeMap<Arc<str>, Pages>,
-    /// Rows of the row groups that were read.
+    /// The number of rows in the row groups that were read.
     pub rows: u64,
-    /// How many of these rows were skipped by deletes, scope or page statistics before anything was decoded.
+    /// How many of these rows were skipped by statistics, scope, deletes or a sort before any column was decoded.
     pub rows_pruned: u64,
-    /// How many of the rest a predicate dropped.
+    /// How many of the remaining rows were dropped by exact conditions and predicates.
     pub rows_filtered: u64,
     /// The work of each predicate and exact condition, by its label.
     pub steps: BTreeMap<Arc<str>, FilterStep>,
-    /// Rows handed out.
+    /// The number of rows that the scan yielded.
     pub rows_out: u64,
-    /// Bytes read from data files by leaf, without footers and indexes.
+    /// The number of bytes read from data files, by leaf. Footers and indexes do not count.
     pub bytes_by_leaf: BTreeMap<String, u64>,
     /// Time to open files, read footers and choose row groups and pages.
     pub prune_time: Duration,
     /// Time to read and decode columns.
     pub read_time: Duration,
-    /// Time inside predicates.
+    /// Time to evaluate exact conditions and predicates.
     pub filter_time: Duration,
 }
 
-/// Pages of one leaf.
+/// Counts of pages of one leaf.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pages {
-    /// Pages whose statistics were compared with a condition on the leaf.
+    /// The number of pages whose statistics were compared with a condition on the leaf.
     pub met: usize,
-    /// How many of these have no row that meets the condition. They are skipped unless an alternative keeps them.
+    /// How many of these pages have no row that meets the condition. A page is still read if an alternative of the
+    /// condition keeps it.
     pub refuted: usize,
 }
 
 /// The work of one predicate or exact condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilterStep {
-    /// Rows that it checked.
+    /// The number of rows that were checked.
     pub rows_in: u64,
-    /// Rows that it kept.
+    /// How many of these rows met the condition.
     pub rows_out: u64,
-    /// Row groups that it checked.
+    /// The number of row groups that were checked.
     pub row_groups: usize,
-    /// How many of these row groups have no matching row. If possible, their dictionaries alone decide this.
+    /// How many of these row groups have no matching row.
     pub row_groups_emptied: usize,
-    /// The time of its evaluation, summed over all threads.
+    /// The time of the evaluation, summed over all threads.
     pub time: Duration,
 }
 
@@ -76,7 +78,8 @@ impl FilterStep {
 }
 
 impl ScanReport {
-    /// Adds the work of a predicate or exact condition on a row group.
+    /// Adds the work of a predicate or an exact condition on a row group. `rows` are the numbers of rows before and
+    /// after it.
     pub(in crate::lake::scan) fn filtered(&mut self, label: &Arc<str>, rows: (usize, usize), time: Duration) {
         let step = FilterStep {
             rows_in: rows.0 as u64,
@@ -94,20 +97,21 @@ impl ScanReport {
         }
     }
 
-    /// Rows of read row groups that were not needed, because the search had enough.
+    /// Returns the number of rows of the read row groups that were neither skipped nor dropped nor yielded, because a
+    /// limit or a sort above the scan did not need them.
     pub fn rows_not_needed(&self) -> u64 {
         self.rows
             .saturating_sub(self.rows_pruned + self.rows_filtered + self.rows_out)
     }
 
-    /// Adds the pages of a row group that were compared with a condition on a leaf, and those that were refuted.
+    /// Adds the counts of a row group's pages to those of a leaf.
     pub(in crate::lake::scan) fn paged(&mut self, leaf: &str, pages: Pages) {
         let sum = self.pages.entry(leaf.into()).or_default();
         sum.met += pages.met;
         sum.refuted += pages.refuted;
     }
 
-    /// All bytes read.
+    /// Returns the number of bytes read.
     pub fn bytes(&self) -> u64 {
         self.bytes_by_leaf.values().sum()
     }

@@ -1,4 +1,5 @@
-//! How `explain` shows a scan: text for people, JSON for programs. Plans of searches, of views and of SQL share it.
+//! Formats a scan for `explain`, as text for people and as JSON for programs. Plans of searches, views and SQL queries
+//! share this format.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use super::watch::SeenScan;
 use crate::fhir::{TypeId, facts};
 
 impl SeenScan {
-    /// For programs. Times are in microseconds.
+    /// Returns the scan as JSON. Times are in microseconds.
     pub fn to_json(&self) -> Value {
         let report = &self.report;
         let steps = report.steps.iter().map(|(label, step)| {
@@ -71,12 +72,13 @@ fn micros(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
 }
 
-/// Files that the catalog excludes: they have only other people's rows, or rows outside of the page.
+/// Returns the number of files that were excluded by the catalog: they have only rows of other owners, or rows outside
+/// of the span.
 fn skipped_files(scan: &SeenScan) -> usize {
     scan.report.files.saturating_sub(scan.files_met)
 }
 
-/// Files that were not opened, because the search had enough rows.
+/// Returns the number of files that were not opened, because enough rows were found in others.
 fn files_not_needed(scan: &SeenScan) -> usize {
     let ScanReport {
         files,

@@ -1,5 +1,5 @@
-//! Records what an answer read, for callers that request it: scans with their reports, columns of people, rows fetched
-//! one by one, and how much came from memory. Other callers pay nothing for it.
+//! Records what an answer reads, if its caller wants to know: scans with their reports, columns of people, rows fetched
+//! by id or locator, and how much came from the caches. Reads without a watch record nothing.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,25 +9,25 @@ use super::account::Account;
 use super::counts::ScanReport;
 use crate::fhir::TypeId;
 
-/// Records the reads of the tables that it watches.
+/// The record of the reads of all tables that it watches.
 #[derive(Debug, Default)]
 pub struct Watch(Mutex<Noted>);
 
 #[derive(Debug, Default)]
 struct Noted {
-    /// Scans with their accounts, which grow until their streams have ended.
+    /// The scans, each with its account. An account grows until the scan's streams have ended.
     scans: Vec<(SeenScan, Arc<Account>)>,
     seen: Seen,
 }
 
-/// The reads since the last call.
+/// The reads that a watch has recorded since the last call of [`Watch::take`].
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// Scans, in the order of planning.
+    /// The scans, in the order of planning. A scan with late predicates is recorded when it begins.
     pub scans: Vec<SeenScan>,
-    /// People's columns, in the order of the requests.
+    /// Reads of people's columns, in the order of the requests.
     pub people: Vec<SeenPerson>,
-    /// Rows fetched one by one.
+    /// Rows fetched by id or by locator, by type.
     pub fetched: BTreeMap<TypeId, SeenRows>,
     /// Cache hits and misses, by kind of cache.
     pub kept: BTreeMap<&'static str, Kept>,
@@ -40,42 +40,42 @@ pub struct SeenScan {
     pub type_id: TypeId,
     /// The leaves that it returns.
     pub leaves: Vec<String>,
-    /// The conditions for statistics, if any.
+    /// The condition that is checked on statistics. `None` if there is none.
     pub prune: Option<String>,
     /// The number of owners to which the scan is restricted. `None` without such a restriction.
     pub owners: Option<usize>,
-    /// How many of the table's files may hold matching rows, by the owners in the catalog and by the start or end of a
-    /// page.
+    /// How many of the table's files may hold rows of the scan, judging by the owners in the catalog and by the scan's
+    /// span.
     pub files_met: usize,
     /// The scan's report.
     pub report: ScanReport,
 }
 
-/// The columns of one person, or of all people of a patient token.
+/// One read of the columns of a person, or of all rows that a patient scope shows.
 #[derive(Debug)]
 pub struct SeenPerson {
     /// The table's type.
     pub type_id: TypeId,
-    /// The number of the person's rows.
+    /// The number of rows.
     pub rows: usize,
-    /// Columns from memory.
+    /// The number of columns that came from the cache.
     pub columns_kept: usize,
-    /// Columns read from files.
+    /// The number of columns that were read from files.
     pub columns_read: usize,
-    /// Bytes read from data files.
+    /// The number of bytes read from data files.
     pub bytes: u64,
     /// The time taken.
     pub time: Duration,
 }
 
-/// Rows fetched one by one, by id or by locator.
+/// Rows that were fetched by id or by locator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SeenRows {
     /// The number of requested rows.
     pub asked: usize,
-    /// Rows found.
+    /// The number of rows that were found.
     pub found: usize,
-    /// Bytes of their resources.
+    /// The size of the found resources in bytes.
     pub bytes: u64,
     /// The time taken.
     pub time: Duration,
@@ -84,14 +84,14 @@ pub struct SeenRows {
 /// Hits and misses of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// How often the value was in memory.
+    /// How often the value was in the cache.
     pub hits: usize,
-    /// How often it was read or built.
+    /// How often the value was read or built.
     pub misses: usize,
 }
 
 impl Watch {
-    /// The reads since the last call. Reports are complete when their streams have ended.
+    /// Returns the reads since the last call. The report of a scan is complete if all of its streams have ended.
     pub fn take(&self) -> Seen {
         let noted = std::mem::take(&mut *self.noted());
         let mut seen = noted.seen;
@@ -103,7 +103,7 @@ impl Watch {
         seen
     }
 
-    /// Records a scan of a table with `report.files` files. The account has the rest of its report.
+    /// Records a scan. `scan.report` has only the number of files; the account has the other counts.
     pub(in crate::lake::scan) fn scan(&self, scan: SeenScan, account: &Arc<Account>) {
         self.noted().scans.push((scan, account.clone()));
     }

@@ -1,9 +1,10 @@
-//! Projections: turns the leaves that a computation names into the columns of a scan and, file by file, into the
-//! Parquet leaves to read.
+//! Projections: turns the requested leaves into the columns of a scan and, for each file, into the Parquet leaves to
+//! read.
 //!
 //! The clipped schema depends only on the table's layout and the leaves, never on a file, so all batches of a scan have
-//! the same schema. A leaf that the layout lacks is replaced by the deepest existing element above it: a request for
-//! `component.code.text` where no code has a text still needs every component and its code.
+//! the same schema. A leaf that the layout lacks is replaced by the deepest existing element above it, with the leaf of
+//! this element that is cheapest to read. For example, a request for `component.code.text` still shows each component
+//! and its code if no code has a text.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,21 +13,21 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use crate::fhir::storage::{EVERYTHING, LeafSet, SYSTEM_COLUMNS};
 
-/// Key of a field's Parquet field id in Arrow metadata.
+/// The key of the Parquet field id in the metadata of an Arrow field.
 const FIELD_ID: &str = "PARQUET:field_id";
 
 /// The requested columns of one table.
 #[derive(Clone, Debug)]
 pub(in crate::lake::scan) struct Clip {
-    /// The wanted columns with field ids, which identify the columns in files.
+    /// The requested columns with their field ids, which identify the columns in files.
     wanted: Fields,
-    /// The schema of the batches: without metadata, and with everything nullable.
+    /// The schema of the batches: without metadata, and with all fields nullable.
     schema: SchemaRef,
 }
 
 impl Clip {
-    /// Clips a table's full schema to the requested leaves. A path that ends in `*` requests all leaves below the
-    /// element. `*` alone requests all elements, but not the engine's own columns.
+    /// Clips a table's full schema to the requested leaves. A path that ends in `.*` requests all leaves below the
+    /// element. The path `*` requests all elements, but no system column except `id`.
     pub(in crate::lake::scan) fn new(full: &Schema, leaves: &LeafSet) -> Clip {
         let mut root = Node::default();
         for leaf in leaves {
@@ -47,12 +48,12 @@ impl Clip {
         }
     }
 
-    /// The schema of the batches.
+    /// Returns the schema of the batches.
     pub(in crate::lake::scan) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// This clip without the root columns that `keep` refuses.
+    /// Returns this clip without the root columns for which `keep` returns `false`.
     pub(in crate::lake::scan) fn retain(&self, keep: impl Fn(&str) -> bool) -> Clip {
         let wanted: Fields = self.wanted.iter().filter(|field| keep(field.name())).cloned().collect();
         let fields: Fields = self
@@ -68,7 +69,7 @@ impl Clip {
         }
     }
 
-    /// The root columns of both clips, which must have none in common.
+    /// Returns a clip with the root columns of both clips, which must have none in common.
     pub(in crate::lake::scan) fn join(&self, other: &Clip) -> Clip {
         let join = |left: &Fields, right: &Fields| left.iter().chain(right).cloned().collect::<Fields>();
         Clip {
@@ -77,8 +78,9 @@ impl Clip {
         }
     }
 
-    /// The Parquet leaves of a file to read, in order and without duplicates. `file` is the file's Arrow schema. Its
-    /// primitive fields in depth-first order are the Parquet leaves. `sizes` are their compressed sizes.
+    /// Returns the indexes of the Parquet leaves of a file that must be read, ascending and without duplicates. `file`
+    /// is the file's Arrow schema, whose primitive fields in depth-first order are the Parquet leaves. `sizes` are the
+    /// compressed sizes of the leaves.
     pub(in crate::lake::scan) fn leaves(&self, file: &Fields, sizes: &[u64]) -> Vec<usize> {
         let mut found = Vec::new();
         collect(&self.wanted, file, 0, sizes, &mut found);
@@ -86,18 +88,18 @@ impl Clip {
     }
 }
 
-/// Whether a root column holds an element.
+/// Whether a root column is an element. `id` counts as an element, the other system columns do not.
 fn is_element(field: &Field) -> bool {
     field.name() == "id" || !SYSTEM_COLUMNS.contains(&field.name().as_str())
 }
 
-/// Whether a root column is among the requested leaves.
+/// Whether the requested leaves include a root column or a leaf below it.
 pub(in crate::lake::scan) fn is_asked(leaves: &LeafSet, field: &Field) -> bool {
     leaves.contains(EVERYTHING) && is_element(field)
         || leaves.iter().any(|leaf| leaf.split('.').next() == Some(field.name()))
 }
 
-/// Dotted paths of a file's Parquet leaves in order, without list markers.
+/// Returns the dotted paths of a file's Parquet leaves in order, without the names of list levels.
 pub(in crate::lake::scan) fn leaf_paths(file: &Fields) -> Vec<String> {
     fn walk(prefix: &str, fields: &Fields, paths: &mut Vec<String>) {
         for field in fields {
@@ -117,7 +119,7 @@ pub(in crate::lake::scan) fn leaf_paths(file: &Fields) -> Vec<String> {
     paths
 }
 
-/// The requested leaves as a tree.
+/// The requested leaves as a tree of names.
 #[derive(Default)]
 struct Node<'a> {
     children: BTreeMap<&'a str, Node<'a>>,
@@ -167,7 +169,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// The field with other children. The field is a struct or a list of structs.
+/// Returns a struct field, or a field of lists of structs, with other children. Returns any other field as it is.
 fn rebuild(field: &FieldRef, children: &dyn Fn(&Fields) -> Fields) -> FieldRef {
     match field.data_type() {
         DataType::Struct(fields) => with_type(field, DataType::Struct(children(fields))),
@@ -189,7 +191,8 @@ fn plain(field: &FieldRef) -> FieldRef {
     Arc::new(Field::new(field.name(), data_type, true))
 }
 
-/// The cost of reading a leaf for presence alone, by its type. Sizes differ from file to file, but the schema must not.
+/// Returns the cost of reading a leaf only to see whether an element is present, estimated from its type. Real sizes
+/// differ from file to file, but the schema must not.
 fn cost(data_type: &DataType) -> usize {
     match data_type {
         DataType::Boolean => 0,
@@ -202,7 +205,7 @@ fn cost(data_type: &DataType) -> usize {
     }
 }
 
-/// The number of lists around the item type, and that type.
+/// Returns the number of nested lists of a type, and the type of their items.
 fn unlist(data_type: &DataType) -> (usize, &DataType) {
     match data_type {
         DataType::List(item) => {
@@ -254,7 +257,7 @@ fn same_id(left: &Field, right: &Field) -> bool {
     }
 }
 
-/// The leaves of a column, as dotted paths.
+/// Adds the dotted paths of a column's leaves to `found`. `above` precedes each path.
 pub(in crate::lake::scan) fn leaves(above: &str, field: &Field, found: &mut Vec<String>) {
     let path = format!("{above}{}", field.name());
     let mut data_type = field.data_type();

@@ -1,5 +1,5 @@
-//! The scan as a leaf of a DataFusion plan. It reads while it is polled: files are local and usually in the page cache,
-//! and the runtime of plans is meant for such work.
+//! The scan as a leaf node of a DataFusion plan. A stream reads files synchronously while it is polled: files are local
+//! and usually in the page cache, and the runtimes that run plans are meant for such work.
 
 use std::fmt;
 use std::pin::Pin;
@@ -45,12 +45,12 @@ use crate::parallel::processors;
 /// The maximum number of columns that a plan shows.
 const COLUMNS_SHOWN: usize = 60;
 
-/// Reads the rows of a table that its scope shows.
+/// The plan node that reads the rows of a table that its scope shows.
 #[derive(Clone, Debug)]
 pub struct LakeScanExec {
     scan: Arc<Scan>,
     asked: Asked,
-    /// Set if conditions become known only when reading begins.
+    /// The parts from which the scan is resolved again when reading begins. Set if the scan has late predicates.
     unsettled: Option<Arc<Unsettled>>,
     shares: Shares,
     limit: Option<usize>,
@@ -63,7 +63,7 @@ pub struct LakeScanExec {
 /// The arguments with which a scan was planned. Planning the same table with them again gives the same scan.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// The request besides the filters.
+    /// The request. It has no filters.
     pub request: Arc<ScanRequest>,
     /// The filters of the plan that the scan applies.
     pub filters: Arc<[Expr]>,
@@ -91,22 +91,23 @@ impl LakeScanExec {
         }
     }
 
-    /// The table that the scan reads.
+    /// Returns the table that the scan reads.
     pub fn table(&self) -> &ScopedTable {
         &self.scan.table
     }
 
-    /// The arguments with which the scan was planned.
+    /// Returns the arguments with which the scan was planned.
     pub fn asked(&self) -> &Asked {
         &self.asked
     }
 
-    /// How the scan's rows are split: the number of partitions, and whether one may end within a row group.
+    /// Returns how the scan's rows are split: the number of partitions, and whether a partition may end within a row
+    /// group.
     pub fn dealt_out(&self) -> (usize, bool) {
         (self.shares.parts(), self.shares.within_groups())
     }
 
-    /// The same scan with its rows split as on another machine.
+    /// Returns the same scan with its rows split in another way, for example as on another machine.
     pub fn dealing_out(self, parts: usize, within_groups: bool) -> LakeScanExec {
         let shares = self.shares.dealt_out(parts, within_groups);
         LakeScanExec {
@@ -116,17 +117,17 @@ impl LakeScanExec {
         }
     }
 
-    /// The maximum number of rows of each partition.
+    /// Returns the maximum number of rows that each partition yields. `None` if there is no limit.
     pub fn limit(&self) -> Option<usize> {
         self.limit
     }
 
-    /// Whether a sort above the scan has given it a dynamic filter.
+    /// Whether the scan knows the sort above it: its dynamic filter or its first key.
     pub fn is_told(&self) -> bool {
         self.sorted.is_some() || self.top_k.is_some()
     }
 
-    /// The same scan below a sort that has this first key and keeps the `fetch` first rows.
+    /// Returns the same scan for a sort above it that has this first key and keeps the first `fetch` rows.
     pub fn with_top_k(&self, key: &PhysicalSortExpr, fetch: usize) -> LakeScanExec {
         let key = key.clone();
         LakeScanExec {
@@ -135,20 +136,20 @@ impl LakeScanExec {
         }
     }
 
-    /// The same scan with at most this many rows of each partition.
+    /// Returns the same scan with at most this many rows per partition. A limit that is lower stays.
     pub fn at_most(&self, rows: usize) -> LakeScanExec {
         let limit = Some(self.limit.map_or(rows, |limit| limit.min(rows)));
         LakeScanExec { limit, ..self.clone() }
     }
 
-    /// The report so far. It is final when all streams have ended.
+    /// Returns the report so far. It is final when all streams have ended.
     pub fn report(&self) -> ScanReport {
         self.scan.account.report(self.scan.table.files().len())
     }
 
-    /// The scan with its report, for `explain`. `None` if it has not run.
+    /// Returns the scan with its report, for `explain`. `None` if no partition has begun.
     pub fn seen(&self) -> Option<SeenScan> {
-        // A partition that begins registers its metrics.
+        // A partition registers its metrics when it begins.
         self.metrics.clone_inner().iter().next()?;
         let begun = self.unsettled.as_ref().and_then(|unsettled| unsettled.begun());
         Some(SeenScan {
@@ -250,8 +251,9 @@ impl ExecutionPlan for LakeScanExec {
         self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
     }
 
-    /// Stores the dynamic filter of a sort above, if the scan knows bounds for the sort key. The scan then skips rows.
-    /// The sort still chooses among the rows that the scan reads.
+    /// Stores the dynamic filter of a sort above the scan, if the request has an order. The scan uses the filter to
+    /// skip rows. DataFusion is told that the filter is not applied, so the sort still checks every row that the scan
+    /// yields.
     fn handle_child_pushdown_result(
         &self,
         phase: FilterPushdownPhase,
@@ -312,8 +314,8 @@ impl ExecutionPlan for LakeScanExec {
         Ok(Arc::new(statistics))
     }
 
-    /// A limit cannot be pushed further down. With another answer, DataFusion would consider the limit and its offset
-    /// applied, and drop both.
+    /// Returns `false`, because a limit cannot be pushed below a scan. For `true`, DataFusion would consider the limit
+    /// and its offset applied, and drop both.
     fn supports_limit_pushdown(&self) -> bool {
         false
     }
@@ -329,15 +331,15 @@ impl ExecutionPlan for LakeScanExec {
     }
 }
 
-/// The maximum time that a stream computes without a pause. In a pause other tasks run on the thread, and a cancelled
-/// search stops.
+/// The time after which a stream yields to the runtime. Then other tasks run on the thread, and a cancelled search
+/// stops.
 const STRETCH: Duration = Duration::from_millis(5);
 
-/// A partition's batches, with DataFusion's metrics.
+/// The stream of a partition's batches, with DataFusion's metrics.
 struct Batches {
     rows: Rows,
     metrics: Metrics,
-    /// The time of the last pause.
+    /// The time when the stream last yielded to the runtime.
     since: Instant,
 }
 
@@ -367,7 +369,7 @@ impl Stream for Batches {
     }
 }
 
-/// The report's counts under the names that plans show.
+/// The counts of a partition's report as DataFusion metrics, under the names that plans show.
 struct Metrics {
     baseline: BaselineMetrics,
     row_groups: Count,

@@ -1,4 +1,4 @@
-//! The scan as a leaf of a plan: which parts it reads, and which batches it yields.
+//! The scan of a table: which files, row groups and columns it reads, and which batches it yields.
 
 pub(super) mod clip;
 pub(super) mod exec;

@@ -1,7 +1,8 @@
-//! Reads rows in the order of their best bounds, and skips rows that can no longer be among the first.
+//! Orders row groups by the best sort key that they may hold, and skips rows that can no longer be among the first rows
+//! of the sort.
 //!
-//! The caller defines the order. This file knows only which numbers bound it. The dynamic filter of the sort above the
-//! scan says which bound a row must reach.
+//! The caller defines the order and names the leaves whose statistics bound it. The dynamic filter of the sort above
+//! the scan states the bound that a row must reach.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use super::super::cache::file::OpenFile;
 use super::super::conditions::pruning::Extent;
 use super::super::conditions::ranges::Ranges;
 
-/// Reads a bound from the current expression of a dynamic filter: the minimum that a row must have, or the maximum if
-/// the order ascends. `None` while there is no bound.
+/// A function that reads a bound from the current expression of a dynamic filter: the minimum that a row must have, or
+/// the maximum if the order ascends. It returns `None` while there is no bound.
 pub type Threshold = fn(&Arc<dyn PhysicalExpr>) -> Option<i64>;
 
 /// An order of rows by one number each. Rows without a number come last.
@@ -22,21 +23,21 @@ pub type Threshold = fn(&Arc<dyn PhysicalExpr>) -> Option<i64>;
 pub struct Order {
     /// Whether the largest number comes first.
     pub descending: bool,
-    /// The leaves with the numbers. A row's number is in one of them.
+    /// The leaves with the numbers. A row has its number in one of them.
     pub reaches: Vec<Reach>,
-    /// How to read the sort's filter.
+    /// The function that reads the bound from the sort's dynamic filter.
     pub threshold: Threshold,
 }
 
-/// The leaves with the number that orders a row, as dotted paths.
+/// The place of the number that orders a row. Leaves are dotted paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// In this leaf of int64 or timestamp.
+    /// The number is in this leaf, whose type is int64 or timestamp.
     In(Arc<str>),
-    /// The number is in the first leaf. The second is a leaf of the same struct. A row with a value only in the second
-    /// comes before all numbers.
+    /// The number is in the first leaf. The second leaf is in the same struct. A row with a value only in the second
+    /// leaf comes before all rows with numbers.
     Open(Arc<str>, Arc<str>),
-    /// The order of rows with a value in this leaf is unknown.
+    /// A row with a value in this leaf may be anywhere in the order.
     Unknown(Arc<str>),
 }
 
@@ -56,25 +57,26 @@ pub(in crate::lake::scan) struct Sorted {
     pub(in crate::lake::scan) filter: Arc<dyn PhysicalExpr>,
 }
 
-/// The best bound of some rows. A greater value is better in both directions.
+/// The best place that some rows may have in an order. A greater value is a better place, in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::lake::scan) enum Best {
-    /// No number.
+    /// The rows have no number, so they come last.
     Missing,
-    /// No row is better than this number.
+    /// No row is better than this number. If the order ascends, the number is negated.
     Number(i128),
-    /// Nothing is known about the numbers.
+    /// Nothing is known about the numbers, so a row may come first.
     Unbounded,
 }
 
 impl Order {
-    /// The best possible bound of a row group.
+    /// Returns the best place that the rows of a row group may have.
     pub(in crate::lake::scan) fn best(&self, file: &OpenFile, group: usize) -> Best {
         let of = |reach: &Reach| self.reach(reach, |leaf| Extent::of_group(file, group, leaf));
         self.reaches.iter().map(of).max().unwrap_or(Best::Unbounded)
     }
 
-    /// The best bound of one `Reach`, from the statistics of its leaves. Leaves that the file lacks have none.
+    /// Returns the best place that rows may have by one [`Reach`]. `extent` returns the statistics of a leaf, or `None`
+    /// if the file lacks the leaf.
     fn reach<'a>(&self, reach: &Reach, extent: impl Fn(&str) -> Option<Extent<'a>>) -> Best {
         let is_empty = |leaf: &str| extent(leaf).is_none_or(|extent| extent.is_empty());
         match reach {
@@ -93,7 +95,7 @@ impl Order {
         match extent.numbers() {
             _ if extent.is_empty() => Best::Missing,
             Some((_, max)) if self.descending => Best::Number(max),
-            // The lowest number comes first, so it is the best.
+            // The lowest number is the best. Negate it, so that a better number is greater.
             Some((min, _)) => Best::Number(-min),
             None => Best::Unbounded,
         }
@@ -101,7 +103,7 @@ impl Order {
 }
 
 impl Sorted {
-    /// The bound that a row must reach now.
+    /// Returns the bound that a row must reach now. `None` if the sort has no bound yet.
     pub(in crate::lake::scan) fn needed(&self) -> Option<Best> {
         let dynamic = self.filter.downcast_ref::<DynamicFilterPhysicalExpr>()?;
         let number = (self.order.threshold)(&dynamic.current().ok()?)?;
@@ -109,7 +111,7 @@ impl Sorted {
         Some(Best::Number(if self.order.descending { number } else { -number }))
     }
 
-    /// The rows of a row group that may reach the bound `needed`.
+    /// Returns the rows of a row group that may reach the bound `needed`.
     pub(in crate::lake::scan) fn rows(&self, file: &OpenFile, group: usize, needed: Best) -> Ranges {
         if self.order.best(file, group) < needed {
             return Ranges::default();
@@ -122,7 +124,7 @@ impl Sorted {
             if whole < needed {
                 continue;
             }
-            // Pages of two leaves need not end at the same rows.
+            // Use only the pages of the first leaf, because pages of two leaves need not end at the same rows.
             let pages = match reach {
                 Reach::In(_) | Reach::Open(..) => {
                     file.leaf(leaf).and_then(|leaf| Some((leaf, file.pages(group, leaf)?)))

@@ -1,5 +1,7 @@
-//! Reads a scan's share of a table batch by batch: prunes, applies the scope, decodes the predicates' columns, then the
-//! other columns for the remaining rows. Synchronous. `exec` turns it into a stream that pauses between steps.
+//! Reads one partition of a scan batch by batch. For each row group it skips rows by statistics, applies the scope,
+//! evaluates the predicates on their columns, and decodes the other columns for the remaining rows.
+//!
+//! The code is synchronous. `exec` makes a stream of it that yields to the runtime between steps.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,21 +25,20 @@ use super::span::Ends;
 use super::top_k::{Ranking, TopKFilter};
 use crate::lake::snapshot::DataFile;
 
-/// The maximum number of a share's files held open at once, so that their row groups can be read in the order of a
-/// sort.
+/// The maximum number of files of a share whose row groups are read in the order of a sort. They are all open at once.
 const MAX_RANKED: usize = 256;
 
 /// The result of a step.
 pub(in crate::lake::scan) enum Step {
-    /// Rows.
+    /// A batch of rows.
     Batch(RecordBatch),
-    /// A row group was begun. It may have no rows left.
+    /// No batch is ready yet: a row group was begun, or a portion of its rows was filtered.
     Begun,
     /// No rows are left.
     End,
 }
 
-/// One share of a scan's rows, read step by step.
+/// The rows of one share of a scan, read step by step.
 pub(in crate::lake::scan) struct Rows {
     scan: Arc<Scan>,
     ends: Ends,
@@ -46,32 +47,32 @@ pub(in crate::lake::scan) struct Rows {
     sorted: Option<Sorted>,
     top_k: Option<TopKFilter>,
     ranking: Ranking,
-    /// All row groups of the share, the best last. Set if they are read in a sort's order.
+    /// The remaining row groups of the share, the best last. `None` if they are read in the table's order.
     ranked: Option<Vec<FileSlot>>,
     open: Option<(Arc<DataFile>, Arc<OpenFile>, Vec<Part>)>,
     filtering: Option<Filtering>,
     portion: Portion,
     sieve: RowPruning,
     current: Option<Group>,
-    /// Rows still wanted.
+    /// The number of rows that may still be returned.
     left: usize,
     done: Entries,
 }
 
-/// The rows of a row group to be read.
+/// The rows of a row group that a share reads.
 struct Part {
     group: usize,
-    /// The rows by position in the row group.
+    /// The rows, as positions in the row group.
     rows: Range<u32>,
-    /// Whether this share has the first rows of the row group. It then counts the row group.
+    /// Whether this share has the first rows of the row group. If so, it counts the row group in the report.
     is_first: bool,
 }
 
-/// A row group of a file.
+/// A part of a row group, with its file.
 type FileSlot = (Arc<DataFile>, Arc<OpenFile>, Part);
 
 impl Rows {
-    /// Reads at most `limit` rows of a share, in the order of a sort if there is one.
+    /// Prepares to read at most `limit` rows of a share, in the order of a sort if `sorted` is given.
     pub(in crate::lake::scan) fn new(
         scan: Arc<Scan>,
         share: Share,
@@ -101,7 +102,8 @@ impl Rows {
         }
     }
 
-    /// Reads the next batch or begins the next row group.
+    /// Does one step: returns a batch, filters a portion of rows, or begins the next row group. After the end or an
+    /// error, every further call returns [`Step::End`].
     pub(in crate::lake::scan) fn step(&mut self) -> Result<Step, ScanError> {
         let step = self.next_step();
         if !matches!(step, Ok(Step::Batch(_) | Step::Begun)) {
@@ -141,7 +143,7 @@ impl Rows {
         Ok(Step::Begun)
     }
 
-    /// Releases the current row group.
+    /// Drops the current row group, and adds the bytes that were read of it to the report.
     pub(in crate::lake::scan) fn finish_group(&mut self) {
         if let Some(group) = self.current.take() {
             self.done.bytes(&group.file, &group.read);
@@ -151,13 +153,13 @@ impl Rows {
         }
     }
 
-    /// The report so far, without the current row group.
+    /// Returns the report so far, without the bytes of the current row group.
     pub(in crate::lake::scan) fn report(&self) -> &ScanReport {
         &self.done.report
     }
 
-    /// The next row group of this share. With an order, and if not too many files would be open, this is the best one
-    /// left. Otherwise it is the next in the table's order.
+    /// Returns the next part to read. If there is a sort and the share has at most [`MAX_RANKED`] files, this is the
+    /// part whose row group may hold the best rows. In all other cases it is the next part in the table's order.
     fn next_group(&mut self) -> Result<Option<FileSlot>, ScanError> {
         if let Some(ranked) = &mut self.ranked {
             return Ok(ranked.pop());
@@ -195,7 +197,7 @@ impl Rows {
                 let ends = self.ends.within(&data, place.first, place.rows);
                 let rows = share.start.max(ends.start)..share.end.min(ends.end);
                 if !rows.is_empty() {
-                    // A row group in several shares counts once.
+                    // If several shares read parts of a row group, only the first one counts it.
                     let is_first = rows.start == ends.start;
                     self.done.report.row_groups += usize::from(is_first);
                     parts.push(Part { group, rows, is_first });
@@ -206,7 +208,7 @@ impl Rows {
         }
     }
 
-    /// Selects the rows of a part of a row group and begins to read them. `None` if no rows are left.
+    /// Selects the rows of a part of a row group and begins to filter them. `None` if no rows are left.
     fn start(&mut self, data: &DataFile, file: Arc<OpenFile>, part: Part) -> Result<Option<Filtering>, ScanError> {
         let Part {
             group,
@@ -216,7 +218,7 @@ impl Rows {
         let scan = self.scan.clone();
         let started = Instant::now();
         let is_watched = scan.table.watch().is_some();
-        // A row group in several shares counts once.
+        // If several shares read parts of a row group, only the first one counts its pages.
         let mut report = (is_watched && is_first).then_some(&mut self.done.report);
         let mut rows = prune_noting(&file, group, &scan.prune, &mut report);
         let mut outdone = false;
@@ -255,7 +257,8 @@ impl Rows {
         Filtering::begin(&scan, &file, group, rows, &mut self.sieve, &mut self.done.report).map(Some)
     }
 
-    /// Returns a row group with the rows that passed the predicates.
+    /// Makes a row group that returns the rows that passed the predicates, without those that the sort above cannot put
+    /// first.
     fn hand_out(&mut self, filtered: Filtering) -> Result<Group, ScanError> {
         let Filtering {
             file,
@@ -294,7 +297,8 @@ impl Rows {
 }
 
 impl Drop for Rows {
-    /// A consumer that has enough stops in the middle of a row group. Its rows so far still count.
+    /// Adds the work to the scan's account. Work on a row group counts even if the consumer stopped in the middle of
+    /// it.
     fn drop(&mut self) {
         self.finish_group();
         self.scan.account.add(&self.done);

@@ -1,5 +1,5 @@
-//! A scoped table as a DataFusion table provider. The scan applies the filters that DataFusion pushes down (`lower`):
-//! it skips rows by statistics and dictionaries, and decodes other columns only for the remaining rows.
+//! A scoped table as a DataFusion table provider. The scan applies the filters that DataFusion pushes down: it skips
+//! rows by statistics and dictionary codes, and decodes columns that no filter reads only for the remaining rows.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +19,7 @@ use super::exec::{Asked, LakeScanExec};
 use super::request::ScanRequest;
 use super::resolved::{Scan, Unsettled};
 
-/// A table provider over the rows that a scope shows, with locator columns after the clipped ones.
+/// A table provider over the rows that a scope shows. The locator columns follow the requested columns.
 #[derive(Debug)]
 pub struct LakeProvider {
     table: ScopedTable,
@@ -30,7 +30,7 @@ pub struct LakeProvider {
 }
 
 impl ScopedTable {
-    /// A table provider for DataFusion over these rows. The locator columns follow the clipped ones.
+    /// Returns a DataFusion table provider over these rows. The locator columns follow the requested columns.
     pub fn provider(&self, request: ScanRequest) -> Arc<LakeProvider> {
         Arc::new(LakeProvider::new(self.clone(), request))
     }
@@ -55,7 +55,8 @@ impl LakeProvider {
         }
     }
 
-    /// The scan for a plan: these columns, and at most this many rows per partition that pass the filters.
+    /// Plans a scan that yields the columns `projection` (all columns if `None`) of rows that pass the filters, at most
+    /// `limit` rows per partition.
     pub fn scan_of(
         &self,
         state: &dyn Session,
@@ -70,7 +71,7 @@ impl LakeProvider {
         let request = || ScanRequest::clone(&self.request);
         let lowered = Lowered::of(filters, &self.table, &self.request.leaves, state)?;
         let output = self.clip.retain(|name| schema.index_of(name).is_ok());
-        // Clones only filters that will be lowered again.
+        // Copy the lowered filters only if some are late, because these are settled again when reading begins.
         let unsettled = (!lowered.late.is_empty()).then(|| Unsettled::new(output.clone(), request(), lowered.clone()));
         let scan = Arc::new(Scan::new(
             self.table.clone(),
@@ -94,7 +95,7 @@ impl LakeProvider {
         Ok(LakeScanExec::new(scan, asked, unsettled, partitions, limit))
     }
 
-    /// The reports of the scans planned from this provider.
+    /// Returns the sum of the reports of all scans that were planned from this provider.
     pub fn report(&self) -> ScanReport {
         let scans = self.scans.lock().unwrap_or_else(PoisonError::into_inner);
         let mut sum = ScanReport::default();

@@ -1,31 +1,32 @@
-//! The request for a scan.
+//! The request for a scan, and the rows that a person's batch has.
 
 use super::order::Order;
 use super::span::Span;
 use crate::fhir::storage::LeafSet;
 
-/// A scan of a table's rows. The plan's filters are the conditions on them.
+/// The request for a scan of a table's rows. The conditions on the rows are the plan's filters.
 #[derive(Clone, Debug, Default)]
 pub struct ScanRequest {
-    /// The columns that the plan reads, including those of its filters.
+    /// The leaves that the plan reads, including those of its filters.
     pub leaves: LeafSet,
-    /// Whether a decimal's text is needed only if its number is missing: `value` beside `value__number`.
+    /// Whether the text of a decimal, such as `value`, may be left out of row groups in which every decimal has a
+    /// number, such as `value__number`.
     pub numbers_suffice: bool,
     /// The order in which a sort above the scan puts rows.
     pub order: Option<Order>,
-    /// Only rows of these owners. `None` for all owners that the scope shows.
+    /// The owners whose rows are read. `None` for all owners that the scope shows.
     pub owners: Option<Vec<i64>>,
-    /// Only rows of this part of the table.
+    /// The part of the table whose rows are read.
     pub span: Span,
-    /// Whether computing a row is so expensive that even few rows use every processor.
+    /// Whether the plan computes so much for each row that it is worth spreading even few rows over all processors.
     pub is_costly: bool,
 }
 
-/// The rows in a person's batch.
+/// The rows that a person's batch has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Person {
-    /// All rows that a patient scope shows: its own rows and the shared rows they refer to. A scope without a patient
-    /// has none.
+    /// All rows that a patient scope shows: its own rows and the shared rows to which they refer. For a scope without a
+    /// patient, the batch is empty.
     OfScope,
     /// The rows of one owner that the scope shows.
     Owner(i64),

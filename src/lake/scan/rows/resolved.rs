@@ -27,18 +27,19 @@ use crate::lake::snapshot::DataFile;
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Scan {
     pub(in crate::lake::scan) table: ScopedTable,
-    /// The columns of batches: clipped columns and locators, in the requested order.
+    /// The columns of batches: clipped columns and locator columns, in the requested order.
     pub(in crate::lake::scan) schema: SchemaRef,
     /// Whether the filters keep every row.
     is_unconditional: bool,
-    /// Columns decoded for predicates, and the output's leaves below the same roots.
+    /// The columns that are decoded first: those that predicates read, and the output's leaves in the same root
+    /// columns.
     pub(in crate::lake::scan) first: Clip,
-    /// The output's other columns.
+    /// The output's other columns, which are decoded only for the remaining rows.
     pub(in crate::lake::scan) rest: Clip,
     pub(in crate::lake::scan) predicates: Vec<(SchemaRef, Arc<dyn Predicate>)>,
     pub(in crate::lake::scan) items: Vec<ItemMatch>,
     pub(in crate::lake::scan) prune: Prune,
-    /// `explain`'s line for the conditions of `prune` that are decided row by row.
+    /// The label that `explain` shows for the row-by-row check of `prune`.
     pub(in crate::lake::scan) sieve_label: Arc<str>,
     pub(in crate::lake::scan) numbers_suffice: bool,
     pub(in crate::lake::scan) order: Option<Order>,
@@ -50,17 +51,17 @@ pub(in crate::lake::scan) struct Scan {
     pub(in crate::lake::scan) account: Arc<Account>,
 }
 
-/// A scan with conditions that become known only when reading begins.
+/// The parts of a scan with late predicates. The scan is resolved again from them when reading begins.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Unsettled {
-    /// The output's columns, without the locators.
+    /// The output's columns, without the locator columns.
     pub(in crate::lake::scan) output: Clip,
     pub(in crate::lake::scan) request: ScanRequest,
     pub(in crate::lake::scan) lowered: Lowered,
     settled: OnceLock<Arc<Scan>>,
 }
 
-/// An alternative: its condition, and the owners of all rows that can meet the condition, if known.
+/// One alternative of an exact condition, with the owners of all rows that can meet it, if they are known.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Choice {
     pub(in crate::lake::scan) condition: ItemMatch,
@@ -75,7 +76,7 @@ impl Choice {
         }
     }
 
-    /// Whether a row group may hold matching rows, judging by owners.
+    /// Whether a row group may hold rows that meet the condition, judging by their owners.
     pub(in crate::lake::scan) fn may_hold(&self, file: &OpenFile, group: usize) -> bool {
         let owners = self.owners.as_ref();
         owners.is_none_or(|owners| may_hold_owners(file, group, owners))
@@ -83,7 +84,8 @@ impl Choice {
 }
 
 impl Scan {
-    /// The description of the scan for an explanation. The account has the rest.
+    /// Returns the description of the scan for `explain`. In its report only the number of files is set; the account
+    /// has the other counts.
     pub(in crate::lake::scan) fn seen(&self) -> SeenScan {
         let mut found = Vec::new();
         for field in self.schema.fields() {
@@ -102,8 +104,8 @@ impl Scan {
         }
     }
 
-    /// `schema` names the output's columns. `output` has the same columns without the locators. `lowered` are the
-    /// lowered filters of the plan.
+    /// Resolves a scan. `schema` has the output's columns, `output` the same columns without the locator columns, and
+    /// `lowered` the filters of the plan.
     pub(in crate::lake::scan) fn new(
         table: ScopedTable,
         schema: SchemaRef,
@@ -127,13 +129,14 @@ impl Scan {
             span,
             is_costly,
         } = request;
-        // Look up ids first, because few rows are left for the other conditions.
+        // Decide conditions on ids first, because they leave few rows for the other conditions.
         items.sort_by_key(|condition| condition.ids().is_none());
         let early: LeafSet = predicates
             .iter()
             .flat_map(|predicate| predicate.leaves().iter().cloned())
             .collect();
-        // Some output columns share a root column with columns that predicates read. Decode them in the first pass.
+        // If predicates read a part of a root column, also decode the output's leaves of this root column in the first
+        // pass.
         let roots = table.clip(&early);
         let both = table.clip(&early.iter().chain(&output_leaves).cloned().collect());
         let is_output = |name: &str| output.schema().index_of(name).is_ok();
@@ -174,8 +177,8 @@ impl Scan {
         self.is_unconditional && self.owners.is_none() && self.span == Span::default()
     }
 
-    /// The files that may hold rows of the scan, in the table's order. Each comes with the number of rows in the files
-    /// before it.
+    /// Returns the files that may hold rows of the scan, in the table's order, each with the number of rows in the
+    /// files before it.
     pub(in crate::lake::scan) fn files(&self) -> &[(Arc<DataFile>, u64)] {
         self.files.get_or_init(|| {
             let mut before = 0;
@@ -188,7 +191,7 @@ impl Scan {
         })
     }
 
-    /// The number of rows in those files.
+    /// Returns the number of rows in these files, including deleted ones.
     pub(in crate::lake::scan) fn max_rows(&self) -> u64 {
         self.files().last().map_or(0, |(file, start)| start + file.rows)
     }
@@ -200,7 +203,7 @@ impl Scan {
         files
     }
 
-    /// The scanned part of the table.
+    /// Returns the part of the table that is scanned.
     pub(in crate::lake::scan) fn span(&self) -> Span {
         self.span
     }
@@ -209,12 +212,12 @@ impl Scan {
         Ends::of(&self.span, self.table.table.as_deref())
     }
 
-    /// The owners to which the scan is restricted.
+    /// Returns the owners to which the scan is restricted. `None` if it is not restricted.
     pub(in crate::lake::scan) fn owners(&self) -> Option<&[i64]> {
         self.owners.as_ref().map(OwnerSet::all)
     }
 
-    /// The reason why no row of a row group is left.
+    /// Returns the reason why no row of a row group is left, for `explain`.
     pub(in crate::lake::scan) fn refuted_by(
         &self,
         data: &DataFile,
@@ -234,19 +237,19 @@ impl Scan {
         })
     }
 
-    /// The conditions that the scan decides on dictionary codes, for `explain`.
+    /// Returns the labels of the conditions that the scan decides on dictionary codes, for `explain`.
     pub(in crate::lake::scan) fn items_shown(&self) -> Vec<String> {
         let items = self.items.iter().map(|condition| condition.label.to_string());
         let either = self.either.iter().map(|choices| {
             let mut labels: Vec<&str> = choices.iter().map(|choice| &*choice.condition.label).collect();
-            // A parameter that reads several elements has the same label for each of them.
+            // A search parameter that reads several elements has the same label for each of them.
             labels.dedup();
             labels.join(" or ")
         });
         items.chain(either).collect()
     }
 
-    /// The conditions that the scan evaluates, for `explain`.
+    /// Returns the labels of the predicates that the scan evaluates, for `explain`.
     pub(in crate::lake::scan) fn predicates_shown(&self) -> Vec<&str> {
         let predicates = self.predicates.iter();
         predicates.map(|(_, predicate)| &**predicate.label()).collect()
@@ -263,12 +266,12 @@ impl Unsettled {
         }
     }
 
-    /// The scan as it runs, if it has begun.
+    /// Returns the scan as it was resolved when reading began. `None` if no partition has begun.
     pub(in crate::lake::scan) fn begun(&self) -> Option<&Arc<Scan>> {
         self.settled.get()
     }
 
-    /// The scan with the conditions that hold when the first partition begins.
+    /// Returns the scan with the conditions that the late predicates have when the first partition begins.
     pub(in crate::lake::scan) fn settle(&self, planned: &Scan) -> &Arc<Scan> {
         self.settled.get_or_init(|| {
             let scan = Arc::new(Scan {

@@ -21,13 +21,13 @@ use super::super::report::counts::ScanReport;
 use super::resolved::Scan;
 use crate::fhir::storage::NUMBER;
 
-/// The number of rows per returned batch.
+/// The maximum number of rows per returned batch.
 pub(in crate::lake::scan) const BATCH: usize = 8192;
 
 /// A row group whose rows are being returned.
 pub(in crate::lake::scan) struct Group {
     pub(in crate::lake::scan) file: Arc<OpenFile>,
-    /// Position in the file of the group's first row.
+    /// The position in the file of the group's first row.
     pub(in crate::lake::scan) first_row: u32,
     pub(in crate::lake::scan) rows: Vec<u32>,
     pub(in crate::lake::scan) at: usize,
@@ -84,8 +84,8 @@ impl Group {
     }
 }
 
-/// A row group whose predicates are being evaluated. A step evaluates a portion of rows, because a predicate may take
-/// long.
+/// A row group whose predicates are being evaluated. Each step evaluates one predicate on a portion of the rows,
+/// because a predicate may take long.
 pub(in crate::lake::scan) struct Filtering {
     pub(in crate::lake::scan) file: Arc<OpenFile>,
     pub(in crate::lake::scan) group: usize,
@@ -93,17 +93,17 @@ pub(in crate::lake::scan) struct Filtering {
     /// The remaining rows and the columns that were read of them.
     pub(in crate::lake::scan) rows: Ranges,
     pub(in crate::lake::scan) early: RecordBatch,
-    /// The predicate under evaluation and its results so far.
+    /// The index of the predicate that is being evaluated, and its results so far.
     at: usize,
     mask: BooleanBufferBuilder,
     time: Duration,
-    /// The number of rows before the predicates.
+    /// The number of rows before any condition was decided.
     before: usize,
 }
 
 impl Filtering {
-    /// Decides the conditions on items, prunes rows on dictionary codes if that pays, and reads the predicates'
-    /// columns.
+    /// Checks the exact conditions. Then checks `scan.prune` on dictionary codes, if this is likely to save time. Drops
+    /// the rows that fail. Then decodes the columns that predicates read.
     pub(in crate::lake::scan) fn begin(
         scan: &Scan,
         file: &Arc<OpenFile>,
@@ -164,7 +164,7 @@ impl Filtering {
         })
     }
 
-    /// Evaluates one more portion. Returns whether all rows are decided.
+    /// Evaluates a predicate on the next portion of rows. Returns `true` if all predicates are done.
     pub(in crate::lake::scan) fn step(
         &mut self,
         scan: &Scan,
@@ -204,8 +204,8 @@ impl Filtering {
     }
 }
 
-/// The number of rows per step of a predicate. It grows while the predicate is quick, so that most predicates see a row
-/// group at once.
+/// The number of rows per step of a predicate. It grows while the predicate is quick, so that a quick predicate soon
+/// gets all rows of a row group in one step.
 #[derive(Clone, Copy)]
 pub(in crate::lake::scan) struct Portion(usize);
 
@@ -226,7 +226,7 @@ impl Portion {
     }
 }
 
-/// The columns of a batch that the output reads, or a predicate from `next` on.
+/// Returns those columns of a batch that are in the output or that a predicate with an index of at least `next` reads.
 fn needed(batch: &RecordBatch, scan: &Scan, next: usize) -> Result<RecordBatch, ScanError> {
     let schemas = scan.predicates[next..].iter().map(|(schema, _)| schema);
     let schemas: Vec<_> = schemas.chain([&scan.schema]).collect();
@@ -239,13 +239,13 @@ fn needed(batch: &RecordBatch, scan: &Scan, next: usize) -> Result<RecordBatch, 
     Ok(batch.project(&columns)?)
 }
 
-/// Whether a leaf is the text of decimals, and all decimals of the row group also have their number.
+/// Whether a leaf has the texts of decimals, and every decimal of the row group also has a number.
 fn is_spared(file: &OpenFile, group: usize, leaf: usize) -> bool {
     let number = format!("{}{NUMBER}", file.paths()[leaf]);
     file.leaf(&number).is_some() && has_all_numbers(file, group, &number)
 }
 
-/// The mask with null as false.
+/// Returns the mask with `false` in place of null.
 fn definite(mask: BooleanArray) -> BooleanArray {
     match mask.nulls() {
         Some(nulls) => BooleanArray::new(mask.values() & nulls.inner(), None),

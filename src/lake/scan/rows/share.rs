@@ -1,15 +1,15 @@
-//! Shares: the parts of a scan's rows that its partitions read, one after the other in the table's order.
+//! Shares are the parts of a scan's rows that its partitions read. Each share is a range of rows in the table's order.
 
 use std::ops::Range;
 
 use crate::lake::file::{PAGE_ROWS, ROW_GROUP_ROWS};
 
-/// A partition with fewer rows is not worth its own task.
+/// The minimum number of rows of a partition. Fewer rows are not worth a task of their own.
 const ROWS_PER_PARTITION: u64 = 16_384;
-/// The same for rows that cost much computation.
+/// The minimum number of rows of a partition if each row costs much computation.
 const COSTLY_ROWS_PER_PARTITION: u64 = 2_048;
-/// With at least this many row groups per processor, a row group is not split: two partitions that read parts of it
-/// decode its dictionaries twice.
+/// The number of row groups per processor from which on no row group is split. Two partitions that read parts of the
+/// same row group would both decode its dictionaries.
 const ROW_GROUPS_PER_PROCESSOR: u64 = 2;
 
 /// How a scan's rows are split.
@@ -23,13 +23,14 @@ pub(in crate::lake::scan) struct Shares {
 /// The rows that one partition reads.
 #[derive(Clone, Debug)]
 pub(in crate::lake::scan) struct Share {
-    /// Rows of the table, counted over all files.
+    /// Positions among the rows of all files of the scan.
     rows: Range<u64>,
     within_groups: bool,
 }
 
 impl Shares {
-    /// At most `parts` shares of this many rows. If rows cost much computation, even few of them use every processor.
+    /// Splits this many rows into at most `parts` shares. If rows cost much computation, shares become smaller, until
+    /// there is one for each processor.
     pub(in crate::lake::scan) fn of(rows: u64, parts: usize, are_costly: bool, processors: usize) -> Shares {
         let mut worth = rows / ROWS_PER_PARTITION;
         if are_costly {
@@ -50,7 +51,7 @@ impl Shares {
         self.within_groups
     }
 
-    /// The same rows in this many shares. `within_groups` allows a share to end within a row group.
+    /// Returns the same rows in this many shares. `within_groups` allows a share to end within a row group.
     pub(in crate::lake::scan) fn dealt_out(self, parts: usize, within_groups: bool) -> Shares {
         Shares {
             parts: parts.max(1),
@@ -59,7 +60,7 @@ impl Shares {
         }
     }
 
-    /// The rows of a partition.
+    /// Returns the share of a partition.
     pub(in crate::lake::scan) fn share(&self, part: usize) -> Share {
         let bound = |part: usize| (u128::from(self.rows) * part as u128 / self.parts as u128) as u64;
         Share {
@@ -70,15 +71,17 @@ impl Shares {
 }
 
 impl Share {
-    /// The files that may hold rows of the share, each with the number of rows before it.
+    /// Returns the indexes of the files that may hold rows of the share. `files` has each file with the number of rows
+    /// before it.
     pub(in crate::lake::scan) fn files<T>(&self, files: &[(T, u64)], rows_of: impl Fn(&T) -> u64) -> Range<usize> {
         let from = files.partition_point(|(file, start)| start + rows_of(file) <= self.rows.start);
         let until = files.partition_point(|(_, start)| *start < self.rows.end);
         from..until.max(from)
     }
 
-    /// The share's rows of a row group in whole pages, by position in the row group. `first` is the row group's first
-    /// row in the table.
+    /// Returns the rows of a row group that belong to the share, as positions in the row group. `first` is the position
+    /// of the row group's first row among the rows of all files. Shares end at the start of a page, or of a row group
+    /// if no row group is split.
     pub(in crate::lake::scan) fn within(&self, first: u64, rows: u32) -> Range<u32> {
         if !self.within_groups {
             return if self.rows.contains(&first) { 0..rows } else { 0..0 };
@@ -98,7 +101,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Every row belongs to one partition, in the order of partitions.
+        /// Each row belongs to exactly one share, and the shares follow each other in the order of the rows.
         #[test]
         fn shares_cover_every_row_once(
             groups in prop::collection::vec(1u32..40_000, 0..9),
@@ -128,7 +131,7 @@ mod tests {
             prop_assert_eq!(next, total);
         }
 
-        /// A share's files have all of its rows.
+        /// The files of a share have all of its rows.
         #[test]
         fn files_of_a_share_have_its_rows(sizes in prop::collection::vec(0u32..50_000, 0..9), parts in 1usize..40) {
             let mut before = 0;

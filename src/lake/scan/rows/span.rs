@@ -1,5 +1,5 @@
-//! A span: the part of a table between two of its rows. Rows are ordered by the table's files, then by their position
-//! in the file.
+//! A span is the part of a table between two of its rows. Rows are ordered by the table's order of files, then by their
+//! position in the file.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,14 +10,14 @@ use crate::lake::snapshot::{DataFile, TableSnapshot};
 /// A span of a table's rows in the table's order. The default is the whole table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// The first row in it.
+    /// The first row of the span. `None` if the span begins with the table.
     pub from: Option<Locator>,
-    /// The first row after it.
+    /// The first row after the span. `None` if the span ends with the table.
     pub until: Option<Locator>,
 }
 
 impl Span {
-    /// The rows after a row.
+    /// Makes the span of all rows after a row.
     pub fn after(place: Locator) -> Span {
         let next = Locator {
             row: place.row.saturating_add(1),
@@ -26,7 +26,7 @@ impl Span {
         Span::from(next)
     }
 
-    /// A row and the rows after it.
+    /// Makes the span of a row and all rows after it.
     pub fn from(place: Locator) -> Span {
         Span {
             from: Some(place),
@@ -34,7 +34,7 @@ impl Span {
         }
     }
 
-    /// The rows before a row.
+    /// Makes the span of all rows before a row.
     pub fn before(place: Locator) -> Span {
         Span {
             from: None,
@@ -43,7 +43,7 @@ impl Span {
     }
 }
 
-/// Shows which ends are rows, but not which rows: positions would reveal how many rows come before them.
+/// Says which ends are given, but not where they are: positions would reveal how many rows come before them.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (self.from, self.until) {
@@ -55,7 +55,7 @@ impl fmt::Display for Span {
     }
 }
 
-/// The position of a file among its table's files.
+/// The key by which a table's files are ordered: lowest owner and file id.
 type FilePlace = (i64, u64);
 
 /// The ends of a span in one snapshot's table.
@@ -66,8 +66,8 @@ pub(in crate::lake::scan) struct Ends {
 }
 
 impl Ends {
-    /// If the table lacks the file of a row, the span is empty. As a start, such a row counts as after all rows. As an
-    /// end, it counts as before all rows.
+    /// Finds the ends of a span in a table. If the table lacks the file of an end, the span is empty: a missing start
+    /// counts as after all rows, and a missing end as before all rows.
     pub(in crate::lake::scan) fn of(span: &Span, table: Option<&TableSnapshot>) -> Ends {
         let place = |locator: Locator| {
             let file = table?.file(locator.file)?;
@@ -82,7 +82,7 @@ impl Ends {
         }
     }
 
-    /// Whether rows of a file may belong to the span.
+    /// Whether a file may have rows of the span.
     pub(in crate::lake::scan) fn meets(&self, file: &DataFile) -> bool {
         let place = place_of(file);
         place >= self.from.0
@@ -91,7 +91,8 @@ impl Ends {
                 .is_none_or(|(until, row)| place < until || place == until && row > 0)
     }
 
-    /// The rows of a row group that belong to the span, by position in the row group.
+    /// Returns the rows of a row group that belong to the span, as positions in the row group. `first` is the position
+    /// of the row group's first row in the file.
     pub(in crate::lake::scan) fn within(&self, file: &DataFile, first: u32, rows: u32) -> Range<u32> {
         let place = place_of(file);
         let start = match place.cmp(&self.from.0) {
@@ -111,7 +112,7 @@ impl Ends {
     }
 }
 
-/// The order in which a snapshot lists a table's files.
+/// Returns the key by which a snapshot orders a table's files.
 fn place_of(file: &DataFile) -> FilePlace {
     (*file.owners.start(), file.id)
 }

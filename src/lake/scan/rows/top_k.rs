@@ -1,5 +1,5 @@
-//! Drops rows that the sort above a scan cannot put first. It reads the sort's first key before any other column. So a
-//! page sorted by date reads only the ids of its candidates, not those of all matches.
+//! Drops rows that the sort above a scan cannot put first. The scan reads the sort's first key before the other columns
+//! of the output. So for a page sorted by date it reads the ids of a few candidates, not those of all matches.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -20,19 +20,19 @@ use super::super::error::ScanError;
 use super::clip::Clip;
 use super::resolved::Scan;
 
-/// Drops the rows that the sort above a scan would drop.
+/// A filter that drops rows which the sort above a scan would drop.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct TopKFilter {
-    /// The first key, over `schema`.
+    /// The first key of the sort, as an expression over `schema`.
     key: Arc<dyn PhysicalExpr>,
     options: SortOptions,
     /// The number of rows that the sort keeps.
     fetch: usize,
     /// The columns that the key reads.
     schema: SchemaRef,
-    /// The columns among these that no predicate reads.
+    /// The columns of the key that no predicate reads.
     columns: Clip,
-    /// The other columns of the output.
+    /// The output's other columns that no predicate reads.
     rest: Clip,
     label: Arc<str>,
 }
@@ -47,7 +47,7 @@ pub(in crate::lake::scan) struct TopK {
 impl fmt::Display for TopK {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key.expr.to_string();
-        // The name of the expression, without its columns.
+        // Take only the name of the expression, without its columns.
         let name = key.split(['(', '@']).next().unwrap_or_default();
         write!(f, "among the first {} by {name}", self.fetch)
     }
@@ -60,8 +60,8 @@ pub(in crate::lake::scan) struct Ranking {
 }
 
 impl TopKFilter {
-    /// `None` if the filter saves nothing: no columns are left besides the key's, the key reads no column, or no row is
-    /// wanted.
+    /// Makes the filter for a scan. `None` if the filter saves nothing: no columns are left besides the key's, the key
+    /// reads no column, or no row is wanted.
     pub(in crate::lake::scan) fn of(scan: &Scan, top_k: &TopK) -> Option<TopKFilter> {
         let TopK { key, fetch } = top_k;
         let read = collect_columns(&key.expr);
@@ -87,13 +87,13 @@ impl TopKFilter {
         &self.rest
     }
 
-    /// The text that `explain` shows.
+    /// Returns the text that `explain` shows.
     pub(in crate::lake::scan) fn label(&self) -> &Arc<str> {
         &self.label
     }
 
-    /// The rows of a row group that may be among the first, with the columns that were read, including those of the
-    /// key.
+    /// Returns the rows of a row group that may be among the first, with the columns that were read of them, including
+    /// those of the key.
     pub(in crate::lake::scan) fn keep(
         &self,
         ranking: &mut Ranking,
@@ -117,7 +117,7 @@ impl TopKFilter {
 }
 
 impl Ranking {
-    /// Marks the keys that are among the `limit` best keys so far.
+    /// Returns a mask of the keys that are among the `limit` best keys so far, or equal to the last of these.
     fn keep(&mut self, keys: &ArrayRef, options: SortOptions, limit: usize) -> Result<BooleanArray, ScanError> {
         let all = match &self.best {
             Some(best) => concat(&[best.as_ref(), keys.as_ref()])?,
@@ -137,7 +137,7 @@ impl Ranking {
     }
 }
 
-/// One batch with the columns of both.
+/// Makes one batch with the columns of both batches.
 fn beside(left: &RecordBatch, right: &RecordBatch) -> Result<RecordBatch, ScanError> {
     let (mut fields, mut columns) = (left.schema().fields().to_vec(), left.columns().to_vec());
     fields.extend(right.schema().fields().iter().cloned());
@@ -157,7 +157,8 @@ mod tests {
 
     use super::*;
 
-    /// The remaining rows of several row groups sort to the same first rows as all rows.
+    /// Returns the first keys of the rows that the ranking keeps, and the first keys of all rows. Both must be the
+    /// same.
     fn first_of(
         groups: &[Vec<Option<i64>>],
         options: SortOptions,
@@ -200,7 +201,7 @@ mod tests {
         }
     }
 
-    /// The sort's other keys order rows that are equal by the first key.
+    /// Rows that are equal to the last kept row by the first key must stay: the sort's other keys order them.
     #[test]
     fn equals_of_the_last_stay() {
         let keys: ArrayRef = Arc::new(StringArray::from(vec!["b", "a", "b", "c", "b"]));

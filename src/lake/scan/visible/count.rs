@@ -1,11 +1,12 @@
-//! Counts a scope's own rows from the system columns of row groups alone.
+//! Counts the rows of a scope from the system columns of row groups.
 
 use super::super::conditions::owner_set::OwnerSet;
 use super::super::error::ScanError;
 use super::super::table::ScopedTable;
 
 impl ScopedTable {
-    /// Counts the scope's own rows. Shared rows that a patient's rows refer to belong to no person and are not counted.
+    /// Counts the rows that the scope shows, but not the shared rows that a patient scope shows, because these belong
+    /// to no person.
     pub fn own_rows(&self) -> Result<u64, ScanError> {
         let Some(patient) = self.scope.patient.as_deref() else {
             return self.counted(self.files(), None);

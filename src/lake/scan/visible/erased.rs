@@ -1,5 +1,5 @@
-//! Finds the rows of a file that belong to patients' scopes themselves, including deleted ones. An erasure rewrites the
-//! file without them. This uses the same system columns as every read.
+//! Finds the rows of a file that an erasure removes: the own rows of patient scopes, including deleted rows. They are
+//! found by the same system columns that decide what a read shows.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use super::super::error::ScanError;
 use crate::lake::owners::scope::Scope;
 use crate::lake::seal::Keys;
 
-/// Positions in a file, ascending.
+/// The rows of a file that belong to some scopes, as ascending positions in the file.
 #[derive(Debug, Default)]
 pub(in crate::lake) struct OwnRows {
-    /// The rows of each scope.
+    /// For each scope, its rows.
     pub(in crate::lake) of: Vec<Vec<u64>>,
     /// The rows of all scopes together.
     pub(in crate::lake) all: Vec<u64>,
-    /// The ids of each scope's rows.
+    /// For each scope, the ids of its rows, except those of `blank`.
     pub(in crate::lake) ids: Vec<Vec<String>>,
-    /// The rows among them that an earlier erasure blanked. They have their neighbour's system columns and repeat its
-    /// id.
+    /// The rows of `all` that are placeholders for rows which an earlier erasure removed. A placeholder has the system
+    /// columns of its neighbour, and an id that is empty or ends in `!`.
     pub(in crate::lake) blank: Vec<u64>,
 }
 
-/// The rows of a file that belong to scopes themselves. Caches nothing.
+/// Returns the rows of a file that belong to these scopes. Caches nothing.
 pub(in crate::lake) fn own_rows(file: u64, path: &Path, scopes: &[&Scope], keys: &Keys) -> Result<OwnRows, ScanError> {
     let file = Arc::new(OpenFile::open(file, path, &Arc::new(Handles::new(1, keys.clone())))?);
     let owners = |scope: &&Scope| OwnerSet::of(scope.patient.as_ref().map_or(&[], |patient| &patient.owners));
@@ -67,7 +67,7 @@ pub(in crate::lake) fn own_rows(file: u64, path: &Path, scopes: &[&Scope], keys:
     Ok(rows)
 }
 
-/// Whether this is the id of a blank row. No resource can have such an id.
+/// Whether this is the id of a placeholder for an erased row. No resource can have such an id.
 fn is_blank(id: &str) -> bool {
     id.is_empty() || id.ends_with('!')
 }

@@ -1,4 +1,5 @@
-//! Counts other people's records that name a person. Callers use it for a warning before the person counts as erased.
+//! Counts the rows that an erasure of a Patient leaves, so that a command can report them: shared and application-only
+//! rows that refer to the Patient, and rows from syncs.
 
 use super::super::cache::file::ReadBytes;
 use super::super::conditions::owner_set::OwnerSet;
@@ -7,11 +8,11 @@ use super::super::error::ScanError;
 use super::super::table::ScopedTable;
 use crate::lake::owners::owner::{APPLICATION_ONLY, SHARED};
 
-/// Rows read at a time.
+/// The number of rows read at a time.
 const BATCH: usize = 256;
 
 impl ScopedTable {
-    /// How many of the scope's shared and application-only rows refer to this Patient.
+    /// Counts the scope's shared and application-only rows that refer to this Patient.
     pub fn mentions(&self, patient: &str) -> Result<u64, ScanError> {
         let named = memchr::memmem::Finder::new(patient.as_bytes());
         self.count_texts(&[SHARED, APPLICATION_ONLY], "resource", |text| {
@@ -21,7 +22,7 @@ impl ScopedTable {
         })
     }
 
-    /// How many of the scope's rows under these owners belong to this Patient, including rows from a sync.
+    /// Counts the scope's rows of these owners that are filed under this Patient, whether imported or synced.
     pub fn filed_under(&self, owners: &[i64], patient: &str) -> Result<u64, ScanError> {
         self.count_texts(owners, "patient", |text| text == patient)
     }
@@ -54,7 +55,7 @@ impl ScopedTable {
     }
 }
 
-/// Whether the id at this position of a JSON text belongs to a reference to a Patient.
+/// Whether the id at this position of a JSON text is part of a reference to a Patient.
 fn is_reference(text: &str, at: usize, length: usize) -> bool {
     let before = text[..at].strip_suffix("Patient/");
     let starts = before.is_some_and(|before| before.ends_with(['"', '/']));

@@ -1,4 +1,4 @@
-//! Visibility: the owners of rows, and the rows that a scope shows.
+//! Decides which rows a scope shows.
 
 pub(super) mod count;
 pub(super) mod erased;

@@ -9,7 +9,7 @@ use super::super::cache::weigh::Weigh;
 use super::super::conditions::ranges::Ranges;
 use crate::fhir::TypeId;
 
-/// Positions of shared rows, by type and data file, ascending.
+/// The positions of shared rows in their data files, ascending, by type and data file.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct SharedRows {
     pub(in crate::lake::scan) found: Found,
@@ -18,18 +18,18 @@ pub(in crate::lake::scan) struct SharedRows {
 
 pub(in crate::lake::scan) type Found = FxHashMap<(TypeId, u64), Box<[u32]>>;
 
-/// The data from which the rows were found.
+/// The snapshot and the erasures that determine the shared rows. As long as they are the same, the rows are the same.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::lake::scan) struct Origin {
     pub(in crate::lake::scan) snapshot: u64,
     /// The epoch of the snapshot.
     pub(in crate::lake::scan) epoch: u64,
-    /// The erasures whose rows are left out.
+    /// The ids of the erasures whose rows are left out.
     pub(in crate::lake::scan) erasures: Box<[u64]>,
 }
 
 impl SharedRows {
-    /// The snapshot that has these rows.
+    /// Returns the id of the snapshot that has these rows.
     pub(in crate::lake::scan) fn snapshot(&self) -> u64 {
         self.origin.snapshot
     }
@@ -45,7 +45,7 @@ impl SharedRows {
             .is_some_and(|rows| rows.binary_search(&position).is_ok())
     }
 
-    /// The rows' positions within a row group.
+    /// Returns the positions of these rows within a row group.
     pub(in crate::lake::scan) fn rows(&self, type_id: TypeId, file: &OpenFile, group: usize) -> Ranges {
         let Some(rows) = self.found.get(&(type_id, file.id)) else {
             return Ranges::default();

@@ -1,8 +1,8 @@
 //! Finds the shared rows that a patient scope shows. The scope's own rows refer to them by relative references,
-//! directly or through other shared rows. The search never shows a Patient, a row of another person or a row of the
-//! application alone.
+//! directly or through other shared rows. The search never finds a Patient, a row of another person or an
+//! application-only row.
 //!
-//! Computed once per snapshot and scope, on the first request for a shared row.
+//! The search runs once per snapshot and scope, when a read first needs its result.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::lake::owners::owner::SHARED;
 use crate::lake::owners::scope::Scope;
 use crate::lake::snapshot::Snapshot;
 
-/// A reference as `shared_refs` holds it.
+/// The type and the id of a reference in the column `shared_refs`.
 type Target = (TypeId, String);
 
 impl SharedRows {
@@ -52,10 +52,10 @@ impl SharedRows {
     }
 }
 
-/// Rows of a row group.
+/// An open file, and rows of one of its row groups.
 type Referred = (Arc<OpenFile>, Vec<u32>);
 
-/// A walk along references.
+/// A search that follows references.
 struct Search<'a> {
     reader: &'a Arc<Reader>,
     snapshot: &'a Arc<Snapshot>,
@@ -101,7 +101,7 @@ impl Search<'_> {
         self.reader.table(self.snapshot, type_id, self.scope)
     }
 
-    /// The targets of the scope's own rows.
+    /// Returns the targets of the references in the scope's own rows.
     fn own_references(&mut self) -> Result<Vec<Target>, ScanError> {
         let mut targets = Vec::new();
         let Some(patient) = self.scope.patient.as_deref() else {
@@ -128,7 +128,7 @@ impl Search<'_> {
         Ok(targets)
     }
 
-    /// The references of some rows, without references that the search found before.
+    /// Adds the targets of the references in some rows to `targets`, except those that the search has met before.
     fn references(
         &mut self,
         file: &Arc<OpenFile>,
@@ -158,7 +158,7 @@ impl Search<'_> {
     }
 }
 
-/// `Type/id` taken apart. `None` for a Patient or an unknown type.
+/// Splits a reference `Type/id`. `None` for a Patient, for an unknown type and for a text of another form.
 fn target(reference: &str) -> Option<Target> {
     let (resource_type, id) = reference.split_once('/')?;
     (resource_type != "Patient").then_some(())?;
@@ -166,7 +166,7 @@ fn target(reference: &str) -> Option<Target> {
 }
 
 impl ScopedTable {
-    /// The live shared rows of an id in the scope's application.
+    /// Calls `found` with each shared row of this id in the scope's application that is not deleted.
     fn find_shared(&self, id: &str, mut found: impl FnMut(&Arc<OpenFile>, usize, u32)) -> Result<(), ScanError> {
         for data in self.files_of(&[SHARED]) {
             let file = self.reader.memory.file(&data)?;

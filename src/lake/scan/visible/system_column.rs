@@ -1,5 +1,5 @@
-//! A system column of a row group, row by row. Its values repeat from row to row, so it is read from its dictionary and
-//! codes. Columns in other encodings are decoded.
+//! Reads a system column of a row group, as one value per row. Many rows have equal values, so the column is read
+//! through its dictionary and codes. Columns in other encodings are decoded.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use super::super::error::ScanError;
 use super::system_columns::{NONE, Names, Run, Runs, SystemColumns};
 
 impl SystemColumns {
-    /// Reads the columns of a row group.
+    /// Reads the system columns of a row group.
     pub(in crate::lake::scan) fn build(file: &Arc<OpenFile>, group: usize) -> Result<SystemColumns, ScanError> {
         let rows = file.groups()[group].rows;
         let owner = numbers(file, group, "owner")?;
         file.require("application")?;
         let (applications, application) = names(file, group, "application")?;
-        // A file in which nothing has an authorization, or no row is in a compartment, may lack the column.
+        // A file may lack `authorization` if no row has one, and `patient` if no row is filed under a Patient.
         let (authorizations, authorization) = names(file, group, "authorization")?;
         let (patients, patient) = names(file, group, "patient")?;
         let mut directory = SystemColumns {
@@ -52,12 +52,12 @@ impl SystemColumns {
     }
 }
 
-/// Texts that become names.
+/// The distinct texts of a column that were met so far, with their indexes.
 #[derive(Default)]
 struct Interned {
     names: Names,
     ids: FxHashMap<Box<str>, u32>,
-    /// Whether a value was no text.
+    /// Whether some value was not valid UTF-8.
     damaged: bool,
 }
 
@@ -80,7 +80,8 @@ impl Interned {
     }
 }
 
-/// The distinct texts of a column, and each row's index among them. A column that the file lacks is null in all rows.
+/// Returns the distinct texts of a column, and for each row the index of its text, or [`NONE`] for null. A column that
+/// the file lacks is null in all rows.
 pub(in crate::lake::scan) fn names(
     file: &Arc<OpenFile>,
     group: usize,
@@ -110,7 +111,7 @@ pub(in crate::lake::scan) fn names(
     Ok((interned.names, ids))
 }
 
-/// The numbers of a column without nulls. Moments are microseconds since 1970.
+/// Returns the numbers of a column. Fails if one is null. Timestamps are in microseconds since 1970.
 pub(in crate::lake::scan) fn numbers(
     file: &Arc<OpenFile>,
     group: usize,
@@ -122,7 +123,7 @@ pub(in crate::lake::scan) fn numbers(
         Some(DataType::Timestamp(TimeUnit::Microsecond, _)) => true,
         _ => return Err(file.missing(column)),
     };
-    // Values of another size contradict the column's type.
+    // A value that is too short contradicts the column's type.
     let number = |bytes: Option<&[u8]>| bytes.and_then(|bytes| Some(i64::from_le_bytes(*bytes.first_chunk()?)));
     if let Some(numbers) = coded(file, group, leaf, number)? {
         return numbers
@@ -141,7 +142,8 @@ pub(in crate::lake::scan) fn numbers(
     })
 }
 
-/// The value of each row. `None` if the encoding requires decoding the column.
+/// Returns what `stands_for` yields for the value of each row. `None` if the column must be decoded because of its
+/// encoding.
 fn coded<A: Copy + Default>(
     file: &Arc<OpenFile>,
     group: usize,

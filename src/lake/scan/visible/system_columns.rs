@@ -1,17 +1,18 @@
-//! The system columns of a row group that decide who sees a row and which version it has, as runs of equal values. Rows
-//! are sorted by owner, so a person's rows are one run, and the rows of a commit share their version and time.
+//! The system columns of a row group that decide who sees a row, and its version and time, as runs of equal values.
+//! Rows are sorted by owner, so the rows of a person form few runs. Rows of the same commit often have equal versions
+//! and times.
 //!
-//! This file applies the scope to rows. `shared_rows` decides whether a *shared* row is visible.
+//! This file applies a scope to rows. `shared_rows` decides which *shared* rows are visible.
 
 use super::super::conditions::owner_set::OwnerSet;
 use super::super::conditions::ranges::Ranges;
 use crate::lake::owners::owner::SHARED;
 use crate::lake::owners::scope::{PatientScope, Scope};
 
-/// Stands for null among the ids of [`Names`].
+/// The index that stands for null. [`Names`] has no text at this index.
 pub(in crate::lake::scan) const NONE: u32 = u32::MAX;
 
-/// Distinct texts.
+/// The distinct texts of a column. A text is referred to by its index.
 #[derive(Default)]
 pub(in crate::lake::scan) struct Names(pub(super) Vec<Box<str>>);
 
@@ -24,7 +25,7 @@ impl Names {
         self.0.get(id as usize).map(|text| &**text)
     }
 
-    /// The size of the texts in bytes.
+    /// Returns the size in bytes.
     pub(in crate::lake::scan) fn weight(&self) -> usize {
         self.0.iter().map(|text| text.len() + 24).sum()
     }
@@ -43,7 +44,8 @@ pub(in crate::lake::scan) struct SystemColumns {
     pub(super) updated: Runs,
 }
 
-/// The rows from `start` to the start of the next run. They have equal values in all these columns.
+/// A run of rows that have equal values in all these columns. It ends where the next run starts. Texts are indexes of
+/// [`Names`].
 pub(super) struct Run {
     pub(super) start: u32,
     pub(super) owner: i64,
@@ -52,19 +54,19 @@ pub(super) struct Run {
     pub(super) patient: u32,
 }
 
-/// Whether a scope shows a row.
+/// How a scope shows a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::lake::scan) enum Shown {
-    /// Not at all.
+    /// The scope does not show the row.
     No,
-    /// The scope shows it as its own row.
+    /// The scope shows the row as its own.
     Own,
-    /// The scope shows it if a visible row refers to it.
+    /// The scope shows the row if a visible row refers to it.
     IfReferred,
 }
 
 impl SystemColumns {
-    /// The rows that the scope shows as its own. With `owners`, only rows of these owners.
+    /// Returns the rows that the scope shows as its own. If `owners` is given, returns only rows of these owners.
     pub(in crate::lake::scan) fn own(&self, scope: &Scope, owners: Option<&OwnerSet>) -> Ranges {
         let Some(application) = self.applications.find(&scope.application) else {
             return Ranges::default();
@@ -80,7 +82,7 @@ impl SystemColumns {
         shown
     }
 
-    /// Whether the scope shows one row.
+    /// Returns how the scope shows a row.
     pub(in crate::lake::scan) fn shows(&self, row: u32, scope: &Scope) -> Shown {
         let Some(run) = self.run(row) else { return Shown::No };
         match self.applications.find(&scope.application) {
@@ -89,17 +91,17 @@ impl SystemColumns {
         }
     }
 
-    /// The owner of a row.
+    /// Returns the owner of a row. `None` if the row group has no such row.
     pub(in crate::lake::scan) fn owner(&self, row: u32) -> Option<i64> {
         self.run(row).map(|run| run.owner)
     }
 
-    /// Version and time of last update of a row, in microseconds since 1970.
+    /// Returns the version of a row, and the time of its last update in microseconds since 1970.
     pub(in crate::lake::scan) fn version(&self, row: u32) -> (i64, i64) {
         (self.versions.at(row), self.updated.at(row))
     }
 
-    /// Its size in bytes.
+    /// Returns the size in bytes.
     pub(in crate::lake::scan) fn weight(&self) -> usize {
         self.runs.len() * size_of::<Run>()
             + [&self.applications, &self.authorizations, &self.patients]
@@ -110,7 +112,7 @@ impl SystemColumns {
             + size_of::<SystemColumns>()
     }
 
-    /// Indexes of the runs that may belong to one of the owners, ascending.
+    /// Returns the indexes of the runs that may belong to one of the owners, ascending.
     fn candidates(&self, owners: Option<&OwnerSet>) -> Vec<usize> {
         let Some((owners, (first, last))) = owners
             .filter(|_| self.sorted)
@@ -135,7 +137,7 @@ impl SystemColumns {
         self.runs.get(at + 1).map_or(self.rows, |next| next.start)
     }
 
-    /// Whether the scope shows the rows of a run of its application.
+    /// Returns how the scope shows the rows of a run. The run must belong to the scope's application.
     fn visibility(&self, run: &Run, scope: &Scope) -> Shown {
         match scope.patient.as_deref() {
             None => Shown::Own,
@@ -149,7 +151,7 @@ impl SystemColumns {
         let named = |names: &Names, id: u32, among: &[String]| {
             names.get(id).is_some_and(|name| among.iter().any(|one| one == name))
         };
-        // Reserved owners belong to no person, even if a scope names them.
+        // Reserved owners belong to no person, even if a scope lists them.
         run.owner != SHARED
             && run.owner != crate::lake::owners::owner::APPLICATION_ONLY
             && scope.owners.contains(&run.owner)
@@ -160,7 +162,7 @@ impl SystemColumns {
     }
 }
 
-/// Runs of equal numbers, by their first row.
+/// Runs of equal numbers: the first row of each run, and its number.
 pub(super) struct Runs(Vec<(u32, i64)>);
 
 impl Runs {
