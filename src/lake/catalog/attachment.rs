@@ -1,8 +1,8 @@
-//! Attachments in the catalog: our own table with a row for each file. A row begins and ends with a snapshot, as rows
-//! of data files do.
+//! Attachments in the catalog: a table of this program with a row for each file. A row begins and ends with a snapshot,
+//! as rows of data files do.
 //!
-//! The first attachment creates the table. From then on the catalog has layout 2. Programs that do not know attachments
-//! refuse this layout. Otherwise they would treat the files as leftovers of an interrupted writer.
+//! The first attachment creates the table and raises the catalog's layout version. Programs that do not know
+//! attachments refuse this version. If they did not, they would take the files for leftovers of an interrupted writer.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -33,12 +33,12 @@ pub(in crate::lake) struct StoredAttachment {
     pub(in crate::lake) mode: Mode,
     pub(in crate::lake) application: String,
     pub(in crate::lake) owner: i64,
-    /// The file's name beside the data files of `Binary`.
+    /// The name of the file, which is in the folder of the data files of `Binary`.
     pub(in crate::lake) name: String,
-    /// Length of the bytes, and of the file.
+    /// The length of the document, and the length of the file.
     pub(in crate::lake) bytes: u64,
     pub(in crate::lake) file_bytes: u64,
-    /// The record of the contents. Only the file's key opens it.
+    /// The record of the contents. If the file is sealed, only the file's key opens the record.
     pub(in crate::lake) recorded: Recorded,
     pub(in crate::lake) begin: u64,
     pub(in crate::lake) end: Option<u64>,
@@ -55,7 +55,7 @@ impl StoredAttachment {
         }
     }
 
-    /// The recorded contents, if `keys` has the file's key.
+    /// Returns the recorded contents. Fails if the file is sealed and its key is not in `keys`.
     pub(in crate::lake) fn contents(&self, keys: &Keys) -> Result<Contents, LakeError> {
         self.recorded.open(&self.name, keys)
     }
@@ -65,24 +65,24 @@ impl StoredAttachment {
 #[derive(Debug)]
 pub(in crate::lake) struct AddedAttachment {
     pub(in crate::lake) mode: Mode,
-    /// The file's name beside the data files of `Binary`.
+    /// The name of the file, which is in the folder of the data files of `Binary`.
     pub(in crate::lake) name: String,
     pub(in crate::lake) file_bytes: u64,
     pub(in crate::lake) trailer: Trailer,
 }
 
-/// Whether the catalog has ever had an attachment.
+/// Whether the catalog has ever had an attachment, so that the table exists.
 pub(in crate::lake) fn has_attachments(connection: &Connection) -> Result<bool, LakeError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'tabularium_attachment')";
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-/// Makes the table if there is none yet.
+/// Makes the table if it is missing.
 pub(super) fn make_table(connection: &Connection) -> Result<(), LakeError> {
     Ok(connection.execute_batch(TABLE)?)
 }
 
-/// The attachment of a row of `Binary` in a snapshot.
+/// Returns the attachment of a row of `Binary` in a snapshot. `None` if it has none.
 pub(in crate::lake) fn find_attachment(
     connection: &Connection,
     mode: Mode,
@@ -104,7 +104,7 @@ pub(in crate::lake) fn find_attachment(
     found.optional()?.transpose()
 }
 
-/// The attachments of an authorization in the newest snapshot.
+/// Returns the attachments of an authorization in the newest snapshot.
 pub(in crate::lake) fn live_attachments(
     connection: &Connection,
     mode: Mode,
@@ -124,7 +124,7 @@ pub(in crate::lake) fn live_attachments(
     select(connection, &sql, asked)
 }
 
-/// The attachments of all snapshots, in the order of their numbers.
+/// Returns the attachments of all snapshots, in the order of their ids.
 pub(in crate::lake) fn all_attachments(connection: &Connection) -> Result<Vec<StoredAttachment>, LakeError> {
     if !has_attachments(connection)? {
         return Ok(Vec::new());
@@ -180,10 +180,10 @@ fn stored(row: &Row<'_>) -> Result<StoredAttachment, LakeError> {
 /// The changes of attachments in a snapshot.
 #[derive(Debug, Default)]
 pub(in crate::lake) struct AttachmentCommit {
-    /// New attachments. Each replaces an earlier one of the same row of `Binary`. The commit assigns numbers and
+    /// New attachments. Each ends an earlier attachment of the same row of `Binary`. The commit assigns their ids and
     /// snapshots.
     pub(in crate::lake) added: Vec<AddedAttachment>,
-    /// The numbers of unchanged attachments, each with its new origin.
+    /// The ids of existing attachments that get a new origin, each with this origin.
     pub(in crate::lake) origins: Vec<(u64, String)>,
 }
 
@@ -193,7 +193,9 @@ impl AttachmentCommit {
     }
 }
 
-/// The five columns that describe an attachment's contents: `binary_id`, `authorization`, `sha256`, `sha1`, `origin`.
+/// Returns the values of the five columns that describe an attachment's contents: `binary_id`, `authorization`,
+/// `sha256`, `sha1` and `origin`. For a sealed file, the first two are keyed hashes, the next two are empty, and
+/// `origin` has the encrypted record.
 fn told(recorded: &Recorded) -> [&str; 5] {
     match recorded {
         Recorded::Clear(contents) => [
@@ -211,7 +213,7 @@ fn told(recorded: &Recorded) -> [&str; 5] {
     }
 }
 
-/// Records the contents of a file: new contents, or those of the file that it replaces.
+/// Overwrites the record of an attachment's contents.
 pub(super) fn record_again(connection: &Connection, id: u64, recorded: &Recorded) -> Result<(), LakeError> {
     let [binary, authorization, sha256, sha1, origin] = told(recorded);
     let sql = "UPDATE tabularium_attachment
@@ -221,7 +223,7 @@ pub(super) fn record_again(connection: &Connection, id: u64, recorded: &Recorded
     Ok(())
 }
 
-/// Records another origin for a file.
+/// Changes the origin in the record of an attachment's contents.
 fn set_origin(connection: &Connection, id: u64, origin: &str, keys: &Keys) -> Result<(), LakeError> {
     let sql = format!("SELECT {COLUMNS} FROM tabularium_attachment WHERE attachment_id = ?");
     for one in select(connection, &sql, [id])? {
@@ -234,7 +236,7 @@ fn set_origin(connection: &Connection, id: u64, origin: &str, keys: &Keys) -> Re
     Ok(())
 }
 
-/// Writes the rows of a snapshot.
+/// Writes the changes of attachments in a snapshot. Takes the ids of new attachments from `after`.
 pub(super) fn insert_attachments(
     transaction: &Connection,
     after: &mut Head,
@@ -261,7 +263,8 @@ pub(super) fn insert_attachments(
         .prepare_cached("INSERT INTO tabularium_attachment VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)")?;
     for one in &commit.added {
         let (mode, trailer) = (one.mode.schema(), &one.trailer);
-        // While a lake is being sealed, the earlier row may be of the other kind.
+        // The row of a sealed file has a keyed hash in place of `binary_id`. During a conversion, the earlier row may
+        // be of either kind.
         let mark = Mark::of_binary(owner_key, one.mode, &trailer.application, &trailer.binary);
         let ended = params![after.snapshot, trailer.binary, mark.as_str(), mode, trailer.application];
         end.execute(ended)?;
@@ -289,7 +292,8 @@ pub(super) fn insert_attachments(
     Ok(())
 }
 
-/// Schedules files that only snapshots before `oldest` reach for deletion. Returns how many.
+/// Removes the rows of attachments that only snapshots before `oldest` have, and schedules their files for deletion.
+/// Returns the number of files.
 pub(super) fn expire_attachments(transaction: &Connection, oldest: u64, now: i64) -> Result<u64, LakeError> {
     if !has_attachments(transaction)? {
         return Ok(0);
@@ -299,8 +303,8 @@ pub(super) fn expire_attachments(transaction: &Connection, oldest: u64, now: i64
     Ok(files)
 }
 
-/// Removes the attachments of erasures from all snapshots and schedules their files for deletion. Returns the removed
-/// ones for each erasure.
+/// Removes the attachments that erasures cover from all snapshots, and schedules their files for deletion. Returns the
+/// removed attachments of each erasure.
 pub(super) fn erase_attachments(
     transaction: &Connection,
     erasures: &[&Erasure],
@@ -321,7 +325,7 @@ pub(super) fn erase_attachments(
             files.push(ErasedAttachment {
                 path: format!("{}/{FOLDER}/{}", one.mode.schema(), one.name),
                 bytes: one.bytes,
-                // A file without its key cannot be read, but it is removed too.
+                // If the key of a sealed file is lost, its record cannot be read, but the file is still removed.
                 sha256: one.contents(keys).map(|contents| contents.sha256).unwrap_or_default(),
             });
         }
@@ -330,12 +334,12 @@ pub(super) fn erase_attachments(
     Ok(erased)
 }
 
-/// Whether an intent covers any attachments.
+/// Whether an intent covers any attachment.
 pub(in crate::lake) fn means_attachments(connection: &Connection, intent: &Intent) -> Result<bool, LakeError> {
     Ok(has_attachments(connection)? && !meant(connection, intent, None)?.is_empty())
 }
 
-/// The attachments that an intent covers. With `first_file`, only those with lower numbers.
+/// Returns the attachments that an intent covers. If `first_file` is given, returns only those with lower ids.
 fn meant(
     connection: &Connection,
     intent: &Intent,

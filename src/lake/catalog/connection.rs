@@ -1,4 +1,4 @@
-//! Opens the SQLite file, for readers and for the writer.
+//! Opens the SQLite file of the catalog, for readers and for the writer.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,15 +11,15 @@ use crate::lake::error::LakeError;
 use crate::lake::store::folder::Folder;
 use crate::lake::store::survey;
 
-/// SQLite's header at the beginning of its file.
+/// The length of SQLite's header at the beginning of its file, in bytes.
 const HEADER_BYTES: usize = 100;
 
-/// A commit holds the file for milliseconds, so a caller that finds it locked waits instead of failing.
+/// The time that a caller waits if the file is locked. A commit locks it only for milliseconds.
 pub(in crate::lake) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Opens a connection that cannot change anything. Returns [`LakeError::Missing`] if no catalog has its final name yet,
-/// [`LakeError::NoFolder`] if the folder is a file, and [`LakeError::Mismatch`] if there are data files without a
-/// catalog.
+/// Opens a connection that cannot change anything. Fails with [`LakeError::Missing`] if there is no catalog under its
+/// final name, with [`LakeError::NoFolder`] if the folder is a file, and with [`LakeError::Mismatch`] if there are data
+/// files without a catalog.
 pub(in crate::lake) fn open_reader(folder: &Folder) -> Result<Connection, LakeError> {
     let path = folder.catalog();
     if !folder.has_catalog() {
@@ -37,9 +37,9 @@ pub(in crate::lake) fn open_reader(folder: &Folder) -> Result<Connection, LakeEr
     Ok(connection)
 }
 
-/// Refuses a folder that has data files but no catalog, because its lake has lost the catalog.
+/// Fails if the folder has data files but no catalog, because then its lake has lost the catalog.
 pub(in crate::lake) fn refuse_without_catalog(folder: &Folder) -> Result<(), LakeError> {
-    // Another process may have made the catalog and files since the check.
+    // Look for the catalog again: another process may have made it, and the files, since the caller looked.
     if !survey::holds_files(folder)? || folder.has_catalog() {
         return Ok(());
     }
@@ -49,8 +49,9 @@ pub(in crate::lake) fn refuse_without_catalog(folder: &Folder) -> Result<(), Lak
     })
 }
 
-/// Checks a catalog whose file is shorter than its header says. SQLite would read the missing part of a page as zeros.
-/// A file with a write-ahead log may be short, because its last pages may be in the log alone.
+/// Returns what is wrong if the catalog's file ends before its last page does. `None` if the file is long enough.
+/// SQLite would read the missing part as zeros. A file with a write-ahead log is not checked, because its last pages
+/// may be only in the log.
 pub(in crate::lake) fn cut_off(path: &Path) -> Result<Option<String>, LakeError> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
@@ -69,17 +70,17 @@ pub(in crate::lake) fn cut_off(path: &Path) -> Result<Option<String>, LakeError>
         1 => 65_536,
         size => u64::from(size),
     };
-    // The count of pages is valid only if these two numbers agree.
+    // The header's number of pages is valid only if these two counters agree.
     let pages = if number(24) == number(92) { number(28) } else { 0 };
     let whole = length >= u64::from(pages) * page && (page == 0 || length.is_multiple_of(page));
     Ok((!whole).then(|| format!("its file ends within a page, after {length} bytes")))
 }
 
-/// Opens the connection of the one writer. The file exists already.
+/// Opens the connection of the one writer. The file must exist.
 ///
-/// The write-ahead log is synced at each commit: readers never wait for the writer, and a commit survives a crash of
-/// the process or the machine. `secure_delete` overwrites deleted values, so an erased value does not stay in free
-/// pages.
+/// The connection uses a write-ahead log, so readers never wait for the writer. The log is synced at each commit, so a
+/// commit survives a crash of the process or the machine. `secure_delete` overwrites deleted values, so an erased value
+/// does not stay in free pages.
 pub(in crate::lake) fn open_writer(path: &Path) -> Result<Connection, LakeError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -94,9 +95,9 @@ pub(in crate::lake) fn open_writer(path: &Path) -> Result<Connection, LakeError>
     Ok(connection)
 }
 
-/// Writes a whole copy of the catalog, without a log, to a path that does not exist yet.
+/// Writes a complete copy of the catalog, without a write-ahead log, to a path where no file exists.
 pub(in crate::lake) fn copy(reader: &Connection, to: &Path) -> Result<(), LakeError> {
     reader.execute("VACUUM INTO ?1", [to.to_string_lossy()])?;
-    // Readers' connections expect the journal mode that the writer sets.
+    // Set the journal mode in the copy, because readers' connections expect it.
     open_writer(to).map(drop)
 }

@@ -1,4 +1,4 @@
-//! An empty catalog: the tables of DuckLake 1.0 and its first snapshot.
+//! Makes an empty catalog: the tables of DuckLake 1.0 and a first snapshot.
 
 use std::path::{Path, PathBuf};
 
@@ -15,11 +15,12 @@ use crate::lake::owners::scope::Mode;
 use crate::lake::store::folder::{DATA_PATH, Folder};
 use crate::private;
 
-/// The DuckLake version written.
+/// The version of DuckLake that this program writes and reads.
 const DUCKLAKE_VERSION: &str = "1.0";
 
-/// All tables of the DuckLake 1.0 specification. They differ in two points: primary keys are SQLite's row ids, which
-/// saves an index, and two partial indexes find ended rows.
+/// The tables of the DuckLake 1.0 specification, and `tabularium_file_bounds`. They differ from the specification in
+/// two points: some primary keys are SQLite's row ids, which saves an index, and there are three more indexes, two of
+/// them for ended rows.
 const TABLES: &str = r#"
 CREATE TABLE ducklake_column (column_id BIGINT, begin_snapshot BIGINT, end_snapshot BIGINT, table_id BIGINT, column_order BIGINT, column_name VARCHAR, column_type VARCHAR, initial_default VARCHAR, default_value VARCHAR, nulls_allowed BOOLEAN, parent_column BIGINT, default_value_type VARCHAR, default_value_dialect VARCHAR);
 CREATE TABLE ducklake_column_mapping (mapping_id BIGINT, table_id BIGINT, "type" VARCHAR);
@@ -56,16 +57,16 @@ CREATE INDEX tabularium_delete_file_ended ON ducklake_delete_file (end_snapshot)
 CREATE INDEX tabularium_table_column_stats ON ducklake_table_column_stats (table_id, column_id);
 "#;
 
-/// Makes an empty catalog. Runs under the writer's lock.
+/// Makes an empty catalog. The caller holds the writer's lock.
 ///
-/// Makes it under another name and renames it when it is complete. So after a kill there is either no catalog or a
-/// complete one, and other processes never see a part.
+/// The catalog is made under another name and renamed when it is complete. So after a kill there is either no catalog
+/// or a complete one, and other processes never see an incomplete one.
 pub(in crate::lake) fn create(folder: &Folder, now: i64, key: OwnerKey) -> Result<(), LakeError> {
     let path = make(folder, now, key)?;
     std::fs::rename(&path, folder.catalog()).map_err(LakeError::io("rename", &path))
 }
 
-/// Makes an empty catalog under another name, where no process opens it as a catalog.
+/// Makes an empty catalog under another name, where no process opens it as a catalog. Returns its path.
 pub(in crate::lake) fn make(folder: &Folder, now: i64, key: OwnerKey) -> Result<PathBuf, LakeError> {
     let path = folder.new_catalog();
     for leftover in ["", "-wal", "-shm", "-journal"] {
@@ -78,7 +79,8 @@ pub(in crate::lake) fn make(folder: &Folder, now: i64, key: OwnerKey) -> Result<
             _ => {}
         }
     }
-    // SQLite gives its write-ahead log the permissions of the file itself.
+    // SQLite gives its write-ahead log the permissions of the file itself, so make the file with private permissions
+    // first.
     let made = private::options().write(true).create_new(true).open(&path);
     made.map_err(LakeError::io("create", &path))?;
     let mut connection = open_writer(&path)?;
@@ -90,7 +92,7 @@ pub(in crate::lake) fn make(folder: &Folder, now: i64, key: OwnerKey) -> Result<
     Ok(path)
 }
 
-/// The tables and their first rows.
+/// Makes the tables and their first rows.
 fn fill(connection: &mut Connection, now: i64, key: OwnerKey, is_sealed: bool) -> Result<(), LakeError> {
     let layout = if is_sealed {
         SEALED_LAYOUT_VERSION
@@ -136,7 +138,7 @@ fn fill(connection: &mut Connection, now: i64, key: OwnerKey, is_sealed: bool) -
     Ok(())
 }
 
-/// Removes a catalog's first, empty snapshot once there is a newer one.
+/// Removes the first, empty snapshot of a catalog that has a newer one. `snapshot` is the id of the first snapshot.
 pub(in crate::lake) fn forget_first(connection: &Connection, snapshot: u64) -> Result<(), LakeError> {
     for table in ["ducklake_snapshot", "ducklake_snapshot_changes"] {
         connection.execute(&format!("DELETE FROM {table} WHERE snapshot_id = ?"), [snapshot])?;
@@ -144,7 +146,7 @@ pub(in crate::lake) fn forget_first(connection: &Connection, snapshot: u64) -> R
     Ok(())
 }
 
-/// Sets the first numbers for the snapshots and erasures of an empty catalog.
+/// Sets the id of an empty catalog's snapshot and its epoch, so that both continue those of an earlier catalog.
 pub(in crate::lake) fn count_on(connection: &mut Connection, snapshot: u64, erasures: u64) -> Result<(), LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for table in ["ducklake_snapshot", "ducklake_snapshot_changes"] {
@@ -156,7 +158,7 @@ pub(in crate::lake) fn count_on(connection: &mut Connection, snapshot: u64, eras
     Ok(transaction.commit()?)
 }
 
-/// Refuses a catalog whose rows or files this program would misread.
+/// Fails if the catalog has a version of DuckLake or of the layout that this program does not know.
 pub(in crate::lake) fn check_version(connection: &Connection, folder: &Folder) -> Result<(), LakeError> {
     for (key, known) in [
         ("version", vec![DUCKLAKE_VERSION.to_owned()]),

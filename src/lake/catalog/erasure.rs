@@ -1,4 +1,4 @@
-//! Erasures in the catalog: records an erasure, and exchanges the files to finish it.
+//! Records erasures in the catalog. Finishes them: replaces the files that have erased rows, in all snapshots.
 
 use std::ops::RangeInclusive;
 
@@ -23,7 +23,7 @@ use crate::lake::seal::{FileKey, Keys};
 pub(in crate::lake) struct StoredFile {
     pub(in crate::lake) id: u64,
     pub(in crate::lake) name: String,
-    /// The range of its rows' owners.
+    /// The lowest and the highest owner of its rows.
     pub(in crate::lake) owners: RangeInclusive<i64>,
     pub(in crate::lake) rows: u64,
     pub(in crate::lake) begin: u64,
@@ -40,21 +40,22 @@ pub(in crate::lake) struct StoredDeletes {
     pub(in crate::lake) end: Option<u64>,
 }
 
-/// The change of a data file.
+/// The exchange of a data file.
 #[derive(Debug)]
 pub(in crate::lake) struct Exchange<'a> {
     pub(in crate::lake) table: u64,
     pub(in crate::lake) layout: &'a Layout,
     pub(in crate::lake) id: u64,
-    /// The file that replaces it. `None` if no row is left.
+    /// The file that replaces it, with its name. `None` if no row is left, so that the data file is removed.
     pub(in crate::lake) written: Option<(String, WrittenFile)>,
-    /// The snapshot at which it ends, if all rows are deleted from then on.
+    /// The new file's `end_snapshot`: the first snapshot that no longer has the file, or in which all of its rows are
+    /// deleted. `None` if the newest snapshot has some of its rows.
     pub(in crate::lake) end: Option<u64>,
-    /// All its delete files.
+    /// All delete files of the new file.
     pub(in crate::lake) deletes: Vec<NewPeriod>,
 }
 
-/// A delete file with its snapshots.
+/// A delete file with the first snapshot in which it applies, and the first in which it no longer applies.
 #[derive(Debug)]
 pub(in crate::lake) struct NewPeriod {
     pub(in crate::lake) begin: u64,
@@ -66,8 +67,7 @@ pub(in crate::lake) struct NewPeriod {
     pub(in crate::lake) key: Option<FileKey>,
 }
 
-/// Records erasures and returns their numbers. An earlier unfinished erasure of the same rows becomes part of the new
-/// one.
+/// Records erasures and returns their ids. A new erasure replaces an unfinished one of the same rows.
 pub(in crate::lake) fn record(connection: &mut Connection, intents: &[&Intent]) -> Result<Vec<u64>, LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     make_table(&transaction)?;
@@ -98,7 +98,8 @@ pub(in crate::lake) fn record(connection: &mut Connection, intents: &[&Intent]) 
     Ok(ids)
 }
 
-/// The data files of a table, in all snapshots, that may hold rows to erase. `may_reach` decides by number and owners.
+/// Returns the data files of a table, in all snapshots, for which `may_reach` returns `true`. It gets the id and the
+/// owners of a file.
 pub(in crate::lake) fn reached(
     connection: &Connection,
     table: u64,
@@ -141,20 +142,21 @@ pub(in crate::lake) fn reached(
     Ok(found)
 }
 
-/// The oldest snapshot that can be read.
+/// Returns the id of the oldest snapshot that can be read.
 pub(in crate::lake) fn oldest_snapshot(connection: &Connection) -> Result<u64, LakeError> {
     Ok(connection.query_row("SELECT min(snapshot_id) FROM ducklake_snapshot", [], |row| row.get(0))?)
 }
 
-/// The evidence about data files: for erasures by their numbers, or for the subjects of finished erasures.
+/// Evidence about data files: for unfinished erasures by their ids, and for finished ones by their subjects.
 #[derive(Debug, Default)]
 pub(in crate::lake) struct Told {
     pub(in crate::lake) of_erasures: Vec<(u64, ErasedFile)>,
     pub(in crate::lake) of_subjects: Vec<(String, ErasedFile)>,
 }
 
-/// Exchanges rewritten files in all snapshots and removes the attachments that `attached` selects. Then deletes the
-/// records of the finished erasures. Returns the number of attachments for each erasure.
+/// Exchanges files in all snapshots, removes the attachments that the erasures `attached` cover, stores the evidence,
+/// and deletes the records of the erasures `finished`, all in one transaction. Returns the ids of the erasures in
+/// `attached`, each with its number of removed attachments.
 pub(in crate::lake) fn exchange(
     connection: &mut Connection,
     finished: &[u64],
@@ -185,20 +187,21 @@ pub(in crate::lake) fn exchange(
     Ok(counts)
 }
 
-/// Moves the write-ahead log into the catalog's file and empties it, so that no older page of the catalog remains.
-/// Returns `false` while a reader prevents it.
+/// Moves the write-ahead log into the catalog's file and truncates it, so that no older page of the catalog remains.
+/// Returns `false` if a reader prevents it.
 pub(in crate::lake) fn empty_log(connection: &Connection) -> Result<bool, LakeError> {
     let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     Ok(busy == 0)
 }
 
-/// Replaces files by new ones in all snapshots. Returns the newest of these snapshots.
+/// Replaces or removes data files in all snapshots, and schedules the old files for deletion. Returns the newest
+/// snapshot.
 pub(super) fn exchange_files(transaction: &Connection, exchanges: &[&Exchange<'_>]) -> Result<Head, LakeError> {
     let head = head(transaction)?;
     let mut next_file_id = head.next_file_id;
     for exchange in exchanges {
-        // These files have erased rows. They are removed after this commit. If that is interrupted, the next writer
-        // removes them.
+        // The old files are unlinked after this commit, because their rows are erased or converted. If the process is
+        // killed before that, the next writer unlinks them.
         for table in [
             ("ducklake_data_file", "data_file_id"),
             ("ducklake_delete_file", "delete_file_id"),
@@ -271,9 +274,9 @@ fn exchange_file(transaction: &Connection, exchange: &Exchange<'_>, next_file_id
     Ok(())
 }
 
-/// The lower bound to record for a rewritten file. Files of a table are ordered by their lowest owner, and page links
-/// rely on that order. If the lowest owner was erased, the new bound keeps the file's position and reveals only other
-/// owners.
+/// Returns the lowest owner to record for a rewritten file. Files of a table are ordered by their lowest owner, and
+/// page links rely on that order. If the lowest owner was erased, the result keeps the file's position in the order and
+/// does not reveal the erased owner.
 fn min_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &WrittenFile) -> Result<i64, LakeError> {
     let left = *written.owners.start();
     let before: Option<i64> = transaction
@@ -297,7 +300,7 @@ fn min_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &Writte
         )
         .optional()?;
     Ok(match previous {
-        // This is below all owners of people.
+        // No file comes before this one. The owner 2 is below the owners of all people.
         None => before.min(2),
         Some((_, _, max_owner)) if max_owner < before => max_owner + 1,
         Some((id, min_owner_left, _)) if id < exchange.id => min_owner_left,

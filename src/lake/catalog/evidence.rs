@@ -1,5 +1,5 @@
-//! Evidence of finished erasures. It stays in the catalog until the caller takes it, so a killed process loses none of
-//! it. This file also searches the catalog itself for erased ids.
+//! Keeps the evidence of finished erasures in the catalog until the caller takes it, so that a killed process loses
+//! none of it. This file also searches the catalog itself for erased ids.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, TransactionBehavior, params};
@@ -12,14 +12,16 @@ use crate::lake::error::LakeError;
 const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS tabularium_evidence (evidence_id INTEGER PRIMARY KEY, subject VARCHAR NOT NULL, snapshot BIGINT NOT NULL, erasures BIGINT NOT NULL, entry VARCHAR NOT NULL)";
 
-/// How many texts of the catalog were searched, and for each subject how many of them contain one of its ids.
+/// The result of a search of the catalog: the number of searched texts, and for each subject the number of texts that
+/// contain one of its ids.
 #[derive(Debug, Default)]
 pub(in crate::lake) struct FoundInTexts {
     pub(in crate::lake) values: u64,
     pub(in crate::lake) found: Vec<u64>,
 }
 
-/// Stores the evidence of erasures, each with its number. The same transaction carries the erasures out.
+/// Stores the evidence of erasures, each entry with the id of its erasure, in the transaction that carries out the
+/// erasures. Skips entries of erasures that are not recorded.
 pub(super) fn keep_entries(
     transaction: &Connection,
     snapshot: u64,
@@ -37,14 +39,14 @@ pub(super) fn keep_entries(
         let Some(intent) = intents.get(&id) else {
             continue;
         };
-        // Texts and numbers always become JSON.
+        // An entry has only strings and numbers, so it can always be written as JSON.
         let text = serde_json::to_string(&entry).unwrap_or_default();
         insert.execute(params![subject(key, intent), snapshot, erasures, text])?;
     }
     Ok(())
 }
 
-/// Stores the evidence about files for subjects, in the transaction that changes the files.
+/// Stores evidence about files, each with the subject of an erasure, in the transaction that changes the files.
 pub(super) fn keep_files(
     transaction: &Connection,
     snapshot: u64,
@@ -58,14 +60,15 @@ pub(super) fn keep_files(
     let sql = "INSERT INTO tabularium_evidence (subject, snapshot, erasures, entry) VALUES (?, ?, ?, ?)";
     let mut insert = transaction.prepare_cached(sql)?;
     for (subject, file) in files {
-        // Texts and numbers always become JSON.
+        // An entry has only strings and numbers, so it can always be written as JSON.
         let text = serde_json::to_string(&Entry::File(file)).unwrap_or_default();
         insert.execute(params![subject, snapshot, erasures, text])?;
     }
     Ok(())
 }
 
-/// The evidence of a subject, each entry with the state of the lake before it.
+/// Returns the evidence of a subject, oldest first. Each entry has the state of the lake before the exchange of the
+/// files.
 pub(in crate::lake) fn entries(connection: &Connection, subject: &str) -> Result<Vec<(LakeState, Entry)>, LakeError> {
     if !has_table(connection)? {
         return Ok(Vec::new());
@@ -94,7 +97,7 @@ pub(in crate::lake) struct KeptEvidence {
     entry: String,
 }
 
-/// All evidence that no caller has taken yet.
+/// Returns all evidence that no caller has taken yet.
 pub(in crate::lake) fn all_entries(connection: &Connection) -> Result<Vec<KeptEvidence>, LakeError> {
     if !has_table(connection)? {
         return Ok(Vec::new());
@@ -114,7 +117,7 @@ pub(in crate::lake) fn all_entries(connection: &Connection) -> Result<Vec<KeptEv
     Ok(kept.collect::<Result<_, _>>()?)
 }
 
-/// Copies the kept evidence of an earlier catalog into a new one.
+/// Copies the evidence of an earlier catalog into a new one.
 pub(in crate::lake) fn put_entries(connection: &mut Connection, kept: &[KeptEvidence]) -> Result<(), LakeError> {
     if kept.is_empty() {
         return Ok(());
@@ -130,7 +133,7 @@ pub(in crate::lake) fn put_entries(connection: &mut Connection, kept: &[KeptEvid
     Ok(())
 }
 
-/// Removes the evidence of subjects.
+/// Removes the evidence of these subjects.
 pub(in crate::lake) fn forget_entries(connection: &mut Connection, subjects: &[String]) -> Result<(), LakeError> {
     if !has_table(connection)? {
         return Ok(());
@@ -143,7 +146,7 @@ pub(in crate::lake) fn forget_entries(connection: &mut Connection, subjects: &[S
     Ok(())
 }
 
-/// Looks for ids in every text of the catalog.
+/// Searches every text and blob of the catalog for these ids.
 pub(in crate::lake) fn search(connection: &Connection, ids: &ErasedIds) -> Result<FoundInTexts, LakeError> {
     let mut tables = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table'")?;
     let tables = tables

@@ -1,4 +1,4 @@
-//! What the catalog's metadata says of the lake.
+//! Reads and writes facts about the lake in the catalog's metadata.
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
@@ -6,20 +6,20 @@ use crate::columns::layout::SEALED_LAYOUT_VERSION;
 use crate::lake::error::LakeError;
 use crate::lake::owners::owner::OwnerKey;
 
-/// The metadata key of the version of the files' columns.
+/// The metadata key of the layout version.
 pub(super) const LAYOUT_KEY: &str = "tabularium_layout_version";
 
-/// The metadata key of the id of the ledger of erasures.
+/// The metadata key of the ledger's id.
 const LEDGER_KEY: &str = "tabularium.ledger";
 
-/// The id of the ledger in which this lake's erasures must be entered. `None` before the first backup.
+/// Returns the id of the ledger in which this lake's erasures must be entered. `None` before the first backup.
 pub(in crate::lake) fn ledger(connection: &Connection) -> Result<Option<String>, LakeError> {
     let sql = "SELECT value FROM ducklake_metadata WHERE key = ? AND scope IS NULL";
     Ok(connection.query_row(sql, [LEDGER_KEY], |row| row.get(0)).optional()?)
 }
 
-/// Records the ledger's id, or removes it. Other processes may write the lake at the same time, because the digest of
-/// the rows does not cover this key.
+/// Records the ledger's id, or removes it for `None`. Another process may be writing the lake at the same time: the
+/// digest of the rows does not cover this key, so the writer does not mistake the change for damage.
 pub(in crate::lake) fn set_ledger(connection: &mut Connection, id: Option<&str>) -> Result<(), LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let sql = "DELETE FROM ducklake_metadata WHERE key = ? AND scope IS NULL";
@@ -31,7 +31,7 @@ pub(in crate::lake) fn set_ledger(connection: &mut Connection, id: Option<&str>)
     Ok(transaction.commit()?)
 }
 
-/// Whether there may be sealed files in the lake.
+/// Whether the lake may have sealed files.
 pub(in crate::lake) fn is_sealed(connection: &Connection) -> Result<bool, LakeError> {
     let found: Option<String> = connection
         .query_row(
@@ -43,7 +43,7 @@ pub(in crate::lake) fn is_sealed(connection: &Connection) -> Result<bool, LakeEr
     Ok(found == Some(SEALED_LAYOUT_VERSION.to_string()))
 }
 
-/// The secret under which this lake hashes owners.
+/// Returns the secret under which this lake hashes owners.
 pub(in crate::lake) fn owner_key(connection: &Connection) -> Result<OwnerKey, LakeError> {
     let found: Option<String> = connection
         .query_row(

@@ -1,15 +1,15 @@
 //! The catalog: DuckLake 1.0 tables in one SQLite file, so that other DuckLake readers open the same lake.
 //!
-//! This room writes the catalog's rows for a snapshot and reads them back as a `Snapshot`. It does not write data
+//! This module writes the catalog's rows for a snapshot and reads them back as a `Snapshot`. It does not write data
 //! files, take locks or decide what to commit (`lake::commit::transaction`, `lake::commit::writer`).
 //!
-//! Besides the DuckLake tables the catalog has five of our own:
-//! * `tabularium_file_bounds`: the bounds of `owner`, `version` and `last_updated` per file as integers. With it a lake
-//!   of 100,000 files opens without reading every row of statistics.
+//! Besides the DuckLake tables, the catalog has five tables of this program:
+//! * `tabularium_file_bounds`: the bounds of `owner`, `version` and `last_updated` per file as integers. With this
+//!   table, a lake of 100,000 files opens without reading every row of statistics.
 //! * `tabularium_erasure`: unfinished erasures.
 //! * `tabularium_evidence`: the results of finished erasures.
 //! * `tabularium_attachment`: the files of attachments.
-//! * `tabularium_expired_key`: keys of expired files.
+//! * `tabularium_expired_key`: the ids of the keys of expired files.
 
 mod attachment;
 mod connection;

@@ -1,4 +1,4 @@
-//! The files that the catalog names, and where its rows contradict each other.
+//! Lists the files that the catalog names, and finds contradictions between its rows.
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +10,10 @@ use super::snapshots::load::head;
 use crate::lake::attachment::TABLE;
 use crate::lake::error::LakeError;
 
-/// Every file that a row of the catalog names in any snapshot, with its path below `data` and its recorded size.
+/// Returns every file that a row of the catalog names in any snapshot, with its path below `data` and its recorded
+/// size.
 ///
-/// An invalid path is an error. So is a path that occurs twice, because then nobody can tell which files belong to the
-/// lake.
+/// Fails if a path is invalid or occurs twice, because then nobody can tell which files belong to the lake.
 pub(in crate::lake) fn named(connection: &Connection, data: &Path) -> Result<FxHashMap<PathBuf, u64>, LakeError> {
     let mut found = FxHashMap::default();
     for (table, id) in FILES {
@@ -66,7 +66,8 @@ fn entry(row: &Row<'_>, data: &Path) -> Option<(PathBuf, u64)> {
     Some((path, row.get(4).ok()?))
 }
 
-/// Faults in the rows about files that SQL alone can find. Each query returns the number of faulty rows.
+/// Faults in the rows about files that SQL can find. Each query returns the number of faulty rows. `?1` is the newest
+/// snapshot, `?2` the next file id.
 const CONTRADICTIONS: [(&str, &str); 9] = [
     (
         "files of a table that is not there",
@@ -115,7 +116,7 @@ const CONTRADICTIONS: [(&str, &str); 9] = [
     ),
 ];
 
-/// The same faults for attachments, if there ever were any.
+/// Such faults in the rows about attachments. They are checked only if the table of attachments exists.
 const OF_ATTACHMENTS: [(&str, &str); 3] = [
     (
         "attachments that begin after the newest snapshot, or end before they begin",
@@ -135,7 +136,7 @@ const OF_ATTACHMENTS: [(&str, &str); 3] = [
     ),
 ];
 
-/// Contradictions between the rows about files, one clause each.
+/// Returns the contradictions between the rows about files, one string each.
 pub(in crate::lake) fn contradictions(connection: &Connection) -> Result<Vec<String>, LakeError> {
     let head = head(connection)?;
     let mut found = Vec::new();
@@ -154,7 +155,8 @@ pub(in crate::lake) fn contradictions(connection: &Connection) -> Result<Vec<Str
     Ok(found)
 }
 
-/// The faults that SQLite finds in its file, one clause each. `quick` does not compare indexes with their tables.
+/// Returns the faults that SQLite finds in its file, at most five, one string each. `quick` does not compare indexes
+/// with their tables.
 pub(in crate::lake) fn broken_pages(connection: &Connection, quick: bool) -> Result<Vec<String>, LakeError> {
     let mut statement = connection.prepare(if quick {
         "PRAGMA quick_check(5)"

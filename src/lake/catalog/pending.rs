@@ -1,4 +1,4 @@
-//! The erasures that are recorded and not finished, and how many times one was recorded or finished.
+//! The erasures that are recorded and not finished, and the epoch: how many times an erasure was recorded or finished.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use crate::lake::erase::{Erasure, Erasures, Intent};
 use crate::lake::error::LakeError;
 use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 
-/// The metadata key that counts how many times an erasure was recorded or finished. If it is missing, so is the table.
+/// The metadata key of the epoch. If it is missing, the table of erasures is missing, too.
 const EPOCH_KEY: &str = "tabularium.erasures";
 
-/// Erasures that are recorded and not finished.
+/// The table of erasures that are recorded and not finished.
 const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS tabularium_erasure (erasure_id INTEGER PRIMARY KEY, mode VARCHAR NOT NULL, application VARCHAR NOT NULL, owners VARCHAR NOT NULL, patients VARCHAR NOT NULL, authorizations VARCHAR NOT NULL, first_file BIGINT NOT NULL)";
 
-/// How many times an erasure was recorded or finished.
+/// Returns the epoch: how many times an erasure was recorded or finished.
 pub(in crate::lake) fn epoch(connection: &Connection) -> Result<u64, LakeError> {
     let found: Option<String> = connection
         .prepare_cached("SELECT value FROM ducklake_metadata WHERE key = ? AND scope IS NULL")?
@@ -29,7 +29,7 @@ pub(in crate::lake) fn epoch(connection: &Connection) -> Result<u64, LakeError> 
     found.map_or(Ok(0), number)
 }
 
-/// The recorded erasures and the epoch.
+/// Returns the unfinished erasures and the epoch.
 pub(in crate::lake) fn erasures(connection: &Connection) -> Result<Erasures, LakeError> {
     let epoch = epoch(connection)?;
     let mut pending = Vec::new();
@@ -61,7 +61,7 @@ pub(in crate::lake) fn erasures(connection: &Connection) -> Result<Erasures, Lak
     Ok(Erasures { epoch, pending })
 }
 
-/// The recorded erasures by their numbers.
+/// Returns the intents of unfinished erasures, by the ids of the erasures.
 pub(in crate::lake::catalog) fn intents(connection: &Connection) -> Result<BTreeMap<u64, Intent>, LakeError> {
     let pending = erasures(connection)?.pending;
     let each = pending
@@ -70,24 +70,24 @@ pub(in crate::lake::catalog) fn intents(connection: &Connection) -> Result<BTree
     Ok(each.collect())
 }
 
-/// The rows of recorded and unfinished erasures.
+/// Returns the intents of unfinished erasures.
 pub(in crate::lake) fn unfinished(connection: &Connection) -> Result<Vec<Intent>, LakeError> {
     let pending = erasures(connection)?.pending;
     Ok(pending.iter().filter_map(|erasure| erasure.intent()).collect())
 }
 
-/// Makes the table of erasures if there is none yet.
+/// Makes the table of erasures if it is missing.
 pub(super) fn make_table(connection: &Connection) -> Result<(), LakeError> {
     Ok(connection.execute_batch(TABLE)?)
 }
 
-/// Raises the epoch by the number of erasures that another catalog has recorded.
+/// Raises the epoch of a new catalog by the epoch of the catalog that it replaces.
 pub(in crate::lake) fn count_on(transaction: &Connection, erasures: u64) -> Result<(), LakeError> {
     make_table(transaction)?;
     count(transaction, erasures).map(drop)
 }
 
-/// Raises the epoch by this many changes. Returns the new epoch.
+/// Raises the epoch by `changes`. Returns the new epoch.
 pub(super) fn count(transaction: &Connection, changes: u64) -> Result<u64, LakeError> {
     let next = epoch(transaction)? + changes;
     transaction.execute(

@@ -1,10 +1,10 @@
-//! Times as the catalog writes them: UTC with six digits of a second, so that text order is time order.
+//! Times as the catalog writes them: in UTC and with microseconds, so that the texts sort like the times.
 
 use chrono::{DateTime, Utc};
 
 const FORMAT: &str = "%Y-%m-%d %H:%M:%S%.6f+00";
 
-/// The catalog's text of a time in microseconds since 1970.
+/// Returns the catalog's text for a time in microseconds since 1970.
 pub(super) fn text(micros: i64) -> String {
     DateTime::<Utc>::from_timestamp_micros(micros)
         .unwrap_or_default()
@@ -12,9 +12,9 @@ pub(super) fn text(micros: i64) -> String {
         .to_string()
 }
 
-/// The time of a text that [`text`] wrote.
+/// Returns the time of a text that [`text`] wrote, in microseconds since 1970. `None` for any other text.
 pub(super) fn parse(text: &str) -> Option<i64> {
-    // The offset is always `+00`. chrono's `%#z` accepts hours alone.
+    // The offset is always `+00`. chrono's `%#z` accepts an offset without minutes.
     DateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S%.f%#z")
         .ok()
         .map(|time| time.timestamp_micros())

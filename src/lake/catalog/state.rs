@@ -1,6 +1,6 @@
-//! The catalog's state: three numbers that only rise, and a digest of its rows. `lake::commit::mark` keeps a copy
-//! beside the catalog, so a writer notices an older copy of the catalog and a changed row. A writer reads all rows for
-//! the digest once, when it begins.
+//! The catalog's state: three numbers that never fall, and a digest of its rows. `lake::commit::mark` keeps a copy of
+//! them beside the catalog, so that a writer notices an older copy of the catalog and a changed row. A writer reads all
+//! rows for the digest only once, when it begins.
 
 use std::hash::Hasher;
 
@@ -18,19 +18,20 @@ use crate::lake::owners::owner::OwnerKey;
 /// The state of a catalog. Every change of the rows that the digest covers raises one of the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::lake) struct CatalogState {
-    /// The newest snapshot: a commit raises it.
+    /// The id of the newest snapshot. A commit raises it.
     pub(in crate::lake) newest: u64,
-    /// How many times an erasure was recorded or finished.
+    /// The epoch: how many times an erasure was recorded or finished.
     pub(in crate::lake) erasures: u64,
-    /// The oldest snapshot: an expiry raises it.
+    /// The id of the oldest snapshot. An expiry raises it.
     pub(in crate::lake) oldest: u64,
 }
 
-/// A table in the digest: its columns, and a condition over `{row}` if the digest covers only some rows.
+/// A table that the digest covers: its name, its columns, and a condition on `{row}` if the digest covers only some
+/// rows. Without a condition, the last text is empty.
 type Covered = (&'static str, &'static [&'static str], &'static str);
 
-/// The rows that the digest covers: all that decide which files and columns belong to whom. Statistics are left out,
-/// because they are many and can be computed again.
+/// The tables that the digest covers: all whose rows decide which files and columns belong to whom. Statistics of
+/// columns are left out, because there are many of them and they can be computed again.
 const COVERED: [Covered; 8] = [
     (
         "ducklake_metadata",
@@ -136,7 +137,7 @@ const COVERED: [Covered; 8] = [
     ),
 ];
 
-/// The same for unfinished erasures. The table exists after the first erasure.
+/// The table of unfinished erasures, which the digest also covers. It exists after the first erasure.
 const ERASURES: Covered = (
     "tabularium_erasure",
     &[
@@ -151,7 +152,7 @@ const ERASURES: Covered = (
     "",
 );
 
-/// The same for attachments. The table exists after the first attachment.
+/// The table of attachments, which the digest also covers. It exists after the first attachment.
 const ATTACHMENTS: Covered = (
     "tabularium_attachment",
     &[
@@ -173,7 +174,7 @@ const ATTACHMENTS: Covered = (
     "",
 );
 
-/// The catalog's present state.
+/// Returns the catalog's present state.
 pub(in crate::lake) fn state(connection: &Connection) -> Result<CatalogState, LakeError> {
     Ok(CatalogState {
         newest: head(connection)?.snapshot,
@@ -182,8 +183,8 @@ pub(in crate::lake) fn state(connection: &Connection) -> Result<CatalogState, La
     })
 }
 
-/// A digest of the catalog's rows: the sum of the hashes of the rows. A change can therefore update it from the rows
-/// that it adds and removes.
+/// Computes the digest of the catalog's rows, which is the sum of the hashes of the rows. So a writer can update the
+/// digest from the rows that it adds and removes.
 pub(in crate::lake) fn digest(connection: &Connection) -> Result<u64, LakeError> {
     let reading = connection.unchecked_transaction()?;
     let erasures = (epoch(&reading)? > 0).then_some(&ERASURES);
@@ -207,10 +208,11 @@ pub(in crate::lake) fn digest(connection: &Connection) -> Result<u64, LakeError>
     Ok(sum)
 }
 
-/// From now on, this connection updates the digest with each row that it changes. It starts at `digest`. So a writer
+/// Makes this connection update the digest with each row that it changes. The digest starts at `digest`. So a writer
 /// need not read all rows again when it ends.
 pub(in crate::lake) fn watch(connection: &Connection, digest: u64) -> Result<(), LakeError> {
-    // A temporary table is rolled back with its transaction. It must not reach the disk.
+    // The digest is in a temporary table, because a rollback of a transaction then also resets the digest. Keep
+    // temporary tables in memory, not on the disk.
     connection.pragma_update(None, "temp_store", "memory")?;
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     connection.create_scalar_function("tabularium_hash", -1, flags, |row| {
@@ -219,7 +221,7 @@ pub(in crate::lake) fn watch(connection: &Connection, digest: u64) -> Result<(),
         (1..row.len()).for_each(|column| hash(&mut hasher, row.get_raw(column)));
         Ok(hasher.finish().cast_signed())
     })?;
-    // SQLite's own `sum` is inexact when it overflows.
+    // SQLite's own `+` and `-` return an inexact real number when an integer overflows.
     connection.create_scalar_function("tabularium_add", 2, flags, |row| {
         Ok(row.get::<i64>(0)?.wrapping_add(row.get::<i64>(1)?))
     })?;
@@ -240,26 +242,26 @@ pub(in crate::lake) fn watch(connection: &Connection, digest: u64) -> Result<(),
     Ok(())
 }
 
-/// Computes the digest of a watching connection again from all rows. Another process may have changed them.
+/// Computes the digest of a watching connection again from all rows, because another process may have changed rows.
 pub(in crate::lake) fn watch_anew(connection: &Connection) -> Result<(), LakeError> {
     let digest = digest(connection)?.cast_signed();
     connection.execute("UPDATE temp.tabularium_watched SET digest = ?", [digest])?;
     Ok(())
 }
 
-/// Watches the table of erasures as well. Makes the table if there is none yet.
+/// Makes a watching connection also cover the table of erasures. Creates the table if it is missing.
 pub(in crate::lake) fn watch_erasures(connection: &Connection) -> Result<(), LakeError> {
     make_table(connection)?;
     watch_table(connection, &ERASURES)
 }
 
-/// Watches the table of attachments as well. Makes the table if there is none yet.
+/// Makes a watching connection also cover the table of attachments. Creates the table if it is missing.
 pub(in crate::lake) fn watch_attachments(connection: &Connection) -> Result<(), LakeError> {
     attachment::make_table(connection)?;
     watch_table(connection, &ATTACHMENTS)
 }
 
-/// The current digest of a watching connection.
+/// Returns the current digest of a watching connection.
 pub(in crate::lake) fn watched(connection: &Connection) -> Result<u64, LakeError> {
     let digest: i64 = connection.query_row("SELECT digest FROM temp.tabularium_watched", [], |row| row.get(0))?;
     Ok(digest.cast_unsigned())
@@ -293,7 +295,7 @@ fn watch_table(connection: &Connection, (table, columns, condition): &Covered) -
     Ok(())
 }
 
-/// Hashes the values of a row of a table.
+/// Makes a hasher for the rows of a table, which has hashed the name of the table.
 fn hasher(table: &str) -> SipHasher13 {
     let mut hasher = SipHasher13::new();
     hash(&mut hasher, ValueRef::Text(table.as_bytes()));
@@ -315,8 +317,8 @@ fn hash(hasher: &mut SipHasher13, value: ValueRef<'_>) {
     }
 }
 
-/// The owner key from the raw bytes of a catalog that SQLite cannot read any more. A row of `ducklake_metadata` is
-/// contiguous, and its value directly follows its key.
+/// Finds the owner key in the raw bytes of a catalog that SQLite can no longer read. The bytes of a row of
+/// `ducklake_metadata` are contiguous, and the value directly follows the key.
 pub(in crate::lake) fn find_owner_key(bytes: &[u8]) -> Option<OwnerKey> {
     let name = OwnerKey::METADATA_KEY.as_bytes();
     let mut found = memchr::memmem::find_iter(bytes, name).filter_map(|at| {

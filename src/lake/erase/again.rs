@@ -1,5 +1,5 @@
-//! Repeats the erasures that came after a copy of the lake was made. The ledger of erasures holds only hashes. So this
-//! file compares every owner of rows in the copy with the ledger.
+//! Repeats the erasures that came after a copy of the lake was made. The ledger of erasures holds only hashes. So
+//! this file hashes the owner and ids of each row of the copy and looks for the hash in the ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,22 +17,23 @@ use crate::lake::error::LakeError;
 use crate::lake::file::CheckedFile;
 use crate::lake::owners::scope::{Mode, PatientScope};
 
-/// Erasures that run together.
+/// The maximum number of erasures that run together.
 const AT_ONCE: usize = 1_000;
 
-/// Patients and authorizations of one owner.
+/// The Patients and authorizations of one owner whose rows are to be erased.
 #[derive(Debug, Default)]
 struct OwnerIds {
     patients: BTreeSet<String>,
     authorizations: BTreeSet<String>,
 }
 
-/// The ids of rows to erase, by mode, application and owner.
+/// The ids whose rows are to be erased, by mode, application and owner.
 type Meant = BTreeMap<(Mode, String, i64), OwnerIds>;
 
 impl LakeWriter {
-    /// Erases the rows from this copy of a lake that were erased from the original after the copy was made. Returns for
-    /// each owner what was erased.
+    /// Erases the rows from this copy of a lake that were erased from the original after the copy was made. Returns a
+    /// result for each mode, application and owner with such rows. From now on this writer enters no erasure in the
+    /// ledger.
     pub fn erase_again(&mut self, since: &ErasedSince) -> Result<Vec<Erased>, LakeError> {
         self.erases_again = true;
         if since.is_empty() {
@@ -80,7 +81,7 @@ fn intent(((mode, application, owner), means): ((Mode, String, i64), OwnerIds)) 
     }
 }
 
-/// Adds the owners of a file's rows that were erased.
+/// Looks for the rows of a file in the ledger. If a row is there, adds its id to `meant`.
 fn look(
     builder: ParquetRecordBatchReaderBuilder<CheckedFile>,
     mode: Mode,

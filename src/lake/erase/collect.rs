@@ -10,8 +10,9 @@ use crate::lake::commit::writer::LakeWriter;
 use crate::lake::error::LakeError;
 
 impl LakeWriter {
-    /// Takes the evidence of each of these intents since the last call. Each intent comes with its Patients, and the
-    /// search also looks for their ids. Call this when the erasures are finished.
+    /// Returns the evidence that the catalog has for each of these intents. Each intent comes with the ids of its
+    /// Patients, and the search also looks for these ids. Call this when the erasures are finished, and then
+    /// [`forget_evidence`](LakeWriter::forget_evidence).
     pub fn evidence(&mut self, intents: &[(Intent, Vec<String>)]) -> Result<Vec<Evidence>, LakeError> {
         let key = self.lake().owner_key();
         let subjects: Vec<String> = intents.iter().map(|(intent, _)| subject(key, intent)).collect();
@@ -54,7 +55,8 @@ impl LakeWriter {
         Ok(all)
     }
 
-    /// The ids that this writer has erased, for a search elsewhere, and for each intent the number of its ids.
+    /// Returns the ids that this writer has erased, for a search elsewhere, and for each intent the number under
+    /// which [`ErasedIds`] has its ids.
     pub fn erased_ids(&mut self, intents: &[Intent]) -> (&ErasedIds, Vec<u32>) {
         let key = self.lake().owner_key();
         let numbers = intents
@@ -64,7 +66,7 @@ impl LakeWriter {
         (&self.erased_ids, numbers)
     }
 
-    /// Removes the evidence of these intents, after the caller has taken it.
+    /// Removes the evidence of these intents from the catalog. Call this after the evidence was stored elsewhere.
     pub fn forget_evidence(&mut self, intents: &[Intent]) -> Result<(), LakeError> {
         let key = self.lake().owner_key();
         let subjects: Vec<String> = intents.iter().map(|intent| subject(key, intent)).collect();

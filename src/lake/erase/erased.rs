@@ -7,17 +7,18 @@ use crate::fhir::TypeId;
 /// The result of an erasure in the lake.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Erased {
-    /// Resources that the newest snapshot had, by type.
+    /// The number of erased resources of the newest snapshot, by type.
     pub resources: BTreeMap<TypeId, u64>,
-    /// Erased rows of all snapshots, including earlier versions and deleted resources.
+    /// The number of erased rows of all snapshots, including earlier versions and deleted resources.
     pub rows: u64,
-    /// Attachments of all snapshots whose files were removed.
+    /// The number of attachments, of all snapshots, that were removed.
     pub attachments: u64,
-    /// Files that were rewritten without the rows.
+    /// The number of files that were rewritten without the rows.
     pub files_rewritten: u64,
-    /// Files that had only rows to erase.
+    /// The number of files that were removed without a replacement, because they had no other rows.
     pub files_removed: u64,
-    /// Places where erased bytes may remain, as clauses: a file that could not be read or replaced, or the catalog's
-    /// log during a read. No reader can get these bytes. Each writer tries again to remove them.
+    /// Places where erased bytes may remain, as texts for messages. Examples are a file that could not be read or
+    /// replaced, and the catalog's log while another process reads it. No scope shows these bytes. Each writer tries
+    /// again to remove them.
     pub left: Vec<String>,
 }

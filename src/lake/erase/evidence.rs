@@ -1,5 +1,5 @@
-//! Evidence of an erasure: the files that it replaced, and the result of a search for the erased ids in the new files.
-//! Evidence names no person. The catalog keeps it from the exchange of the files until the caller takes it.
+//! Evidence of an erasure: the files that it replaced, and the result of a search for the erased ids in the new
+//! files. Evidence names no person. The catalog keeps it until the caller of the erasure has it removed.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use super::identifiers::Identifiers;
 use super::intent::Intent;
 use crate::lake::owners::owner::OwnerKey;
 
-/// The state of a lake.
+/// The state of a lake, by two numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LakeState {
-    /// The newest snapshot.
+    /// The id of the newest snapshot.
     pub snapshot: u64,
     /// How many times an erasure was recorded or finished.
     pub erasures: u64,
@@ -21,41 +21,41 @@ pub struct LakeState {
 /// A data file that was rewritten or removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErasedFile {
-    /// Its path below `data/`.
+    /// The path of the file below `data/`.
     pub path: String,
-    /// The SHA-256 of its bytes, in hexadecimal digits.
+    /// The SHA-256 of the file's bytes, in hexadecimal digits.
     pub sha256: String,
     /// The file that replaces it. `None` if no rows were left.
     pub replaced_by: Option<ReplacingFile>,
     /// The type of its resources.
     #[serde(rename = "type")]
     pub resource_type: String,
-    /// Erased rows, of all snapshots.
+    /// The number of erased rows, of all snapshots.
     pub rows: u64,
-    /// How many of its erased rows were resources of the newest snapshot.
+    /// The number of erased rows that were resources of the newest snapshot.
     pub resources: u64,
 }
 
 /// The file that replaced another one, read again from the disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplacingFile {
-    /// Its path below `data/`.
+    /// The path of the file below `data/`.
     pub path: String,
-    /// The SHA-256 of its bytes, in hexadecimal digits.
+    /// The SHA-256 of the file's bytes, in hexadecimal digits.
     pub sha256: String,
-    /// Texts in its decoded columns that were searched for the erased ids. Only the same application's rows are
-    /// searched.
+    /// The number of strings in the file's columns that were searched for the erased ids. Only rows of the same
+    /// application are searched.
     pub values: u64,
-    /// How many of them contain such an id.
+    /// The number of these strings that contain such an id.
     pub found: u64,
 }
 
 /// The file of a removed attachment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErasedAttachment {
-    /// Its path below `data/`.
+    /// The path of the file below `data/`.
     pub path: String,
-    /// Length of the document.
+    /// The length of the document in bytes.
     pub bytes: u64,
     /// The SHA-256 of the document, as hexadecimal digits. Empty if the key of a sealed document was lost before.
     pub sha256: String,
@@ -66,11 +66,11 @@ pub struct ErasedAttachment {
 pub struct Searched {
     /// The number of searched values.
     pub values: u64,
-    /// Values that contain an id.
+    /// The number of values that contain an id.
     pub found: u64,
 }
 
-/// One result of an exchange of files for an erasure, as the catalog keeps it.
+/// The evidence about one replaced or removed file, as the catalog keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::lake) enum Entry {
     File(ErasedFile),
@@ -84,20 +84,21 @@ pub struct Evidence {
     pub before: Option<LakeState>,
     /// The state of the lake when this evidence was taken.
     pub after: LakeState,
-    /// The data files.
+    /// The data files that were rewritten or removed.
     pub files: Vec<ErasedFile>,
-    /// The attachments.
+    /// The attachments that were removed.
     pub attachments: Vec<ErasedAttachment>,
     /// The number of searched ids.
     pub ids: u64,
-    /// The result of the search in the catalog's texts.
+    /// The result of the search in the texts of the catalog.
     pub catalog: Searched,
-    /// The result of the search among attachment files: how many were looked at, and how many belong to the person.
+    /// The result of the search among attachment files: the number of files, and the number of those that belong to
+    /// the person.
     pub attachment_files: Searched,
 }
 
 impl Evidence {
-    /// Adds the evidence of another part of the same erasure.
+    /// Combines the evidence of two parts of the same erasure.
     pub fn and(mut self, other: Evidence) -> Evidence {
         self.before = match (self.before, other.before) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -115,7 +116,8 @@ impl Evidence {
         self
     }
 
-    /// The evidence of one erasure after a second search. It does not repeat the results of an interrupted search.
+    /// Combines the evidence of one erasure with that of a second attempt. Files and attachments that both have count
+    /// once. The results of the newer searches count.
     pub fn again(mut self, newer: Evidence) -> Evidence {
         let known = |file: &ErasedFile| self.files.contains(file);
         let files: Vec<ErasedFile> = newer.files.into_iter().filter(|file| !known(file)).collect();
@@ -133,14 +135,14 @@ impl Evidence {
         }
     }
 
-    /// Erased rows, of all snapshots.
+    /// Returns the number of erased rows, of all snapshots.
     pub fn rows(&self) -> u64 {
         self.files.iter().map(|file| file.rows).sum()
     }
 }
 
-/// The name under which the catalog keeps the evidence of an intent. Only the lake's key can tell which person it is
-/// about.
+/// Returns the subject of an intent: a keyed hash under which the catalog keeps the evidence. Without the lake's key
+/// nobody can tell which person it is about.
 pub(in crate::lake) fn subject(key: OwnerKey, intent: &Intent) -> String {
     let Intent {
         mode,
@@ -150,7 +152,7 @@ pub(in crate::lake) fn subject(key: OwnerKey, intent: &Intent) -> String {
     format!("{:016x}", key.seal(&("erasure", mode, application, patient)))
 }
 
-/// The ids that a writer has erased, grouped by subject.
+/// The ids that a writer has erased, grouped by intent.
 #[derive(Clone, Debug, Default)]
 pub struct ErasedIds {
     pub(super) identifiers: Arc<Identifiers>,
@@ -158,7 +160,7 @@ pub struct ErasedIds {
 }
 
 impl ErasedIds {
-    /// The number of a subject. A new subject gets the next number.
+    /// Returns the number of an intent's subject. A new subject gets the next number.
     pub(super) fn number(&mut self, subject: &str) -> u32 {
         let known = self.subjects.iter().position(|known| known == subject);
         known.unwrap_or_else(|| {
@@ -167,8 +169,8 @@ impl ErasedIds {
         }) as u32
     }
 
-    /// The numbers of the subjects whose ids are in a cell of a database, without duplicates. If the column's name says
-    /// that it holds Patients, a short id counts without its type.
+    /// Returns the numbers of the intents whose ids are in a cell of a database, without duplicates. If the column's
+    /// name contains `patient`, a short id counts even without its type.
     pub fn in_cell(&self, column: &str, text: &str) -> Vec<u32> {
         let mut found = Vec::new();
         self.identifiers.in_text(text, |whose| found.push(whose));

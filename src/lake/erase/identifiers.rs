@@ -1,5 +1,5 @@
-//! Finds ids of erased resources in texts. It keeps each id as a keyed hash: the ids of a million resources take few
-//! megabytes, and the hashes do not reveal the ids.
+//! Finds ids of erased resources in texts. It keeps a keyed hash of each id: the ids of a million resources take a
+//! few megabytes, and the hashes do not reveal the ids.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -11,16 +11,16 @@ const LONG: usize = 16;
 /// The maximum length of a type, a slash and an id in R4.
 const LONGEST: usize = 64 + 1 + 64;
 
-/// Ids, each with the numbers of its subjects.
+/// Hashes of ids. Each has the number of the erasure's subject ([`super::evidence`]) to which the id belongs.
 #[derive(Clone, Debug, Default)]
 pub(in crate::lake) struct Identifiers {
     hasher: RandomState,
     known: FxHashMap<u64, u32>,
     /// The number of ids of each subject.
     counts: Vec<u64>,
-    /// The minimum and maximum length of ids that count by themselves.
+    /// The minimum and maximum length of long ids, which count by themselves.
     alone: Lengths,
-    /// The same bounds for ids after a type and a slash.
+    /// The minimum and maximum length of a type, a slash and a short id.
     typed: Lengths,
 }
 
@@ -44,7 +44,7 @@ impl Lengths {
 }
 
 impl Identifiers {
-    /// Adds the id of a resource of the subject with this number.
+    /// Adds the id of a resource for the subject with this number.
     pub(in crate::lake) fn add(&mut self, whose: u32, resource_type: &str, id: &str) {
         let text = if id.len() >= LONG {
             self.alone.add(id.len());
@@ -64,15 +64,15 @@ impl Identifiers {
         }
     }
 
-    /// The number of ids of this subject.
+    /// Returns the number of ids of this subject.
     pub(in crate::lake) fn count(&self, whose: u32) -> u64 {
         self.counts.get(whose as usize).copied().unwrap_or(0)
     }
 
-    /// The subjects whose ids occur in a text, once for each occurrence.
+    /// Calls `found` with the number of a subject for each occurrence of one of its ids in a text.
     pub(in crate::lake) fn in_text(&self, text: &str, mut found: impl FnMut(u32)) {
         let bytes = text.as_bytes();
-        // The start of the word before a slash.
+        // `before` is the start of the word before a slash.
         let (mut at, mut before) = (0, None);
         while at < bytes.len() {
             if !is_of_id(bytes[at]) {
@@ -94,7 +94,7 @@ impl Identifiers {
         }
     }
 
-    /// The subject of this id of a resource of a type.
+    /// Returns the subject of the id of a resource of this type.
     pub(in crate::lake) fn whose(&self, resource_type: &str, id: &str) -> Option<u32> {
         if id.len() >= LONG {
             self.get(id.as_bytes(), self.alone)
@@ -109,7 +109,7 @@ impl Identifiers {
     }
 }
 
-/// The characters of R4's ids.
+/// Whether a character may be in an id of R4.
 fn is_of_id(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.'
 }

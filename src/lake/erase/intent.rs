@@ -6,22 +6,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 
-/// The rows to erase: rows of an application that belong to this person, not shared rows that the person also sees.
+/// The rows to erase: rows of an application that belong to this person. Shared rows that the person also sees stay.
 ///
-/// If it has authorizations, `patients` should be empty. Otherwise rows of the same owners that no sync stored would be
-/// erased too.
+/// If it has authorizations, `patients` should be empty. Otherwise the person's imported rows with the same owners
+/// would be erased too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
     /// Live or test tables.
     pub mode: Mode,
-    /// The application of the rows.
+    /// The application to which the rows belong.
     pub application: String,
-    /// The person.
+    /// The person, by owners, Patients and authorizations.
     pub patient: PatientScope,
 }
 
 impl Intent {
-    /// The scope to which these rows belong.
+    /// Returns the scope to which these rows belong.
     pub(super) fn scope(&self) -> Scope {
         Scope {
             mode: self.mode,
@@ -31,11 +31,11 @@ impl Intent {
     }
 }
 
-/// The rows to erase: rows of a patient's own scope, in files that existed when the erasure was recorded. Later rows
-/// are not erased, even those of the same person.
+/// A requested erasure. It covers the rows of a patient's own scope, in files that existed when it was recorded.
+/// Later rows are not erased, even those of the same person.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::lake) struct Erasure {
-    /// The value that the catalog's count of changes had when the erasure was recorded. No two erasures have the same.
+    /// The lake's epoch when the erasure was recorded. It is a number that no other erasure of the lake has.
     pub(in crate::lake) id: u64,
     /// The scope whose own rows are erased.
     pub(in crate::lake) scope: Arc<Scope>,
@@ -44,10 +44,10 @@ pub(in crate::lake) struct Erasure {
 }
 
 impl Erasure {
-    /// An erasure that no catalog has recorded. It covers every file.
+    /// Makes an erasure that no catalog has recorded. It covers every file.
     pub(super) fn unrecorded(intent: &Intent) -> Erasure {
-        // Caches of scopes use the numbers of erasures. The catalog's numbers start at one, so these count down from
-        // the maximum.
+        // Caches compare the ids of erasures. The catalog's ids start at one, so these ids count down from the
+        // maximum.
         static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
         Erasure {
             id: NEXT.fetch_sub(1, Ordering::Relaxed),
@@ -56,12 +56,12 @@ impl Erasure {
         }
     }
 
-    /// The owners of the rows.
+    /// Returns the owners of the rows.
     pub(in crate::lake) fn owners(&self) -> &[i64] {
         self.scope.patient.as_ref().map_or(&[], |patient| &patient.owners)
     }
 
-    /// The requested intent.
+    /// Returns the intent of the erasure.
     pub(in crate::lake) fn intent(&self) -> Option<Intent> {
         Some(Intent {
             mode: self.scope.mode,
@@ -76,12 +76,12 @@ impl Erasure {
     }
 }
 
-/// The erasures of a catalog at one moment.
+/// The unfinished erasures of a catalog at one moment, and its epoch.
 #[derive(Clone, Debug, Default)]
 pub(in crate::lake) struct Erasures {
     /// How many times an erasure was recorded or finished.
     pub(in crate::lake) epoch: u64,
-    /// Recorded and not finished.
+    /// The erasures that are recorded and not finished.
     pub(in crate::lake) pending: Vec<Arc<Erasure>>,
 }
 

@@ -1,14 +1,15 @@
 //! Destroys keys: keys of files that an erasure has replaced, and keys that killed writers left. Then nobody can read
 //! any older copy of the replaced files.
 //!
-//! The transaction that exchanges files also notes that keys must be destroyed. The note is removed afterwards, so the
-//! next writer continues after a kill. It also stays while a registered copy of the keys database cannot be written.
-//! All keys are destroyed that belong to no file of any snapshot, even if that file was not erased: it is unknown whose
-//! records a removed file held.
+//! The transaction that exchanges files also records in the catalog that keys must be destroyed. This note is removed
+//! after they were destroyed, so the next writer continues if the process is killed. The note also stays while a
+//! registered copy of the keys database cannot be written. All keys without a file in any snapshot are destroyed,
+//! even if their file was not erased: nobody knows whose records a removed file held.
 //!
-//! A key is stored before the catalog names its file. A process killed in between leaves an unused key. The next writer
-//! destroys it when it starts. It holds the lake's lock, so no other writer can have stored that key just now. Keys of
-//! expired files stay until the next erasure, because backups may have these files. The catalog lists them.
+//! A key is stored before the catalog names its file. A process killed in between leaves an unused key. The next
+//! writer destroys this key when it starts. It holds the lake's lock, so no other writer can have stored the key just
+//! now. Keys of expired files stay until the next erasure, because backups may have these files. The catalog lists
+//! these keys.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,30 +21,31 @@ use crate::lake::error::LakeError;
 use crate::lake::seal::{KeyId, Kind, remove_database};
 
 impl LakeWriter {
-    /// Destroys keys if a note in the catalog requires it. Does nothing without a note.
+    /// Destroys the keys without a file, if a note in the catalog requires it. In an open lake, removes the keys
+    /// database.
     pub(in crate::lake) fn destroy_keys(&self) -> Result<(), LakeError> {
         if !catalog::has_keys_to_destroy(&self.connection)? {
             return Ok(());
         }
         let folder = self.lake().folder();
-        // Read the kind from the catalog of this writer. The state in this process's memory may be older.
+        // Read the kind from the catalog. The kind in this process's memory may be older.
         match catalog::kind(&self.connection)? {
-            // The lake was sealed, and none of its files is sealed any more.
+            // The lake was sealed, and now it has no sealed files.
             Kind::Open => remove_database(folder.path())?,
             _ => folder.retire_keys_but(&self.named_keys()?)?,
         }
         catalog::keys_are_destroyed(&self.connection)
     }
 
-    /// The same after an erasure that may have changed no file, because the files with the people's records had been
-    /// removed before.
+    /// Destroys the keys without a file, with or without a note. If the files with the person's rows were removed
+    /// earlier, the erasure changes no file and leaves no note.
     pub(super) fn destroy_all_keys(&self) -> Result<(), LakeError> {
         catalog::have_keys_destroyed(&self.connection)?;
         self.destroy_keys()
     }
 
-    /// Makes or renews a registered copy of the keys database at this absolute path. No erasure runs meanwhile, because
-    /// this writer has the lake's lock. Returns the number of keys.
+    /// Makes or renews a registered copy of the keys database at this absolute path. Returns the number of keys. This
+    /// writer has the lake's lock, so no erasure runs meanwhile.
     pub fn copy_keys(&self, to: &Path) -> Result<u64, LakeError> {
         Ok(self.lake().folder().keys().make_copy(to)?)
     }
@@ -57,7 +59,8 @@ impl LakeWriter {
         let mut kept = self.named_keys()?;
         match catalog::expired_keys(&self.connection)? {
             Some(expired) => kept.extend(ids(expired)?),
-            // An earlier program or a new catalog did not list the expired files. So every key may belong to one.
+            // There is no list if an earlier program or `tabularium check --adopt` made the catalog. Any key without
+            // a file may belong to an expired file, so list all of them now.
             None => {
                 let unnamed = folder.keys_but(&kept)?;
                 return catalog::list_expired_keys(&self.connection, unnamed.iter().map(ToString::to_string));
@@ -70,7 +73,7 @@ impl LakeWriter {
         Ok(())
     }
 
-    /// The keys of all files of all snapshots.
+    /// Returns the ids of the keys of all files of all snapshots.
     fn named_keys(&self) -> Result<BTreeSet<KeyId>, LakeError> {
         let mut named = ids(catalog::named_keys(&self.connection)?)?;
         let folder = self.lake().folder();

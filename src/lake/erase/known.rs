@@ -19,13 +19,13 @@ pub(in crate::lake) struct Known {
 #[derive(Clone, Debug)]
 struct One {
     erasure: Arc<Erasure>,
-    /// Snapshots of this epoch and later ones have no such rows.
+    /// Snapshots that are read in this epoch or later have none of the rows. `None` while the erasure is unfinished.
     finished: Option<u64>,
 }
 
 impl Known {
-    /// The rows to hide after `now` was read from the catalog. `oldest` is the lowest epoch of any snapshot that is
-    /// held. `None` if nothing changed.
+    /// Returns what this process knows after `now` was read from the catalog. `oldest` is the lowest epoch of any
+    /// snapshot in memory; erasures that finished by then are forgotten. Returns `None` if `now` is not newer.
     pub(in crate::lake) fn learn(&self, now: &Erasures, oldest: u64) -> Option<Known> {
         if now.epoch <= self.epoch {
             return None;
@@ -52,8 +52,8 @@ impl Known {
         })
     }
 
-    /// The same, but exactly these intents are hidden from all readers, recorded or not. `None` if they are hidden
-    /// already.
+    /// Returns what this process knows with exactly these intents as requested erasures. Their rows are hidden from
+    /// all readers. Returns `None` if the requested erasures are the same already.
     pub(in crate::lake) fn hiding(&self, intents: &[Intent]) -> Option<Known> {
         let same = |erasure: &Arc<Erasure>, intent: &Intent| *erasure.scope == intent.scope();
         if self.asked.len() == intents.len() && self.asked.iter().zip(intents).all(|(one, intent)| same(one, intent)) {
@@ -70,7 +70,7 @@ impl Known {
         })
     }
 
-    /// The erasures that apply to a scope's reading of a snapshot.
+    /// Returns the erasures whose rows must be hidden from a scope that reads a snapshot.
     pub(in crate::lake) fn of(&self, snapshot: &Snapshot, scope: &Scope) -> Box<[Arc<Erasure>]> {
         let is_left = |one: &&One| one.finished.is_none_or(|finished| finished > snapshot.erasures.epoch);
         let recorded = self.list.iter().filter(is_left).map(|one| &one.erasure);

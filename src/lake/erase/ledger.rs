@@ -1,9 +1,10 @@
-//! The ledger of erasures: a file outside the data folder. It lists what was erased, so that a restored backup does not
-//! bring erased people back.
+//! The ledger of erasures: a file outside the data folder. It lists what was erased, so that a restored backup does
+//! not bring erased people back.
 //!
-//! The first backup creates the ledger, and records its id in the catalog. From then on each erasure is entered before
-//! the catalog forgets it (`enter`). A lake that was moved away from its ledger finishes no erasure.
-//! An entry holds hashes and no ids. The hashes need both the ledger's salt and the lake's owner key, so neither the
+//! The first backup creates the ledger and records its id in the catalog. From then on each erasure is entered before
+//! the catalog forgets it (`enter`). If the ledger is not at its path, no erasure of the lake finishes.
+//!
+//! An entry holds hashes and no ids. Each hash needs both the ledger's salt and the lake's owner key. So neither the
 //! ledger alone nor a backup alone is enough to test a guess.
 
 use std::fs::File;
@@ -32,13 +33,13 @@ pub const VARIABLE: &str = "TABULARIUM_ERASURES";
 const SUFFIX: &str = ".erasures";
 /// The version of the file's format.
 const LAYOUT: u32 = 1;
-/// How many bytes of a hash the ledger keeps.
+/// The number of bytes of a hash that the ledger keeps.
 const HASH_BYTES: usize = 16;
-/// How many bytes back to look for an existing entry. A duplicate entry does no harm.
+/// The number of bytes at the ledger's end that are searched for an existing entry. A duplicate entry does no harm.
 const LOOK_BACK: u64 = 1 << 20;
 
-/// The path of the ledger of the lake in `dir`: the value of [`VARIABLE`], or the folder's own path with `.erasures`
-/// appended.
+/// Returns the path of the ledger of the lake in `dir`: the value of [`VARIABLE`], or the folder's own path with
+/// `.erasures` appended.
 pub fn place(dir: &Path) -> PathBuf {
     if let Some(named) = named() {
         return named;
@@ -70,7 +71,7 @@ pub enum Whose<'a> {
 pub struct LedgerState {
     /// The ledger's id.
     pub ledger: String,
-    /// Its length in bytes.
+    /// The ledger's length in bytes.
     pub bytes: u64,
     /// The SHA-256 of these bytes, as hexadecimal digits.
     pub sha256: String,
@@ -103,13 +104,13 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Reads a ledger. `None` if there is no file.
+    /// Reads a ledger. Returns `None` if there is no file.
     pub fn read(path: &Path) -> Result<Option<Ledger>, LakeError> {
         let mut bytes = match std::fs::read(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             read => read.map_err(LakeError::io("read", path))?,
         };
-        // Ignore an incomplete last line. No caller has relied on it yet.
+        // Ignore an incomplete last line. Its writer was killed, or is still writing it, and no caller relies on it.
         bytes.truncate(memchr::memrchr(b'\n', &bytes).map_or(0, |end| end + 1));
         let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
         let (head, salt) = head(lines.next().unwrap_or_default()).ok_or_else(|| unreadable(path, 1))?;
@@ -126,7 +127,8 @@ impl Ledger {
         }))
     }
 
-    /// Reads a ledger, and creates it if there is none. Two processes that create one at the same time create the same.
+    /// Reads a ledger, or creates it if there is none. If two processes create it at the same time, both get the same
+    /// ledger.
     pub fn read_or_create(path: &Path) -> Result<Ledger, LakeError> {
         if let Some(ledger) = Ledger::read(path)? {
             return Ok(ledger);
@@ -144,8 +146,7 @@ impl Ledger {
         Ledger::read(path)?.ok_or_else(|| unreadable(path, 1))
     }
 
-    /// Copies the ledger to another path. If a ledger exists there, it must be the same one, and gets its missing
-    /// lines.
+    /// Copies the ledger to another path. If there is a file, it must be this ledger, and gets its missing lines.
     pub fn carry_to(&self, path: &Path) -> Result<(), LakeError> {
         let Some(there) = Ledger::read(path)? else {
             return publish(path, &self.bytes);
@@ -164,18 +165,18 @@ impl Ledger {
             .map_err(LakeError::io("write", path))
     }
 
-    /// Reads the ledger again, with the entries that were added meanwhile.
+    /// Reads the ledger again, with the entries that were added meanwhile. A missing file is an error.
     pub fn read_again(&self) -> Result<Ledger, LakeError> {
         Ledger::read(&self.path)?.ok_or_else(|| not_the_one(&self.path, "is missing"))
     }
 
-    /// The ledger's id.
+    /// Returns the ledger's id.
     pub fn id(&self) -> &str {
         &self.head.ledger
     }
 
-    /// Enters the erasures that the catalog in `dir` has recorded and not finished. Their rows are in older copies of
-    /// the lake too, which must lose them even if the lake itself never finishes the erasures.
+    /// Enters the erasures that the catalog in `dir` has recorded and not finished. Older copies of the lake have
+    /// their rows too, and must lose them even if the lake itself never finishes the erasures.
     pub fn enter_pending(&self, dir: &Path) -> Result<(), LakeError> {
         let (key, pending) = pending(dir)?;
         if pending.is_empty() {
@@ -185,7 +186,7 @@ impl Ledger {
         }
     }
 
-    /// The ledger's current state.
+    /// Returns the ledger's current state.
     pub fn state(&self) -> LedgerState {
         LedgerState {
             ledger: self.head.ledger.clone(),
@@ -194,21 +195,21 @@ impl Ledger {
         }
     }
 
-    /// Whether an earlier version of this ledger was in that state.
+    /// Whether this is the ledger of that state, or a later version of it.
     pub fn goes_on_from(&self, state: &LedgerState) -> bool {
         let length = usize::try_from(state.bytes).ok();
         let begun = length.and_then(|length| self.bytes.get(..length));
         self.head.ledger == state.ledger && begun.is_some_and(|begun| sha256(begun) == state.sha256)
     }
 
-    /// Whether anything was erased from a lake ([`lake_id`]) after its erasure with this number.
+    /// Whether anything was erased from a lake after its erasure with this number. `lake` comes from [`lake_id`].
     pub(crate) fn has_later(&self, lake: &str, number: u64) -> bool {
         self.entries
             .iter()
             .any(|entry| entry.lake == lake && entry.number > number)
     }
 
-    /// The hashes of everything that was erased from a lake after its erasure with this number.
+    /// Returns the hashes of everything that was erased from a lake after its erasure with this number.
     pub fn since(&self, key: OwnerKey, number: u64) -> ErasedSince {
         let keyer = Keyer::new(key, &self.salt);
         let own = self.entries.iter().filter(|entry| entry.lake == keyer.lake);
@@ -221,13 +222,13 @@ impl Ledger {
     }
 }
 
-/// The name of a lake in ledgers and backups. It reveals nothing about the owner key.
+/// Returns the name of a lake in ledgers and backups. It reveals nothing about the owner key.
 pub(crate) fn lake_id(key: OwnerKey) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, &key.bytes());
     hexadecimal(&hmac::sign(&key, b"lake").as_ref()[..HASH_BYTES])
 }
 
-/// The hashes of everything that was erased after some moment.
+/// The hashes of everything that was erased from a lake after some erasure.
 #[derive(Debug)]
 pub struct ErasedSince {
     keyer: Keyer,
@@ -241,20 +242,22 @@ impl ErasedSince {
         self.rows.is_empty()
     }
 
-    /// The number of the newest such erasure. Without one, the number that the caller gave.
+    /// Returns the number of the newest of these erasures. Without one, returns the number after which they were
+    /// looked for.
     pub fn newest(&self) -> u64 {
         self.newest
     }
 
-    /// Whether these rows were erased.
+    /// Whether these rows of an owner were erased.
     pub fn has(&self, mode: Mode, application: &str, owner: i64, whose: Whose<'_>) -> bool {
         !self.is_empty() && self.rows.contains(&self.keyer.hash(mode, application, owner, whose))
     }
 }
 
-/// Enters erasures that a lake has recorded, durably and without duplicates. `id` is the ledger that the lake's backups
-/// rely on. [`LakeError::Ledger`] if that ledger is not there. Without an id and a ledger it does nothing: without a
-/// backup no erased person can come back.
+/// Enters erasures that a lake has recorded, durably and without duplicates. `id` is the ledger that the lake's
+/// backups rely on. Returns [`LakeError::Ledger`] if that ledger is not at its path. Without an id there is no backup
+/// that could bring people back. Then it enters the erasures only if the file exists or [`VARIABLE`] names one, which
+/// it creates.
 pub(in crate::lake) fn enter(
     dir: &Path,
     key: OwnerKey,
@@ -307,7 +310,7 @@ fn enter_at(
     }
 }
 
-/// Opens a ledger for writing. Waits for other writers.
+/// Opens a ledger for writing and locks it. Waits for other writers.
 fn open(path: &Path) -> Result<File, LakeError> {
     let file = private::options()
         .read(true)
@@ -318,8 +321,8 @@ fn open(path: &Path) -> Result<File, LakeError> {
     Ok(file)
 }
 
-/// Whether an entry is in these lines. The number alone does not tell, because two copies of a lake use the same
-/// numbers.
+/// Whether an entry is in these lines. The number alone does not show it, because copies of a lake give the same
+/// numbers to different erasures.
 fn is_in(recent: &[u8], entry: &Entry) -> bool {
     let begin = format!(r#"{{"lake":"{}","number":{},"#, entry.lake, entry.number);
     memchr::memmem::find_iter(recent, begin.as_bytes()).any(|at| {
@@ -329,7 +332,7 @@ fn is_in(recent: &[u8], entry: &Entry) -> bool {
     })
 }
 
-/// The erasures that the catalog in `dir` has recorded and not finished, with the secret that hashes owners.
+/// Returns the erasures that the catalog in `dir` has recorded and not finished, with the secret that hashes owners.
 fn pending(dir: &Path) -> Result<(OwnerKey, Vec<Arc<Erasure>>), LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     let read = || {
@@ -347,7 +350,8 @@ fn read_head(file: &mut File) -> std::io::Result<Option<(Head, Vec<u8>)>> {
     Ok(line.and_then(head))
 }
 
-/// The last lines, and the length of all complete lines. A line that a killed process left unfinished does not count.
+/// Returns the last lines, and the length of all complete lines. A line that a killed process left incomplete does
+/// not count.
 fn recent(file: &mut File) -> std::io::Result<(Vec<u8>, u64)> {
     let length = file.metadata()?.len();
     let from = length.saturating_sub(LOOK_BACK);
@@ -364,13 +368,13 @@ fn append(file: &mut File, length: u64, lines: &[u8]) -> std::io::Result<()> {
     file.seek(SeekFrom::Start(length))?;
     let written = file.write_all(lines).and_then(|()| file.sync_all());
     if written.is_err() {
-        // Removes a partially written line.
+        // Remove a partially written line.
         file.set_len(length)?;
     }
     written
 }
 
-/// Creates the file with all these bytes, unless it exists.
+/// Creates the file with all these bytes in one step, unless it exists.
 fn publish(path: &Path, bytes: &[u8]) -> Result<(), LakeError> {
     let draft = path.with_added_extension(format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0));
     let write = || -> std::io::Result<()> {
@@ -396,11 +400,11 @@ fn head(line: &[u8]) -> Option<(Head, Vec<u8>)> {
     Some((head, salt))
 }
 
-/// Hashes under the keys of a ledger and a lake.
+/// Makes the hashes of a lake in a ledger.
 #[derive(Debug)]
 struct Keyer {
     key: hmac::Key,
-    /// The name of the lake in the ledger.
+    /// The name of the lake in the ledger. See [`lake_id`].
     lake: String,
 }
 
@@ -462,7 +466,7 @@ fn unreadable(path: &Path, line: usize) -> LakeError {
     }
 }
 
-/// The ledger of the lake's backups is not at its path.
+/// Returns the error for a ledger that is missing or is not that of the lake's backups.
 fn not_the_one(path: &Path, how: &str) -> LakeError {
     LakeError::Ledger {
         path: path.to_owned(),
@@ -537,7 +541,7 @@ mod tests {
         assert!(other.is_empty() && other.newest() == 0, "of another lake");
     }
 
-    /// With one ledger for two copies of a lake, the second copy's erasure of the same number was not entered.
+    /// Two copies of a lake give the same number to different erasures. A ledger that they share must get both.
     #[test]
     fn an_erasure_of_a_copy_with_the_same_number_is_entered_too() {
         let scratch = tempfile::tempdir().unwrap();
@@ -553,7 +557,8 @@ mod tests {
         assert!(has(&since, 7, Whose::Patient("a")) && has(&since, 7, Whose::Patient("b")));
     }
 
-    /// A lake whose backups rely on a ledger entered its erasures nowhere, or in another ledger, after a move.
+    /// If backups rely on a ledger, erasures must not be entered in another one, for example after the lake was
+    /// moved.
     #[test]
     fn erasures_are_entered_in_the_ledger_of_the_backups_or_not_at_all() {
         let scratch = tempfile::tempdir().unwrap();

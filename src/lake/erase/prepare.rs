@@ -26,7 +26,7 @@ use crate::lake::snapshot::TableSnapshot;
 use crate::lake::store::disk::file_name;
 use crate::lake::store::folder::Folder;
 
-/// Files that no snapshot has yet. Dropping this removes them.
+/// The paths of new files that no snapshot has yet. Dropping this removes the files.
 #[derive(Debug, Default)]
 pub(in crate::lake) struct Fresh(Vec<PathBuf>);
 
@@ -35,7 +35,7 @@ impl Fresh {
         &self.0
     }
 
-    /// Keeps the files, because snapshots have them now.
+    /// Keeps the files when this is dropped, because snapshots have them now.
     pub(in crate::lake) fn keep(&mut self) {
         self.0.clear();
     }
@@ -53,7 +53,7 @@ impl Fresh {
 impl Drop for Fresh {
     fn drop(&mut self) {
         for path in &self.0 {
-            // The next writer removes files that cannot be removed now. Some were never written.
+            // The next writer moves aside a file that cannot be removed now. Some of the files were never written.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -64,39 +64,39 @@ impl Drop for Fresh {
 pub(super) struct Found {
     pub(super) erasure: u64,
     pub(super) type_id: TypeId,
-    /// Rows of all snapshots.
+    /// The number of rows of all snapshots, without rows that are blank already.
     pub(super) rows: u64,
-    /// How many of them are resources of the newest snapshot.
+    /// The number of these rows that are resources of the newest snapshot.
     pub(super) live: u64,
-    /// The replacement of the file. `None` if it held only blank rows.
+    /// The evidence about the file. `None` until it is collected, and if all rows were blank already.
     pub(super) file: Option<ErasedFile>,
-    /// Whether the replacement has other rows that stay.
+    /// Whether a new file replaces this one. `false` if none of its other rows is left in any snapshot.
     pub(super) rewritten: bool,
 }
 
-/// The ids to look for in new files, and for each erasure the number of its subject.
+/// The ids to look for in new files, and for each erasure's id the number of its subject.
 #[derive(Debug)]
 pub(super) struct Wanted<'a> {
     pub(super) identifiers: &'a Identifiers,
     pub(super) numbers: &'a BTreeMap<u64, u32>,
 }
 
-/// An exchange that is ready to be recorded.
+/// A rewritten file that is ready to replace the old one in the catalog.
 #[derive(Debug)]
 pub(super) struct Prepared<'p> {
     pub(super) exchange: Exchange<'p>,
     pub(super) fresh: Fresh,
     pub(super) found: Vec<Found>,
-    /// The change of the file, as evidence for each subject.
+    /// The evidence about the file, for each subject. Used if earlier versions are erased.
     pub(super) told: Vec<(String, ErasedFile)>,
-    /// Bytes of the new files.
+    /// The size of the new files in bytes.
     pub(super) bytes: u64,
 }
 
-/// Why a file could not be rewritten.
+/// The reason why a file could not be read or rewritten.
 #[derive(Debug)]
 pub(in crate::lake) enum Hindrance {
-    /// The file does not exist, so it holds nothing.
+    /// The file does not exist, so it has nothing to erase.
     Gone,
     Error(LakeError),
 }
@@ -107,7 +107,7 @@ impl From<LakeError> for Hindrance {
     }
 }
 
-/// The rows of a file that belong to these scopes.
+/// Finds the rows of a file that belong to these scopes themselves. Shared rows belong to none.
 pub(in crate::lake) fn meant(path: &Path, id: u64, scopes: &[&Scope], keys: &Keys) -> Result<OwnRows, Hindrance> {
     own_rows(id, path, scopes, keys).map_err(|error| match error {
         ScanError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Hindrance::Gone,
@@ -115,7 +115,8 @@ pub(in crate::lake) fn meant(path: &Path, id: u64, scopes: &[&Scope], keys: &Key
     })
 }
 
-/// Writes the replacement of a file and its delete files. Writes nothing if the file has no row to erase.
+/// Writes the replacement of a file without the rows of the erasures, and its delete files. Returns `None` if the
+/// file has no such row.
 pub(super) fn prepare<'p>(
     folder: &Folder,
     table: &'p Arc<TableSnapshot>,
@@ -133,7 +134,8 @@ pub(super) fn prepare<'p>(
     Ok(Some(prepared))
 }
 
-/// The ids of the rows that erasures cover in a file, each with the number of its subject.
+/// Adds the ids of the rows that erasures cover in a file to `identifiers`. Each erasure comes with the number of its
+/// subject.
 pub(super) fn collect_ids(
     folder: &Folder,
     table: &TableSnapshot,
@@ -150,8 +152,8 @@ pub(super) fn collect_ids(
     Ok(())
 }
 
-/// Records for each erasure the change of a file: its old digest, its replacement, and the result of a search in the
-/// replacement.
+/// Collects the evidence about a file for each erasure: the old SHA-256, the new file, and the result of a search in
+/// it.
 fn describe(
     folder: &Folder,
     table: &TableSnapshot,
@@ -207,7 +209,7 @@ fn describe(
     Ok(())
 }
 
-/// The SHA-256 of a file's bytes, in hexadecimal digits.
+/// Returns the SHA-256 of a file's bytes, in hexadecimal digits.
 fn sha256(path: &Path) -> Result<String, LakeError> {
     let mut file = File::open(path).map_err(LakeError::io("read", path))?;
     let mut sum = digest::Context::new(&digest::SHA256);
@@ -222,7 +224,7 @@ fn sha256(path: &Path) -> Result<String, LakeError> {
     }
 }
 
-/// The people whose earlier versions are removed, and the erasure for which this is evidence.
+/// A scope whose superseded rows are removed, and the subject to which the evidence belongs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Superseded<'a> {
     pub(super) scope: &'a Scope,
@@ -230,7 +232,8 @@ pub(super) struct Superseded<'a> {
     pub(super) number: u32,
 }
 
-/// The same for the scopes' rows that the newest snapshot no longer has. Blank rows alone are no reason to rewrite.
+/// Writes the replacement of a file without those rows of the scopes that the newest snapshot does not have. Returns
+/// `None` if there are no such rows, or only blank ones.
 pub(super) fn prepare_superseded<'p>(
     folder: &Folder,
     table: &'p Arc<TableSnapshot>,
@@ -267,7 +270,7 @@ pub(super) fn prepare_superseded<'p>(
     Ok(Some(prepared))
 }
 
-/// Records for each subject the change of a file that held earlier versions.
+/// Collects the evidence about a file that held superseded rows, for each subject.
 fn tell_superseded(
     folder: &Folder,
     table: &TableSnapshot,
@@ -319,7 +322,8 @@ fn path(folder: &Folder, table: &TableSnapshot, file: &StoredFile) -> PathBuf {
         .join(&file.name)
 }
 
-/// Writes the replacement of a file without these rows.
+/// Writes the replacement of a file without the rows in `erased`, and its delete files. Writes nothing if no row is
+/// left in any snapshot.
 fn replace<'p>(
     folder: &Folder,
     table: &'p Arc<TableSnapshot>,
@@ -398,7 +402,7 @@ fn replace<'p>(
     Ok(prepared)
 }
 
-/// An error with its causes.
+/// Returns the texts of an error and of its causes.
 pub(in crate::lake) fn reasons(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -412,12 +416,12 @@ pub(in crate::lake) fn reasons(error: &dyn Error) -> String {
     text
 }
 
-/// A delete file to write: its snapshots and positions.
+/// A delete file to write: its first snapshot, the snapshot with which it ends, and its positions.
 type Period = (u64, Option<u64>, Vec<u64>);
 
-/// The periods of a file with the same deleted rows, if the rows at `erased` are deleted in all snapshots. The file
-/// ends with the first period in which no rows remain, and that period is left out. Snapshots before `oldest` cannot be
-/// read.
+/// Returns the delete files for a rewritten file whose rows at `erased` are deleted in all snapshots. `deletes` are
+/// its present delete files. If all rows are deleted from some snapshot on, the data file ends there: `end` is set,
+/// and the delete files from there on are left out. Snapshots before `oldest` cannot be read and need no delete file.
 fn periods(file: &StoredFile, erased: &[u64], deletes: Vec<Period>, oldest: u64, end: &mut Option<u64>) -> Vec<Period> {
     let mut periods = Vec::with_capacity(deletes.len() + 1);
     let first_delete = deletes.first().map_or(file.end, |(begin, _, _)| Some(*begin));
@@ -435,7 +439,7 @@ fn periods(file: &StoredFile, erased: &[u64], deletes: Vec<Period>, oldest: u64,
     periods
 }
 
-/// A name for a new file, without its extension.
+/// Returns a random name for a new file, without extension.
 pub(in crate::lake) fn random_name() -> String {
     let (number, _) = uuid::Uuid::new_v4().as_u64_pair();
     format!("{number:016x}")

@@ -1,8 +1,8 @@
 //! Rewrites a data file without some of its rows. All other rows keep their positions.
 //!
 //! Row ids, delete files and page links count rows from the file's start, in every snapshot that has the file. So an
-//! erased row becomes a blank row. The file's delete files name it in all snapshots, and the next compaction drops it.
-//! A blank row has a neighbour's system columns and an id that no resource can have.
+//! erased row becomes a blank row. The file's new delete files delete the blank row in all snapshots, and the next
+//! compaction drops it. A blank row has a neighbour's system columns and an id that no resource can have.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ use crate::lake::seal::Keys;
 const BATCH_ROWS: u64 = 1_024;
 /// The approximate bytes of decoded rows in memory. A single row may be larger.
 const BATCH_BYTES: u64 = 8 << 20;
-/// The columns that a blank row copies from its neighbour. They decide who sees a row, and they bound the file's
-/// statistics.
+/// The columns that a blank row copies from its neighbour. Some of them must not be null, some decide which scopes
+/// show a row, and the catalog has bounds for some.
 const NEIGHBOURS: [&str; 8] = [
     "owner",
     "patient",
@@ -39,8 +39,8 @@ const NEIGHBOURS: [&str; 8] = [
     "digest",
 ];
 
-/// Rewrites the file at `old` to `new`, of the kind that the lake makes now. The rows at `erased` (ascending, not all
-/// of its `rows`) become blank.
+/// Rewrites the file at `old` to `new`, sealed or clear like the lake's new files. The rows at `erased` become blank.
+/// These positions ascend and are not all of the file's `rows`.
 pub(in crate::lake) fn rewrite(
     old: &Path,
     new: &Path,
@@ -112,7 +112,7 @@ fn write_blanked(
     writer.write(&blanked)
 }
 
-/// The values that a blank row may copy from the row at a position.
+/// Reads the columns that blank rows copy, and the id, from the row at a position of a file.
 fn neighbour_at(
     path: &Path,
     file: &CheckedFile,
@@ -133,7 +133,8 @@ fn neighbour_at(
     row.ok_or_else(|| LakeError::Damaged(format!("{} has fewer rows than recorded", path.display())))
 }
 
-/// The same for a row of a batch, without keeping the batch in memory.
+/// Copies the columns that blank rows copy, and the id, from one row of a batch. The result does not keep the batch
+/// in memory.
 fn one_row(batch: &RecordBatch, at: usize) -> Result<RecordBatch, ArrowError> {
     let schema = batch.schema();
     let fields = schema.fields().iter().enumerate();
@@ -148,14 +149,15 @@ fn one_row(batch: &RecordBatch, at: usize) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_new(batch.schema(), columns.collect::<Result<_, _>>()?)
 }
 
-/// The batch with some rows blank. The first `leading` of these come before their neighbour, all others after it.
+/// Returns the batch with the marked rows blank. A blank row copies the last row before it that is not blank. The
+/// first `leading` rows have none and copy the first row that stays.
 fn blanked(
     neighbour: &RecordBatch,
     batch: &RecordBatch,
     blank: &[bool],
     leading: usize,
 ) -> Result<RecordBatch, ArrowError> {
-    // The neighbour of the batch's first rows is row zero. The batch's own rows follow.
+    // `neighbour` becomes row 0 of the columns to copy from. The batch's own rows follow it.
     let (mut copied, mut kept, mut last) = (Vec::new(), Vec::new(), 0u32);
     for (row, blank) in blank.iter().enumerate() {
         if !blank {
@@ -173,8 +175,8 @@ fn blanked(
     let schema = batch.schema();
     let columns = schema.fields().iter().zip(batch.columns());
     let columns = columns.map(|(field, column)| match field.name().as_str() {
-        // The new ids of blank rows sort right after the neighbour's id. If the neighbour is the first row left, they
-        // sort before all ids.
+        // A blank row's new id sorts right after the id of its neighbour. The id of the first `leading` rows sorts
+        // before all ids.
         "id" => {
             let ids = copy("id", column)?;
             texts(&ids, |row, text, ids| {
@@ -196,7 +198,7 @@ fn blanked(
     RecordBatch::try_new(schema.clone(), columns.collect::<Result<_, _>>()?)
 }
 
-/// A text column made from another one.
+/// Makes a text column from another one. `append` adds the new value of each row.
 fn texts(column: &ArrayRef, mut append: impl FnMut(usize, &mut StringBuilder, &str)) -> Result<ArrayRef, ArrowError> {
     let texts = column
         .as_string_opt::<i32>()

@@ -20,8 +20,8 @@ use crate::lake::error::LakeError;
 use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 use crate::lake::snapshot::{Snapshot, TableSnapshot};
 
-/// New files replace the old ones when the new ones reach this size in bytes. Until then the disk needs that much more
-/// room, and a kill may lose that much work.
+/// The size of new files, in bytes, after which they replace the old ones. Until then the disk needs that much more
+/// space, and a kill may lose that much work.
 pub(super) const AT_ONCE: u64 = 256 << 20;
 
 impl Erased {
@@ -36,7 +36,7 @@ impl Erased {
     }
 }
 
-/// Exchanges that are not recorded yet.
+/// Replacement files that are not in the catalog yet.
 #[derive(Default)]
 pub(super) struct Work<'p> {
     pub(super) exchanges: Vec<Exchange<'p>>,
@@ -56,23 +56,25 @@ impl<'p> Work<'p> {
     }
 }
 
-/// The results of erasures so far, by their numbers.
+/// The results of erasures so far, by the ids of the erasures.
 #[derive(Default)]
 pub(super) struct Progress {
     done: BTreeMap<u64, Erased>,
-    /// Erasures that cannot finish because of a file.
+    /// The ids of erasures that cannot finish, because a file could not be read or rewritten.
     hindered: BTreeSet<u64>,
-    /// Whether the ledger does not have these erasures. Then none of them is finished.
+    /// Whether the erasures could not be entered in the ledger. Then none of them is finished.
     is_unlisted: bool,
-    /// Why bytes of these erasures may remain: old files that could not be removed, errors of the disk.
+    /// Why bytes of any of these erasures may remain, as texts: old files or keys that could not be removed, or disk
+    /// errors.
     pub(super) left: Vec<String>,
 }
 
 impl LakeWriter {
     /// Erases the rows that belong to a patient's scope itself, from the newest snapshot and from all older readable
-    /// ones. Rows without a person stay. So do rows that are committed later, even the same ones.
+    /// ones. Rows without a person stay. So do rows that are committed later, even if they have the same contents.
     ///
-    /// No scope shows the rows once this has begun. The next writer finishes it after an error or a crash.
+    /// Once the erasure is recorded, no scope shows the rows. If this call fails or is killed after that, the next
+    /// writer continues the erasure.
     pub fn erase(&mut self, mode: Mode, application: &str, patient: &PatientScope) -> Result<Erased, LakeError> {
         let intent = Intent {
             mode,
@@ -84,9 +86,9 @@ impl LakeWriter {
     }
 
     /// Erases the rows of several intents at once. This costs little more than the largest of them, because each file
-    /// is rewritten once. Returns the result for each. [`Erased::left`] lists what could not be finished. Unfinished
-    /// erasures are recorded and hidden, and need not be requested again. A repeated request finds what an earlier one
-    /// has left, even if no row is there any more.
+    /// is rewritten once. Returns the result for each intent. [`Erased::left`] lists what could not be finished.
+    /// Unfinished erasures are recorded and their rows hidden, so they need not be requested again. A repeated
+    /// request also finds what an earlier one has left, even if no row is there any more.
     pub fn erase_all(&mut self, intents: &[Intent]) -> Result<Vec<Erased>, LakeError> {
         let ids = self.record_erasures(intents)?;
         let done = self.finish_erasures();
@@ -98,7 +100,8 @@ impl LakeWriter {
             let fresh: Vec<String> = fresh.collect();
             done.left.extend(fresh);
         }
-        // An erasure with rows has emptied the log. A repeated erasure must empty it too.
+        // An erasure that was recorded now has emptied the log. An intent without rows, but with evidence, repeats an
+        // earlier erasure. Then empty the log here.
         let is_repeated = |intent: &Intent| {
             let subject = subject(self.lake().owner_key(), intent);
             catalog::entries(&self.connection, &subject).is_ok_and(|entries| !entries.is_empty())
@@ -113,10 +116,10 @@ impl LakeWriter {
         Ok(done)
     }
 
-    /// Places outside of the catalog's files where bytes of each intent's rows may remain, as clauses. Removes what it
-    /// can.
+    /// Removes orphans and replaced files that may hold rows of these intents, and destroys the keys of replaced
+    /// files. Returns texts for each intent: what could not be removed, and what `tabularium check --adopt` has kept.
     fn remains(&self, intents: &[Intent]) -> Vec<Vec<String>> {
-        // Files of interrupted writers have rows too, though no snapshot shows them.
+        // Orphans of interrupted writers may have such rows, though no snapshot shows them.
         let scopes: Vec<Scope> = intents.iter().map(Intent::scope).collect();
         let scopes: Vec<&Scope> = scopes.iter().collect();
         let mut of_all = self.remove_orphans_of(&scopes);
@@ -136,7 +139,7 @@ impl LakeWriter {
         scopes.iter().map(of_one).collect()
     }
 
-    /// Empties the catalog's log. Returns a clause if that failed.
+    /// Empties the catalog's log. Returns a text for [`Erased::left`] if that failed.
     pub(super) fn log_left(&self) -> Option<String> {
         match catalog::empty_log(&self.connection) {
             Ok(true) => None,
@@ -147,10 +150,10 @@ impl LakeWriter {
         }
     }
 
-    /// The first half of [`erase_all`](LakeWriter::erase_all): hides the rows from all readers, durably. Returns the
-    /// erasures' numbers. If there is no row to erase, it records nothing and returns none.
+    /// Does the first half of [`erase_all`](LakeWriter::erase_all): hides the rows from all readers, durably. Returns
+    /// the id of each intent's erasure, or `None` for an intent without rows, which is not recorded.
     pub fn record_erasures(&mut self, intents: &[Intent]) -> Result<Vec<Option<u64>>, LakeError> {
-        // A failed transaction may also have left files with such rows.
+        // A failed transaction of this writer may have left files with such rows.
         self.settle_orphans()?;
         let mut unique: Vec<&Intent> = Vec::new();
         let places: Vec<usize> = intents
@@ -169,7 +172,7 @@ impl LakeWriter {
         if !there.is_empty() {
             let intents: Vec<&Intent> = there.iter().map(|at| unique[*at]).collect();
             catalog::watch_erasures(&self.connection)?;
-            // Write the mark first: a new catalog must not bring the rows back.
+            // Write the mark first, so that a catalog that is made from the files does not bring the rows back.
             self.announce_erasures(&intents);
             let recorded = catalog::record(&mut self.connection, &intents)?;
             there.iter().zip(recorded).for_each(|(at, id)| ids[*at] = Some(id));
@@ -181,19 +184,19 @@ impl LakeWriter {
         Ok(places.into_iter().map(|at| ids[at]).collect())
     }
 
-    /// Sets the time between hiding rows and removing files. In this time other processes that read the lake learn of
-    /// the erasure. Until they do, they still show the rows of open snapshots.
+    /// Sets the minimum time between the record of an erasure and the exchange of files. In this time other processes
+    /// that read the lake can learn of the erasure. Until then they still show the rows of snapshots that they hold.
     pub fn let_readers_notice(&mut self, within: Duration) {
         self.notice = within;
     }
 
-    /// The results of erasures that an earlier writer began.
+    /// Returns the results of erasures that an earlier writer began and this one continued.
     pub fn resumed(&self) -> &[(Intent, Erased)] {
         &self.resumed
     }
 
-    /// Erasures that are unfinished because a file could not be read, replaced or removed. No reader sees their rows,
-    /// and each writer tries again.
+    /// Returns the erasures that are unfinished because a file could not be read, replaced or removed. No reader sees
+    /// their rows, and each writer tries again.
     pub fn unfinished(&self) -> Vec<Intent> {
         let snapshot = self.lake().snapshot();
         let pending = snapshot.erasures.pending.iter();
@@ -206,7 +209,8 @@ impl LakeWriter {
         unfinished
     }
 
-    /// The intents whose rows some snapshot has, or a file that cannot be read may have.
+    /// Returns for each intent whether any snapshot has rows or attachments of it. A file that cannot be read counts
+    /// as having rows, if its owners include one of the intent's.
     fn have_rows(&self, intents: &[&Intent]) -> Result<Vec<bool>, LakeError> {
         let snapshot = self.lake().snapshot();
         let scopes: Vec<Scope> = intents.iter().map(|intent| intent.scope()).collect();
@@ -253,8 +257,8 @@ impl LakeWriter {
         folder.join(&file.name)
     }
 
-    /// Finishes the erasures of an earlier writer as far as possible. The rest stays hidden and does not prevent
-    /// writing.
+    /// Finishes the erasures of an earlier writer as far as possible. The rows of the rest stay hidden, and the rest
+    /// does not prevent writing.
     pub(in crate::lake) fn go_on_erasing(&mut self) -> Result<(), LakeError> {
         let pending = self.lake().snapshot().erasures.pending.clone();
         if !pending.is_empty() {
@@ -262,7 +266,8 @@ impl LakeWriter {
             let of = |erasure: &Arc<Erasure>| Some((erasure.intent()?, done.remove(&erasure.id).unwrap_or_default()));
             self.resumed = pending.iter().filter_map(of).collect();
         } else if self.lake().snapshot().erasures.epoch > 0 {
-            // A reader may have kept the last erasure from emptying the log.
+            // A reader may have prevented the last erasure from emptying the log. Try again, without waiting for
+            // readers.
             self.connection.busy_timeout(Duration::ZERO)?;
             catalog::empty_log(&self.connection)?;
             self.connection.busy_timeout(catalog::PATIENCE)?;
@@ -270,9 +275,9 @@ impl LakeWriter {
         Ok(())
     }
 
-    /// Finishes the recorded erasures. Returns what was erased for each, by its number.
+    /// Finishes the recorded erasures. Returns what was erased for each, by its id.
     ///
-    /// Failures are part of the result and not an error: the erasures are recorded and their rows hidden.
+    /// Failures are part of the results and not an error, because the erasures are recorded and their rows hidden.
     fn finish_erasures(&mut self) -> BTreeMap<u64, Erased> {
         let pending = self.lake().snapshot().erasures.pending.clone();
         let mut progress = Progress::default();
@@ -286,7 +291,8 @@ impl LakeWriter {
             progress.left.push(format!("backups, because {error}"));
         }
         if let Err(error) = self.rewrite_all(&pending, AT_ONCE, &mut progress) {
-            // The disk may not have room for all new files at once. Rewriting one file after the other needs less room.
+            // The disk may not have space for all new files at once. Rewriting one file after the other needs less
+            // space.
             tracing::debug!(%error, "erasing goes on file by file");
             self.leaves_orphans = true;
             progress.hindered.clear();
@@ -313,7 +319,8 @@ impl LakeWriter {
         progress.done
     }
 
-    /// Enters the recorded erasures into the ledger. A finished erasure has no other record.
+    /// Enters the recorded erasures in the ledger, because the catalog keeps no record of a finished erasure. Does
+    /// nothing if this writer repeats erasures of the ledger.
     fn enter_in_ledger(&self, pending: &[Arc<Erasure>]) -> Result<(), LakeError> {
         if self.erases_again {
             return Ok(());
@@ -323,8 +330,8 @@ impl LakeWriter {
         ledger::enter(lake.folder().path(), lake.owner_key(), id.as_deref(), pending, now)
     }
 
-    /// Rewrites every file that the erasures reach. Exchanges the new files for the old ones whenever there are
-    /// `at_once` bytes of them.
+    /// Rewrites every file that the erasures reach. The new files replace the old ones whenever they have more than
+    /// `at_once` bytes, and at the end.
     fn rewrite_all(
         &mut self,
         pending: &[Arc<Erasure>],
@@ -384,8 +391,8 @@ impl LakeWriter {
         self.exchange(work, &finished, &attached, progress)
     }
 
-    /// The ids of all rows that erasures cover, and for each erasure the number of its subject. A file that cannot be
-    /// read is reported later, when it is rewritten.
+    /// Collects the ids of all rows that the erasures cover. Returns for each erasure's id the number of its subject,
+    /// and the ids of all subjects of this writer.
     fn collect_ids(
         &mut self,
         snapshot: &Snapshot,
@@ -427,7 +434,8 @@ impl LakeWriter {
         Ok(false)
     }
 
-    /// Replaces old files by new ones, and removes from all snapshots the attachments that `attached` selects.
+    /// Replaces old files by new ones in all snapshots, removes the attachments that the erasures in `attached`
+    /// cover, and removes the records of the `finished` erasures. Then removes the old files and destroys their keys.
     pub(super) fn exchange(
         &mut self,
         mut work: Work<'_>,
@@ -458,7 +466,8 @@ impl LakeWriter {
         let keys = self.lake().folder().keys().clone();
         let exchanged = catalog::exchange(&mut self.connection, finished, &work.exchanges, attached, told, &keys);
         if exchanged.is_ok() || catalog::epoch(&self.connection).ok() != Some(before) {
-            // Even if an error is reported, the files may be part of a snapshot. The next writer checks this.
+            // The catalog may name the new files, even if an error is returned. So do not remove them. If the catalog
+            // does not name them, the next writer moves them aside.
             work.fresh.keep();
         }
         for (erasure, attachments) in exchanged? {
@@ -469,7 +478,7 @@ impl LakeWriter {
         }
         let base = self.lake().snapshot();
         self.publish(&base)?;
-        // Files stay in the catalog's schedule until they are removed.
+        // The catalog lists the old files for deletion until they are removed.
         let not_removed = self.remove_scheduled()?;
         progress.left.extend(not_removed.iter().map(|error| reasons(error)));
         progress.left.extend(self.destroy_keys().err().map(keys_left));
@@ -477,7 +486,7 @@ impl LakeWriter {
     }
 }
 
-/// Why keys are left, as a clause of [`Erased::left`].
+/// Returns a text for [`Erased::left`] if keys could not be destroyed.
 pub(super) fn keys_left(error: LakeError) -> String {
     format!(
         "older copies of files, because their keys could not be destroyed ({})",

@@ -1,5 +1,5 @@
-//! Searches for erased ids in the files that an erasure leaves: every text of a rewritten file, read again from the
-//! disk, and the attachment files.
+//! Searches for erased ids in every string of a rewritten file, which is read again from the disk. Also counts the
+//! attachment files that still belong to the person.
 
 use std::path::Path;
 
@@ -24,8 +24,8 @@ use crate::lake::store::survey::files_below;
 /// The approximate bytes of decoded rows in memory. A single row may be larger.
 const BATCH_BYTES: u64 = 8 << 20;
 
-/// Searches every text of a data file for ids. Each entry of `asked` names the application whose rows count, and the
-/// number of the subject whose ids count. Returns one answer for each entry, in that order.
+/// Searches every string of a data file for ids. Each entry of `asked` has the application whose rows count, and the
+/// number of the subject whose ids count. Returns one result for each entry, in that order.
 pub(super) fn search_file(
     (path, keys): (&Path, &Keys),
     resource_type: &str,
@@ -58,7 +58,7 @@ pub(super) fn search_file(
                     if is_id {
                         here.extend(identifiers.whose(resource_type, text));
                     }
-                    // A value counts once for each subject whose ids it has.
+                    // A string counts once for each subject whose ids it contains.
                     here.sort_unstable();
                     here.dedup();
                     here.iter().for_each(|whose| *found.entry(*whose).or_default() += 1);
@@ -75,7 +75,7 @@ pub(super) fn search_file(
     Ok(searched)
 }
 
-/// The rows of a batch that belong to an application. Another application may have the same ids.
+/// Returns the rows of a batch that belong to an application. Another application may have the same ids.
 fn of_application(batch: &RecordBatch, application: &str) -> Result<RecordBatch, arrow::error::ArrowError> {
     let column = batch.column_by_name("application");
     let Some(column) = column.and_then(|column| column.as_string_opt::<i32>()) else {
@@ -89,7 +89,7 @@ fn of_application(batch: &RecordBatch, application: &str) -> Result<RecordBatch,
     }
 }
 
-/// Every text of a column, at any depth.
+/// Calls `found` for every string of a column, at any depth.
 fn each_text(column: &ArrayRef, found: &mut dyn FnMut(&str)) {
     match column.data_type() {
         DataType::Utf8 => column.as_string::<i32>().iter().flatten().for_each(found),
@@ -109,7 +109,8 @@ fn each_text(column: &ArrayRef, found: &mut dyn FnMut(&str)) {
     }
 }
 
-/// How many attachment files there are, and how many of them belong to a scope.
+/// Returns for each scope the number of attachment files in its mode, and how many of them belong to the scope's
+/// person. A file whose name fits and whose trailer cannot be read counts.
 pub(super) fn search_attachments(folder: &Folder, key: OwnerKey, scopes: &[Scope]) -> Result<Vec<Searched>, LakeError> {
     let mut searched = vec![Searched::default(); scopes.len()];
     let mut modes: Vec<_> = scopes.iter().map(|scope| scope.mode).collect();

@@ -1,4 +1,4 @@
-//! Erases earlier versions: rows that only older snapshots have.
+//! Erases superseded rows: earlier versions, and deleted rows, that only older snapshots have.
 
 use std::ops::RangeInclusive;
 
@@ -12,12 +12,12 @@ use crate::lake::error::LakeError;
 use crate::lake::owners::scope::Scope;
 
 impl LakeWriter {
-    /// Removes earlier versions of rows that belong to these scopes: replaced versions, in all snapshots but the
-    /// newest. They may hold values that were erased elsewhere since. Returns for each scope where such rows remain,
-    /// and why.
+    /// Removes the rows of these scopes that older snapshots have and the newest one does not. They may hold values
+    /// that were erased elsewhere since. Returns for each scope the places where such rows may remain, as texts with
+    /// the reasons.
     ///
-    /// It records nothing, because the newest snapshot shows no such row. A caller whose request does not finish
-    /// repeats it. The files count as evidence of the erasures `of`, one for each intent.
+    /// It records no erasure, because the newest snapshot shows no such row. So a caller that is interrupted must
+    /// call it again. The changed files count as evidence of the erasures `of`, one for each intent.
     pub fn erase_superseded(&mut self, intents: &[Intent], of: &[Intent]) -> Result<Vec<Vec<String>>, LakeError> {
         let snapshot = self.lake().snapshot();
         let key = self.lake().owner_key();
@@ -65,7 +65,7 @@ impl LakeWriter {
             self.exchange_superseded(work, &mut progress)?;
             self.note_erasures();
         }
-        // An earlier call may have left these, even if no file is to be exchanged now.
+        // An earlier call may have left keys or the log, even if no file is to be replaced now.
         progress.left.extend(self.destroy_keys().err().map(keys_left));
         progress.left.extend(self.log_left());
         left.iter_mut()
@@ -74,7 +74,7 @@ impl LakeWriter {
     }
 
     fn exchange_superseded(&mut self, work: Work<'_>, progress: &mut Progress) -> Result<(), LakeError> {
-        // An exchange counts as the end of an erasure, so the catalog needs the table.
+        // An exchange raises the epoch. A catalog with an epoch must have the table of erasures.
         catalog::watch_erasures(&self.connection)?;
         self.exchange(work, &[], &[], progress)
     }

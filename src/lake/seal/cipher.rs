@@ -1,4 +1,5 @@
-//! AES-256-GCM over one piece of a file. All our bytes that are not Parquet are encrypted in this way.
+//! Encrypts pieces of a file with AES-256-GCM. Attachments, their records in the catalog and temporary files are
+//! encrypted in this way.
 
 use std::fmt;
 use std::io;
@@ -9,10 +10,12 @@ use zeroize::Zeroizing;
 use super::KEY_BYTES;
 
 const TAG: usize = 16;
-/// The bytes around a sealed piece: `nonce, 12 bytes | encrypted bytes | tag, 16 bytes`.
+/// The number of bytes that sealing adds to a piece. A sealed piece is `nonce, 12 bytes | encrypted bytes | tag, 16
+/// bytes`.
 pub(in crate::lake) const AROUND: usize = NONCE_LEN + TAG;
 
-/// A key that can seal and open pieces. A piece opens only at the place for which it was sealed.
+/// A key that can seal and open pieces. The place of a piece is its additional authenticated data, so a piece can be
+/// opened only for the place for which it was sealed.
 pub(in crate::lake) struct PieceCipher(RandomizedNonceKey);
 
 impl fmt::Debug for PieceCipher {
@@ -22,21 +25,21 @@ impl fmt::Debug for PieceCipher {
 }
 
 impl PieceCipher {
-    /// The cipher of a file's key.
+    /// Makes the cipher of a file's key.
     pub(in crate::lake) fn new(secret: &[u8; KEY_BYTES]) -> io::Result<PieceCipher> {
         let key = RandomizedNonceKey::new(&AES_256_GCM, secret);
         key.map(PieceCipher)
             .map_err(|_| io::Error::other("a key of AES-256 cannot be used"))
     }
 
-    /// A cipher with a new key that exists only in this value.
+    /// Makes a cipher with a new random key that exists only in this value.
     pub(in crate::lake) fn random() -> io::Result<PieceCipher> {
         let mut secret = Zeroizing::new([0; KEY_BYTES]);
         aws_lc_rs::rand::fill(&mut secret[..]).map_err(|_| no_random())?;
         PieceCipher::new(&secret)
     }
 
-    /// Appends the sealed form of `clear` to `out`.
+    /// Appends the sealed form of `clear` to `out`. It can be opened only for this place.
     pub(in crate::lake) fn seal(&self, place: &[u8], clear: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
         let start = out.len();
         out.reserve(clear.len() + AROUND);
@@ -51,7 +54,8 @@ impl PieceCipher {
         Ok(())
     }
 
-    /// Decrypts a sealed piece in place and returns its bytes. `None` if it was not sealed for this place.
+    /// Decrypts a sealed piece in place and returns its bytes. `None` if the piece was changed, or was sealed for
+    /// another place or by another key.
     pub(in crate::lake) fn open<'s>(&self, place: &[u8], sealed: &'s mut [u8]) -> Option<&'s [u8]> {
         let (nonce, rest) = sealed.split_at_mut_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::key_id::KeyId;
 
-/// Why a key could not be made, kept, found or destroyed.
+/// An error in making, storing, finding or destroying a key.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
     /// No key-encryption key was given.
@@ -13,18 +13,18 @@ pub enum SealError {
     /// The key-encryption key could not be obtained.
     #[error("the key-encryption key {origin} {what}")]
     Kek {
-        /// The intended source of the key.
+        /// The source of the key, in words.
         origin: String,
-        /// The fault of the key.
+        /// What is wrong with the key or its source.
         what: String,
     },
-    /// Another key-encryption key wrapped the keys.
+    /// The given key-encryption key did not wrap the keys of this database.
     #[error("the key-encryption key given is not the one of {}", .0.display())]
     WrongKek(PathBuf),
-    /// The keys were wrapped again since this process opened the database.
+    /// The key-encryption key was replaced after this process opened the database.
     #[error("{} was given another key-encryption key meanwhile: start again with the new one", .0.display())]
     Rotated(PathBuf),
-    /// A caller requested a rotation to a third key-encryption key.
+    /// A caller requested a rotation to a third key-encryption key before the current rotation has finished.
     #[error("{} is on its way to another key-encryption key: finish that rotation first", .0.display())]
     Rotating(PathBuf),
     /// There is no keys database.
@@ -33,12 +33,12 @@ pub enum SealError {
     /// A keys database exists already.
     #[error("{} is there already", .0.display())]
     Exists(PathBuf),
-    /// The keys database is cut off, or the file is no keys database.
+    /// The keys database is damaged, or the file is no keys database.
     #[error("the keys database {} is damaged: {what}; put it back from where you keep its copy", .path.display())]
     Damaged {
         /// The database.
         path: PathBuf,
-        /// The fault of the database.
+        /// What is wrong with the database.
         what: String,
     },
     /// A newer program wrote the keys database.
@@ -46,12 +46,12 @@ pub enum SealError {
     Version {
         /// The database.
         path: PathBuf,
-        /// The version that it states.
+        /// The version that the database states.
         found: i64,
-        /// The version that this program reads.
+        /// The highest version that this program reads.
         known: i64,
     },
-    /// No key has this id.
+    /// The database has no key with this id.
     #[error("{} has no key {id}: the key was destroyed by an erasure, or the database is an older copy", .path.display())]
     UnknownKey {
         /// The database.
@@ -59,10 +59,11 @@ pub enum SealError {
         /// The key's id.
         id: KeyId,
     },
-    /// A lake that was opened as an open one has a sealed file.
+    /// A file is sealed, but the lake was opened without keys.
     #[error("a file is sealed with the key {0}, and the lake was opened without keys")]
     Unopened(KeyId),
-    /// Registered copies of the keys database still have keys that were destroyed.
+    /// Registered copies of the keys database still have destroyed keys, because they could not be written. The text
+    /// lists the copies and the reasons.
     #[error(
         "registered copies of keys.sqlite still have them: {0}; make these files writable, or give `tabularium keys forget --copy FILE`"
     )]
@@ -75,10 +76,10 @@ pub enum SealError {
         /// The folder of its lake.
         folder: String,
     },
-    /// Another file lies at the path of a registered copy.
+    /// The file at the path of a registered copy is not this copy.
     #[error("{} is not the copy that was registered there; give `tabularium keys forget`, and another path", .0.display())]
     NotTheCopy(PathBuf),
-    /// A registered copy has keys that the database lacks.
+    /// A registered copy has keys that the database lacks, so it is not overwritten.
     #[error("{} has keys that keys.sqlite lacks, so it is not replaced; see whether keys.sqlite is an older copy", .0.display())]
     NewerCopy(PathBuf),
     /// The system returned no random numbers.
@@ -105,13 +106,13 @@ pub enum SealError {
 }
 
 impl SealError {
-    /// For `map_err` on file system calls.
+    /// Makes a function for `map_err` on file system calls.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> SealError {
         let path = path.to_owned();
         move |source| SealError::Io { action, path, source }
     }
 
-    /// For `map_err` on SQLite calls: distinguishes a damaged file from other errors.
+    /// Makes a function for `map_err` on SQLite calls. Errors that show a damaged file become [`SealError::Damaged`].
     pub(super) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> SealError {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         let path = path.to_owned();
@@ -135,8 +136,8 @@ impl SealError {
         }
     }
 
-    /// Whether the caller's input is wrong: a missing or wrong key, or another lake's database. Errors of the system do
-    /// not count.
+    /// Whether the cause is something that the operator gave: a missing or wrong key, or a missing, damaged or foreign
+    /// database. Errors of the system and copies that cannot be written do not count.
     pub fn is_of_input(&self) -> bool {
         !matches!(
             self,
@@ -144,7 +145,7 @@ impl SealError {
         )
     }
 
-    /// Whether a retry may succeed without a repair.
+    /// Whether a retry may succeed without a repair, because another process had locked the database.
     pub fn retryable(&self) -> bool {
         matches!(self, SealError::Sqlite { source, .. }
             if source.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy))

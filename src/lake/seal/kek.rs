@@ -1,5 +1,6 @@
 //! The key-encryption key: 32 bytes that wrap the keys of files. The operator keeps it in a file, in the environment,
-//! or in a key management service that a command queries. This program never writes it down.
+//! or in a key management service that a command queries. This program never writes it to disk, except wrapped by its
+//! successor during a rotation.
 
 use std::fmt;
 use std::io::Read;
@@ -18,12 +19,12 @@ use super::key_id::from_digits;
 
 /// The environment variable that has the key.
 pub const KEK_VARIABLE: &str = "TABULARIUM_LAKE_KEY";
-/// The maximum length of a key's text, with white space around it.
+/// The maximum number of bytes of a key's text, including white space around it.
 const MAX_TEXT: u64 = 1_024;
-/// The maximum time for a command to print the key.
+/// The maximum time that a command may take to print the key.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The key that wraps the keys of files. Overwritten in memory when it is dropped.
+/// The key that wraps the keys of files. It is overwritten in memory when it is dropped.
 #[derive(Clone)]
 pub struct Kek(Zeroizing<[u8; KEY_BYTES]>);
 
@@ -32,14 +33,15 @@ impl Kek {
         Kek(bytes)
     }
 
-    /// A new key from the system's cryptographic source.
+    /// Makes a new key from the system's cryptographic random source.
     pub fn random() -> Result<Kek, SealError> {
         let mut bytes = Zeroizing::new([0; KEY_BYTES]);
         aws_lc_rs::rand::fill(&mut bytes[..]).map_err(|_| SealError::Random)?;
         Ok(Kek(bytes))
     }
 
-    /// Reads a key from 64 hexadecimal digits, or from 32 bytes in base64 of either alphabet.
+    /// Reads a key from 64 hexadecimal digits, or from 32 bytes in base64 of either alphabet, with or without padding.
+    /// White space around the text is ignored. `None` for any other text.
     pub fn parse(text: &str) -> Option<Kek> {
         let text = text.trim();
         let bytes = match text.len() {
@@ -77,23 +79,24 @@ pub enum KekSource {
     Command(String),
 }
 
-/// The source with which the process was started, if any.
+/// The source that [`KekSource::prefer`] has set, if any.
 static PREFERRED: OnceLock<KekSource> = OnceLock::new();
 
 impl Default for KekSource {
-    /// The source with which the process was started, otherwise the environment.
+    /// Returns the source that [`KekSource::prefer`] has set. Without one, returns the environment.
     fn default() -> KekSource {
         PREFERRED.get().cloned().unwrap_or(KekSource::Environment)
     }
 }
 
 impl KekSource {
-    /// Makes this the [`default`](KekSource::default) of the process. Only the first call has an effect.
+    /// Makes this the [`default`](KekSource::default) source of the process. Only the first call has an effect.
     pub fn prefer(self) {
         let _ = PREFERRED.set(self);
     }
 
-    /// Reads the key. [`SealError::NoKek`] if there is none.
+    /// Reads the key. Fails with [`SealError::NoKek`] if the environment variable is not set or empty. Any other
+    /// failure is [`SealError::Kek`].
     pub fn load(&self) -> Result<Kek, SealError> {
         let text = match self {
             KekSource::File(path) => self.of_file(path)?,
@@ -152,7 +155,7 @@ impl KekSource {
 }
 
 impl fmt::Display for KekSource {
-    /// A command is not shown, because its arguments may be secrets.
+    /// Writes the source, but no command, because its arguments may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             KekSource::File(path) => write!(f, "in {}", path.display()),
@@ -162,12 +165,12 @@ impl fmt::Display for KekSource {
     }
 }
 
-/// Reads the text of a key, up to the maximum length.
+/// Reads the text of a key, at most [`MAX_TEXT`] bytes. Reads and drops the rest of the input.
 fn text_of(from: impl Read) -> std::io::Result<Zeroizing<String>> {
     let mut text = Zeroizing::new(String::with_capacity(MAX_TEXT as usize));
     let mut bounded = from.take(MAX_TEXT);
     bounded.read_to_string(&mut text)?;
-    // A command that prints more still runs to its end.
+    // Read the rest of the output, so that a command that prints more is not blocked and runs to its end.
     std::io::copy(&mut bounded.into_inner(), &mut std::io::sink())?;
     Ok(text)
 }

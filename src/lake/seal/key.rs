@@ -1,4 +1,4 @@
-//! The key of one file, and its id. Only the keys database uses the key itself.
+//! The secret key of one file, with its id.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -8,10 +8,11 @@ use zeroize::Zeroizing;
 use super::error::SealError;
 use super::key_id::{ID_BYTES, KeyId};
 
-/// Bytes of a key: AES-256.
+/// The length of a key in bytes, for AES-256.
 pub const KEY_BYTES: usize = 32;
 
-/// The key of one file. Clones share it. It is overwritten in memory when the last clone is dropped.
+/// The key of one file, with its id. Clones share the secret, which is overwritten in memory when the last clone is
+/// dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FileKey(Arc<Held>);
 
@@ -21,16 +22,16 @@ struct Held {
     secret: Zeroizing<[u8; KEY_BYTES]>,
 }
 
-/// A reference to a key, which finds the key while somebody holds it.
+/// A weak reference to a key. It is valid while a [`FileKey`] holds the key.
 pub(super) struct LentKey(Weak<Held>);
 
 impl LentKey {
-    /// The key, if somebody still holds it.
+    /// Returns the key if a [`FileKey`] still holds it.
     pub(super) fn get(&self) -> Option<FileKey> {
         self.0.upgrade().map(FileKey)
     }
 
-    /// Whether somebody holds the key.
+    /// Whether a [`FileKey`] still holds the key.
     pub(super) fn is_held(&self) -> bool {
         self.0.strong_count() > 0
     }
@@ -43,7 +44,7 @@ impl fmt::Debug for LentKey {
 }
 
 impl FileKey {
-    /// A new key from the system's cryptographic source.
+    /// Makes a new key and its id from the system's cryptographic random source.
     pub(super) fn random() -> Result<FileKey, SealError> {
         let (mut id, mut secret) = ([0; ID_BYTES], Zeroizing::new([0; KEY_BYTES]));
         aws_lc_rs::rand::fill(&mut id).map_err(|_| SealError::Random)?;
@@ -55,17 +56,17 @@ impl FileKey {
         FileKey(Arc::new(Held { id, secret }))
     }
 
-    /// A reference that does not hold the key.
+    /// Returns a weak reference to the key.
     pub(super) fn lent(&self) -> LentKey {
         LentKey(Arc::downgrade(&self.0))
     }
 
-    /// The id of the key.
+    /// Returns the id of the key.
     pub fn id(&self) -> KeyId {
         self.0.id
     }
 
-    /// The key itself.
+    /// Returns the secret.
     pub fn secret(&self) -> &[u8; KEY_BYTES] {
         &self.0.secret
     }

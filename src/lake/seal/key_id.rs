@@ -1,4 +1,4 @@
-//! The id of a file's key. Everything outside of the keys database uses it in place of the key.
+//! The id of a file's key. The catalog and the files refer to a key by its id.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,17 +7,17 @@ use zeroize::Zeroizing;
 
 pub(super) const ID_BYTES: usize = 16;
 
-/// Names a file's key and reveals nothing about it. Its text is 32 hexadecimal digits.
+/// The id of a file's key. It is random, so it reveals nothing about the key. Its text form is 32 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(pub(super) [u8; ID_BYTES]);
 
 impl KeyId {
-    /// The id's bytes, as Parquet's key metadata has them.
+    /// Returns the 16 bytes of the id.
     pub fn bytes(&self) -> &[u8; ID_BYTES] {
         &self.0
     }
 
-    /// The id of these bytes. `None` if they are no id.
+    /// Makes an id from its bytes. `None` if there are not exactly 16 bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<KeyId> {
         bytes.try_into().ok().map(KeyId)
     }
@@ -35,7 +35,7 @@ impl fmt::Debug for KeyId {
     }
 }
 
-/// A text that is no key id.
+/// The error for a text that is no key id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no id of a key: it has 32 hexadecimal digits")]
 pub struct NoKeyId;
@@ -49,7 +49,8 @@ impl FromStr for KeyId {
     }
 }
 
-/// Reads bytes from hexadecimal digits. They may be a secret.
+/// Reads bytes from hexadecimal digits. They are overwritten in memory when they are dropped, because they may be a
+/// secret. `None` if the text has other characters or an odd number of digits.
 pub(super) fn from_digits(text: &str) -> Option<Zeroizing<Vec<u8>>> {
     let digit = |letter: &u8| char::from(*letter).to_digit(16).map(|digit| digit as u8);
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();

@@ -1,4 +1,4 @@
-//! The interface to keys for the rest of the lake. An open lake has none, a sealed lake has a keys database.
+//! Access to a lake's keys for the other modules. An open lake has no keys, a sealed lake has a keys database.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::key::{FileKey, LentKey};
 use super::key_id::KeyId;
 use super::kind::Kind;
 
-/// The keys of a lake, and the kind of the lake. Cheap to clone. Clones share both, so all of them notice when the lake
+/// The keys of a lake, and the kind of the lake. Cheap to clone. Clones share both, so all of them change when the lake
 /// changes its kind.
 #[derive(Clone, Debug, Default)]
 pub struct Keys(Arc<Shared>);
@@ -20,9 +20,9 @@ pub struct Keys(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     state: RwLock<State>,
-    /// Keys in use: new keys that are not stored yet, because a writer may read its file before the commit, and keys of
-    /// files that a running answer still reads. A key is found here until it is dropped, even after it was removed from
-    /// the database.
+    /// The keys in use: new keys that are not stored yet, because a writer may read its file before the commit, and
+    /// keys of files that a running answer still reads. A key is found here until its last [`FileKey`] is dropped, even
+    /// after it was removed from the database.
     lent: Mutex<FxHashMap<KeyId, LentKey>>,
 }
 
@@ -33,24 +33,25 @@ struct State {
 }
 
 impl Keys {
-    /// The keys of an open lake: none.
+    /// Returns the keys of an open lake, which has none.
     pub fn none() -> Keys {
         Keys::default()
     }
 
-    /// The keys of a sealed lake.
+    /// Returns the keys of a sealed lake.
     pub fn of(store: KeyStore) -> Keys {
         Keys::of_kind(Kind::Sealed, Some(store))
     }
 
-    /// The keys of a lake of this kind.
+    /// Returns the keys of a lake of this kind.
     pub(in crate::lake) fn of_kind(kind: Kind, store: Option<KeyStore>) -> Keys {
         let keys = Keys::default();
         keys.turn(kind, store);
         keys
     }
 
-    /// Changes the kind of the lake. `store` has the keys if they were unknown before.
+    /// Changes the kind of the lake. `store` is the keys database. If it is `None`, a database that is already open
+    /// stays in use. The kind [`Kind::Open`] has no database.
     pub(in crate::lake) fn turn(&self, kind: Kind, store: Option<KeyStore>) {
         let mut state = self.0.state.write().unwrap_or_else(PoisonError::into_inner);
         let store = store.map(Arc::new).or_else(|| state.store.take());
@@ -72,7 +73,7 @@ impl Keys {
         self.0.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The kind of the lake.
+    /// Returns the kind of the lake.
     pub fn kind(&self) -> Kind {
         self.state().kind
     }
@@ -82,25 +83,26 @@ impl Keys {
         self.kind().seals()
     }
 
-    /// Whether sealed files can be opened.
+    /// Whether a keys database is open, so that sealed files can be opened.
     pub(in crate::lake) fn open_sealed(&self) -> bool {
         self.store().is_some()
     }
 
-    /// A key for a new file, in memory only. `None` if new files are in clear.
+    /// Makes a key for a new file, in memory only. `None` if new files are not sealed.
     pub fn make(&self) -> Result<Option<FileKey>, SealError> {
         let state = self.state();
         if !state.kind.seals() {
             return Ok(None);
         }
-        // A sealed lake never accepts a clear file.
+        // Fail without a keys database, because a sealed lake accepts no unencrypted file.
         let store = state.store.ok_or(SealError::NoKek)?;
         let key = store.make()?;
         self.lend(&key);
         Ok(Some(key))
     }
 
-    /// The key with this id. Any holder keeps it available, even after it was destroyed in the database.
+    /// Returns the key with this id. The key stays available until the returned value and its clones are dropped, even
+    /// if it is destroyed in the database.
     pub(in crate::lake) fn hold(&self, id: &KeyId) -> Result<FileKey, SealError> {
         let key = self.key(id)?;
         self.lend(&key);
@@ -113,17 +115,17 @@ impl Keys {
         lent.insert(key.id(), key.lent());
     }
 
-    /// Stores keys durably, before anything names them.
+    /// Stores keys durably. Callers do this before the catalog names the files of these keys.
     pub fn keep(&self, keys: &[FileKey]) -> Result<(), SealError> {
         match self.store() {
             Some(store) => store.keep(keys),
             None if keys.is_empty() => Ok(()),
-            // Return an error, because the catalog is about to name keys that were not stored.
+            // Fail, because the catalog is about to name files whose keys cannot be stored.
             None => Err(SealError::NoKek),
         }
     }
 
-    /// The key with this id.
+    /// Returns the key with this id, from the keys in use or from the database.
     pub fn key(&self, id: &KeyId) -> Result<FileKey, SealError> {
         if let Some(lent) = self.lent_key(id) {
             return Ok(lent);
@@ -135,7 +137,7 @@ impl Keys {
         self.lent().get(id).and_then(LentKey::get)
     }
 
-    /// Whether somebody holds the key of this id.
+    /// Whether the key of this id is in use.
     pub(super) fn is_lent(&self, id: &KeyId) -> bool {
         self.lent_key(id).is_some()
     }
@@ -145,32 +147,32 @@ impl Keys {
         self.store().map_or(Ok(()), |store| store.destroy(ids))
     }
 
-    /// Destroys all keys but these in every registered copy of the database.
+    /// Destroys all keys but these in every registered copy of the database. Fails if a copy cannot be written.
     pub(super) fn retire_in_copies(&self, kept: &BTreeSet<KeyId>) -> Result<(), SealError> {
         self.store().map_or(Ok(()), |store| store.retire_in_copies(kept))
     }
 
-    /// Makes or renews a registered copy of the database. Returns the number of keys.
+    /// Makes a registered copy of the database at `to`, or writes it again. Returns the number of keys.
     pub(in crate::lake) fn make_copy(&self, to: &Path) -> Result<u64, SealError> {
         self.store().ok_or(SealError::NoKek)?.make_copy(to)
     }
 
-    /// The ids of all stored keys.
+    /// Returns the ids of all stored keys.
     pub fn ids(&self) -> Result<Vec<KeyId>, SealError> {
         self.store().map_or_else(|| Ok(Vec::new()), |store| store.ids())
     }
 
-    /// Drops keys that another process has destroyed.
+    /// Drops the cached keys if another process has changed the database, because it may have destroyed keys.
     pub fn refresh(&self) -> Result<(), SealError> {
         self.store().map_or(Ok(()), |store| store.refresh())
     }
 
-    /// Makes a database with some of these keys in another folder.
+    /// Makes a keys database in another folder, with all keys or only those in `ids`. Does nothing for an open lake.
     pub(in crate::lake) fn copy_to(&self, folder: &Path, ids: Option<&[KeyId]>) -> Result<(), SealError> {
         self.store().map_or(Ok(()), |store| store.copy_to(folder, ids))
     }
 
-    /// The number of keys that somebody holds.
+    /// Returns the number of keys in use.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.lent().values().filter(|lent| lent.is_held()).count()

@@ -1,17 +1,18 @@
 //! The kind of a lake: open, sealed, or in between.
 
-/// The kind of a lake's files, and of its new files.
+/// The kind of a lake. It says which files the lake may have, and whether new files are sealed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// All files are clear.
+    /// All files are unencrypted.
     #[default]
     Open,
-    /// In conversion from [`Open`](Kind::Open) to [`Sealed`](Kind::Sealed): the lake has files of both kinds, and new
-    /// files are sealed.
+    /// The lake is being converted from [`Open`](Kind::Open) to [`Sealed`](Kind::Sealed): it has files of both kinds,
+    /// and new files are sealed.
     Sealing,
     /// All files are sealed.
     Sealed,
-    /// In conversion back: the lake has files of both kinds, and new files are clear.
+    /// The lake is being converted from [`Sealed`](Kind::Sealed) to [`Open`](Kind::Open): it has files of both kinds,
+    /// and new files are unencrypted.
     Unsealing,
 }
 
@@ -26,7 +27,8 @@ impl Kind {
         self != Kind::Open
     }
 
-    /// Whether clear files may belong to the lake. In a sealed lake somebody else may have put them there.
+    /// Whether unencrypted files may belong to the lake. Somebody else may have put an unencrypted file into a sealed
+    /// lake.
     pub fn takes_clear(self) -> bool {
         self != Kind::Sealed
     }

@@ -2,8 +2,8 @@
 //! key wraps these keys and is not in the folder. Without it nobody can read the folder. Once a file's key is
 //! destroyed, nobody can read any copy of the file.
 //!
-//! This room makes, stores, finds and destroys keys, and opens sealed Parquet files (`file/open.rs`, `file/pages.rs`).
-//! Others decide what to seal and when to destroy a key.
+//! This module makes, stores, finds and destroys keys, and opens sealed Parquet files (`file/open.rs`,
+//! `file/pages.rs`). Other modules decide which files are sealed and when a key is destroyed.
 
 mod cipher;
 mod database;

@@ -1,4 +1,4 @@
-//! Real databases: wrong keys, damage, several processes, and the remains of destroyed keys.
+//! Tests with real databases: wrong keys, damage, several processes, and the remains of destroyed keys.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -9,9 +9,9 @@ use rusqlite::Connection;
 use super::database::store::FILE;
 use super::*;
 
-/// Tells a test process that it is the second one, and which folder to use.
+/// The environment variable that tells a test process that it is the second one, and which folder to use.
 const OTHER: &str = "TABULARIUM_TEST_KEYS";
-/// How many keys that process stores.
+/// The number of keys that the second process stores.
 const OTHERS: usize = 10;
 
 fn kek() -> Kek {
@@ -41,7 +41,7 @@ fn all_open(store: &KeyStore, keys: &[FileKey]) {
     }
 }
 
-/// The wrapped bytes of each row in the file.
+/// Returns the wrapped texts that a query of the database yields.
 fn wrapped(folder: &Path, sql: &str) -> Vec<Vec<u8>> {
     let connection = Connection::open(folder.join(FILE)).unwrap();
     let mut rows = connection.prepare(sql).unwrap();
@@ -49,7 +49,7 @@ fn wrapped(folder: &Path, sql: &str) -> Vec<Vec<u8>> {
     rows.map(Result::unwrap).collect()
 }
 
-/// How many of these texts have 12 successive bytes in the database's file, and in its journal.
+/// Counts the texts of which 12 successive bytes are in the database's file, and those of which 12 are in its journal.
 fn left(folder: &Path, texts: &[Vec<u8>]) -> (usize, usize) {
     let found = |name: &str| {
         let bytes = std::fs::read(folder.join(name)).unwrap_or_default();
@@ -214,7 +214,7 @@ fn an_interrupted_destruction_is_finished_by_the_next() {
     let folder = tempfile::tempdir().unwrap();
     let (store, keys) = made(folder.path(), 200);
     let gone = wrapped(folder.path(), "SELECT wrapped FROM file_key WHERE number <= 100");
-    // Plays the transaction of a destruction whose process was killed right after it.
+    // Do what the transaction of a destruction does, as if the process was killed right after it.
     let other = super::database::store::connect(&folder.path().join(FILE)).unwrap();
     other
         .execute_batch("BEGIN; DELETE FROM file_key WHERE number <= 100; INSERT INTO unscrubbed VALUES (1); COMMIT;")
@@ -257,7 +257,7 @@ fn processes_share_one_database() {
         .spawn()
         .unwrap();
     let mut own = Vec::new();
-    // SQLite grants locks in no order, so each process stops before the other ends.
+    // SQLite does not grant locks in turn, so both processes stop after a fixed number of keys.
     while own.len() < 24 {
         let key = store.make().unwrap();
         store.keep(std::slice::from_ref(&key)).unwrap();
@@ -277,7 +277,7 @@ fn processes_share_one_database() {
     all_open(&KeyStore::open(folder.path(), kek()).unwrap(), &own);
 }
 
-/// [`processes_share_one_database`] runs this in a second process. Alone it does nothing.
+/// The second process of [`processes_share_one_database`]. Does nothing if it runs alone.
 #[test]
 fn the_other_process() {
     let Some(folder) = std::env::var_os(OTHER) else {
@@ -306,7 +306,7 @@ fn both_key_encryption_keys_are_taken_until_a_rotation_ends() {
         }
     );
     let new = KeyStore::open(folder.path(), new_kek()).unwrap();
-    // Each process finds the keys that the other stores.
+    // Each of the two stores finds the keys that the other one stores.
     for store in [&old, &new] {
         let key = store.make().unwrap();
         store.keep(std::slice::from_ref(&key)).unwrap();
@@ -338,7 +338,7 @@ fn both_key_encryption_keys_are_taken_until_a_rotation_ends() {
     assert!(matches!(old.keep(&[key]), Err(SealError::Rotated(_))));
     old.refresh().unwrap();
     assert!(matches!(old.key(&keys[0].id()), Err(SealError::Rotated(_))));
-    // A second destruction is no error, and another one may follow.
+    // The same rotation may be requested again, and another one may follow.
     assert_eq!(
         KeyStore::rotate(folder.path(), &kek(), &new_kek(), false).unwrap(),
         rotated
@@ -361,8 +361,8 @@ fn a_rotation_needs_the_key_in_use_and_another_one() {
     all_open(&KeyStore::open(folder.path(), kek()).unwrap(), &keys);
 }
 
-/// A server made a key for each file of a sync, and dropped only committed keys. Keys of failed syncs stayed in memory
-/// until the server ended.
+/// A server makes a key for each file of a sync. The keys of failed syncs must not stay in memory until the server
+/// ends.
 #[test]
 fn a_key_is_known_as_long_as_somebody_holds_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -381,7 +381,7 @@ fn a_key_is_known_as_long_as_somebody_holds_it() {
     let id = kept.id();
     drop(kept);
     let held = keys.hold(&id).unwrap();
-    // A running answer is not interrupted.
+    // A destroyed key stays available to a running answer that holds it.
     keys.destroy(&[id]).unwrap();
     assert!(keys.key(&id).unwrap() == held);
     drop(held);
@@ -407,8 +407,8 @@ fn a_copy_has_the_keys_that_are_asked_for_and_no_trace_of_others() {
     all_open(&KeyStore::open(whole.path(), kek()).unwrap(), &keys);
 }
 
-/// SQLite puts the journal beside the file that a link names. The program looked for it beside the link, so the journal
-/// kept every destroyed key.
+/// If the database is a link, SQLite puts the journal beside the link's target. The journal has the destroyed keys, so
+/// it must be overwritten there.
 #[test]
 fn nothing_is_left_of_a_destroyed_key_where_the_database_is_a_link() {
     let (folder, volume) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -434,7 +434,7 @@ fn nothing_is_left_of_a_destroyed_key_where_the_database_is_a_link() {
 fn nothing_is_left_of_a_database_that_was_removed() {
     let folder = tempfile::tempdir().unwrap();
     let (store, _) = made(folder.path(), 20);
-    // An interrupted creation has left a second name of the same file.
+    // An interrupted creation leaves a second name of the same file.
     std::fs::hard_link(folder.path().join(FILE), folder.path().join("keys.sqlite.new")).unwrap();
     let elsewhere = tempfile::tempdir_in(folder.path().parent().unwrap()).unwrap();
     let other = elsewhere.path().join("link");

@@ -1,5 +1,6 @@
-//! Wraps keys with AES-256-GCM under the key-encryption key. The purpose of a wrapped text is authenticated, so that no
-//! text can replace one for another purpose.
+//! Wraps keys with AES-256-GCM under the key-encryption key. The purpose of a wrapped text is its additional
+//! authenticated data, so that no text can replace one for another purpose. For a file's key, the purpose is the id of
+//! the key.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use zeroize::Zeroizing;
@@ -9,13 +10,13 @@ use super::kek::Kek;
 use super::key::{FileKey, KEY_BYTES};
 use super::key_id::KeyId;
 
-/// The first byte of every wrapped text: the version of the rest.
+/// The first byte of every wrapped text. It is the version of the format.
 const VERSION: u8 = 1;
-/// The purposes of the text that proves a key-encryption key, and of the text that carries the former one.
+/// The purpose of a proof of a key-encryption key, and that of a wrapped earlier key-encryption key.
 const PROOF: &[u8] = b"proof";
 const EARLIER: &[u8] = b"earlier";
 
-/// A key-encryption key, ready to wrap.
+/// A key-encryption key, ready to wrap and unwrap.
 pub(super) struct Wrapping(RandomizedNonceKey);
 
 impl Wrapping {
@@ -25,22 +26,23 @@ impl Wrapping {
         Ok(Wrapping(key))
     }
 
-    /// A file's key, wrapped.
+    /// Wraps the key of a file.
     pub(super) fn wrap(&self, key: &FileKey) -> Result<Vec<u8>, SealError> {
         self.seal(key.id().bytes(), key.secret())
     }
 
-    /// Unwraps the key with this id. `None` if another key wrapped it or the bytes were changed.
+    /// Unwraps the key with this id. `None` if the bytes were wrapped by another key-encryption key or for another id,
+    /// or were changed.
     pub(super) fn unwrap(&self, id: KeyId, wrapped: &[u8]) -> Option<FileKey> {
         Some(FileKey::new(id, secret(&self.open(id.bytes(), wrapped)?)?))
     }
 
-    /// A text that proves that a process has this key.
+    /// Makes a text by which a process can check later whether it has this key-encryption key.
     pub(super) fn proof(&self) -> Result<Vec<u8>, SealError> {
         self.seal(PROOF, &[])
     }
 
-    /// Whether this key made a proof.
+    /// Whether this key-encryption key made a proof.
     pub(super) fn proves(&self, proof: &[u8]) -> bool {
         self.open(PROOF, proof).is_some()
     }

@@ -1,4 +1,4 @@
-//! Conversion in the catalog: lists the files that are not yet of the lake's new kind, and exchanges them.
+//! Converts a lake in its catalog: lists the files that are not yet of the new kind, and exchanges them.
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
@@ -9,7 +9,7 @@ use super::keys::expire_replaced_keys;
 use crate::lake::attachment::{Recorded, is_sealed_name};
 use crate::lake::error::LakeError;
 
-/// A data file that must be rewritten because it or one of its delete files is of the other kind.
+/// A data file that must be rewritten, because it or one of its delete files is not of the new kind.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::lake) struct OtherFile {
     pub(in crate::lake) table: u64,
@@ -17,18 +17,18 @@ pub(in crate::lake) struct OtherFile {
     pub(in crate::lake) bytes: u64,
 }
 
-/// The file that replaces an attachment.
+/// The file that replaces the file of an attachment.
 #[derive(Debug)]
 pub(in crate::lake) struct ConvertedAttachment {
     pub(in crate::lake) id: u64,
     pub(in crate::lake) name: String,
     pub(in crate::lake) file_bytes: u64,
-    /// The new record of its contents.
+    /// The new record of the attachment's contents.
     pub(in crate::lake) recorded: Recorded,
 }
 
-/// The data files of all snapshots that are clear or have a clear delete file. With `are_sealed`, those that are sealed
-/// or have a sealed delete file.
+/// Returns the data files of all snapshots that are unencrypted or have an unencrypted delete file. If `are_sealed`,
+/// returns those that are sealed or have a sealed delete file.
 pub(in crate::lake) fn files_of_other_kind(
     connection: &Connection,
     are_sealed: bool,
@@ -51,7 +51,8 @@ pub(in crate::lake) fn files_of_other_kind(
     Ok(files.collect::<Result<_, _>>()?)
 }
 
-/// The same for attachments.
+/// Returns the attachments of all snapshots whose files are unencrypted. If `are_sealed`, returns those whose files are
+/// sealed.
 pub(in crate::lake) fn attachments_of_other_kind(
     connection: &Connection,
     are_sealed: bool,
@@ -61,7 +62,7 @@ pub(in crate::lake) fn attachments_of_other_kind(
     Ok(all)
 }
 
-/// Replaces old files by converted ones in all snapshots, and schedules the old ones for deletion.
+/// Replaces data files and attachments by converted ones in all snapshots, and schedules the old files for deletion.
 pub(in crate::lake) fn exchange_converted(
     connection: &mut Connection,
     files: &[&Exchange<'_>],
@@ -83,8 +84,8 @@ pub(in crate::lake) fn exchange_converted(
     Ok(transaction.commit()?)
 }
 
-/// Removes data files and attachments from all snapshots and schedules them for deletion. No other process has the lake
-/// open.
+/// Removes data files and attachments from all snapshots, and schedules their files for deletion. Does not raise the
+/// epoch, so no other process may have the lake open.
 pub(in crate::lake) fn give_up(
     connection: &mut Connection,
     files: &[Exchange<'_>],

@@ -1,4 +1,5 @@
-//! Keys in the catalog, by their ids: keys of named files, keys of expired files, and whether keys must be destroyed.
+//! Ids of keys in the catalog: those of files in snapshots and those of expired files. A note says whether keys must be
+//! destroyed.
 
 use rusqlite::Connection;
 
@@ -9,10 +10,11 @@ use crate::lake::error::LakeError;
 /// The metadata key that exists while keys of erased files may remain in a sealed lake.
 const DESTROY_KEY: &str = "tabularium.keys_to_destroy";
 
-/// Keys of files that have expired since the last erasure.
+/// The table of the keys of files that have expired since the last erasure.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS tabularium_expired_key (key_id VARCHAR PRIMARY KEY) WITHOUT ROWID";
 
-/// Notes that keys without a file must be destroyed. [`keys_are_destroyed`] removes the note.
+/// Notes that keys without a file must be destroyed. Does nothing for an open lake. [`keys_are_destroyed`] removes the
+/// note.
 pub(in crate::lake) fn have_keys_destroyed(connection: &Connection) -> Result<(), LakeError> {
     if is_sealed(connection)? && !has_keys_to_destroy(connection)? {
         connection.execute(
@@ -23,13 +25,14 @@ pub(in crate::lake) fn have_keys_destroyed(connection: &Connection) -> Result<()
     Ok(())
 }
 
-/// Whether keys are to be destroyed.
+/// Whether the note says that keys must be destroyed.
 pub(in crate::lake) fn has_keys_to_destroy(connection: &Connection) -> Result<bool, LakeError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM ducklake_metadata WHERE key = ? AND scope IS NULL)";
     Ok(connection.query_row(sql, [DESTROY_KEY], |row| row.get(0))?)
 }
 
-/// Removes the note: every remaining key has a file.
+/// Removes the note, and empties the list of keys of expired files. Callers do this when every remaining key has a
+/// file.
 pub(in crate::lake) fn keys_are_destroyed(connection: &Connection) -> Result<(), LakeError> {
     let transaction = connection.unchecked_transaction()?;
     // The keys of expired files were destroyed together with the others.
@@ -41,7 +44,7 @@ pub(in crate::lake) fn keys_are_destroyed(connection: &Connection) -> Result<(),
     Ok(transaction.commit()?)
 }
 
-/// The ids of the keys of all data files and delete files, in all snapshots.
+/// Returns the ids of the keys of all data files and delete files, in all snapshots.
 pub(in crate::lake) fn named_keys(connection: &Connection) -> Result<Vec<String>, LakeError> {
     let mut statement = connection.prepare(
         "SELECT encryption_key FROM ducklake_data_file WHERE encryption_key IS NOT NULL
@@ -51,13 +54,13 @@ pub(in crate::lake) fn named_keys(connection: &Connection) -> Result<Vec<String>
     Ok(ids.collect::<Result<_, _>>()?)
 }
 
-/// Whether keys of expired files are listed.
+/// Whether the list of keys of expired files exists.
 fn has_list(connection: &Connection) -> Result<bool, LakeError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'tabularium_expired_key')";
     Ok(connection.query_row(sql, [], |row| row.get(0))?)
 }
 
-/// The keys of files that expired since the last erasure. `None` if no list exists.
+/// Returns the ids of the keys of files that expired since the last erasure. `None` if there is no list.
 pub(in crate::lake) fn expired_keys(connection: &Connection) -> Result<Option<Vec<String>>, LakeError> {
     if !has_list(connection)? {
         return Ok(None);
@@ -67,7 +70,7 @@ pub(in crate::lake) fn expired_keys(connection: &Connection) -> Result<Option<Ve
     Ok(Some(ids.collect::<Result<_, _>>()?))
 }
 
-/// Creates the list of keys of expired files, with these keys.
+/// Creates the list of keys of expired files if it is missing, and adds these keys.
 pub(in crate::lake) fn list_expired_keys(
     connection: &Connection,
     ids: impl Iterator<Item = String>,
@@ -80,7 +83,7 @@ pub(in crate::lake) fn list_expired_keys(
     Ok(transaction.commit()?)
 }
 
-/// Creates an empty list in a transaction.
+/// Creates the list of keys of expired files in a transaction, if it is missing.
 pub(in crate::lake::catalog) fn begin_list(transaction: &Connection) -> Result<(), LakeError> {
     Ok(transaction.execute_batch(TABLE)?)
 }
@@ -90,12 +93,13 @@ pub(in crate::lake) fn unlist_expired_keys(connection: &Connection) -> Result<()
     end_list(connection)
 }
 
-/// Removes the list.
+/// Removes the list of keys of expired files in a transaction.
 pub(in crate::lake::catalog) fn end_list(transaction: &Connection) -> Result<(), LakeError> {
     Ok(transaction.execute_batch("DROP TABLE IF EXISTS tabularium_expired_key")?)
 }
 
-/// Lists the keys of files that only snapshots before `oldest` reach. These files expire in this transaction.
+/// Adds the keys of files that only snapshots before `oldest` have to the list of keys of expired files. Does nothing
+/// if there is no list. The caller's transaction removes the rows of these files.
 pub(in crate::lake::catalog) fn expire_keys(transaction: &Connection, oldest: u64) -> Result<(), LakeError> {
     if !has_list(transaction)? {
         return Ok(());
@@ -110,7 +114,7 @@ pub(in crate::lake::catalog) fn expire_keys(transaction: &Connection, oldest: u6
         )?;
     }
     if has_attachments(transaction)? {
-        // The name of an attachment ends with the id of its key.
+        // The name of a sealed attachment has the id of its key after the first hyphen.
         transaction.execute(
             "INSERT OR IGNORE INTO tabularium_expired_key
              SELECT substr(path, instr(path, '-') + 1, 32) FROM tabularium_attachment
@@ -121,8 +125,9 @@ pub(in crate::lake::catalog) fn expire_keys(transaction: &Connection, oldest: u6
     Ok(())
 }
 
-/// Lists the keys of files that a conversion replaces in this transaction: data files, their delete files and
-/// attachments. Backups may still have these files.
+/// Adds the keys of files that a conversion replaces in this transaction to the list of keys of expired files, because
+/// backups may still have these files: data files, their delete files, and attachments. Does nothing if there is no
+/// list.
 pub(in crate::lake::catalog) fn expire_replaced_keys(
     transaction: &Connection,
     files: impl Iterator<Item = u64>,

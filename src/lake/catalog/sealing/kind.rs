@@ -1,4 +1,4 @@
-//! The kind of a lake (open, sealed or in between) in its catalog.
+//! Reads and writes the kind of a lake (open, sealed or in between) in its catalog.
 
 use std::path::Path;
 
@@ -13,12 +13,12 @@ use crate::columns::layout::{ATTACHMENTS_LAYOUT_VERSION, LAYOUT_VERSION, SEALED_
 use crate::lake::error::LakeError;
 use crate::lake::seal::Kind;
 
-/// The metadata key of a lake that is being converted to the other kind.
+/// The metadata key that exists while a lake is being converted to the other kind.
 const HALFWAY_KEY: &str = "tabularium.sealing";
 const SEALING: &str = "sealing";
 const UNSEALING: &str = "unsealing";
 
-/// The kind of the lake.
+/// Returns the kind of the lake.
 pub(in crate::lake) fn kind(connection: &Connection) -> Result<Kind, LakeError> {
     if !is_sealed(connection)? {
         return Ok(Kind::Open);
@@ -33,14 +33,15 @@ pub(in crate::lake) fn kind(connection: &Connection) -> Result<Kind, LakeError> 
     }
 }
 
-/// Whether a file of a kept catalog has no clear records: it is empty, or it is the catalog of a sealed lake. `false`
-/// if it cannot be read. Does not change the file.
+/// Whether a file of a catalog that was put aside has no unencrypted records. This is so if the file is empty, if it is
+/// SQLite's `-shm` file, or if it is the catalog of a sealed lake. `false` if it cannot be read. Does not change the
+/// file.
 pub(in crate::lake) fn is_kept_sealed(path: &Path) -> bool {
     let name = path.to_string_lossy();
     if name.ends_with("-shm") || std::fs::metadata(path).is_ok_and(|file| file.len() == 0) {
         return true;
     }
-    // A log may hold pages from before the lake was sealed.
+    // A write-ahead log may have pages from before the lake was sealed.
     if name.ends_with("-wal") {
         return false;
     }
@@ -50,7 +51,7 @@ pub(in crate::lake) fn is_kept_sealed(path: &Path) -> bool {
     connection.is_ok_and(|connection| matches!(kind(&connection), Ok(Kind::Sealed)))
 }
 
-/// Changes the kind of the lake. This raises the epoch, as an erasure does. A conversion replaces files of existing
+/// Changes the kind of the lake, and raises the epoch, as an erasure does: a conversion replaces files of existing
 /// snapshots, so other processes must load the newest snapshot again.
 pub(in crate::lake) fn turn(connection: &mut Connection, kind: Kind) -> Result<(), LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -62,7 +63,7 @@ pub(in crate::lake) fn turn(connection: &mut Connection, kind: Kind) -> Result<(
         Kind::Open => {
             complete(&transaction)?;
             end_list(&transaction)?;
-            // Do this while the catalog still says that there are keys.
+            // Call this before `set_kind`: it notes nothing once the catalog says that the lake is open.
             have_keys_destroyed(&transaction)?;
         }
         Kind::Sealed | Kind::Unsealing => {}
@@ -72,7 +73,7 @@ pub(in crate::lake) fn turn(connection: &mut Connection, kind: Kind) -> Result<(
     Ok(transaction.commit()?)
 }
 
-/// Stores the kind of the lake.
+/// Stores the kind of the lake in the metadata.
 pub(in crate::lake) fn set_kind(connection: &Connection, kind: Kind) -> Result<(), LakeError> {
     let layout = if kind.has_keys() {
         SEALED_LAYOUT_VERSION

@@ -1,4 +1,4 @@
-//! Sealing in the catalog: the kind of the lake, the keys of its files, and conversion to another kind.
+//! Sealing in the catalog: the kind of the lake, the keys of its files, and the conversion to another kind.
 
 pub(super) mod convert;
 pub(super) mod keys;

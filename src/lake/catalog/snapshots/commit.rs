@@ -1,4 +1,4 @@
-//! The changes of a commit, in the form of the catalog's rows.
+//! The changes of a commit, as the catalog's rows describe them.
 
 use super::super::attachment::AttachmentCommit;
 use crate::columns::layout::{ColumnRow, Layout};
@@ -9,7 +9,7 @@ use crate::lake::seal::{FileKey, Keys};
 /// The changes of a snapshot.
 #[derive(Debug)]
 pub(in crate::lake) struct Commit<'a> {
-    /// The snapshot on which the commit was prepared. The commit is refused if the catalog has a newer one.
+    /// The snapshot on which the commit was prepared. The commit fails if another snapshot is the newest one.
     pub(in crate::lake) base: u64,
     pub(in crate::lake) time: i64,
     pub(in crate::lake) author: &'a str,
@@ -20,12 +20,12 @@ pub(in crate::lake) struct Commit<'a> {
     pub(in crate::lake) keys: &'a Keys,
 }
 
-/// Its changes of one table.
+/// The changes of one table in a snapshot.
 #[derive(Debug)]
 pub(in crate::lake) struct TableCommit<'a> {
     pub(in crate::lake) mode: Mode,
     pub(in crate::lake) name: &'static str,
-    /// `None` for a table that begins with this snapshot.
+    /// The id of the table. `None` for a table that begins with this snapshot.
     pub(in crate::lake) id: Option<u64>,
     pub(in crate::lake) layout: &'a Layout,
     pub(in crate::lake) new_columns: &'a [ColumnRow],
@@ -33,23 +33,23 @@ pub(in crate::lake) struct TableCommit<'a> {
     pub(in crate::lake) ended_files: Vec<u64>,
     pub(in crate::lake) ended_deletes: Vec<u64>,
     pub(in crate::lake) deletes: Vec<NewDeleteFile>,
-    /// Rows of the files that end, including deleted rows.
+    /// The number of rows in the files that end, including deleted rows.
     pub(in crate::lake) ended_rows: u64,
-    /// Bytes of the table after the snapshot.
+    /// The size of the table's files after the snapshot, in bytes.
     pub(in crate::lake) bytes: u64,
-    /// Whether the new files hold the same rows as the files that end.
+    /// Whether the new files have the same rows as the files that end.
     pub(in crate::lake) compaction: bool,
 }
 
 /// A data file that begins with the snapshot.
 #[derive(Debug)]
 pub(in crate::lake) struct NewFile<'a> {
-    /// Its name in the table's folder.
+    /// The name of the file in the table's folder.
     pub(in crate::lake) name: String,
     pub(in crate::lake) written: &'a WrittenFile,
 }
 
-/// A delete file that begins with the snapshot and ends the data file's earlier one.
+/// A delete file that begins with the snapshot and replaces the earlier delete file of its data file.
 #[derive(Debug)]
 pub(in crate::lake) struct NewDeleteFile {
     pub(in crate::lake) name: String,

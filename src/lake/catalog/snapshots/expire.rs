@@ -1,5 +1,5 @@
-//! Removes old snapshots and the files that only they need, as DuckLake's expiry does. One transaction removes the rows
-//! and schedules the files for deletion. Then the files are deleted, and then the schedule.
+//! Expires snapshots as DuckLake does: removes old snapshots and the files that only they need. One transaction removes
+//! the rows and schedules the files for deletion. After that, the files are unlinked, and then the schedule is cleared.
 
 use std::path::{Component, PathBuf};
 
@@ -15,16 +15,16 @@ use crate::lake::store::folder::Folder;
 /// The result of an expiry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expired {
-    /// Snapshots that can no longer be read.
+    /// The number of snapshots that can no longer be read.
     pub snapshots: u64,
-    /// Data and delete files and attachments scheduled for deletion.
+    /// The number of data files, delete files and attachments that are scheduled for deletion.
     pub files: u64,
 }
 
-/// Drops the snapshots that ended at or before `until` (microseconds since 1970) and are older than `keep_from`, with
-/// the files that only they reach. The newest snapshot stays.
+/// Removes the snapshots that ended at or before `until` (microseconds since 1970) and whose ids are below `keep_from`,
+/// and schedules the files that only they have for deletion. The newest snapshot stays.
 ///
-/// A snapshot ends when its successor begins. Until then readers may have started on it.
+/// A snapshot ends when its successor begins, because readers may start on it until then.
 pub(in crate::lake) fn expire(
     connection: &mut Connection,
     until: i64,
@@ -70,7 +70,8 @@ pub(in crate::lake) fn expire(
     Ok(Expired { snapshots, files })
 }
 
-/// Schedules for deletion the files in a table of the catalog that meet `condition` over `number`. Returns how many.
+/// Schedules the files for deletion whose row in a table of the catalog meets `condition`. In the condition, `?1` is
+/// `number`. Returns the number of files.
 pub(in crate::lake::catalog) fn schedule(
     transaction: &Connection,
     (table, id): (&str, &str),
@@ -92,7 +93,7 @@ pub(in crate::lake::catalog) fn schedule(
     Ok(scheduled as u64)
 }
 
-/// Files scheduled for deletion. A path that leads out of the data folder is an error.
+/// Returns the files that are scheduled for deletion. Fails if a path leads out of the data folder.
 pub(in crate::lake) fn scheduled(connection: &Connection, folder: &Folder) -> Result<FxHashSet<PathBuf>, LakeError> {
     let mut statement =
         connection.prepare("SELECT path, path_is_relative FROM ducklake_files_scheduled_for_deletion")?;
@@ -119,7 +120,7 @@ pub(in crate::lake) fn has_scheduled(connection: &Connection) -> Result<bool, La
     Ok(connection.query_row(sql, [], |row| row.get(0))?)
 }
 
-/// Clears the schedule once its files are gone.
+/// Clears the schedule. Callers do this once the files are gone.
 pub(in crate::lake) fn forget_scheduled(connection: &Connection) -> Result<(), LakeError> {
     connection.execute("DELETE FROM ducklake_files_scheduled_for_deletion", [])?;
     Ok(())

@@ -1,26 +1,26 @@
-//! How large the lake was at each snapshot that can still be read.
+//! Reads how large the lake was at each snapshot that can still be read.
 
 use rusqlite::Connection;
 
 use super::super::super::error::LakeError;
 use super::super::stamp;
 
-/// The contents of a snapshot.
+/// The size of the lake at a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotSize {
     /// The snapshot's id.
     pub snapshot: u64,
-    /// When it was committed, in microseconds since 1970.
+    /// The time of the commit, in microseconds since 1970.
     pub committed: i64,
-    /// Rows that are not deleted.
+    /// The number of rows that are not deleted.
     pub rows: u64,
-    /// Data files.
+    /// The number of data files.
     pub files: u64,
-    /// Bytes of data and delete files.
+    /// The size of the data files and delete files, in bytes.
     pub bytes: u64,
 }
 
-/// The newest snapshots that can be read, newest first.
+/// Returns the size of the lake at the newest snapshots, newest first. `limit` is the maximum number of snapshots.
 pub(in crate::lake) fn growth(connection: &Connection, limit: u32) -> Result<Vec<SnapshotSize>, LakeError> {
     const STANDS: &str = "begin_snapshot <= s.snapshot_id AND (end_snapshot IS NULL OR end_snapshot > s.snapshot_id)";
     let sql = format!(

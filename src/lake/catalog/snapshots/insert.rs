@@ -1,4 +1,4 @@
-//! Writes one snapshot into the catalog: every row that it adds or ends, across all tables, in one SQLite transaction.
+//! Writes one snapshot into the catalog: all rows that it adds or ends, of all tables, in one SQLite transaction.
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
@@ -12,7 +12,7 @@ use crate::lake::commit::written::WrittenFile;
 use crate::lake::error::LakeError;
 use crate::lake::seal::FileKey;
 
-/// Writes the snapshot. Returns its id.
+/// Writes the snapshot. Returns its id. Fails with [`LakeError::Conflict`] if its base is not the newest snapshot.
 pub(in crate::lake) fn insert(connection: &mut Connection, commit: &Commit<'_>) -> Result<u64, LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let before = head(&transaction)?;
@@ -148,7 +148,7 @@ fn insert_columns(transaction: &Connection, after: &Head, table: u64, columns: &
     Ok(())
 }
 
-/// Adds the data files with their statistics. Returns the table's next free row id.
+/// Adds the data files with their statistics. Returns the next free row id of the table.
 fn insert_files(
     transaction: &Connection,
     after: &mut Head,
@@ -182,13 +182,13 @@ fn insert_files(
     Ok(next_row_id)
 }
 
-/// The value of DuckLake's `encryption_key`: the key's id, never the key.
+/// Returns the value of DuckLake's column `encryption_key`, which is the id of the key and never the key.
 pub(in crate::lake::catalog) fn key_id(key: Option<&FileKey>) -> Option<String> {
     key.map(|key| key.id().to_string())
 }
 
-/// The catalog's statistics of a data file. For a sealed file they hold only what this program needs, and nothing that
-/// reveals records.
+/// Writes the catalog's statistics of a data file. For a sealed file, writes only the bounds that this program needs,
+/// and nothing that reveals records.
 pub(in crate::lake::catalog) fn write_statistics(
     transaction: &Connection,
     table: u64,

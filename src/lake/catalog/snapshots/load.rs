@@ -28,7 +28,7 @@ pub(in crate::lake) struct Head {
     pub(in crate::lake) next_file_id: u64,
 }
 
-/// The newest snapshot.
+/// Returns the row of the newest snapshot.
 pub(in crate::lake) fn head(connection: &Connection) -> Result<Head, LakeError> {
     snapshot(
         connection,
@@ -63,21 +63,23 @@ fn snapshot(connection: &Connection, condition: &str, id: u64) -> Result<Option<
     Ok(Some(Head { time, ..head }))
 }
 
-/// Loads the newest snapshot. With `base`, an earlier snapshot, it reads only the changes and shares the rest.
+/// Loads the newest snapshot. If `base`, an earlier snapshot, is given, reads only the changes since then if possible,
+/// and shares the rest with `base`.
 pub(in crate::lake) fn load(
     connection: &Connection,
     folder: &Folder,
     base: Option<&Arc<Snapshot>>,
 ) -> Result<Arc<Snapshot>, LakeError> {
-    // One read transaction: all queries see the same snapshot.
+    // Use one read transaction, so that all queries see the same state of the catalog.
     let reading = connection.unchecked_transaction()?;
     let head = head(&reading)?;
     let erasures = erasures(&reading)?;
-    // An erasure changes files of snapshots that were read before.
+    // An erasure changes the files of existing snapshots, so a base of another epoch cannot be used.
     let base = base.filter(|base| base.erasures.epoch == erasures.epoch);
     let base = match base {
         Some(base) if base.id == head.snapshot => return Ok(Arc::clone(base)),
-        // Rows that ended since `base` may have expired. Then the catalog does not tell which rows ended.
+        // If `base` has expired, the rows of files that ended since then may be gone. Then the catalog does not tell
+        // which files ended.
         Some(base) => snapshot(&reading, "snapshot_id = ?1", base.id)?.map(|from| (base, from)),
         None => None,
     };
@@ -87,12 +89,12 @@ pub(in crate::lake) fn load(
     }
 }
 
-/// Whether a snapshot can still be read. Another process may have let it expire.
+/// Whether a snapshot can still be read. Another process may have expired it.
 pub(in crate::lake) fn is_kept(connection: &Connection, id: u64) -> Result<bool, LakeError> {
     Ok(snapshot(connection, "snapshot_id = ?1", id)?.is_some())
 }
 
-/// Loads an older snapshot. It uses the layouts of `newest`, because columns are only ever added. A column that no file
+/// Loads an older snapshot. Takes the layouts from `newest`, because columns are only ever added. A column that no file
 /// of the older snapshot has is null in all its rows.
 pub(in crate::lake) fn load_at(
     connection: &Connection,
@@ -145,7 +147,8 @@ fn assemble(
     }))
 }
 
-/// `base` with the changes of the snapshots after `from`.
+/// Returns `base` with the changes of the snapshots after it. `from` is the row of `base`, `head` that of the newest
+/// snapshot.
 fn advance(
     reading: &Connection,
     folder: &Folder,
@@ -284,7 +287,7 @@ fn layout(reading: &Connection, table: &TableRow, snapshot: u64) -> Result<Arc<L
     Ok(Arc::new(layout))
 }
 
-/// Data files with an id of at least `from` in `snapshot`, by table; without their delete files.
+/// Returns the data files of `snapshot` with an id of at least `from`, by table, without their delete files.
 fn data_files(
     reading: &Connection,
     tables: &[TableRow],
@@ -321,12 +324,12 @@ fn data_files(
     Ok(found)
 }
 
-/// A file without recorded bounds may have rows with any value.
+/// Reads a range from two columns. The file may have any value if its bounds are not recorded.
 fn range(row: &Row<'_>, at: usize) -> Result<std::ops::RangeInclusive<i64>, rusqlite::Error> {
     Ok(row.get::<_, Option<i64>>(at)?.unwrap_or(i64::MIN)..=row.get::<_, Option<i64>>(at + 1)?.unwrap_or(i64::MAX))
 }
 
-/// Delete files with an id of at least `from` in `snapshot`, by data file.
+/// Returns the delete files of `snapshot` with an id of at least `from`, by the id of the data file.
 fn delete_files(
     reading: &Connection,
     tables: &[TableRow],
@@ -365,7 +368,8 @@ fn path(folders: &FxHashMap<u64, &PathBuf>, table: u64, row: &Row<'_>, at: usize
     Ok(folder.join(row.get_ref(at)?.as_str().map_err(rusqlite::Error::from)?))
 }
 
-/// How many snapshots can be read, and how many bytes the files have that only older snapshots reach.
+/// Returns the number of snapshots that can be read, and the number of bytes of the data files and delete files that
+/// the newest snapshot no longer has.
 pub(in crate::lake) fn history(connection: &Connection) -> Result<(u64, u64), LakeError> {
     Ok(connection.query_row(
         "SELECT (SELECT count(*) FROM ducklake_snapshot),

@@ -1,4 +1,4 @@
-//! Snapshots in the catalog: writes, reads and expires them and the statistics of their files.
+//! Writes, loads and expires snapshots in the catalog, with the statistics of their files.
 
 pub(super) mod commit;
 pub(super) mod expire;

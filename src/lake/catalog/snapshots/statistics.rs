@@ -1,6 +1,6 @@
-//! Statistics in the catalog: bounds of `owner`, `version` and `last_updated`, and for every other top-level column
-//! only whether it has nulls. Bounds of other columns would keep personal data after an erasure. Statistics of leaves
-//! are in the files' footers.
+//! Statistics in the catalog: the bounds of `owner`, `version` and `last_updated`, and for every other top-level column
+//! of an open lake only whether it has nulls. Bounds of other columns would keep personal data after an erasure.
+//! Statistics of leaves are in the files' footers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::columns::layout::{Layout, field_id};
 use crate::lake::commit::written::WrittenFile;
 use crate::lake::error::LakeError;
 
-/// The time that SQLite waits for another writer before it tries again.
+/// The time that SQLite's backup waits for another writer before it tries again.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The bounds of an integer or time column.
@@ -25,7 +25,7 @@ pub(in crate::lake::catalog) struct Bounds {
 }
 
 impl Bounds {
-    /// Both bounds, in the form that the catalog has for the column's type.
+    /// Returns both bounds in the form that the catalog has for the column's type.
     pub(in crate::lake::catalog) fn texts(&self) -> (String, String) {
         let text = |value: i64| {
             if self.time {
@@ -45,7 +45,7 @@ impl Bounds {
         }
     }
 
-    /// The bounds of [`texts`](Bounds::texts).
+    /// Reads bounds that [`texts`](Bounds::texts) has written. `None` for other texts.
     fn parse(min: &str, max: &str) -> Option<Bounds> {
         let number = |text: &str| text.parse().ok();
         let bounds = |of: &dyn Fn(&str) -> Option<i64>, time| {
@@ -59,7 +59,7 @@ impl Bounds {
     }
 }
 
-/// The bounds of a file's columns, by column id.
+/// Returns the bounds of a file's columns, by column id.
 pub(in crate::lake::catalog) fn file_bounds(layout: &Layout, file: &WrittenFile) -> BTreeMap<i32, Bounds> {
     let columns = [
         ("owner", &file.owners, false),
@@ -88,8 +88,8 @@ struct ColumnStatistics {
     bounds: Option<Bounds>,
 }
 
-/// Widens the table's statistics by the files a commit adds: bounds grow and `contains_null` rises. If files end,
-/// [`recompute`] narrows the bounds. Only rows that change are written.
+/// Widens the statistics of a table by the files that a commit adds: bounds grow, and `contains_null` may become true.
+/// Writes only the rows that change. If files end, [`recompute`] narrows the bounds.
 pub(in crate::lake::catalog) fn widen(
     transaction: &Connection,
     table: u64,
@@ -102,7 +102,7 @@ pub(in crate::lake::catalog) fn widen(
         "UPDATE ducklake_table_column_stats SET contains_null = ?3, min_value = ?4, max_value = ?5
          WHERE table_id = ?1 AND column_id = ?2",
     )?;
-    // Files that were written before the column existed have null in it.
+    // Files that were written before a column existed have only nulls in it.
     let unseen = ColumnStatistics {
         null: commit.id.is_some(),
         bounds: None,
@@ -118,12 +118,12 @@ pub(in crate::lake::catalog) fn widen(
     for file in &commit.files {
         let bounds = file_bounds(commit.layout, file.written);
         if file.written.key.is_some() {
-            // A sealed lake has no statistics of other columns.
+            // A sealed lake has statistics only of columns with bounds.
             now.retain(|column, _| bounds.contains_key(column));
         }
         for (column, statistics) in &mut now {
             let in_file = file.written.columns.iter().find(|in_file| in_file.id == *column);
-            // A file without the column holds only nulls.
+            // A file without the column has only nulls in it.
             statistics.null |= in_file.is_none_or(|column| column.nulls > 0);
             if let Some(bounds) = bounds.get(column) {
                 statistics.bounds = Some(statistics.bounds.map_or(*bounds, |old| old.union(*bounds)));
@@ -142,7 +142,7 @@ pub(in crate::lake::catalog) fn widen(
     Ok(())
 }
 
-/// Corrects the statistics of all tables that an older program wrote differently.
+/// Computes the statistics of all tables again, because an older program wrote them differently.
 pub(in crate::lake) fn mend(connection: &mut Connection) -> Result<(), LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     recompute(&transaction, None)?;
@@ -150,7 +150,8 @@ pub(in crate::lake) fn mend(connection: &mut Connection) -> Result<(), LakeError
     Ok(())
 }
 
-/// The tables whose statistics in the catalog differ from those of their files, one clause each. Changes nothing.
+/// Returns the tables whose statistics in the catalog differ from those of their files, one string each. The catalog
+/// does not change, because the statistics are computed in a copy in memory.
 pub(in crate::lake) fn wrong_statistics(connection: &Connection) -> Result<Vec<String>, LakeError> {
     let mut copy = Connection::open_in_memory()?;
     backup::Backup::new(connection, &mut copy)?.run_to_completion(i32::MAX, PAUSE, None)?;
@@ -163,7 +164,8 @@ pub(in crate::lake) fn wrong_statistics(connection: &Connection) -> Result<Vec<S
         .collect())
 }
 
-/// The statistics of each table: rows and bytes, and for each column its bounds and whether it has nulls.
+/// Returns the statistics of each table as text: its rows and bytes, and for each column its bounds and whether it has
+/// nulls.
 fn of_tables(connection: &Connection) -> Result<BTreeMap<String, String>, LakeError> {
     let mut statement = connection.prepare(
         "SELECT p.schema_name || '.' || t.table_name,
@@ -178,7 +180,7 @@ fn of_tables(connection: &Connection) -> Result<BTreeMap<String, String>, LakeEr
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Removes statistics of columns that a sealed lake must not have.
+/// Removes the statistics of columns that a sealed lake must not have.
 pub(in crate::lake::catalog) fn reduce(transaction: &Connection) -> Result<(), LakeError> {
     transaction.execute(
         "DELETE FROM ducklake_table_column_stats AS s WHERE NOT EXISTS
@@ -189,8 +191,8 @@ pub(in crate::lake::catalog) fn reduce(transaction: &Connection) -> Result<(), L
     Ok(())
 }
 
-/// Records for all other columns whether they have nulls, as an open lake does. A file without the column holds only
-/// nulls.
+/// Adds for each column without statistics whether it has nulls, as an open lake does. A file without statistics of the
+/// column has only nulls in it.
 pub(in crate::lake::catalog) fn complete(transaction: &Connection) -> Result<(), LakeError> {
     transaction.execute_batch(
         "WITH files AS (SELECT table_id, count(*) AS files FROM ducklake_data_file GROUP BY table_id),
@@ -208,10 +210,11 @@ pub(in crate::lake::catalog) fn complete(transaction: &Connection) -> Result<(),
     Ok(())
 }
 
-/// Computes the statistics of one table, or of all, from those of their files, and writes the differences.
+/// Computes the statistics of one table, or of all tables for `None`, from those of their live files, and writes the
+/// differences.
 ///
-/// Readers take `record_count` as the number of rows in all live files, including deleted rows, as DuckDB's writer
-/// counts. If it were the number of remaining rows, they would take the bounds as exact. So the bounds cover exactly
+/// `record_count` is the number of rows in all live files, including deleted rows, as DuckDB's writer counts. DuckDB
+/// takes the bounds as exact if `record_count` equals the number of remaining rows. So the bounds must cover exactly
 /// the live files.
 pub(in crate::lake::catalog) fn recompute(transaction: &Connection, table: Option<u64>) -> Result<(), LakeError> {
     for table in totals(transaction, table)? {
@@ -241,7 +244,8 @@ struct Totals {
     id: u64,
     rows: u64,
     bytes: u64,
-    /// `None` if there is no file, or if a file without recorded bounds may hold any value.
+    /// The bounds of three columns. They are `None` if there is no file, or if a file has no recorded bounds and may
+    /// have any value.
     bounds: [(&'static str, Option<Bounds>); 3],
 }
 

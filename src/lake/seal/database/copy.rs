@@ -1,4 +1,4 @@
-//! Copies a keys database into another folder, and destroys one.
+//! Copies a keys database into another folder, and removes a keys database.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use super::scrub;
 use super::store::{self, FILE, KeyStore, NEW_FILE};
 use crate::private;
 
-/// The time that SQLite waits for another writer before it tries again.
+/// The time that SQLite's backup waits for another writer before it tries again.
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl KeyStore {
-    /// Makes a database in `folder`, which must have none, with all keys of this one or with some of them. The same
-    /// key-encryption key opens it. Durable when this returns.
+    /// Makes a database in `folder` with all keys of this one, or only with those in `ids`. Fails if the folder has a
+    /// keys database. The same key-encryption key opens the new database. It is durable when this returns.
     pub(in crate::lake::seal) fn copy_to(&self, folder: &Path, ids: Option<&[KeyId]>) -> Result<(), SealError> {
         let to = folder.join(FILE);
         let new = private::options().write(true).create_new(true).open(&to);
@@ -30,7 +30,7 @@ impl KeyStore {
             None => {
                 let copied = Connection::open(&to).and_then(|mut copy| {
                     backup::Backup::new(&connection, &mut copy)?.run_to_completion(i32::MAX, PAUSE, None)?;
-                    // The registered copies are those of this lake.
+                    // The list of registered copies belongs to this lake, not to the new one.
                     store::drop_copies(&copy)
                 });
                 copied.map_err(SealError::sqlite(&to))?;
@@ -42,14 +42,14 @@ impl KeyStore {
     }
 }
 
-/// Copies these keys, and the proofs of the key-encryption keys, to the empty file `to`. A process that is killed here
-/// leaves no other key on the disk.
+/// Copies these keys and the rows of the key-encryption keys to the empty file `to`. No other key is ever written to
+/// the file, even if the process is killed.
 fn copy_some(from: &Connection, to: &Path, ids: &[KeyId]) -> Result<(), SealError> {
     let mut copy = store::connect(to)?;
     let into = store::begin(&mut copy, to)?;
     let fill = || -> rusqlite::Result<()> {
         store::make_tables(&into)?;
-        // Read all keys from one state of the database, because another process may be rotating the key-encryption key.
+        // Read all keys in one transaction, because another process may be rotating the key-encryption key.
         let from = from.unchecked_transaction()?;
         for kek in store::keks(&from)? {
             let sql = "INSERT INTO kek (number, proof, earlier) VALUES (?1, ?2, ?3)";
@@ -65,8 +65,9 @@ fn copy_some(from: &Connection, to: &Path, ids: &[KeyId]) -> Result<(), SealErro
     fill().map_err(SealError::sqlite(to))
 }
 
-/// Overwrites and removes the keys database in `folder`, and the files of an interrupted creation. No sealed file of
-/// this folder can be opened afterwards. If a database is a link, the file that the link names is removed too.
+/// Overwrites and removes the keys database in `folder`, and the files of an interrupted creation. If the database is a
+/// link, its target is removed, too. After that, nobody can open a sealed file of this folder without a copy of the
+/// database.
 pub(in crate::lake) fn remove_database(folder: &Path) -> Result<(), SealError> {
     for name in [FILE, NEW_FILE] {
         let path = folder.join(name);

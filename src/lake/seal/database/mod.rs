@@ -1,4 +1,5 @@
-//! The keys database `keys.sqlite`: its rows, its copies, a new key-encryption key, and the remains of destroyed keys.
+//! The keys database `keys.sqlite`: its rows, its copies, the rotation to another key-encryption key, and the
+//! overwriting of destroyed keys.
 
 pub(super) mod copy;
 pub(super) mod registered;

@@ -1,8 +1,9 @@
-//! Registered copies of the keys database. An operator keeps them elsewhere, in case `keys.sqlite` is lost. A key that
-//! is destroyed in the database is destroyed in every copy. While one copy cannot be written, the erasure does not end.
+//! Registered copies of the keys database, which an operator keeps elsewhere in case `keys.sqlite` is lost. A key that
+//! is destroyed in the database is destroyed in every registered copy, too. An erasure does not end while one copy
+//! cannot be written.
 //!
-//! A copy belongs to the lake of one folder. A moved or copied lake has the list too, but does not change the copies:
-//! the other lake may need their keys.
+//! A copy belongs to the lake in one folder. A lake that was moved or copied still has the list, but does not change
+//! the copies: the other lake may need the keys in them.
 
 use std::collections::BTreeSet;
 use std::io::{Error, ErrorKind};
@@ -16,8 +17,8 @@ use super::scrub;
 use super::store::{self, FILE, KeyStore};
 use crate::private;
 
-/// `mark` is a random number. The database and the copy both have it, so another file at `path` is noticed. `folder` is
-/// the folder of the lake.
+/// The table of registered copies. `mark` is a random number that the database and the copy both have, so that another
+/// file at `path` is noticed. `folder` is the folder of the lake.
 const TABLE: &str = "
     CREATE TABLE IF NOT EXISTS registered_copy (
         path TEXT PRIMARY KEY, mark BLOB NOT NULL, folder TEXT NOT NULL
@@ -35,15 +36,15 @@ struct Registered {
 }
 
 impl KeyStore {
-    /// The paths of the registered copies of the database in `folder`.
+    /// Returns the paths of the registered copies of the database in `folder`.
     pub fn copies(folder: &Path) -> Result<Vec<PathBuf>, SealError> {
         let (connection, path) = open(folder)?;
         let copies = all(&connection).map_err(SealError::sqlite(&path))?;
         Ok(copies.into_iter().map(|copy| copy.path).collect())
     }
 
-    /// Removes a copy from the list of the database in `folder`. The copy itself stays as it is. `false` if it is not
-    /// registered.
+    /// Removes a copy from the list of the database in `folder`. The copy itself stays as it is. Returns `false` if the
+    /// copy is not registered.
     pub fn forget_copy(folder: &Path, copy: &Path) -> Result<bool, SealError> {
         let (connection, path) = open(folder)?;
         let copies = all(&connection).map_err(SealError::sqlite(&path))?;
@@ -54,12 +55,12 @@ impl KeyStore {
         Ok(is_known)
     }
 
-    /// Makes the registered copies of the database in `folder` equal to it after a rotation. Returns which copies could
-    /// not be written, as clauses.
+    /// Makes the registered copies of the database in `folder` equal to it, after a rotation. Returns the copies that
+    /// could not be written, each as `PATH (REASON)`.
     pub fn rotate_copies(folder: &Path) -> Result<Vec<String>, SealError> {
         let (mut connection, path) = open(folder)?;
         let of = folder_of(&path)?;
-        // Until the copies are written, no key of the database is destroyed.
+        // This is an IMMEDIATE transaction, so no other process can destroy a key before the copies are written.
         let from = store::begin(&mut connection, &path)?;
         let copies = all(&from).map_err(SealError::sqlite(&path))?;
         Ok(each(&copies, |copy| {
@@ -67,8 +68,8 @@ impl KeyStore {
         }))
     }
 
-    /// Makes a copy at `to`, or writes the registered copy there again. Returns the number of keys. The caller holds
-    /// the lake's lock.
+    /// Makes a registered copy at `to`, or writes the copy again that is registered there. Returns the number of keys.
+    /// A new copy that cannot be filled is removed. The caller holds the lake's lock.
     pub(in crate::lake::seal) fn make_copy(&self, to: &Path) -> Result<u64, SealError> {
         let path = self.path();
         let mut connection = store::connect(path)?;
@@ -84,8 +85,9 @@ impl KeyStore {
         made
     }
 
-    /// Destroys all keys but `kept` in every registered copy, and adds the newer keys. If one copy cannot be
-    /// written, the others are. The caller holds the lake's lock.
+    /// Destroys all keys but `kept` in every registered copy, and adds the keys that a copy lacks. A copy that cannot
+    /// be written does not keep the others from being written, but is an error at the end. The caller holds the lake's
+    /// lock.
     pub(in crate::lake::seal) fn retire_in_copies(&self, kept: &BTreeSet<KeyId>) -> Result<(), SealError> {
         let path = self.path();
         let mut connection = store::connect(path)?;
@@ -94,7 +96,7 @@ impl KeyStore {
             return Ok(());
         }
         let of = folder_of(path)?;
-        // No rotation may begin or end meanwhile.
+        // This is an IMMEDIATE transaction, so no rotation can begin or end before the copies are written.
         let from = store::begin(&mut connection, path)?;
         let copies = all(&from).map_err(&asked)?;
         let left = each(&copies, |copy| {
@@ -109,7 +111,7 @@ impl KeyStore {
 }
 
 impl Registered {
-    /// Refuses a copy that belongs to the lake of another folder.
+    /// Fails if the copy belongs to the lake of another folder.
     fn is_of(&self, folder: &str) -> Result<(), SealError> {
         if self.folder == folder {
             return Ok(());
@@ -120,7 +122,7 @@ impl Registered {
         })
     }
 
-    /// Opens the copy. `None` if it is still empty: the process that was to fill it was killed.
+    /// Opens the copy and checks its mark. `None` if the file is still empty, because nothing was written to it yet.
     fn open(&self) -> Result<Option<Connection>, SealError> {
         let mut copy = store::connect(&self.path)?;
         let asked = SealError::sqlite(&self.path);
@@ -137,7 +139,7 @@ impl Registered {
         }
     }
 
-    /// Makes the copy equal to the database, in one transaction. Refuses a copy with keys that the database lacks.
+    /// Makes the copy equal to the database, in one transaction. Fails if the copy has keys that the database lacks.
     fn fill(&self, from: &Connection, path: &Path) -> Result<(), SealError> {
         let asked = SealError::sqlite(&self.path);
         let (mut copy, is_empty) = match self.open()? {
@@ -171,7 +173,7 @@ impl Registered {
         scrub::scrub(&copy, &self.path)
     }
 
-    /// Destroys all keys of the copy but `kept`.
+    /// Destroys all keys of the copy but `kept`, and adds the keys that it lacks.
     fn retire(&self, from: &Connection, path: &Path, kept: &BTreeSet<KeyId>) -> Result<(), SealError> {
         let Some(mut copy) = self.open()? else {
             return Ok(());
@@ -185,7 +187,7 @@ impl Registered {
             if store::delete(&into, &gone)? > 0 {
                 scrub::note(&into)?;
             }
-            // The copy has another key-encryption key if a rotation did not reach it.
+            // If a rotation did not reach the copy, its key-encryption key is another one, so it cannot take new keys.
             if store::keks(&into)? == keks {
                 add_keys(from, &into)?;
             }
@@ -196,7 +198,7 @@ impl Registered {
     }
 }
 
-/// Does something with each copy. Returns what failed, as clauses.
+/// Calls `work` for each copy. Returns the copies for which it failed, each as `PATH (REASON)`.
 fn each(copies: &[Registered], mut work: impl FnMut(&Registered) -> Result<(), SealError>) -> Vec<String> {
     let mut left = Vec::new();
     for copy in copies {
@@ -207,7 +209,7 @@ fn each(copies: &[Registered], mut work: impl FnMut(&Registered) -> Result<(), S
     left
 }
 
-/// Why a copy could not be written. The caller names the copy.
+/// Returns the reason why a copy could not be written. The caller adds the path of the copy.
 fn fault(error: SealError) -> String {
     match error {
         SealError::Missing(_) => "it is missing".to_owned(),
@@ -221,10 +223,10 @@ fn fault(error: SealError) -> String {
     }
 }
 
-/// Fills the file of a registered copy, and creates it if it is missing. Returns the number of keys.
+/// Fills the file of a registered copy, and creates the file if it is missing. Returns the number of keys.
 fn fill_at(connection: &mut Connection, path: &Path, copy: &Registered) -> Result<u64, SealError> {
     create_if_missing(&copy.path)?;
-    // Until the copy is written, no key of the database is destroyed.
+    // This is an IMMEDIATE transaction, so no other process can destroy a key before the copy is written.
     let from = store::begin(connection, path)?;
     copy.fill(&from, path)?;
     let count = from.query_row("SELECT count(DISTINCT id) FROM file_key", [], |row| {
@@ -233,7 +235,7 @@ fn fill_at(connection: &mut Connection, path: &Path, copy: &Registered) -> Resul
     Ok(count.map_err(SealError::sqlite(path))?.unsigned_abs())
 }
 
-/// Opens the database in `folder`, without its keys.
+/// Opens and checks the database in `folder`, without unwrapping keys.
 fn open(folder: &Path) -> Result<(Connection, PathBuf), SealError> {
     let path = folder.join(FILE);
     let mut connection = store::connect(&path)?;
@@ -241,14 +243,14 @@ fn open(folder: &Path) -> Result<(Connection, PathBuf), SealError> {
     Ok((connection, path))
 }
 
-/// The folder of a database, without links.
+/// Returns the folder of a database, with links resolved.
 fn folder_of(path: &Path) -> Result<String, SealError> {
     let folder = path.parent().unwrap_or(path);
     let folder = std::fs::canonicalize(folder).map_err(SealError::io("find", folder))?;
     Ok(folder.to_string_lossy().into_owned())
 }
 
-/// All registered copies, by path.
+/// Returns all registered copies, ordered by path.
 fn all(connection: &Connection) -> rusqlite::Result<Vec<Registered>> {
     let sql = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'registered_copy'";
     if connection.query_row(sql, [], |_| Ok(())).optional()?.is_none() {
@@ -265,7 +267,8 @@ fn all(connection: &Connection) -> rusqlite::Result<Vec<Registered>> {
     rows.collect()
 }
 
-/// Registers a copy before it has any key. Returns it, and whether it is new.
+/// Registers a copy before any key is written to it. Returns the copy, and whether it is new. Fails if another file
+/// exists at the path of a new copy.
 fn register(connection: &mut Connection, path: &Path, to: &Path) -> Result<(Registered, bool), SealError> {
     let folder = folder_of(path)?;
     let transaction = store::begin(connection, path)?;
@@ -300,7 +303,8 @@ fn register(connection: &mut Connection, path: &Path, to: &Path) -> Result<(Regi
     Ok((copy, is_new))
 }
 
-/// Makes the table of copies. Earlier programs then refuse the database: they would not change its copies.
+/// Makes the table of copies, and raises the version of the database, so that earlier programs refuse it: they would
+/// not destroy keys in the copies.
 fn make_table(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(TABLE)?;
     connection.pragma_update(None, "user_version", store::LAYOUT_WITH_COPIES)
@@ -318,7 +322,7 @@ fn unregister(connection: &Connection, path: &Path, copy: &Path) -> Result<(), S
     removed.map(drop).map_err(SealError::sqlite(path))
 }
 
-/// Makes the empty file of a copy, unless there is one.
+/// Creates the empty file of a copy, unless the file exists.
 fn create_if_missing(to: &Path) -> Result<(), SealError> {
     match private::options().write(true).create_new(true).open(to) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(()),
@@ -329,7 +333,7 @@ fn create_if_missing(to: &Path) -> Result<(), SealError> {
     synced.map_err(SealError::io("sync", folder))
 }
 
-/// Adds the keys that `into` lacks.
+/// Adds the keys of `from` that `into` lacks.
 fn add_keys(from: &Connection, into: &Connection) -> rusqlite::Result<()> {
     let mut rows = from.prepare("SELECT id, kek, wrapped FROM file_key ORDER BY number")?;
     let mut rows = rows.query([])?;

@@ -1,6 +1,6 @@
-//! Replaces the key-encryption key: wraps the keys of all files again, a batch at a time. Until the last step both
-//! key-encryption keys open all keys. After it the earlier one opens no key, and the wrapped texts that it opened are
-//! overwritten.
+//! Replaces the key-encryption key: wraps the keys of all files with the new one, a batch at a time. Until the last
+//! step, both key-encryption keys open all keys. After it, the earlier one opens no key, and the texts that it wrapped
+//! are overwritten.
 //!
 //! An interrupted rotation continues when it is requested again with the same new key. Data files do not change.
 
@@ -15,27 +15,27 @@ use super::super::wrap::Wrapping;
 use super::scrub;
 use super::store::{self, KekRow, KeyStore};
 
-/// Keys per transaction. Other processes wait no longer than one transaction.
+/// The number of keys per transaction. Other processes wait for at most one transaction.
 const BATCH: usize = 1_000;
 
 /// The result of a rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotated {
-    /// The number of keys.
+    /// The number of keys in the database.
     pub keys: u64,
-    /// Whether the earlier key-encryption key still opens them.
+    /// Whether the earlier key-encryption key still opens the keys.
     pub accepts_earlier: bool,
 }
 
-/// The two sides of a rotation.
+/// The earlier and the new key-encryption key of a rotation, each with its number in the database.
 struct Sides {
     earlier: (i64, Wrapping),
     new: (i64, Wrapping),
 }
 
 impl KeyStore {
-    /// Wraps all keys of the lake in `folder` by another key-encryption key. With `keep_earlier` it stops before the
-    /// last step.
+    /// Wraps all keys of the lake in `folder` with another key-encryption key. With `keep_earlier`, leaves out the last
+    /// step, so that the earlier key-encryption key still opens all keys.
     pub fn rotate(folder: &Path, earlier: &Kek, new: &Kek, keep_earlier: bool) -> Result<Rotated, SealError> {
         let path = folder.join(store::FILE);
         let mut connection = store::connect(&path)?;
@@ -61,7 +61,8 @@ impl KeyStore {
     }
 }
 
-/// Records the new key-encryption key, unless it is recorded already. `None` if the rotation to it is finished.
+/// Records the new key-encryption key, or continues a rotation to it that was interrupted. `None` if the rotation to it
+/// has finished. Fails if `earlier` is not in use, or if a rotation to a third key-encryption key has not finished.
 fn begin(connection: &mut Connection, path: &Path, earlier: &Kek, new: &Kek) -> Result<Option<Sides>, SealError> {
     let wrapping = Wrapping::new(new)?;
     let transaction = store::begin(connection, path)?;
@@ -108,7 +109,8 @@ fn resumed(newest: &KekRow, before: &KekRow, wrapping: Wrapping) -> Option<Sides
     })
 }
 
-/// Wraps the next keys after row `last`. Returns the row of the last one, or `None` if there are no more.
+/// Wraps the next batch of keys, which follow the row `last`. Returns the number of the last row of the batch, or
+/// `None` if no keys are left.
 fn wrap_some(connection: &mut Connection, path: &Path, sides: &Sides, last: i64) -> Result<Option<i64>, SealError> {
     let transaction = store::begin(connection, path)?;
     let at = wrap_in(&transaction, path, sides, last, BATCH)?;
@@ -116,7 +118,7 @@ fn wrap_some(connection: &mut Connection, path: &Path, sides: &Sides, last: i64)
     Ok(at)
 }
 
-/// Number, id and wrapped text of a key.
+/// The number, the id and the wrapped text of a key.
 type Wrapped = (i64, Vec<u8>, Vec<u8>);
 
 fn wrap_in(
@@ -151,10 +153,11 @@ fn wrap_in(
     Ok(rows.last().map(|(number, ..)| *number))
 }
 
-/// Removes the earlier key-encryption key.
+/// Removes the earlier key-encryption key and the texts that it wrapped.
 fn finish(connection: &mut Connection, path: &Path, sides: &Sides) -> Result<(), SealError> {
     let transaction = store::begin(connection, path)?;
-    // Other processes may have stored keys under the earlier key-encryption key in the meantime.
+    // Other processes may have stored keys meanwhile that only the earlier key-encryption key wraps, so wrap these
+    // first.
     let sql = "SELECT min(number) FROM file_key AS old WHERE kek = ?1
         AND NOT EXISTS (SELECT 1 FROM file_key AS new WHERE new.id = old.id AND new.kek = ?2)";
     let first: Option<i64> = transaction

@@ -1,5 +1,5 @@
-//! Overwrites the remains of a destroyed key. `secure_delete` overwrites the rows. VACUUM removes copies of rows that
-//! SQLite moved within its file. Overwriting the journal removes the earlier pages.
+//! Overwrites the remains of destroyed keys. `secure_delete` overwrites the deleted rows. VACUUM removes copies of rows
+//! that SQLite moved within its file. Overwriting the journal removes the earlier pages.
 //!
 //! This program cannot reach copies below the file system (snapshots, wear levelling).
 
@@ -11,10 +11,12 @@ use rusqlite::Connection;
 
 use super::super::error::SealError;
 
-/// A larger file is not vacuumed: rows are appended in order of their numbers, so few are ever moved.
+/// The maximum size in bytes of a database that is vacuumed. A larger one is not: rows are appended in the order of
+/// their numbers, so few rows are ever moved.
 const MAX_VACUUM: i64 = 64 << 20;
 
-/// The journal of a database. SQLite puts it beside the file that a link names.
+/// Returns the path of a database's journal. If the database is a link, SQLite puts the journal beside the link's
+/// target.
 pub(in crate::lake::seal) fn journal(path: &Path) -> PathBuf {
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut name = path.into_os_string();
@@ -22,14 +24,14 @@ pub(in crate::lake::seal) fn journal(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Records that remains must be overwritten. The transaction that destroys keys calls this.
+/// Records that remains must be overwritten. Callers do this in the transaction that destroys keys.
 pub(in crate::lake::seal) fn note(connection: &Connection) -> rusqlite::Result<()> {
     connection
         .execute("INSERT OR IGNORE INTO unscrubbed (number) VALUES (1)", [])
         .map(drop)
 }
 
-/// Overwrites the recorded remains. After an interruption, the next call repeats this.
+/// Overwrites the remains, if some are recorded. If this is interrupted, the next call repeats it.
 pub(in crate::lake::seal) fn scrub(connection: &Connection, path: &Path) -> Result<(), SealError> {
     let asked = SealError::sqlite(path);
     let count = connection.query_row("SELECT count(*) FROM unscrubbed", [], |row| row.get::<_, i64>(0));
@@ -41,7 +43,7 @@ pub(in crate::lake::seal) fn scrub(connection: &Connection, path: &Path) -> Resu
     if bytes <= MAX_VACUUM {
         connection.execute_batch("VACUUM").map_err(&asked)?;
     }
-    // Under the exclusive lock no process needs a journal, and none can begin one.
+    // While this process holds the exclusive lock, no other process uses the journal or begins a new one.
     connection.execute_batch("BEGIN EXCLUSIVE").map_err(&asked)?;
     let journal = journal(path);
     let overwritten = overwrite(&journal).map_err(SealError::io("overwrite", &journal));
@@ -51,7 +53,7 @@ pub(in crate::lake::seal) fn scrub(connection: &Connection, path: &Path) -> Resu
     Ok(())
 }
 
-/// Overwrites a file and empties it. A missing file is no error.
+/// Overwrites a file with zeros, and then truncates it. A missing file is no error.
 pub(in crate::lake::seal) fn overwrite(path: &Path) -> std::io::Result<()> {
     let mut file = match OpenOptions::new().write(true).open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),

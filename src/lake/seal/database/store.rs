@@ -1,8 +1,8 @@
 //! The keys database: `keys.sqlite` beside the catalog, with each file's key wrapped by the key-encryption key.
 //!
-//! Several processes have it open at once. Each transaction is short and durable. SQLite uses a rollback journal, which
-//! is overwritten after each destruction ([`super::scrub`]). It uses no write-ahead log, because the log's pages would
-//! keep destroyed keys.
+//! Several processes may have it open at once. Each transaction is short and durable. SQLite uses a rollback journal,
+//! which is overwritten after each destruction ([`super::scrub`]). It uses no write-ahead log, because the log's pages
+//! would keep destroyed keys.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -23,15 +23,16 @@ use crate::private;
 pub const FILE: &str = "keys.sqlite";
 /// The name of a new database until it is complete.
 pub(in crate::lake::seal) const NEW_FILE: &str = "keys.sqlite.new";
-/// The version of the tables.
+/// The version of a database without registered copies.
 const LAYOUT: i64 = 1;
-/// The version of a database that has registered copies.
+/// The version of a database with a table of registered copies.
 pub(super) const LAYOUT_WITH_COPIES: i64 = 2;
-/// A transaction takes milliseconds, so a caller that finds the database locked waits instead of failing.
+/// The time that a caller waits if the database is locked. A transaction takes only milliseconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// `kek` has two rows during a rotation. Its column `earlier` is the former key-encryption key, wrapped by the row's
-/// own. `unscrubbed` has a row from a destruction until its remains are overwritten.
+/// The tables. `kek` has a row for each key-encryption key, so it has two rows during a rotation. Its column `earlier`
+/// is the earlier key-encryption key, wrapped by that of the row. `unscrubbed` has a row from the destruction of keys
+/// until their remains are overwritten.
 const TABLES: &str = "
     CREATE TABLE kek (number INTEGER PRIMARY KEY, proof BLOB NOT NULL, earlier BLOB) STRICT;
     CREATE TABLE file_key (
@@ -39,33 +40,35 @@ const TABLES: &str = "
     ) STRICT;
     CREATE TABLE unscrubbed (number INTEGER PRIMARY KEY) STRICT;";
 
-/// The keys of a sealed lake.
+/// The keys database of a sealed lake.
 #[derive(Debug)]
 pub struct KeyStore {
     path: PathBuf,
     connection: Mutex<Connection>,
-    /// The key-encryption keys of this process, by their numbers. It has two if it was opened during a rotation.
+    /// The key-encryption keys that this process has, by their numbers. It has two if it opened the database with the
+    /// new one during a rotation.
     wrappings: Vec<(i64, Wrapping)>,
     known: RwLock<Known>,
 }
 
-/// Cached keys.
+/// The keys that this process has read or stored.
 #[derive(Debug, Default)]
 struct Known {
     keys: FxHashMap<KeyId, FileKey>,
-    /// SQLite's counter of changes by other connections, at the time of the last read.
+    /// SQLite's `data_version` at the last refresh. It changes when another connection changes the database.
     version: i64,
 }
 
 impl KeyStore {
-    /// Makes an empty database in `folder`. The caller holds the lake's lock. [`SealError::Exists`] if there is one.
+    /// Makes an empty database in `folder` and opens it. Fails with [`SealError::Exists`] if there is one. The caller
+    /// holds the lake's lock.
     pub fn create(folder: &Path, kek: Kek) -> Result<KeyStore, SealError> {
         let (path, new) = (folder.join(FILE), folder.join(NEW_FILE));
         if std::fs::symlink_metadata(&path).is_ok() {
             return Err(SealError::Exists(path));
         }
         let journal = scrub::journal(&new);
-        // An earlier process may have been killed here and have left these files.
+        // A process that was killed in this function may have left these files.
         for left in [&new, &journal] {
             remove(left)?;
         }
@@ -86,7 +89,7 @@ impl KeyStore {
         KeyStore::open_file(folder.join(FILE), kek)
     }
 
-    /// Opens a database that may have another name, such as a copy.
+    /// Opens a database whose file may have another name, such as a copy.
     pub fn open_file(path: PathBuf, kek: Kek) -> Result<KeyStore, SealError> {
         let mut connection = connect(&path)?;
         let wrappings = read_keks(&mut connection, &path)?;
@@ -99,17 +102,17 @@ impl KeyStore {
         })
     }
 
-    /// The path of the database.
+    /// Returns the path of the database.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A new key, in memory only.
+    /// Makes a new key, in memory only.
     pub fn make(&self) -> Result<FileKey, SealError> {
         FileKey::random()
     }
 
-    /// Stores keys durably, all of them or none. Call it before anything names them.
+    /// Stores keys durably, all of them or none. Call this before anything refers to the keys.
     pub fn keep(&self, keys: &[FileKey]) -> Result<(), SealError> {
         if keys.is_empty() {
             return Ok(());
@@ -125,8 +128,8 @@ impl KeyStore {
         if in_use.peek().is_none() {
             return Err(SealError::Rotated(self.path.clone()));
         }
-        // During a rotation, wrap these keys with both key-encryption keys. Some processes still have only the earlier
-        // one.
+        // During a rotation, wrap these keys with both key-encryption keys, because some processes still have only the
+        // earlier one.
         for (number, wrapping) in in_use {
             for key in keys {
                 let wrapped = wrapping.wrap(key)?;
@@ -139,7 +142,7 @@ impl KeyStore {
         Ok(())
     }
 
-    /// The key with this id, whichever process stored it.
+    /// Returns the key with this id, whichever process stored it.
     pub fn key(&self, id: &KeyId) -> Result<FileKey, SealError> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(key) = known.keys.get(id) {
@@ -168,12 +171,13 @@ impl KeyStore {
         })?;
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.keys.insert(*id, key.clone());
-        // The connection is still locked, so no key can be destroyed between reading and caching it.
+        // The connection stays locked until the key is cached, so no other thread can destroy the key between reading
+        // and caching it.
         drop(connection);
         Ok(key)
     }
 
-    /// Destroys keys: overwrites their rows, other copies in SQLite's file, and the journal. It also overwrites the
+    /// Destroys keys: overwrites their rows, copies of the rows in SQLite's file, and the journal. Also overwrites the
     /// remains of an interrupted destruction. An id without a key is no error.
     pub fn destroy(&self, ids: &[KeyId]) -> Result<(), SealError> {
         let mut connection = self.connection();
@@ -191,7 +195,7 @@ impl KeyStore {
         scrub::scrub(&connection, &self.path)
     }
 
-    /// The ids of all keys.
+    /// Returns the ids of all keys.
     pub fn ids(&self) -> Result<Vec<KeyId>, SealError> {
         ids(&self.connection(), &self.path)
     }
@@ -221,7 +225,7 @@ impl KeyStore {
     }
 }
 
-/// The ids of all keys of a database.
+/// Returns the ids of all keys of a database.
 pub(super) fn ids(connection: &Connection, path: &Path) -> Result<Vec<KeyId>, SealError> {
     let read = || {
         let mut ids = connection.prepare_cached("SELECT DISTINCT id FROM file_key ORDER BY id")?;
@@ -236,7 +240,7 @@ pub(super) fn ids(connection: &Connection, path: &Path) -> Result<Vec<KeyId>, Se
     ids.collect::<Option<Vec<KeyId>>>().ok_or_else(damaged)
 }
 
-/// A row of `kek`.
+/// A row of the table `kek`.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::lake::seal) struct KekRow {
     pub(in crate::lake::seal) number: i64,
@@ -244,7 +248,7 @@ pub(in crate::lake::seal) struct KekRow {
     pub(in crate::lake::seal) earlier: Option<Vec<u8>>,
 }
 
-/// Opens the database's file, which must exist.
+/// Opens the file of a database. Fails if the file is missing.
 pub(in crate::lake::seal) fn connect(path: &Path) -> Result<Connection, SealError> {
     match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(SealError::Missing(path.to_owned())),
@@ -274,7 +278,7 @@ pub(in crate::lake::seal) fn begin<'a>(
     begun.map_err(SealError::sqlite(path))
 }
 
-/// Makes the tables.
+/// Makes the tables, and sets the version of the database.
 pub(in crate::lake::seal) fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(TABLES)?;
     connection.pragma_update(None, "user_version", LAYOUT)
@@ -286,7 +290,7 @@ pub(super) fn drop_copies(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "user_version", LAYOUT)
 }
 
-/// Makes the tables of a new database.
+/// Makes the tables of a new database for this key-encryption key.
 fn fill(path: &Path, kek: &Kek) -> Result<(), SealError> {
     let proof = Wrapping::new(kek)?.proof()?;
     let mut connection = connect(path)?;
@@ -299,21 +303,22 @@ fn fill(path: &Path, kek: &Kek) -> Result<(), SealError> {
     fill().map_err(SealError::sqlite(path))
 }
 
-/// The rows of `kek` of a complete file, the newest first.
+/// Checks a database, and returns the rows of `kek`, the newest first. Fails if the file is damaged or has an unknown
+/// version.
 pub(in crate::lake::seal) fn read_keks(connection: &mut Connection, path: &Path) -> Result<Vec<KekRow>, SealError> {
     let asked = SealError::sqlite(path);
     let damaged = |what: String| SealError::Damaged {
         path: path.to_owned(),
         what,
     };
-    // One transaction: no other process changes the file while its length is checked.
+    // Use one transaction, so that no other process changes the file while its length is checked.
     let transaction = connection.transaction().map_err(&asked)?;
     let number = |pragma: &str| transaction.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let layout = number("user_version").map_err(&asked)?;
     let expected = number("page_count").map_err(&asked)? * number("page_size").map_err(&asked)?;
     let length = std::fs::metadata(path).map_err(SealError::io("read", path))?.len();
-    // A process that is killed at the end of a VACUUM leaves a longer file, because SQLite commits before it cuts the
-    // file. The next scrub cuts it.
+    // A process that is killed at the end of a VACUUM leaves a file that is too long, because SQLite commits before it
+    // truncates the file. The next scrub truncates it.
     if expected == 0 || length < expected.unsigned_abs() {
         return Err(damaged(format!("it has {length} bytes instead of {expected}")));
     }
@@ -341,7 +346,7 @@ pub(in crate::lake::seal) fn read_keks(connection: &mut Connection, path: &Path)
     }
 }
 
-/// The rows of `kek`, the newest first.
+/// Returns the rows of `kek`, the newest first.
 pub(in crate::lake::seal) fn keks(connection: &Connection) -> rusqlite::Result<Vec<KekRow>> {
     let mut rows = connection.prepare("SELECT number, proof, earlier FROM kek ORDER BY number DESC")?;
     let rows = rows.query_map([], |row| {
@@ -354,7 +359,8 @@ pub(in crate::lake::seal) fn keks(connection: &Connection) -> rusqlite::Result<V
     rows.collect()
 }
 
-/// The rows that a key-encryption key opens: its own row, and the row of the earlier key if this key is the newer one.
+/// Returns the key-encryption keys that a process with `kek` can use, with their numbers: `kek` itself, and the earlier
+/// one if `kek` is the new one of a rotation. Fails if `kek` is in no row.
 fn recognized(rows: Vec<KekRow>, kek: &Kek, path: &Path) -> Result<Vec<(i64, Wrapping)>, SealError> {
     let wrapping = Wrapping::new(kek)?;
     let own = rows.iter().find(|row| wrapping.proves(&row.proof));
@@ -390,7 +396,7 @@ pub(in crate::lake::seal) fn insert(
     Ok(())
 }
 
-/// A key as each key-encryption key wraps it, the newest first.
+/// Returns the wrapped texts of a key, each with the number of its key-encryption key, the newest first.
 pub(in crate::lake::seal) fn wrapped(connection: &Connection, id: &KeyId) -> rusqlite::Result<Vec<(i64, Vec<u8>)>> {
     let mut rows = connection.prepare_cached("SELECT kek, wrapped FROM file_key WHERE id = ?1 ORDER BY kek DESC")?;
     let rows = rows.query_map([id.bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;

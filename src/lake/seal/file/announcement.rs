@@ -1,25 +1,25 @@
 //! The clear part of a sealed file's footer (Parquet format, `FileCryptoMetaData`): the id of the key, and the file's
-//! part of the data that authenticates its modules.
+//! part of the additional authenticated data of its modules (`aad_file_unique`).
 
 use parquet::errors::ParquetError;
 
 use super::pages::damaged;
 
-/// The clear bytes before a sealed footer.
+/// The clear part of a footer, which precedes the encrypted part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::lake) struct Announcement {
-    /// The key's id.
+    /// The id of the key, as text.
     pub(in crate::lake) key: Vec<u8>,
-    /// The file's part of the authenticated data.
+    /// The file's part of the additional authenticated data.
     pub(in crate::lake) unique: Vec<u8>,
 }
 
 impl Announcement {
-    /// Reads the announcement from the start of the footer.
+    /// Reads the clear part from the start of the footer.
     pub(in crate::lake) fn read(footer: &[u8]) -> Result<Announcement, ParquetError> {
         let mut left = Thrift(footer);
         let (mut key, mut unique) = (None, None);
-        // FileCryptoMetaData: 1 the algorithm, 2 the key's id.
+        // `FileCryptoMetaData` has two fields: 1 is the algorithm, 2 the id of the key.
         let mut field = 0;
         while let Some((id, kind)) = left.field(field)? {
             field = id;
@@ -41,7 +41,7 @@ const FALSE: u8 = 2;
 const BINARY: u8 = 8;
 const STRUCT: u8 = 12;
 
-/// Thrift's compact protocol, as far as the clear part needs it.
+/// A reader of Thrift's compact protocol that reads only what the clear part needs.
 struct Thrift<'a>(&'a [u8]);
 
 impl<'a> Thrift<'a> {
@@ -51,7 +51,8 @@ impl<'a> Thrift<'a> {
         Ok(*byte)
     }
 
-    /// The next field of a struct. `None` at its end.
+    /// Reads the id and the type of the next field of a struct. `last` is the id of the field before it. `None` at the
+    /// end of the struct.
     fn field(&mut self, last: u8) -> Result<Option<(u8, u8)>, ParquetError> {
         let byte = self.byte()?;
         let (delta, kind) = (byte >> 4, byte & 15);
@@ -70,7 +71,8 @@ impl<'a> Thrift<'a> {
         Ok(value)
     }
 
-    /// The file's part in an algorithm: a union with AES_GCM_V1 as its first alternative.
+    /// Reads `aad_file_unique` from the algorithm, a union whose first alternative is AES_GCM_V1. Fails for any other
+    /// alternative.
     fn algorithm(&mut self) -> Result<Option<Vec<u8>>, ParquetError> {
         let Some((1, STRUCT)) = self.field(0)? else {
             return Err(damaged("it is not sealed by AES_GCM_V1"));
@@ -95,7 +97,7 @@ impl<'a> Thrift<'a> {
 mod tests {
     use super::*;
 
-    /// `FileCryptoMetaData` of other writers: AES_GCM_V1 with the file's part, then the key's id.
+    /// An example of `FileCryptoMetaData`: AES_GCM_V1 with `aad_file_unique`, then the id of the key.
     const SAID: &[u8] = b"\x1c\x1c\x28\x04abcd\x00\x00\x18\x03key\x00";
 
     #[test]
@@ -112,9 +114,9 @@ mod tests {
         for end in 0..SAID.len() {
             assert!(Announcement::read(&SAID[..end]).is_err(), "{end} bytes");
         }
-        // AES_GCM_CTR_V1, the second alternative of the union.
+        // This is AES_GCM_CTR_V1, the second alternative of the union.
         assert!(Announcement::read(b"\x1c\x2c\x28\x04abcd\x00\x00\x18\x03key\x00").is_err());
-        // Without the id of a key.
+        // The id of the key is missing.
         assert!(Announcement::read(b"\x1c\x1c\x28\x04abcd\x00\x00\x00").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! A sealed Parquet file: its clear footer, its decrypted footer and pages.
+//! Reads sealed Parquet files: the clear part of the footer, the encrypted part, and the pages.
 
 pub(super) mod announcement;
 pub(super) mod open;

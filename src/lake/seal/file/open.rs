@@ -1,5 +1,5 @@
 //! Opens a sealed file: finds its key by the clear part of the footer, decrypts the footer, and presents the file as if
-//! it were clear.
+//! it were unencrypted.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,29 +15,30 @@ use super::super::{FileKey, KeyId, Keys};
 use super::announcement::Announcement;
 use super::pages::{SealedPages, damaged};
 
-/// The end of a sealed file, after the length of its footer.
+/// The last bytes of a sealed Parquet file, after the length of its footer.
 pub(in crate::lake) const SEALED_MAGIC: &[u8; 4] = b"PARE";
-/// The length of the footer and the magic number.
+/// The number of bytes of the footer's length and the magic number.
 const END: u64 = 8;
 
-/// The properties that encrypt a whole file under a key, including the footer.
+/// Returns the properties with which the Parquet library encrypts a whole file under a key, including the footer.
 pub(in crate::lake) fn encryption(key: &FileKey) -> Result<Arc<FileEncryptionProperties>, ParquetError> {
     FileEncryptionProperties::builder(key.secret().to_vec())
         .with_footer_key_metadata(key.id().to_string().into_bytes())
         .build()
 }
 
-/// A sealed file, opened.
+/// An opened sealed file.
 #[derive(Debug)]
 pub(in crate::lake) struct OpenSealed {
     pub(in crate::lake) key: FileKey,
     pub(in crate::lake) pages: SealedPages,
-    /// The footer. Its offsets are those of `pages`.
+    /// The footer. Its offsets are positions in the clear file, as in `pages`.
     pub(in crate::lake) metadata: ParquetMetaData,
 }
 
-/// Opens a sealed file. `None` for a clear one. Refuses a file of the other kind than the lake's, unless a reader has
-/// held it since the lake was of that kind (`is_held`).
+/// Opens a sealed file. `None` for an unencrypted file, if the lake accepts such files or if `is_held` says that an
+/// answer has held the file since then. Any other unencrypted file is an error. A sealed file is an error if the lake
+/// is open and no answer holds the file's key.
 pub(in crate::lake) fn open(
     file: &File,
     length: u64,
@@ -51,7 +52,7 @@ pub(in crate::lake) fn open(
         Some(footer) => footer,
     };
     let (id, unique) = announced(file, length, footer)?;
-    // An answer that holds the key continues after the lake is unsealed.
+    // An answer that holds the key can go on after the lake was unsealed.
     if !keys.open_sealed() && !keys.is_lent(&id) {
         return Err(ParquetError::General("it is sealed, and the lake is not".to_owned()));
     }
@@ -65,7 +66,8 @@ pub(in crate::lake) fn open(
     Ok(Some(OpenSealed { key, pages, metadata }))
 }
 
-/// The key of a file, if it is sealed. The file can be opened while this is held.
+/// Returns the key of a sealed file. `None` if the file is not sealed, or if the lake is open. The file can be opened
+/// as long as the key is held.
 pub(in crate::lake) fn hold_key(file: &File, keys: &Keys) -> Result<Option<FileKey>, ParquetError> {
     if !keys.open_sealed() {
         return Ok(None);
@@ -81,7 +83,7 @@ pub(in crate::lake) fn hold_key(file: &File, keys: &Keys) -> Result<Option<FileK
     Ok(Some(key))
 }
 
-/// Whether a file ends like a sealed file.
+/// Whether a file ends as a sealed file does. `false` if it cannot be read.
 pub(in crate::lake) fn is_sealed(path: &Path) -> bool {
     let read = || {
         let file = File::open(path)?;
@@ -91,7 +93,7 @@ pub(in crate::lake) fn is_sealed(path: &Path) -> bool {
     matches!(read(), Ok(Some(_)))
 }
 
-/// The length of a sealed file's footer. `None` if the file does not end like a sealed one.
+/// Reads the length of a sealed file's footer. `None` if the file does not end as a sealed file does.
 fn footer_length(file: &File, length: u64) -> Result<Option<u64>, ParquetError> {
     if length < END {
         return Ok(None);
@@ -102,12 +104,13 @@ fn footer_length(file: &File, length: u64) -> Result<Option<u64>, ParquetError> 
     Ok((magic == *SEALED_MAGIC).then(|| u64::from(u32::from_le_bytes([a, b, c, d]))))
 }
 
-/// The id of the key that sealed a file, and the file's part of the data that authenticates its modules.
+/// Reads the clear part of the footer: the id of the key that sealed the file, and the file's part of the additional
+/// authenticated data (`aad_file_unique`).
 fn announced(file: &File, length: u64, footer: u64) -> Result<(KeyId, Vec<u8>), ParquetError> {
     let start = (length - END)
         .checked_sub(footer)
         .ok_or_else(|| damaged("its footer is cut off"))?;
-    // The clear part is short, however long the footer is.
+    // Read only the start of the footer, because its clear part is short.
     let mut bytes = vec![0; footer.min(ANNOUNCED) as usize];
     file.read_exact_at(&mut bytes, start)?;
     let said = Announcement::read(&bytes)?;
@@ -116,5 +119,5 @@ fn announced(file: &File, length: u64, footer: u64) -> Result<(KeyId, Vec<u8>), 
     Ok((id, said.unique))
 }
 
-/// The maximum length of an announcement.
+/// The maximum length of the clear part of a footer in bytes.
 const ANNOUNCED: u64 = 512;

@@ -1,4 +1,4 @@
-//! Sealed files that the Parquet library wrote, read through their pages.
+//! Tests that read sealed files, which the Parquet library wrote, through their pages.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,7 +19,7 @@ use super::super::{FileKey, Kek, KeyStore, Keys, OpenSealed, encryption, open};
 use crate::lake::error::LakeError;
 use crate::lake::file::CheckedFile;
 
-/// A folder with keys. One of them sealed the file in it.
+/// A folder with a keys database and a file. `key` has sealed the file.
 struct Sealed {
     dir: tempfile::TempDir,
     keys: Keys,
@@ -49,7 +49,7 @@ impl Sealed {
     }
 }
 
-/// A sealed file of this many rows: a column with nulls and a dictionary, a column of numbers, and a column of texts
+/// Makes a sealed file with this many rows. Its columns are texts with nulls and a dictionary, numbers, and texts
 /// without statistics.
 fn sealed(rows: usize, rows_a_group: usize, rows_a_page: usize) -> Sealed {
     let dir = tempfile::tempdir().unwrap();
@@ -93,7 +93,7 @@ fn sealed(rows: usize, rows_a_group: usize, rows_a_page: usize) -> Sealed {
     }
 }
 
-/// All rows, or those of a selection, read as merging and erasing read them.
+/// Reads all rows, or those of a selection, as merging and erasing do.
 fn rows(path: &Path, keys: &Keys, selection: Option<RowSelection>) -> Result<RecordBatch, LakeError> {
     let mut builder = CheckedFile::open(path, keys)?.rows(path)?;
     if let Some(selection) = selection {
@@ -116,7 +116,7 @@ fn a_sealed_file_has_the_rows_that_were_written() {
     assert_eq!(read.columns(), it.rows.columns());
     let opened = it.open();
     assert_eq!(opened.metadata.num_row_groups(), 4);
-    // 98 data pages a column, and dictionaries of the first two columns in each row group.
+    // Each column has 98 data pages, and the first two columns also have a dictionary page in each row group.
     assert!(opened.pages.len() > 3 * 98, "{}", opened.pages.len());
     assert!(CheckedFile::open(&it.path(), &it.keys).unwrap().check_pages().unwrap() == opened.pages.len() as u64);
 }
@@ -169,7 +169,8 @@ fn only_its_own_key_opens_it() {
     let open_lake = rows(&it.path(), &Keys::none(), None).unwrap_err().to_string();
     assert!(open_lake.ends_with("it is sealed, and the lake is not"), "{open_lake}");
     it.keys.destroy(&[it.key.id()]).unwrap();
-    // The holder of the key can still read the file. After that nobody can.
+    // The key is destroyed in the database, but as long as `it.key` holds it, the file can be read. After that nobody
+    // can read the file.
     assert!(rows(&it.path(), &it.keys, None).is_ok());
     let path = it.path();
     drop(it.key);
@@ -208,7 +209,8 @@ fn every_changed_byte_shows() {
             file.check_pages().map_err(LakeError::parquet("read", &path))?;
             rows(&path, &it.keys, None)
         });
-        // The footer also states the lengths of the page indexes. So no reader uses the length before an index.
+        // Readers take the length of a page index from the footer, so they do not notice a change of the length in
+        // front of the index.
         let is_unread = at >= pages_end && checked.as_ref().is_ok_and(|rows| rows.columns() == it.rows.columns());
         assert!(checked.is_err() || is_unread, "byte {at} of {}", whole.len());
     }
@@ -230,7 +232,7 @@ fn pages_cannot_change_places() {
     let it = sealed(2_000, 1_000, 100);
     let whole = std::fs::read(it.path()).unwrap();
     let pages: Vec<(u64, usize)> = it.open().pages.in_file().collect();
-    // Two data pages of texts with the same length in the file.
+    // Two pages that have the same length in the sealed file.
     let pair = pages.iter().enumerate().find_map(|(at, one)| {
         let other = pages[at + 1..].iter().find(|other| other.1 == one.1)?;
         Some((*one, *other))

@@ -1,9 +1,10 @@
-//! Decrypts the pages of a sealed file one by one: Parquet Modular Encryption (Parquet format, `Encryption.md`) as this
-//! program writes it, with one key per file.
+//! Decrypts single pages of a sealed file. Such a file is encrypted by Parquet Modular Encryption (Parquet format,
+//! `Encryption.md`), with one key for the whole file.
 //!
-//! A page is two modules, its header and its data. Each has a length, a nonce and a tag. [`SealedPages`] knows their
-//! positions and what authenticates them. It presents the file as if it were clear: pages follow each other without
-//! these parts, and the footer from [`SealedPages::new`] names those positions. So the same readers work on clear and
+//! A page consists of two modules, its header and its data. Around the content of a module are its length, a nonce and
+//! a tag. [`SealedPages`] knows the positions of the modules and the data that authenticate them. It presents a *clear
+//! file*, in which the decrypted pages follow each other without lengths, nonces and tags. The footer that
+//! [`SealedPages::new`] returns has the positions in the clear file. So the same readers work on unencrypted and on
 //! sealed files.
 
 use std::io;
@@ -15,40 +16,40 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataBuilder, RowGroupMetaData};
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 
-/// The offset of the first page: after Parquet's magic number.
+/// The offset of the first page, which follows Parquet's magic number.
 const FIRST_PAGE: u64 = 4;
-/// A module begins with its length.
+/// The number of bytes of a module's length, which comes first in the module.
 const LENGTH: usize = 4;
 const NONCE: usize = 12;
 const TAG: usize = 16;
-/// The bytes around a module's content.
+/// The number of bytes around a module's content.
 const AROUND: usize = LENGTH + NONCE + TAG;
-/// The bytes around a page's header and data.
+/// The number of bytes around the contents of a page's two modules.
 const AROUND_PAGE: u64 = 2 * AROUND as u64;
 
-/// The pages of a file.
+/// The pages of a sealed file.
 #[derive(Debug)]
 pub(in crate::lake) struct SealedPages {
     key: LessSafeKey,
-    /// The file's part of each module's authenticated data.
+    /// The file's part of each module's additional authenticated data (`aad_file_unique`).
     unique: Box<[u8]>,
     pages: Box<[SealedPage]>,
     /// The end of the last page in the clear file.
     end: u64,
 }
 
-/// The position of a page, and its number.
+/// A page: its position, and its place in the file, which authenticates it.
 #[derive(Clone, Copy, Debug)]
 struct SealedPage {
-    /// Its start in the clear file.
+    /// The start of the page in the clear file.
     clear: u64,
-    /// Its start in the sealed file.
+    /// The start of the page in the sealed file.
     sealed: u64,
-    /// Its number of bytes in the file.
+    /// The number of bytes in the sealed file.
     length: u32,
     group: i16,
     column: i16,
-    /// The number of this data page in its chunk. `None` for a dictionary.
+    /// The number of the data page in its column chunk. `None` for a dictionary page.
     ordinal: Option<i16>,
 }
 
@@ -62,8 +63,8 @@ enum Module {
 }
 
 impl SealedPages {
-    /// The pages of a decrypted footer with its page indexes, and the footer of the same file in clear. `unique` is the
-    /// file's part of the data that authenticates each module.
+    /// Returns the pages of a file, and the footer of the clear file. `metadata` is the decrypted footer with its page
+    /// indexes. `unique` is the file's part of each module's additional authenticated data.
     pub(in crate::lake) fn new(
         key: &[u8; 32],
         unique: &[u8],
@@ -91,7 +92,8 @@ impl SealedPages {
             clear.push(group);
             offsets.push(of_group);
         }
-        // The footer's own builder knows how to decrypt, so readers would decrypt again. Use a new one.
+        // Use a new builder: that of the decrypted footer has the decryption properties, so readers would decrypt
+        // again.
         let clear = ParquetMetaDataBuilder::new(of_file)
             .set_row_groups(clear)
             .set_column_index(columns)
@@ -106,40 +108,40 @@ impl SealedPages {
         Ok((pages, clear))
     }
 
-    /// Its size in bytes.
+    /// Returns the size in bytes.
     pub(in crate::lake) fn weight(&self) -> usize {
         size_of_val(&*self.pages) + self.unique.len() + size_of::<LessSafeKey>()
     }
 
-    /// The position of each page in the file.
+    /// Returns the start and the length of each page in the sealed file.
     #[cfg(test)]
     pub(in crate::lake::seal) fn in_file(&self) -> impl Iterator<Item = (u64, usize)> + '_ {
         self.pages.iter().map(|page| (page.sealed, page.length as usize))
     }
 
-    /// The end of the last page in the clear file.
+    /// Returns the end of the last page in the clear file.
     pub(in crate::lake) fn end(&self) -> u64 {
         self.end
     }
 
-    /// The number of pages.
+    /// Returns the number of pages.
     pub(in crate::lake) fn len(&self) -> usize {
         self.pages.len()
     }
 
-    /// The range of a page in the clear file.
+    /// Returns the start and the length of a page in the clear file.
     pub(in crate::lake) fn page(&self, at: usize) -> (u64, usize) {
         let page = &self.pages[at];
         (page.clear, page.length as usize - AROUND_PAGE as usize)
     }
 
-    /// The page with this byte of the clear file.
+    /// Returns the index of the page that has this byte of the clear file. `None` if no page has it.
     pub(in crate::lake) fn page_of(&self, byte: u64) -> Option<usize> {
         let at = self.pages.partition_point(|page| page.clear <= byte).checked_sub(1)?;
         (byte < self.end).then_some(at)
     }
 
-    /// The clear bytes from `start` on. Calls `read` for the pages that hold them.
+    /// Returns `length` bytes of the clear file from `start` on. Calls `read` once, for the pages that hold them.
     pub(in crate::lake) fn read(
         &self,
         start: u64,
@@ -159,8 +161,8 @@ impl SealedPages {
             from.sealed,
             (until.sealed - from.sealed) as usize + until.length as usize,
         )?;
-        // Each page is decrypted in place. The data of the first page stay where they are, and all later bytes move up
-        // to them.
+        // Decrypt each page in place, and move the parts together. The data of the first page stay where they are, its
+        // header moves up to them, and all later parts move to the end of what is already there.
         let (mut begin, mut filled) = (0, None);
         for page in pages {
             let at = (page.sealed - from.sealed) as usize;
@@ -188,7 +190,7 @@ impl SealedPages {
         Ok(Bytes::from(bytes).slice(begin..begin + length))
     }
 
-    /// Decrypts a page in place. Returns the positions of its header and its data.
+    /// Decrypts a page in place. Returns the positions of its header and its data in `sealed`.
     fn open(&self, page: &SealedPage, sealed: &mut [u8]) -> Result<(Range<usize>, Range<usize>), ParquetError> {
         let (header, data) = match page.ordinal {
             Some(_) => (Module::DataPageHeader, Module::DataPage),
@@ -203,7 +205,7 @@ impl SealedPages {
         }
     }
 
-    /// Opens the module at a position of a page. Returns the position of its content.
+    /// Decrypts the module at a position of a page in place. Returns the position of its content.
     fn module(
         &self,
         page: &SealedPage,
@@ -224,7 +226,7 @@ impl SealedPages {
         Ok(begin..begin + opened.len())
     }
 
-    /// The authenticated data of a module: the file, and the module's place in it.
+    /// Returns the additional authenticated data of a module: the file's part, and the module's place in the file.
     fn place(&self, page: &SealedPage, module: Module) -> Vec<u8> {
         let mut place = Vec::with_capacity(self.unique.len() + 7);
         place.extend_from_slice(&self.unique);
@@ -245,10 +247,10 @@ impl SealedPages {
     }
 }
 
-/// Walks through a file's pages, which follow each other without gaps.
+/// Collects a file's pages, which must follow each other without gaps.
 struct Survey {
     pages: Vec<SealedPage>,
-    /// The start of the next page, in the clear file and in the sealed one.
+    /// The start of the next page, in the clear file and in the sealed file.
     clear: u64,
     sealed: u64,
 }
@@ -288,7 +290,7 @@ impl Survey {
         let start = i64::try_from(chunk.byte_range().0)?;
         let first = index.page_locations.first();
         let first = first.ok_or_else(|| damaged("a column has no page"))?.offset;
-        // The bytes between a chunk's start and its first data page are its dictionary.
+        // The bytes between a chunk's start and its first data page are its dictionary page.
         let dictionary = match first.checked_sub(start) {
             Some(0) => None,
             length => Some(self.page(place, None, start, length.unwrap_or(-1))?.0),
@@ -310,7 +312,7 @@ impl Survey {
         Ok((chunk, index))
     }
 
-    /// Adds a page. Returns its position and its length in clear.
+    /// Adds the next page. Returns its start and its length in the clear file.
     fn page(
         &mut self,
         (group, column): (i16, i16),
