@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 /// A source of the current time.
 pub trait Clock: Send + Sync + std::fmt::Debug {
-    /// Microseconds since 1970-01-01T00:00:00Z.
+    /// Returns the time in microseconds since 1970-01-01T00:00:00Z.
     fn now(&self) -> i64;
 }
 
@@ -23,7 +23,7 @@ impl Clock for SystemClock {
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
-    /// A clock that shows `micros` until it is set.
+    /// Makes a clock that shows `micros` until it is moved.
     pub fn at(micros: i64) -> ManualClock {
         ManualClock(AtomicI64::new(micros))
     }

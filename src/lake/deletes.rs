@@ -1,5 +1,5 @@
-//! Delete files: the positions of deleted rows in a data file, in the format of DuckLake and Iceberg: a Parquet file
-//! with the columns `file_path` and `pos`, ascending by position.
+//! Delete files: the positions of deleted rows in a data file, in the format of DuckLake and Iceberg. A delete file
+//! is a Parquet file with the columns `file_path` and `pos`, ascending by position.
 //!
 //! A data file has at most one live delete file. So each new delete file repeats the positions of the one that it
 //! replaces.
@@ -25,7 +25,7 @@ pub(super) const SUFFIX: &str = "-delete.parquet";
 const FILE_PATH_ID: &str = "2147483546";
 const POS_ID: &str = "2147483545";
 
-/// What the catalog records of a delete file.
+/// The facts that the catalog records about a delete file.
 #[derive(Clone, Debug)]
 pub(super) struct WrittenDeletes {
     pub(super) bytes: u64,
@@ -34,12 +34,13 @@ pub(super) struct WrittenDeletes {
     pub(super) key: Option<FileKey>,
 }
 
-/// The deleted positions in a delete file, ascending, each once.
+/// Reads the deleted positions from a delete file. They ascend, and each is there once.
 pub fn read(path: &Path, keys: &Keys) -> Result<Vec<u64>, LakeError> {
     read_columns(path, keys, &["pos"]).map(|(_, positions)| positions)
 }
 
-/// Reads the deleted positions and the name of the data file from a delete file.
+/// Reads the path of the data file below `data/` and the deleted positions from a delete file. The path is `None` if
+/// the file has no position.
 pub(super) fn read_named(path: &Path, keys: &Keys) -> Result<(Option<String>, Vec<u64>), LakeError> {
     read_columns(path, keys, &["file_path", "pos"])
 }
@@ -80,7 +81,7 @@ fn read_columns(path: &Path, keys: &Keys, columns: &[&str]) -> Result<(Option<St
     Ok((named, positions))
 }
 
-/// Writes the delete file of `data_file` (its path below the lake's data folder). `positions` must ascend without
+/// Writes the delete file of `data_file`, given by its path below `data/`. `positions` must ascend without
 /// duplicates.
 pub(super) fn write(path: &Path, data_file: &str, positions: &[u64], keys: &Keys) -> Result<WrittenDeletes, LakeError> {
     let id = |id: &str| [(PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_owned())].into();
@@ -114,7 +115,7 @@ pub(super) fn write(path: &Path, data_file: &str, positions: &[u64], keys: &Keys
     }
     let file = writer.into_inner().map_err(LakeError::parquet("write", path))?;
     if key.is_none() {
-        // A checksum of the whole file, because it is always read completely.
+        // Write one checksum of the whole file, because a delete file is always read completely.
         seal(&file, 0).map_err(LakeError::io("write", path))?;
     }
     let (bytes, footer_size) = measure(&file).map_err(LakeError::io("read", path))?;
@@ -125,7 +126,7 @@ pub(super) fn write(path: &Path, data_file: &str, positions: &[u64], keys: &Keys
     })
 }
 
-/// The size of the file and of its Parquet metadata, which the last eight bytes state.
+/// Returns the size of the file, and the size of its Parquet footer, which the file's last eight bytes state.
 fn measure(file: &std::fs::File) -> std::io::Result<(u64, u64)> {
     use std::os::unix::fs::FileExt;
     let bytes = file.metadata()?.len();

@@ -1,8 +1,8 @@
-//! Encrypts short texts that clients get and send back, such as page links. Without the lake's key nobody can read,
-//! change or make one.
+//! Encrypts short texts that clients get and send back, such as page links. Without the lake's owner key nobody can
+//! read, change or make such a text.
 //!
-//! The cipher is AES-256-GCM-SIV under a key derived from the lake's. The nonce is constant. With this cipher that
-//! reveals only whether two texts for the same use are equal, so the same page always has the same links.
+//! The cipher is AES-256-GCM-SIV under a key derived from the lake's owner key. The nonce is constant. With this
+//! cipher that reveals only whether two texts for the same use are equal. So the same page always has the same links.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 
 use super::owners::owner::OwnerKey;
 
-/// The key that encloses a lake's texts.
+/// The key that encrypts a lake's texts.
 pub(super) struct EnclosingKey(LessSafeKey);
 
 impl EnclosingKey {

@@ -4,42 +4,43 @@ use std::path::{Path, PathBuf};
 
 use super::seal::SealError;
 
-/// Why the lake could not be opened, read or written.
+/// An error of opening, reading or writing a lake.
 #[derive(Debug, thiserror::Error)]
 pub enum LakeError {
     /// There is no lake in this folder.
     #[error("there is no lake in {}", .0.display())]
     Missing(PathBuf),
-    /// A file has the name of the lake's folder.
+    /// The path of the lake's folder is the path of a file.
     #[error("{} is a file, not a data folder", .0.display())]
     NoFolder(PathBuf),
-    /// Another process (or another writer of this one) holds the lock. A later retry helps.
+    /// Another process, or another writer in this process, holds the write lock. A later retry helps.
     #[error("the lake at {} is being written by process {}", .dir.display(), .pid.map_or("unknown".to_owned(), |pid| pid.to_string()))]
     Busy {
         /// The lake's folder.
         dir: PathBuf,
-        /// The process in the lock file.
+        /// The process id in the lock file. `None` if the file has no valid number.
         pid: Option<u32>,
     },
-    /// A newer program wrote the catalog.
+    /// This program does not know the format of the catalog, for example because a newer program wrote it.
     #[error("the lake at {} has the format {found}, this program reads {known}", .dir.display())]
     Version {
         /// The lake's folder.
         dir: PathBuf,
-        /// The catalog's version or value.
+        /// The metadata key and its value in the catalog, or `unset`.
         found: String,
-        /// The version or value that this program reads.
+        /// The values that this program knows.
         known: String,
     },
-    /// The catalog does not belong to the files. The lake is not changed until an operator has looked at it.
+    /// The catalog is damaged or does not match the data files. Nothing was changed. An operator must repair the
+    /// lake.
     #[error("the lake at {0} cannot be trusted: {what}; nothing was changed; `tabularium check --data {0}` says what is wrong, and with `--adopt` it makes a new catalog from the data files", .dir.display())]
     Mismatch {
         /// The lake's folder.
         dir: PathBuf,
-        /// The contradiction.
+        /// What is wrong, as a phrase for the message.
         what: String,
     },
-    /// The catalog is another file than the one that this process has open. Opening the lake again helps.
+    /// Another file has replaced the catalog that this process has open. Opening the lake again helps.
     #[error("the catalog of the lake at {} was replaced while this process had it open; start the process again", .0.display())]
     Replaced(PathBuf),
     /// The requested snapshot has expired or never existed. Starting again from the newest snapshot helps.
@@ -53,13 +54,14 @@ pub enum LakeError {
         /// The newest snapshot now.
         found: u64,
     },
-    /// A file to be merged has rows that are being erased. Opening the lake to write finishes the erasure.
+    /// A transaction replaces a file that may hold rows of an unfinished erasure. The next writer continues the
+    /// erasure.
     #[error("an erasure was begun and is not finished")]
     Erasing,
     /// A transaction named a file or row that its snapshot does not have.
     #[error("{0} is not in the snapshot the transaction began on")]
     Unknown(String),
-    /// The catalog contradicts itself.
+    /// The catalog contradicts itself, or a file has contents that it must not have.
     #[error("the catalog is damaged: {0}")]
     Damaged(String),
     /// The ledger of erasures cannot be used.
@@ -67,10 +69,10 @@ pub enum LakeError {
     Ledger {
         /// The ledger's file.
         path: PathBuf,
-        /// The fault.
+        /// What is wrong, as the rest of a sentence that begins with the path.
         what: String,
     },
-    /// The lake is not of the requested kind, sealed or open. Opening it does not convert it.
+    /// The lake is sealed and an open one was requested, or the reverse. Opening a lake does not convert it.
     #[error("the lake at {} is {}", .dir.display(), if *.is_sealed { "sealed, and an open one was asked for" } else { "not sealed; a lake is sealed when it is made, or by `tabularium seal`" })]
     OtherKind {
         /// The lake's folder.
@@ -83,10 +85,10 @@ pub enum LakeError {
     Keys {
         /// The lake's folder.
         dir: PathBuf,
-        /// The fault.
+        /// Why the keys cannot be obtained.
         source: SealError,
     },
-    /// A key of a sealed lake cannot be made, kept or destroyed.
+    /// A key of a sealed lake cannot be made, stored or destroyed.
     #[error(transparent)]
     Seal(#[from] SealError),
     /// A file could not be read, written or removed.
@@ -115,13 +117,13 @@ pub enum LakeError {
 }
 
 impl LakeError {
-    /// For `map_err` on file system calls.
+    /// Returns a function for `map_err` that adds the action and the path to a file system error.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> LakeError {
         let path = path.to_owned();
         move |source| LakeError::Io { action, path, source }
     }
 
-    /// For `map_err` on Parquet calls.
+    /// Returns a function for `map_err` that adds the action and the path to a Parquet error.
     pub(super) fn parquet<E: Into<parquet::errors::ParquetError>>(
         action: &'static str,
         path: &Path,
@@ -134,7 +136,8 @@ impl LakeError {
         }
     }
 
-    /// The message for a broken catalog: SQLite's words, and what to do.
+    /// Turns errors of a broken catalog into [`LakeError::Mismatch`], whose message says what to do. Returns other
+    /// errors unchanged.
     pub(super) fn of_catalog(self, dir: &Path) -> LakeError {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
         let what = match &self {
@@ -146,7 +149,7 @@ impl LakeError {
             {
                 format!("the catalog is damaged: {error}")
             }
-            // The result of missing tables or wrong values in a catalog.
+            // SQLite returns these errors if the catalog lacks tables or has wrong values.
             LakeError::Sqlite(
                 error @ (rusqlite::Error::SqlInputError { .. }
                 | rusqlite::Error::InvalidColumnType(..)
@@ -161,7 +164,8 @@ impl LakeError {
         LakeError::Mismatch { dir, what }
     }
 
-    /// Whether a write failed, for example because the disk is full.
+    /// Whether the error may come from a write, for example because the disk is full. This includes all SQLite
+    /// errors, and all errors of files except those from reading.
     pub(super) fn is_of_writing(&self) -> bool {
         match self {
             LakeError::Io { action, .. } | LakeError::Parquet { action, .. } => *action != "read",

@@ -1,14 +1,14 @@
-//! Signs bytes that leave the lake and come back, such as plans. Only the holder of the lake's key can change them
-//! unnoticed. Everybody can read them. Secret texts use `enclose`.
+//! Signs bytes that leave the lake and come back, such as plans. Everybody can read these bytes, but only a holder of
+//! the lake's key can change them unnoticed. Secret texts use `enclose`.
 //!
-//! HMAC-SHA256 under keys derived from the lake's key, one for each purpose.
+//! A signature is an HMAC-SHA256. Its key is derived from the lake's owner key, one for each purpose.
 
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use aws_lc_rs::hmac::{HMAC_SHA256, Key, sign, verify};
 
 use super::store::open::Lake;
 
-/// Bytes of a signature.
+/// The length of a signature in bytes.
 pub const SIGNATURE: usize = 32;
 
 impl Lake {

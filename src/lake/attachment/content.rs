@@ -1,4 +1,4 @@
-//! An open attachment. Each piece is compared with its checksum before a caller gets its bytes.
+//! An open attachment. Each piece is verified before a caller gets its bytes.
 
 use std::fs::File;
 use std::io;
@@ -11,12 +11,13 @@ use super::open::{Pieces, trailer_of};
 use super::trailer::{BLOCK, Trailer, hexadecimal};
 use crate::lake::seal::Keys;
 
-/// The end of a tag's system. The code of such a tag is the SHA-256 of the file, as hexadecimal digits.
+/// The end of the `system` of the tag that a row of `Binary` with an attachment has. The tag's `code` is the SHA-256
+/// of the attachment's bytes, as hexadecimal digits.
 pub const CONTENT_TAG: &str = "ContentSha256";
 /// A part of an attachment: its first byte, and the byte after its last one.
 pub type Range = std::ops::Range<u64>;
 
-/// An attachment's bytes. The file stays readable while this is held, even if its name is removed.
+/// The bytes of an attachment. The file stays readable while this value exists, even if its name is removed.
 #[derive(Debug)]
 pub struct AttachmentContent {
     file: File,
@@ -35,17 +36,17 @@ impl AttachmentContent {
         &self.trailer
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub fn bytes(&self) -> u64 {
         self.trailer.bytes
     }
 
-    /// The SHA-256 of the attachment's bytes, as hexadecimal digits.
+    /// Returns the SHA-256 of the attachment's bytes, as hexadecimal digits.
     pub fn sha256(&self) -> &str {
         &self.trailer.sha256
     }
 
-    /// Verifies a part against its checksums, without returning it.
+    /// Verifies a part without returning it.
     pub fn verify(&self, part: &Range) -> io::Result<()> {
         let mut at = part.start;
         while at < part.end {
@@ -55,7 +56,8 @@ impl AttachmentContent {
         Ok(())
     }
 
-    /// The first bytes of a part, up to the end of the piece in which it begins. A damaged piece yields no bytes.
+    /// Returns the first bytes of a part, up to the end of the piece in which the part begins. Returns an error and
+    /// no bytes if that piece is damaged.
     pub fn piece(&self, part: Range) -> io::Result<Vec<u8>> {
         let end = part.end.min(self.bytes());
         if part.start >= end {
@@ -85,7 +87,7 @@ impl AttachmentContent {
         Ok(bytes)
     }
 
-    /// Reads the whole file and returns whether its SHA-256 is the recorded one.
+    /// Reads the whole attachment. Returns whether its SHA-256 is the recorded one.
     pub(in crate::lake) fn is_whole(&self) -> io::Result<bool> {
         let mut sha256 = Context::new(&SHA256);
         let mut at = 0;
@@ -187,7 +189,7 @@ mod tests {
         assert!(open(&path).is_err());
         std::fs::write(&path, b"").unwrap();
         assert!(open(&path).is_err());
-        // Damage in another piece does not affect this one.
+        // Damage in one piece does not affect the others.
         let mut damaged = whole.clone();
         damaged[BLOCK] ^= 1;
         std::fs::write(&path, &damaged).unwrap();

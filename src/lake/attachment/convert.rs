@@ -9,18 +9,18 @@ use super::write::{AttachmentWriter, append_trailer};
 use crate::lake::error::LakeError;
 use crate::lake::seal::{FileKey, Keys};
 
-/// The number of digits in a file's name that identify the owner.
+/// The number of digits in a file's name that identify its application and owner.
 const WHOSE: usize = 16;
 
-/// A new path for the same attachment under this key, or in clear.
+/// Returns a new path for an attachment: for a file that this key seals, or without a key for a clear file.
 pub(in crate::lake) fn renamed(path: &Path, key: Option<&FileKey>) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let whose = name.get(..WHOSE).unwrap_or(&name);
     path.with_file_name(new_name(whose, key.map(FileKey::id)))
 }
 
-/// Rewrites the attachment at `from` to `to`, sealed if there is a key. Returns the new file's length. The whole
-/// content is verified against its checksums or its seal, and against its SHA-256.
+/// Rewrites the attachment at `from` to `to`: sealed with `key`, or in clear without a key. Returns the new file's
+/// length. Before that it verifies the whole content, by its checksums or by decryption, and by its SHA-256.
 pub(in crate::lake) fn convert(from: &Path, to: &Path, keys: &Keys, key: Option<&FileKey>) -> Result<u64, LakeError> {
     let content = AttachmentContent::open(from, keys).map_err(LakeError::io("read", from))?;
     let trailer = content.trailer().clone();
@@ -47,7 +47,7 @@ pub(in crate::lake) fn convert(from: &Path, to: &Path, keys: &Keys, key: Option<
     }
 }
 
-/// Whether a file begins as a sealed attachment does.
+/// Whether a file begins like a sealed attachment. `false` if it cannot be read.
 pub(in crate::lake) fn is_sealed_file(path: &Path) -> bool {
     use std::io::Read;
     let mut begin = [0; MAGIC.len()];

@@ -1,4 +1,4 @@
-//! Opens attachments. A caller needs a scope that shows the row of `Binary` with the attachment's id.
+//! Opens attachments. A caller needs a scope that shows the attachment's row of `Binary`.
 
 use std::sync::Arc;
 
@@ -18,35 +18,35 @@ use crate::lake::store::open::Lake;
 /// A row of `Binary`, and the attachment file if the bytes are not in the row.
 #[derive(Debug)]
 pub struct Attached {
-    /// The resource.
+    /// The row with the resource.
     pub row: Row,
-    /// Its bytes.
+    /// The attachment. `None` if the row has none that the scope shows.
     pub content: Option<AttachmentContent>,
 }
 
 /// An attachment that an earlier sync stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptAttachment {
-    /// Its number in the catalog.
+    /// The number of the attachment in the catalog.
     pub number: u64,
-    /// The id of its row of `Binary`.
+    /// The id of the attachment's row of `Binary`.
     pub binary: String,
-    /// Length of its bytes.
+    /// The length of the attachment's bytes.
     pub bytes: u64,
-    /// Hexadecimal digits.
+    /// The SHA-256 of these bytes, as hexadecimal digits.
     pub sha256: String,
-    /// Their SHA-1.
+    /// The SHA-1 of these bytes, as hexadecimal digits.
     pub sha1: String,
-    /// Where the attachment came from, as the sync recorded it.
+    /// The hash of facts about the document that the sync recorded.
     pub origin: String,
 }
 
 impl Lake {
-    /// Reads the row of `Binary` with this id in a snapshot and opens its file. Returns `None` if the scope shows no
-    /// such row.
+    /// Reads the row of `Binary` with this id in a snapshot and opens its attachment. Returns `None` if the scope
+    /// shows no such row.
     ///
-    /// A missing or damaged file is an error. So is a file that an erasure removed after the row was read. A caller
-    /// whose snapshot may be out of date tries once more ([`erased_since`](Lake::erased_since)).
+    /// A missing or damaged file is an error. So is a file that an erasure has removed since the snapshot. A caller
+    /// whose snapshot may be out of date should then try once more ([`erased_since`](Lake::erased_since)).
     pub fn attachment(
         &self,
         snapshot: &Arc<Snapshot>,
@@ -72,7 +72,8 @@ impl Lake {
         Ok(Some(Attached { row, content }))
     }
 
-    /// The same in the newest snapshot. Tries again if an erasure changed that snapshot in between.
+    /// Reads the row and opens its attachment as [`attachment`](Lake::attachment) does, in the newest snapshot. Tries
+    /// once more if an erasure has changed that snapshot meanwhile.
     pub fn newest_attachment(&self, scope: &Arc<Scope>, id: &str) -> Result<Option<Attached>, LakeError> {
         let snapshot = self.snapshot();
         match self.attachment(&snapshot, scope, id) {
@@ -81,7 +82,8 @@ impl Lake {
         }
     }
 
-    /// Whether a sync of one of the scope's authorizations stored a file.
+    /// Whether the scope shows an attachment. A patient's scope shows those of its owners and authorizations, an
+    /// application's scope shows all.
     fn is_shown(&self, found: &StoredAttachment, scope: &Scope) -> bool {
         scope.patient.as_ref().is_none_or(|patient| {
             patient.owners.contains(&found.owner) && found.is_of(&patient.authorizations, self.owner_key())
@@ -111,7 +113,8 @@ impl Lake {
         }
     }
 
-    /// The attachments of an authorization's syncs whose files exist and have the recorded length.
+    /// Returns the attachments that the syncs of an authorization have stored. Leaves out those whose file is missing
+    /// or does not have the recorded length.
     pub fn kept_attachments(
         &self,
         mode: Mode,

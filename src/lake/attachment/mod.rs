@@ -1,9 +1,9 @@
-//! Attachments: documents that a source's records refer to. Each is a file beside the data files of the table `Binary`.
-//! The row of `Binary` with the same id describes the attachment and names its owner.
+//! Attachments: documents that a source's records refer to. Each is a file beside the data files of the table
+//! `Binary`. The row of `Binary` with the attachment's id describes it and has its owner.
 //!
-//! This room decides the format of such files (clear and sealed), which attachment the catalog names for a row, and who
-//! may open one. An attachment is opened only through a row that the scope shows. `sync` decides which documents are
-//! fetched.
+//! This module decides the format of such files (clear and sealed), which attachment the catalog names for a row, and
+//! who may open one. An attachment is opened only through a row that the scope shows. `sync` decides which documents
+//! are fetched.
 
 mod content;
 mod convert;

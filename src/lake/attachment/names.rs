@@ -1,5 +1,5 @@
-//! The names of attachment files, and the folder that holds them. Decides what a name reveals: only a holder of the
-//! lake's key can tell one owner's files from another's.
+//! The names of attachment files, and the folder that holds them. A name does not reveal the owner: only a holder of
+//! the lake's key can find out which owner's file it is.
 
 use std::path::Path;
 
@@ -13,13 +13,13 @@ const SUFFIX: &str = ".attachment";
 /// The table whose folder holds the attachment files.
 pub(in crate::lake) const TABLE: &str = "Binary";
 
-/// The beginning of the names of an owner's files.
+/// Returns the beginning of the names of an owner's files: a keyed hash of mode, application and owner.
 pub(in crate::lake) fn name_begin(key: OwnerKey, mode: Mode, application: &str, owner: i64) -> String {
     format!("{:016x}", key.seal(&(mode.schema(), application, owner)))
 }
 
-/// The name of a new file. Its first half is a keyed hash of the owner: only a holder of the lake's key can tell one
-/// owner's files from another's. Its second half is unique; in a sealed lake it is the id of the file's key.
+/// Returns the name of a new file. It begins with `begin`, which comes from [`name_begin`]. The rest is unique:
+/// random digits in a clear file's name, and in a sealed file's name the id of its key.
 pub(in crate::lake) fn new_name(begin: &str, key: Option<KeyId>) -> String {
     match key {
         Some(id) => format!("{begin}-{id}{SUFFIX}"),
@@ -30,7 +30,8 @@ pub(in crate::lake) fn new_name(begin: &str, key: Option<KeyId>) -> String {
     }
 }
 
-/// The id of the key that seals a file, read from its name. `None` if the file is not sealed.
+/// Reads the id of the key that seals a file from the file's name. Returns `None` if the name is that of a clear
+/// file.
 pub(in crate::lake) fn key_of(path: &Path) -> Result<Option<KeyId>, LakeError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let named = name.strip_suffix(SUFFIX).and_then(|name| name.split_once('-'));
@@ -41,12 +42,12 @@ pub(in crate::lake) fn key_of(path: &Path) -> Result<Option<KeyId>, LakeError> {
     id.parse().map(Some).map_err(damaged)
 }
 
-/// Whether a file of this name is sealed.
+/// Whether a file with this name is sealed.
 pub(in crate::lake) fn is_sealed_name(name: &str) -> bool {
     name.contains('-')
 }
 
-/// Whether a path is that of an attachment file.
+/// Whether a path is that of an attachment file, by its extension.
 pub(in crate::lake) fn is_attachment(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().ends_with(SUFFIX)

@@ -1,4 +1,4 @@
-//! Reads the end of an attachment file: its trailer, and how its pieces are verified.
+//! Reads the end of an attachment file: its trailer, and what is needed to verify its pieces.
 
 use std::fs::File;
 use std::io;
@@ -10,12 +10,12 @@ use super::trailer::{BLOCK, LONGEST_TEXT, MAGIC, TAIL, Trailer};
 use crate::lake::error::LakeError;
 use crate::lake::seal::Keys;
 
-/// How the pieces of a file are verified.
+/// The way in which the pieces of a file are verified.
 #[derive(Debug)]
 pub(super) enum Pieces {
-    /// The pieces are clear and have checksums.
+    /// The pieces are clear. Each has a CRC-32.
     Summed(Vec<u32>),
-    /// The pieces are encrypted.
+    /// The pieces are encrypted. Decryption verifies them.
     Sealed(SealedPieces),
 }
 
@@ -26,7 +26,7 @@ pub(in crate::lake) fn read_trailer(path: &Path, keys: &Keys) -> Result<Trailer,
     Ok(trailer)
 }
 
-/// The same for an open file. Also returns how its pieces are verified.
+/// Reads the trailer of an open file. Also returns how the file's pieces are verified.
 pub(super) fn trailer_of(file: &File, keys: &Keys) -> io::Result<(Trailer, Pieces)> {
     let length = file.metadata()?.len();
     let damaged = || io::Error::new(io::ErrorKind::InvalidData, "its end is not that of an attachment");
@@ -49,7 +49,7 @@ pub(super) fn trailer_of(file: &File, keys: &Keys) -> io::Result<(Trailer, Piece
     let (count, text, sum) = (u64::from(number(0)), u64::from(number(4)), number(8));
     let begin = tail_at.checked_sub(text + 4 * count).filter(|_| text <= LONGEST_TEXT);
     let begin = begin.filter(|_| &tail[12..] == MAGIC).ok_or_else(damaged)?;
-    // The count must match the number of pieces. So a damaged count does not cause a large allocation.
+    // The count must match the length of the content. So a damaged count does not cause a large allocation.
     if count != begin.div_ceil(BLOCK as u64) {
         return Err(damaged());
     }

@@ -1,10 +1,10 @@
-//! A catalog's record of an attachment: clear in an open lake, and encrypted under the file's own key in a sealed one.
-//! Once the key is destroyed, nobody can read the record. So an older copy of the catalog reveals nothing about erased
-//! files.
+//! A catalog's record of an attachment: clear for a clear file, and encrypted under the file's own key for a sealed
+//! one. Once the key is destroyed, nobody can read the record. So an older copy of the catalog reveals nothing about
+//! erased files.
 //!
-//! The catalog finds a sealed row by marks of its `Binary` and its authorization. The lake's owner key makes these
-//! marks, and the catalog holds that key. So anybody with the folder can see that two rows have the same authorization,
-//! and can check whether a known id is there.
+//! To find the record of a sealed file, the catalog has a keyed hash ([`Mark`]) of its `Binary` id and one of its
+//! authorization. Their key is the lake's owner key, which is in the catalog too. So anybody with the data folder can
+//! see that two records have the same authorization, and can test whether a known id is there.
 
 use std::path::Path;
 
@@ -20,26 +20,26 @@ use crate::lake::owners::owner::OwnerKey;
 use crate::lake::owners::scope::Mode;
 use crate::lake::seal::{Keys, PieceCipher};
 
-/// Binds the ciphertext to this use of the file's key.
+/// Authenticated data that binds the ciphertext to this use of the file's key.
 const PLACE: &[u8] = b"a row of tabularium_attachment";
-/// Bytes of a mark.
+/// The number of bytes of the HMAC that a [`Mark`] keeps.
 const MARK: usize = 16;
 
-/// What the catalog records of an attachment's contents.
+/// The facts about an attachment that a sealed lake's catalog encrypts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::lake) struct Contents {
     /// The id of the row of `Binary`.
     pub(in crate::lake) binary: String,
     pub(in crate::lake) authorization: String,
-    /// Hexadecimal digits.
+    /// The SHA-256 of the attachment's bytes, as hexadecimal digits. `sha1` has the same form.
     pub(in crate::lake) sha256: String,
     pub(in crate::lake) sha1: String,
-    /// The origin by which a sync recognizes an attachment that it already has.
+    /// A hash of facts about the document, by which a sync recognizes an attachment that it already has.
     pub(in crate::lake) origin: String,
 }
 
 impl Contents {
-    /// The contents that a file's trailer states.
+    /// Returns the contents that a file's trailer states.
     pub(in crate::lake) fn of(trailer: &Trailer) -> Contents {
         Contents {
             binary: trailer.binary.clone(),
@@ -51,7 +51,7 @@ impl Contents {
     }
 }
 
-/// The contents in the form in which a row of the catalog holds them.
+/// The [`Contents`] of an attachment in the form in which a row of the catalog has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::lake) enum Recorded {
     /// The record of a clear file.
@@ -60,13 +60,14 @@ pub(in crate::lake) enum Recorded {
     Sealed {
         binary: Mark,
         authorization: Mark,
-        /// [`Contents`] under the file's key, in base64.
+        /// [`Contents`] as JSON, encrypted under the file's key, in base64.
         sealed: String,
     },
 }
 
 impl Recorded {
-    /// The record of the contents of the file with this name.
+    /// Makes the catalog's record of the attachment file with this name. For a sealed file, `keys` must have the file's
+    /// key.
     pub(in crate::lake) fn new(
         contents: &Contents,
         name: &str,
@@ -78,7 +79,7 @@ impl Recorded {
             return Ok(Recorded::Clear(contents.clone()));
         };
         let failed = |error| LakeError::Damaged(format!("what is recorded of {name} cannot be sealed: {error}"));
-        // Texts always become JSON.
+        // This cannot fail, because all fields are strings.
         let text = serde_json::to_vec(contents).unwrap_or_default();
         let mut sealed = Vec::new();
         let cipher = PieceCipher::new(keys.key(&id)?.secret()).map_err(failed)?;
@@ -90,7 +91,8 @@ impl Recorded {
         })
     }
 
-    /// The contents that the row of this file records. Only the file's key opens a sealed record.
+    /// Returns the contents that this record of the file `name` has. A sealed record can only be opened with the
+    /// file's key.
     pub(in crate::lake) fn open(&self, name: &str, keys: &Keys) -> Result<Contents, LakeError> {
         let sealed = match self {
             Recorded::Clear(contents) => return Ok(contents.clone()),
@@ -105,34 +107,35 @@ impl Recorded {
     }
 }
 
-/// The mark that finds a sealed row: 32 hexadecimal digits of an HMAC-SHA256 under the lake's owner key.
+/// A keyed hash of an id, by which the catalog finds the record of a sealed file. It has the first half of an
+/// HMAC-SHA256 under the lake's owner key, as 32 hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::lake) struct Mark(String);
 
 impl Mark {
-    /// The mark of a row of `Binary`.
+    /// Makes the keyed hash of the id of a row of `Binary`.
     pub(in crate::lake) fn of_binary(key: OwnerKey, mode: Mode, application: &str, id: &str) -> Mark {
         Mark::of(key, ["binary", mode.schema(), application, id])
     }
 
-    /// The mark of an authorization.
+    /// Makes the keyed hash of the id of an authorization.
     pub(in crate::lake) fn of_authorization(key: OwnerKey, mode: Mode, application: &str, id: &str) -> Mark {
         Mark::of(key, ["authorization", mode.schema(), application, id])
     }
 
     fn of(key: OwnerKey, texts: [&str; 4]) -> Mark {
-        // A byte that no UTF-8 text contains keeps ("a", "bc") and ("ab", "c") apart.
+        // No UTF-8 text has this byte. It keeps ("a", "bc") and ("ab", "c") apart.
         let bytes = texts.map(str::as_bytes).join(&0xff);
         let mark = sign(&Key::new(HMAC_SHA256, &key.bytes()), &bytes);
         Mark(hexadecimal(&mark.as_ref()[..MARK]))
     }
 
-    /// The mark that a row holds.
+    /// Takes over the keyed hash in a row of the catalog.
     pub(in crate::lake) fn read(text: String) -> Mark {
         Mark(text)
     }
 
-    /// The digits.
+    /// Returns the hexadecimal digits.
     pub(in crate::lake) fn as_str(&self) -> &str {
         &self.0
     }

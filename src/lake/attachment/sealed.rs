@@ -1,5 +1,6 @@
-//! An attachment in a sealed lake: its bytes in pieces, each encrypted on its own (AES-256-GCM) under the file's key,
-//! so that any part can be read without the rest. The trailer at the file's end is encrypted likewise.
+//! An attachment in a sealed lake: its bytes in pieces. Each piece is encrypted by itself (AES-256-GCM) under the
+//! file's key, so that any part can be read without the rest. The trailer at the file's end is encrypted in the same
+//! way.
 //!
 //! ```text
 //! TABATT2\n | id of the key, 16 bytes | pieces | sealed trailer | its length, u32 | TABATT2\n
@@ -24,23 +25,23 @@ use crate::private;
 /// The first and the last bytes of a sealed attachment.
 pub(super) const MAGIC: &[u8; 8] = b"TABATT2\n";
 const ID: usize = 16;
-/// The first bytes: the format, and the key's id.
+/// The length of the first fields: the format, and the key's id.
 const HEAD: u64 = (MAGIC.len() + ID) as u64;
-/// The length of the trailer, and the format.
+/// The length of the last fields: the length of the trailer, and the format.
 const TAIL: u64 = 4 + MAGIC.len() as u64;
-/// The bytes around a piece's content.
+/// The number of bytes by which encryption lengthens a piece: a nonce and a tag.
 const AROUND: u64 = seal::AROUND as u64;
 
-/// Decrypts the pieces of a file.
+/// The cipher for the pieces of a file.
 #[derive(Debug)]
 pub(super) struct SealedPieces {
     cipher: Cipher,
-    /// The length of all pieces in clear, in bytes.
+    /// The length of the attachment's bytes in clear.
     bytes: u64,
 }
 
 impl SealedPieces {
-    /// The trailer of a file of this length that begins and ends like a sealed attachment, and the cipher for its
+    /// Opens a file of this length that ends like a sealed attachment. Returns its trailer and the cipher for its
     /// pieces.
     pub(super) fn open(file: &File, length: u64, keys: &Keys) -> io::Result<(Trailer, SealedPieces)> {
         let mut head = [0; HEAD as usize];
@@ -67,18 +68,19 @@ impl SealedPieces {
         Ok((trailer, SealedPieces { cipher, bytes }))
     }
 
-    /// The cipher for the pieces of a file without a trailer.
+    /// Returns the cipher for the pieces of a file that has no trailer yet. `bytes` is the length of the bytes in
+    /// clear.
     pub(super) fn unfinished(key: &FileKey, bytes: u64) -> io::Result<SealedPieces> {
         let cipher = Cipher::new(key)?;
         Ok(SealedPieces { cipher, bytes })
     }
 
-    /// The bytes of all pieces, one after the other.
+    /// Reads and decrypts all pieces, one after the other.
     pub(super) fn all<'f>(&'f self, file: &'f File) -> impl Iterator<Item = io::Result<Vec<u8>>> + 'f {
         (0..self.bytes.div_ceil(BLOCK as u64)).map(|number| self.read(file, number))
     }
 
-    /// The bytes of a piece.
+    /// Reads and decrypts the piece with this number.
     pub(super) fn read(&self, file: &File, number: u64) -> io::Result<Vec<u8>> {
         let block = BLOCK as u64;
         let left = self
@@ -98,19 +100,20 @@ impl SealedPieces {
     }
 }
 
-/// Seals bytes into a file as they come.
+/// A writer that encrypts bytes into the pieces of a file, as the bytes come.
 #[derive(Debug)]
 pub(super) struct PieceWriter {
     out: BufWriter<File>,
     cipher: Cipher,
-    /// The bytes that are not sealed yet. Only `finish` knows which piece is the last.
+    /// Bytes that are not encrypted yet. A full piece waits here until more bytes come, because the last piece is
+    /// marked as the last.
     piece: Vec<u8>,
     number: u64,
     sealed: Vec<u8>,
 }
 
 impl PieceWriter {
-    /// Creates the file, or empties an existing one.
+    /// Creates the file, or empties an existing one, and writes the format and the key's id.
     pub(super) fn create(path: &Path, key: &FileKey) -> io::Result<PieceWriter> {
         let cipher = Cipher::new(key)?;
         let file = private::options().write(true).create(true).truncate(true).open(path)?;
@@ -139,7 +142,7 @@ impl PieceWriter {
         Ok(())
     }
 
-    /// Seals the last piece and closes the file, which has no trailer yet.
+    /// Encrypts the last piece and flushes the file, which has no trailer yet.
     pub(super) fn finish(mut self) -> io::Result<()> {
         if !self.piece.is_empty() {
             self.put(true)?;
@@ -162,9 +165,9 @@ impl PieceWriter {
 pub(super) fn append_sealed_trailer(path: &Path, trailer: &Trailer, key: &FileKey) -> io::Result<u64> {
     let pieces = sealed_length(trailer.bytes).ok_or_else(damaged)?;
     let mut file = private::options().append(true).open(path)?;
-    // An earlier attempt may have left bytes after the pieces.
+    // Cut off the bytes that an earlier attempt may have left after the pieces.
     file.set_len(HEAD + pieces)?;
-    // Texts and numbers always become JSON.
+    // This cannot fail, because all fields are strings and numbers.
     let text = serde_json::to_vec(trailer).unwrap_or_default();
     let mut end = Vec::new();
     Cipher::new(key)?.seal(&of_trailer(pieces), &text, &mut end)?;
@@ -175,8 +178,8 @@ pub(super) fn append_sealed_trailer(path: &Path, trailer: &Trailer, key: &FileKe
     Ok(HEAD + pieces + u64::from(length) + TAIL)
 }
 
-/// Seals the bytes of a file into another file and ends it with the trailer. Compares what it reads with the length and
-/// SHA-256 in `trailer`. Returns the new file's length.
+/// Encrypts the bytes of a clear file into another file and adds the trailer. Returns an error if the file is shorter
+/// than `trailer` says, or if its SHA-256 differs. Returns the new file's length.
 pub(super) fn seal_file(from: &Path, to: &Path, trailer: &Trailer, key: &FileKey) -> io::Result<u64> {
     let mut from = BufReader::with_capacity(BLOCK, File::open(from)?).take(trailer.bytes);
     let mut writer = PieceWriter::create(to, key)?;
@@ -200,17 +203,17 @@ pub(super) fn seal_file(from: &Path, to: &Path, trailer: &Trailer, key: &FileKey
     append_sealed_trailer(to, trailer, key)
 }
 
-/// The length of this many bytes in pieces.
+/// Returns the length of this many bytes in encrypted pieces. `None` if it overflows.
 fn sealed_length(bytes: u64) -> Option<u64> {
     bytes.div_ceil(BLOCK as u64).checked_mul(AROUND)?.checked_add(bytes)
 }
 
-/// The authenticated data of a piece without the key's id.
+/// Returns the authenticated data of a piece, without the key's id.
 fn of_piece(number: u64, is_last: bool) -> [u8; 10] {
     place(b'p', number, u8::from(is_last))
 }
 
-/// The authenticated data of a trailer without the key's id.
+/// Returns the authenticated data of a trailer, without the key's id. `pieces` is the length of all encrypted pieces.
 fn of_trailer(pieces: u64) -> [u8; 10] {
     place(b't', pieces, 0)
 }
@@ -230,7 +233,7 @@ fn damaged() -> io::Error {
     )
 }
 
-/// A file's key, ready to use.
+/// The cipher with a file's key.
 #[derive(Debug)]
 struct Cipher {
     pieces: PieceCipher,
@@ -243,7 +246,7 @@ impl Cipher {
         Ok(Cipher { pieces, id: key.id() })
     }
 
-    /// The authenticated data of a piece: the key's id and the piece's place.
+    /// Returns the complete authenticated data of a piece or a trailer: the key's id, and its place in the file.
     fn named(&self, place: &[u8; 10]) -> [u8; ID + 10] {
         let mut all = [0; ID + 10];
         all[..ID].copy_from_slice(self.id.bytes());
@@ -285,7 +288,7 @@ mod tests {
             self.folder.path().join(name)
         }
 
-        /// Seals these bytes under a new key, into a file of this name.
+        /// Seals these bytes under a new key into a file of this name.
         fn stored(&self, name: &str, bytes: &[u8]) -> FileKey {
             let from = self.path("spool");
             let mut writer = AttachmentWriter::create(&from, &Keys::none()).unwrap();
@@ -394,7 +397,7 @@ mod tests {
                 .and_then(|content| content.verify(&(0..content.bytes())));
             assert!(sound.is_err(), "{at}");
         }
-        // Damage in another piece does not affect this one.
+        // Damage in one piece does not affect the others.
         let mut changed = whole.clone();
         changed[second + 20] ^= 1;
         std::fs::write(scene.path("x"), &changed).unwrap();
@@ -423,11 +426,12 @@ mod tests {
             std::fs::write(scene.path("x"), &whole[..end]).unwrap();
             assert!(scene.open("x").is_err(), "{end}");
         }
-        // The last piece is cut off. The same trailer follows the other pieces.
+        // Cut off the last piece, and keep the trailer.
         let shorter = [&whole[..24 + 2 * piece], &whole[24 + 3 * piece..]].concat();
         std::fs::write(scene.path("x"), shorter).unwrap();
         assert!(scene.open("x").is_err());
-        // Two pieces swapped, and one in the place of the last.
+        // Swap two pieces, or put another piece in the place of the last one. `good` has the pieces that can still be
+        // read.
         let (head, rest) = whole.split_at(24);
         let (one, rest) = rest.split_at(piece);
         let (two, rest) = rest.split_at(piece);
@@ -445,7 +449,7 @@ mod tests {
                 assert_eq!(read.is_ok(), good.contains(&number), "{number}");
             }
         }
-        // A piece of another file of the same length, and its trailer.
+        // First take a piece from another file of the same length, then its trailer.
         scene.stored("y", &bytes(3 * BLOCK));
         let other = std::fs::read(scene.path("y")).unwrap();
         std::fs::write(
@@ -465,7 +469,7 @@ mod tests {
     #[test]
     fn a_file_goes_with_its_key() {
         let scene = Scene::new();
-        // A key can be found as long as somebody holds it.
+        // Keep only the id. While somebody holds a key, it is available even after it was destroyed.
         let id = scene.stored("x", b"about Ann").id();
         scene.open("x").unwrap();
         scene.keys.destroy(&[id]).unwrap();

@@ -1,6 +1,6 @@
-//! The trailer of an attachment file: the checksums of its pieces, and its owner. With it a new catalog can be made
-//! from the files, and an erasure finds its files even if no catalog names them. A sealed attachment has an encrypted
-//! trailer ([`super::sealed`]).
+//! The trailer of an attachment file: the checksums of its pieces, and a description with its owner. With trailers
+//! `tabularium check --adopt` can make a new catalog, and an erasure finds a person's files even if no catalog names
+//! them. A sealed attachment has an encrypted trailer ([`super::sealed`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -8,14 +8,14 @@ use crate::lake::owners::scope::Scope;
 
 /// Each piece of this many bytes has its own checksum.
 pub(super) const BLOCK: usize = 64 << 10;
-/// The last bytes of the file.
+/// The last bytes of a clear attachment file.
 pub(super) const MAGIC: &[u8; 8] = b"TABATT1\n";
-/// Number of pieces, length of the text, checksum, and the last bytes.
+/// The length of the last fields: number of pieces, length of the text, checksum, and `MAGIC`.
 pub(super) const TAIL: u64 = 4 + 4 + 4 + 8;
-/// The maximum length of a trailer's text, in bytes.
+/// The maximum length of the trailer's text, in bytes.
 pub(super) const LONGEST_TEXT: u64 = 64 << 10;
 
-/// The content of a trailer: the attachment's owner and a description of its bytes.
+/// The text of a trailer: the attachment's owner and a description of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::lake) struct Trailer {
     /// `live` or `test`.
@@ -25,19 +25,21 @@ pub(in crate::lake) struct Trailer {
     pub(in crate::lake) authorization: String,
     /// The id of the row of `Binary`.
     pub(in crate::lake) binary: String,
-    /// Length of the bytes.
+    /// The length of the attachment's bytes.
     pub(in crate::lake) bytes: u64,
-    /// Hexadecimal digits.
+    /// The SHA-256 of the attachment's bytes, as hexadecimal digits. `sha1` has the same form.
     pub(in crate::lake) sha256: String,
     pub(in crate::lake) sha1: String,
-    /// The origin by which the next sync recognizes the attachment, so that it does not fetch it again.
+    /// A hash of facts about the document. If the next sync computes the same one, it does not fetch the document
+    /// again.
     pub(in crate::lake) origin: String,
-    /// The time of its first snapshot, in microseconds since 1970.
+    /// The time of the first snapshot with the attachment, in microseconds since 1970.
     pub(in crate::lake) time: i64,
 }
 
 impl Trailer {
-    /// Whether the attachment belongs to this scope's person: to one of the person's owners and authorizations.
+    /// Whether the attachment belongs to this scope's person: to one of the person's owners and to one of the
+    /// authorizations.
     pub(in crate::lake) fn is_of(&self, scope: &Scope) -> bool {
         let patient = scope.patient.as_ref();
         self.mode == scope.mode.schema()
@@ -47,10 +49,10 @@ impl Trailer {
             })
     }
 
-    /// The bytes of the trailer.
+    /// Returns the trailer of a clear file as bytes. `blocks` has the checksums of the pieces.
     pub(super) fn written(&self, blocks: &[u32]) -> Vec<u8> {
         let mut out: Vec<u8> = blocks.iter().flat_map(|block| block.to_le_bytes()).collect();
-        // Texts and numbers always become JSON.
+        // This cannot fail, because all fields are strings and numbers.
         let text = serde_json::to_vec(self).unwrap_or_default();
         out.extend_from_slice(&text);
         out.extend_from_slice(&(blocks.len() as u32).to_le_bytes());
@@ -62,7 +64,7 @@ impl Trailer {
     }
 }
 
-/// Bytes as hexadecimal digits.
+/// Returns bytes as hexadecimal digits.
 pub(in crate::lake) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! Writes an attachment: first its bytes with their checksums, then the trailer, once the owner is known.
+//! Writes an attachment: first its bytes, then the trailer, once the owner is known.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -15,20 +15,20 @@ use crate::private;
 /// The length and the digests of an attachment's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sums {
-    /// How many bytes there are.
+    /// The number of bytes.
     pub bytes: u64,
-    /// Their SHA-256.
+    /// The SHA-256 of the bytes.
     pub sha256: [u8; 32],
-    /// Their SHA-1, which R4 has in `Attachment.hash`.
+    /// The SHA-1 of the bytes, which R4 has in `Attachment.hash`.
     pub sha1: [u8; 20],
-    /// The CRC-32 of each piece.
+    /// The CRC-32 of each piece of the bytes.
     pub(super) blocks: Vec<u32>,
-    /// The cipher of the file, if it is sealed.
+    /// The key that seals the file. `None` if the file is clear.
     pub(in crate::lake) key: Option<FileKey>,
 }
 
 impl Sums {
-    /// All bytes of the file.
+    /// Reads all bytes of a file that an [`AttachmentWriter`] wrote and that has no trailer yet.
     pub fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
         let Some(key) = &self.key else {
             return std::fs::read(path);
@@ -42,8 +42,8 @@ impl Sums {
     }
 }
 
-/// Writes an attachment's bytes to a file that only its owner may read. In a sealed lake the file is sealed at once,
-/// with the key that the attachment keeps.
+/// A writer of an attachment's bytes to a file that only its user may read. If the lake's new files are sealed, the
+/// bytes are encrypted as they come, with the key that the attachment keeps.
 pub struct AttachmentWriter {
     path: PathBuf,
     file: Out,
@@ -52,12 +52,12 @@ pub struct AttachmentWriter {
     sha256: Context,
     sha1: Context,
     blocks: Vec<u32>,
-    /// The hash of the piece that is not full yet.
+    /// The CRC-32 so far of the piece that is not full yet.
     block: crc32fast::Hasher,
     filled: usize,
 }
 
-/// Where the writer puts bytes.
+/// The file to which the writer writes.
 enum Out {
     Clear(BufWriter<File>),
     Sealed(PieceWriter),
@@ -88,7 +88,7 @@ impl std::fmt::Debug for AttachmentWriter {
 }
 
 impl AttachmentWriter {
-    /// Creates the file, or empties an existing one. The file is sealed if the lake's new files are.
+    /// Creates the file, or empties an existing one. The file is sealed if the lake's new files are sealed.
     pub fn create(path: &Path, keys: &Keys) -> Result<AttachmentWriter, LakeError> {
         match keys.make()? {
             None => AttachmentWriter::create_clear(path),
@@ -99,7 +99,7 @@ impl AttachmentWriter {
         }
     }
 
-    /// The same, but always in clear.
+    /// Creates a clear file, or empties an existing one, whatever the kind of the lake.
     pub(super) fn create_clear(path: &Path) -> Result<AttachmentWriter, LakeError> {
         let file = private::options().write(true).create(true).truncate(true).open(path);
         let file = BufWriter::new(file.map_err(LakeError::io("create", path))?);
@@ -120,7 +120,7 @@ impl AttachmentWriter {
         }
     }
 
-    /// How many bytes were written so far.
+    /// Returns the number of bytes written so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -143,7 +143,7 @@ impl AttachmentWriter {
         Ok(())
     }
 
-    /// Closes the file. Returns its length and digests.
+    /// Closes the file. Returns the length and digests of the bytes.
     pub fn finish(mut self) -> Result<Sums, LakeError> {
         if self.filled > 0 {
             self.end_block();
@@ -167,8 +167,8 @@ impl AttachmentWriter {
     }
 }
 
-/// Moves a written file into the lake and adds the trailer, encrypted if there is a key. If the lake has changed its
-/// kind since the bytes were written, it converts the file. Returns the file's length.
+/// Moves a written file into the lake and adds the trailer, encrypted if there is a key. If the lake was sealed or
+/// unsealed since the bytes were written, rewrites the file in the new kind. Returns the file's length.
 pub(in crate::lake) fn seal(
     from: &Path,
     to: &Path,
@@ -193,7 +193,7 @@ pub(in crate::lake) fn seal(
     Ok(written)
 }
 
-/// Rewrites the bytes of a sealed file without encryption.
+/// Decrypts the bytes of a sealed file into a clear file. Returns their length and digests.
 fn opened(from: &Path, to: &Path, key: &FileKey, bytes: u64) -> Result<Sums, LakeError> {
     let read = || LakeError::io("read", from);
     let file = File::open(from).map_err(read())?;
@@ -207,7 +207,7 @@ fn opened(from: &Path, to: &Path, key: &FileKey, bytes: u64) -> Result<Sums, Lak
 
 fn moved(from: &Path, to: &Path) -> Result<(), LakeError> {
     let moved = std::fs::rename(from, to).or_else(|_| {
-        // The spool may be on another disk than the lake.
+        // The rename fails if the spool is on another disk than the lake. Then copy the file.
         let mut new = private::options().write(true).create(true).truncate(true).open(to)?;
         std::io::copy(&mut File::open(from)?, &mut new)?;
         std::fs::remove_file(from)
@@ -215,11 +215,11 @@ fn moved(from: &Path, to: &Path) -> Result<(), LakeError> {
     moved.map_err(LakeError::io("move", to))
 }
 
-/// Writes the trailer after the bytes of a file. Returns the file's length.
+/// Writes the trailer after the bytes of a clear file. Returns the file's length.
 pub(super) fn append_trailer(path: &Path, sums: &Sums, trailer: &Trailer) -> Result<u64, LakeError> {
     let append = || -> std::io::Result<u64> {
         let mut file = private::options().append(true).open(path)?;
-        // An earlier attempt may have left bytes after these.
+        // Cut off what an earlier attempt may have left after the bytes.
         file.set_len(sums.bytes)?;
         file.write_all(&trailer.written(&sums.blocks))?;
         Ok(file.metadata()?.len())

@@ -1,12 +1,14 @@
 //! Makes a new catalog from the data files, for a lake whose catalog is missing or wrong.
 //!
-//! It takes every data file in `data/` that can be read to its end, with that file's field ids. Of each resource it
-//! keeps the newest version, minus the rows in delete files. It renames the old catalog and the unreadable files, and
-//! keeps them. History is lost: the new catalog has one snapshot.
+//! It takes the data files of `data/` that it can read completely, with their field ids. It leaves out the files that
+//! the old catalog has released. It keeps the newest version of each resource, without the rows in delete files. It
+//! renames the old catalog, and moves the unreadable files to another folder. History is lost: the new catalog has one
+//! snapshot.
 //!
-//! Erased rows do not come back. Blank rows stay deleted. Files from before an erasure are removed. Unfinished erasures
-//! in the old catalog or its mark are recorded again. The numbers of snapshots and erasures continue after those in the
-//! old catalog or its mark. So a link to an old snapshot never finds a new one.
+//! Erased rows do not come back. Blank rows stay deleted. If an erasure has rewritten a file and the old file is still
+//! there, the old file is removed. Unfinished erasures in the old catalog or its mark are recorded again. The numbers
+//! of snapshots and erasures continue after those in the old catalog or its mark. So a link to an old snapshot never
+//! finds a new one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -41,28 +43,30 @@ use crate::lake::store::survey::survey;
 /// The result of an adoption.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Adopted {
-    /// Data files in the new catalog.
+    /// The number of data files in the new catalog.
     pub files: u64,
-    /// Resources in them.
+    /// The number of resources in these files.
     pub rows: u64,
-    /// Attachments in the new catalog.
+    /// The number of attachments in the new catalog.
     pub attachments: u64,
-    /// Files whose rows are all in other files too, or that the old catalog had released. They were moved to
+    /// The number of files that the new catalog does not need: data files without a row in the new catalog, old
+    /// delete files, attachments without a row, and files that the old catalog had released. They were moved to
     /// `data/.orphans`.
     pub moved_aside: u64,
-    /// Files from before an unfinished erasure. They were removed.
+    /// The number of data files that were removed. An erasure had rewritten each of them, so they still had erased
+    /// rows.
     pub removed: u64,
-    /// Unfinished erasures. They were recorded again, so the next writer finishes them.
+    /// The number of unfinished erasures. They were recorded again, so the next writer finishes them.
     pub erasures: u64,
-    /// Files that were not adopted, each with the reason. They are kept in [`kept_in`](Adopted::kept_in).
+    /// Files that were not adopted, each with the reason. They were moved to [`kept_in`](Adopted::kept_in).
     pub unfit: Vec<(PathBuf, String)>,
-    /// The folder that keeps them.
+    /// The folder with the files that were not adopted. `None` if there are none.
     pub kept_in: Option<PathBuf>,
-    /// The old catalog's new name, if there was one.
+    /// The new path of the old catalog, if there was one.
     pub old_catalog: Option<PathBuf>,
 }
 
-/// The reason for moving a file that is in no table's folder.
+/// The reason for not adopting a file that is in no table's folder.
 const NO_FILE: &str = "it is no file of a table";
 
 /// A table of the new catalog.
@@ -85,21 +89,23 @@ struct Old {
     time: i64,
     snapshot: u64,
     epoch: u64,
-    /// Files that the old catalog has released.
+    /// The paths of files that the old catalog has released.
     scheduled: FxHashSet<PathBuf>,
-    /// Evidence of erasures that no caller has taken yet. Receipts need it.
+    /// Evidence of erasures that no caller has removed yet. Receipts need it.
     evidence: Vec<KeptEvidence>,
 }
 
-/// Numbers of snapshots and erasures from this one on count as damaged.
+/// Numbers of snapshots and erasures from this number on are taken for damage and ignored.
 const MAX_SNAPSHOT: u64 = 1 << 53;
 
-/// Makes a new catalog from the data files of a folder. [`LakeError::Busy`] while another process writes.
+/// Makes a new catalog from the data files of a folder. Returns [`LakeError::Busy`] while another process writes the
+/// lake.
 pub fn adopt(dir: impl AsRef<Path>) -> Result<Adopted, LakeError> {
     adopt_with(dir.as_ref(), &KekSource::default())
 }
 
-/// The same, with the source of the key that wraps a sealed lake's keys. The lake gets the kind of its files.
+/// Makes a new catalog as [`adopt`] does, with this source of a sealed lake's key-encryption key. The new catalog
+/// says that the lake is sealed if its files are.
 pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     let kind = kind(&folder)?;
@@ -136,7 +142,8 @@ pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> 
     }
     if kind.has_keys() {
         catalog::set_kind(&connection, kind)?;
-        // It is unknown which files have expired.
+        // Drop the list of keys of expired files, because nobody knows which files have expired. Without this list
+        // the next writer destroys no key.
         catalog::unlist_expired_keys(&connection)?;
         if mark.as_ref().is_some_and(Mark::has_keys_to_destroy) {
             catalog::have_keys_destroyed(&connection)?;
@@ -154,8 +161,8 @@ pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> 
     let synced = std::fs::File::open(&path).and_then(|file| file.sync_all());
     synced.map_err(LakeError::io("sync", &path))?;
 
-    // Write the mark first. It keeps the key and the erasures, and makes the old catalog count as an older copy. If
-    // this call is interrupted from here on, the lake is refused until the call is repeated.
+    // Write the mark first. It has the owner key and the erasures, and its numbers make the old catalog count as an
+    // older copy. If this call is interrupted from here on, the lake is refused until the call is repeated.
     new_mark.write(&folder, mark.as_ref())?;
     let time = chrono::DateTime::<chrono::Utc>::from_timestamp_micros(now).unwrap_or_default();
     let time = time.format("%Y%m%dT%H%M%S%6fZ").to_string();
@@ -164,7 +171,7 @@ pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> 
     sync_folder(folder.path())?;
     std::fs::rename(&path, folder.catalog()).map_err(LakeError::io("rename", &path))?;
     sync_folder(folder.path())?;
-    // After an interruption the next writer moves these files aside as well.
+    // All other files are not needed. If this call is interrupted here, the next writer moves them aside.
     settled.extend(delete_files.into_iter().chain(attachment_files));
     let rest = of_tables.into_iter().filter(|path| !settled.contains(path));
     let rest: Vec<PathBuf> = rest.chain(given_up).collect();
@@ -173,7 +180,8 @@ pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> 
     Ok(adopted)
 }
 
-/// The kind of the lake: in between if the catalog or its mark says so, otherwise the kind of its files.
+/// Returns the kind of the lake: in conversion if the catalog or its mark says so and there are keys, otherwise the
+/// kind of its files. A lake without files is sealed if there are keys.
 fn kind(folder: &Folder) -> Result<Kind, LakeError> {
     let recorded = catalog::open_reader(folder).and_then(|connection| catalog::kind(&connection));
     let recorded = recorded.ok().filter(|kind| kind.is_halfway());
@@ -189,13 +197,13 @@ fn kind(folder: &Folder) -> Result<Kind, LakeError> {
     }
 }
 
-/// The contents of the new catalog besides tables.
+/// The attachments and the time of the new catalog's snapshot.
 struct New {
     attachments: AttachmentCommit,
     now: i64,
 }
 
-/// The date of a resource of `Binary` in the new catalog.
+/// Returns the `last_updated` of a row of `Binary` in the new catalog, if the row is there.
 fn updated(tables: &[Table], mode: Mode, application: &str, id: &str) -> Option<i64> {
     let is_meant = |table: &&Table| table.mode == mode && facts().get(table.type_id).name == TABLE;
     let table = tables.iter().find(is_meant)?;
@@ -203,8 +211,9 @@ fn updated(tables: &[Table], mode: Mode, application: &str, id: &str) -> Option<
     taken.find_map(|(at, gone)| table.files[*at].updated(application, id, gone))
 }
 
-/// Keeps unreadable files and removes erased ones. Both happen before the new catalog exists, because a writer takes
-/// unnamed files for orphans. Returns all handled files, including the adopted ones.
+/// Moves unfit files out of the data folder, and removes files with erased rows. Both happen before the new catalog
+/// exists, because afterwards a writer would move these files aside as orphans. Returns the paths of these files and
+/// of the adopted data files.
 fn set_aside(
     folder: &Folder,
     tables: &[Table],
@@ -251,7 +260,7 @@ fn old_catalog(folder: &Folder, mark: Option<&Mark>) -> Old {
         })
     };
     let opened = catalog::open_reader(folder);
-    // Read each table separately, because one may be intact although another is damaged.
+    // Read the evidence by itself, because it may be intact although another table is damaged.
     let mut old = match &opened {
         Ok(connection) => Old {
             evidence: catalog::all_entries(connection).unwrap_or_default(),
@@ -272,7 +281,7 @@ fn old_catalog(folder: &Folder, mark: Option<&Mark>) -> Old {
     old
 }
 
-/// Files that a catalog has released and no longer names.
+/// Returns the files that a catalog has released and no longer names.
 fn given_up(connection: &Connection, folder: &Folder) -> Result<FxHashSet<PathBuf>, LakeError> {
     let mut scheduled = catalog::scheduled(connection, folder)?;
     if !scheduled.is_empty() {
@@ -282,7 +291,8 @@ fn given_up(connection: &Connection, folder: &Folder) -> Result<FxHashSet<PathBu
     Ok(scheduled)
 }
 
-/// The key that hashed the owners in the files.
+/// Returns the key that hashed the owners in the files: from the old catalog, from the mark, or from the bytes of a
+/// damaged catalog. Returns an error if none of these keys fits, unless no row needs a key.
 fn owner_key(folder: &Folder, old: &Old, mark: Option<&Mark>, tables: &[Table]) -> Result<OwnerKey, LakeError> {
     let marked = mark.and_then(Mark::owner_key);
     let found = || catalog::find_owner_key(&std::fs::read(folder.catalog()).ok()?);
@@ -293,7 +303,7 @@ fn owner_key(folder: &Folder, old: &Old, mark: Option<&Mark>, tables: &[Table]) 
     if let Some(key) = key {
         return Ok(key);
     }
-    // Only owners of people are hashed with the key. Without such owners a new key is as good.
+    // The owners 0 and 1 are not hashes. If there are no other owners, a new key can be used.
     let is_needed = files().any(|file| file.owned.is_some() || *file.written.owners.end() > 1);
     if !is_needed {
         return Ok(OwnerKey::random());
@@ -305,7 +315,7 @@ fn owner_key(folder: &Folder, old: &Old, mark: Option<&Mark>, tables: &[Table]) 
     ))
 }
 
-/// The tables of the data folder, with the files that can be adopted.
+/// Reads the tables of the data folder, with the files that can be adopted. Adds the others to `adopted.unfit`.
 fn tables(folder: &Folder, all: &[PathBuf], adopted: &mut Adopted) -> Result<Vec<Table>, LakeError> {
     let data = folder.data();
     let mut by_table: BTreeMap<(&'static str, String), Vec<&PathBuf>> = BTreeMap::new();
@@ -360,8 +370,8 @@ fn table(
             Err(error) => adopted.unfit.push((path.to_path_buf(), error.to_string())),
         }
     }
-    // Begin with the oldest file. A transaction that never committed may have used column ids that a later transaction
-    // used again.
+    // Begin with the oldest file. A transaction that never committed may have used column ids that a later
+    // transaction has used again.
     files.sort_by_key(|file| (*file.written.last_updated.start(), file.written.path.clone()));
     let mut columns = Columns::new(type_id);
     let mut fitting = Vec::with_capacity(files.len());
@@ -400,7 +410,7 @@ fn table(
     })
 }
 
-/// Writes the delete files and the one snapshot. Returns the delete files.
+/// Writes delete files and the one snapshot. Returns the paths of the delete files.
 fn fill(
     connection: &mut Connection,
     folder: &Folder,
@@ -427,7 +437,7 @@ fn fill(
             bytes: 0,
             compaction: false,
         };
-        // Ids are given in the order of the commit: a table's data files, then its delete files.
+        // The commit numbers files in this order: a table's data files, then its delete files.
         for (id, (at, gone)) in (next_id..).zip(&table.choice.taken) {
             let written = &table.files[*at].written;
             time = time.max(*written.last_updated.end());
@@ -475,8 +485,8 @@ fn fill(
         keys: folder.keys(),
     };
     catalog::insert(connection, &commit)?;
-    // A link to the old catalog's last snapshot must report that this snapshot is gone. The empty first snapshot has
-    // its number, and would answer the link with an empty page.
+    // The empty first snapshot has the number of the old catalog's last snapshot. Remove it, so that a link to the
+    // last snapshot reports that the snapshot is gone, and does not return an empty page.
     catalog::forget_first(connection, old.snapshot)?;
     Ok(delete_files)
 }

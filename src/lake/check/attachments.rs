@@ -1,4 +1,4 @@
-//! Attachments: compares each with the catalog's record of it, and selects those for a new catalog.
+//! Compares each attachment with the catalog's record of it, and selects the attachments for a new catalog.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::lake::owners::scope::Mode;
 use crate::lake::seal::Keys;
 use crate::lake::store::folder::Folder;
 
-/// The first fault of an attachment.
+/// Returns the first fault of an attachment. `None` if it has none.
 pub(super) fn attachment(path: &Path, stored: &StoredAttachment, keys: &Keys) -> Option<Problem> {
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => Problem::Missing,
@@ -51,7 +51,7 @@ pub(super) fn attachment(path: &Path, stored: &StoredAttachment, keys: &Keys) ->
     }
 }
 
-/// An attachment of the data folder that was read from its first byte to its last.
+/// An attachment in the data folder that was read from its first byte to its last.
 #[derive(Debug)]
 pub(super) struct FoundAttachment {
     pub(super) path: PathBuf,
@@ -60,7 +60,7 @@ pub(super) struct FoundAttachment {
     trailer: Trailer,
 }
 
-/// Reads the attachments among files. Unreadable ones come with the reason.
+/// Reads the attachments among `files`. Adds those that cannot be adopted to `unfit`, each with the reason.
 pub(super) fn found_attachments(
     folder: &Folder,
     files: &[PathBuf],
@@ -94,8 +94,8 @@ pub(super) fn found_attachments(
     found
 }
 
-/// For each remaining row of `Binary` the newest attachment that is no newer than the row. `updated` returns a row's
-/// date, by mode, application and id.
+/// Returns for each row of `Binary` the newest attachment that is no newer than the row. `updated` returns the
+/// `last_updated` of a row by mode, application and id, or `None` if the new catalog does not have the row.
 pub(super) fn taken_attachments(
     found: &[FoundAttachment],
     updated: impl Fn(Mode, &str, &str) -> Option<i64>,
@@ -106,7 +106,7 @@ pub(super) fn taken_attachments(
         let Some(date) = updated(key.0, key.1, key.2) else {
             continue;
         };
-        // A newer attachment belongs to a transaction that never committed.
+        // An attachment that is newer than its row belongs to a transaction that never committed.
         if one.trailer.time > date {
             continue;
         }

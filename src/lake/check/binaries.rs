@@ -1,5 +1,5 @@
-//! Compares rows of `Binary` with attachments: a row that names a file must have one, and each file must have such a
-//! row.
+//! Compares the rows of `Binary` with the attachments. A synced row that has an attachment's SHA-256 in a tag must
+//! have that attachment, and each attachment must have such a row.
 
 use std::path::PathBuf;
 
@@ -25,13 +25,13 @@ use crate::lake::store::folder::Folder;
 const BATCH_ROWS: usize = 1_024;
 const COLUMNS: [&str; 4] = ["id", "application", "authorization", "resource"];
 
-/// Contradictions between `Binary` rows and attachments in the newest snapshot, by file. Empty if another process
-/// commits at the same time.
+/// Returns the contradictions between `Binary` rows and attachments in the newest snapshot, each with its file.
+/// Returns none if another process commits at the same time.
 pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(PathBuf, Problem)>, LakeError> {
     let snapshot = catalog::load(connection, folder, None)?;
     let mut attachments = catalog::all_attachments(connection)?;
     attachments.retain(|one| one.end.is_none());
-    // Another check reports attachments whose key is lost.
+    // An attachment whose key is lost has no contents here. Another check reports it.
     let contents = attachments.iter().map(|one| one.contents(folder.keys()).ok());
     let contents: Vec<Option<Contents>> = contents.collect();
     let rows_of = attachments.iter().zip(&contents).zip(0..);
@@ -46,7 +46,7 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
     let tables = snapshot.tables.values();
     for table in tables.filter(|table| facts().get(table.type_id).name == TABLE) {
         for file in &table.files {
-            // Another check reports the faults of an unreadable file.
+            // Another check reports that the file cannot be read.
             let Ok(rows) = rows(file, folder.keys()) else {
                 are_all_read = false;
                 continue;
@@ -57,7 +57,7 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
                 match (known.filter(|(_, sha256)| *sha256 == row.sha256), row.is_synced) {
                     (Some((at, _)), _) => drop(named.insert(*at)),
                     (None, true) => without += 1,
-                    // The row may come from an export of another lake, which kept its tags.
+                    // The row may have been imported from an export of another lake, which kept the tags.
                     (None, false) => {}
                 }
             }
@@ -79,7 +79,7 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
     Ok(if is_same { found } else { Vec::new() })
 }
 
-/// Rows of a `Binary` data file from a sync, without attachments in the catalog.
+/// Rows of one data file of `Binary` that a sync stored and whose attachments are not in the catalog.
 #[derive(Debug)]
 pub(in crate::lake) struct Unattached {
     pub(in crate::lake) mode: Mode,
@@ -88,7 +88,7 @@ pub(in crate::lake) struct Unattached {
     pub(in crate::lake) positions: Vec<u64>,
 }
 
-/// All such rows in the newest snapshot.
+/// Finds the rows of `Binary` in the newest snapshot that a sync stored and whose attachments are not in the catalog.
 pub(in crate::lake) fn unattached(connection: &Connection, folder: &Folder) -> Result<Vec<Unattached>, LakeError> {
     let snapshot = catalog::load(connection, folder, None)?;
     let attachments = catalog::all_attachments(connection)?.into_iter();
@@ -121,9 +121,9 @@ pub(in crate::lake) fn unattached(connection: &Connection, folder: &Folder) -> R
     Ok(found)
 }
 
-/// A row that names an attachment.
+/// A row that has an attachment's SHA-256 in a tag.
 struct Attached {
-    /// Its offset in the file.
+    /// The position of the row in the file.
     position: u64,
     application: String,
     id: String,
@@ -149,7 +149,7 @@ struct Tag {
     code: Option<String>,
 }
 
-/// The rows of a file that name attachments, without deleted rows.
+/// Reads the rows of a file that have an attachment's SHA-256 in a tag, without deleted rows.
 fn rows(file: &DataFile, keys: &Keys) -> Result<Vec<Attached>, LakeError> {
     let gone = match &file.deletes {
         Some(deletes) => deletes::read(&deletes.path, keys)?,
@@ -188,7 +188,7 @@ fn rows(file: &DataFile, keys: &Keys) -> Result<Vec<Attached>, LakeError> {
     Ok(found)
 }
 
-/// The SHA-256 of the file that a row names.
+/// Returns the SHA-256 in the tag of a resource that has an attachment.
 fn digest(resource: &str) -> Option<String> {
     let resource: Resource = serde_json::from_str(resource).ok()?;
     let mut tags = resource.meta?.tag.into_iter();

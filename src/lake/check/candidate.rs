@@ -1,5 +1,5 @@
-//! A data file that a new catalog may take: its own description, and for each row the values that decide whether it is
-//! the newest version of its resource.
+//! A data file that a new catalog may adopt: the facts that the catalog records about it, and for each row the values
+//! that decide whether it is the newest version of its resource.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -27,7 +27,7 @@ pub(super) struct Candidate {
     pub(super) written: WrittenFile,
     pub(super) schema: SchemaRef,
     pub(super) rows: Vec<RowMark>,
-    /// A row to test an owner key with: application, patient, owner.
+    /// The application, patient and owner of an imported row. They show whether an owner key is the right one.
     pub(super) owned: Option<(String, String, i64)>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct RowMark {
 }
 
 impl Candidate {
-    /// Reads a file of a table.
+    /// Reads a data file of a table completely. Returns an error if it does not fit the table.
     pub(super) fn read(path: PathBuf, type_id: TypeId, keys: &Keys) -> Result<Candidate, LakeError> {
         let bytes = std::fs::metadata(&path).map_err(LakeError::io("read", &path))?.len();
         let failed = || LakeError::parquet("read", &path);
@@ -107,7 +107,8 @@ impl Candidate {
         })
     }
 
-    /// The date of a resource's row, if one of its positions is not in `gone`.
+    /// Returns the `last_updated` of the first row of a resource that is neither blank nor in `gone`, the deleted
+    /// positions.
     pub(super) fn updated(&self, application: &str, id: &str, gone: &BTreeSet<u64>) -> Option<i64> {
         let resource = identity(application, id);
         let mut rows = (0..).zip(&self.rows);
@@ -115,8 +116,8 @@ impl Candidate {
         found.map(|(_, row)| row.last_updated)
     }
 
-    /// Whether an erasure made this file from `other`. It then has the same rows at the same positions, except for
-    /// blank rows. A row that is blank only here was erased.
+    /// Whether an erasure made `other` from this file. Then `other` has the same rows at the same positions, except
+    /// for blank rows. A row that is blank only in `other` was erased.
     pub(super) fn was_before(&self, other: &Candidate) -> bool {
         let pairs = || self.rows.iter().zip(&other.rows);
         self.rows.len() == other.rows.len()
@@ -124,7 +125,7 @@ impl Candidate {
             && pairs().any(|(old, new)| new.is_blank && !old.is_blank)
     }
 
-    /// Whether this key hashed the owners of its rows. `None` if no row can tell.
+    /// Whether this key hashed the owners of the file's rows. `None` if no row shows it.
     pub(super) fn fits(&self, key: OwnerKey) -> Option<bool> {
         let (application, patient, owner) = self.owned.as_ref()?;
         Some(key.owners_of(application, patient).contains(owner))
@@ -169,7 +170,7 @@ fn system(batch: &RecordBatch) -> Option<Vec<SystemRow>> {
     Some((0..batch.num_rows()).map(row).collect())
 }
 
-/// A hash of a resource's identity within its table.
+/// Returns a hash of a resource's identity within its table.
 fn identity(application: &str, id: &str) -> u128 {
     let mut hasher = SipHasher13::new();
     (application, id).hash(&mut hasher);
@@ -177,7 +178,7 @@ fn identity(application: &str, id: &str) -> u128 {
     hasher.finish128().as_u128()
 }
 
-/// The length of the footer, as the file states it.
+/// Returns the length of the footer, as the file states it.
 fn footer_size(path: &Path, bytes: u64) -> Result<u64, LakeError> {
     use std::os::unix::fs::FileExt;
     let mut length = [0; 4];

@@ -7,21 +7,21 @@ use rustc_hash::FxHashMap;
 
 use super::candidate::Candidate;
 
-/// The decision about the files.
+/// The files and rows that a new catalog takes.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
-    /// The files with rows that stay: each with its index in the list and its deleted rows.
+    /// The files with rows to take: the index in the list of files, and the positions of the rows that are deleted.
     pub(super) taken: Vec<(usize, BTreeSet<u64>)>,
-    /// Files from before an erasure. They still hold the erased rows.
+    /// The indexes of files from before an erasure. They still hold the erased rows.
     pub(super) erased: Vec<usize>,
 }
 
-/// Chooses the rows. `deleted` has the positions that delete files name, by index in the list.
+/// Chooses the rows. `deleted` has the positions in delete files, by the index of the data file.
 pub(super) fn choose(files: &[Candidate], mut deleted: BTreeMap<usize, BTreeSet<u64>>) -> Choice {
     let is_erased = |at: usize| files.iter().any(|other| files[at].was_before(other));
     let (erased, mut rest): (Vec<usize>, Vec<usize>) = (0..files.len()).partition(|at| is_erased(*at));
-    // If several files hold the same version, as after a merge, the largest and latest file keeps it. The others are
-    // then not needed.
+    // If several files hold the same version, as after a merge, the file with the most rows keeps it, and of equal
+    // ones the latest. The other files are then not needed.
     let size = |at: &usize| (files[*at].rows.len(), *files[*at].written.last_updated.end());
     rest.sort_by_key(|at| (std::cmp::Reverse(size(at)), *at));
     let mut newest: FxHashMap<u128, (i64, i64, usize, u64)> = FxHashMap::default();
@@ -57,7 +57,8 @@ pub(super) fn choose(files: &[Candidate], mut deleted: BTreeMap<usize, BTreeSet<
                 gone.insert(position as u64);
             }
         }
-        // Otherwise each of its rows is deleted, or another file has it in the same or a newer version.
+        // Take the file only if a row is left. Each other row is deleted, or another file has it in the same or a
+        // newer version.
         if gone.len() < files[at].rows.len() {
             choice.taken.push((at, gone));
         }

@@ -1,4 +1,4 @@
-//! The columns of a table by the field ids of its files.
+//! Finds the columns of a table by the field ids in its files.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use crate::columns::layout::{ColumnRow, Layout, LayoutError, field_id};
 use crate::fhir::TypeId;
 
-/// The columns of a table according to its files.
+/// The columns of a table according to the files that were added.
 #[derive(Debug)]
 pub(super) struct Columns {
-    /// Assigns new column numbers, and knows which columns a table of this type can have.
+    /// Assigns preliminary ids to columns, and knows which columns a table of this type can have.
     layout: Layout,
     rows: Vec<ColumnRow>,
-    /// Maps the new ids to the files' ids.
+    /// Maps the preliminary ids to the ids in the files.
     ids: BTreeMap<i32, i32>,
 }
 
@@ -48,7 +48,7 @@ impl Columns {
         true
     }
 
-    /// The table's columns with the files' ids.
+    /// Returns the table's columns with the ids in the files.
     pub(super) fn finish(self) -> Result<(Layout, Vec<ColumnRow>), LayoutError> {
         let ids = self.ids;
         let id = |id: i32| ids.get(&id).copied().unwrap_or(id);
@@ -65,8 +65,8 @@ impl Columns {
     }
 }
 
-/// Records the id of a column and of the columns inside it. Returns `false` if a column has no id, or a different one
-/// in an earlier file.
+/// Records the ids of a column and of the columns inside it. Returns `false` if a column has no id, or had a
+/// different one in an earlier file.
 fn pair(file: &Field, new: &FieldRef, ids: &mut BTreeMap<i32, i32>) -> bool {
     let (Some(in_file), Some(given)) = (field_id(file), field_id(new)) else {
         return false;

@@ -16,7 +16,7 @@ use crate::lake::deletes;
 use crate::lake::file::{CheckedFile, LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY, verify, verify_checksums};
 use crate::lake::seal::{FileKey, Keys, SEALED_MAGIC};
 
-/// The first fault of a data file.
+/// Returns the first fault of a data file. `None` if it has none.
 pub(super) fn data_file(stored: &StoredData, depth: Depth, keys: &Keys) -> Option<Problem> {
     if let Err(problem) = sized(&stored.path, stored.bytes, stored.footer_size) {
         return Some(problem);
@@ -61,7 +61,7 @@ fn contents(stored: &StoredData, metadata: &ParquetMetaData, key: Option<&FileKe
     let mut recorded: Vec<i32> = stored.columns.iter().map(|(id, _)| *id).collect();
     ids.sort_unstable();
     recorded.sort_unstable();
-    // For a sealed file the catalog records only three columns.
+    // For a sealed file the catalog records only three of the columns.
     let are_recorded = match key {
         Some(_) => recorded.iter().all(|id| ids.binary_search(id).is_ok()),
         None => ids == recorded,
@@ -89,7 +89,7 @@ fn contents(stored: &StoredData, metadata: &ParquetMetaData, key: Option<&FileKe
     None
 }
 
-/// The first fault of a delete file.
+/// Returns the first fault of a delete file. `None` if it has none.
 pub(super) fn delete_file(stored: &StoredDeletes, keys: &Keys) -> Option<Problem> {
     if let Err(problem) = sized(&stored.path, stored.bytes, stored.footer_size) {
         return Some(problem);
@@ -117,7 +117,7 @@ pub(super) fn delete_file(stored: &StoredDeletes, keys: &Keys) -> Option<Problem
     )))
 }
 
-/// Whether a file and its footer have the recorded sizes.
+/// Compares the sizes of a file and of its footer with the recorded ones. The error is the fault.
 fn sized(path: &Path, bytes: u64, footer_size: u64) -> Result<(), Problem> {
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => Problem::Missing,
@@ -141,7 +141,7 @@ fn sized(path: &Path, bytes: u64, footer_size: u64) -> Result<(), Problem> {
     }
 }
 
-/// The value of a key in a file's footer.
+/// Returns the value of a key in a file's footer.
 fn footer_value<'m>(metadata: &'m ParquetMetaData, key: &str) -> Option<&'m String> {
     let values = metadata.file_metadata().key_value_metadata()?;
     values.iter().find(|value| value.key == key)?.value.as_ref()
@@ -152,8 +152,8 @@ fn id(root: &parquet::schema::types::TypePtr) -> Option<i32> {
     info.has_id().then(|| info.id())
 }
 
-/// The number of rows in which a top-level column is null, from the statistics of its row groups. `None` without
-/// statistics, and for a column that is not a single leaf with one value per row.
+/// Returns the number of rows in which a top-level column is null, from the statistics of the row groups. `None`
+/// without statistics, and for a column that is not a single leaf with one value per row.
 fn nulls(metadata: &ParquetMetaData, id: i32) -> Option<u64> {
     let schema = metadata.file_metadata().schema_descr();
     let is_it = |leaf: &parquet::schema::types::ColumnDescPtr| {
@@ -168,7 +168,8 @@ fn nulls(metadata: &ParquetMetaData, id: i32) -> Option<u64> {
     counts.sum()
 }
 
-/// The lowest and greatest value of an integer column, by the statistics of its row groups.
+/// Returns the lowest and the greatest value of an integer column, from the statistics of the row groups. `None`
+/// without statistics.
 fn range(metadata: &ParquetMetaData, column: &str) -> Option<RangeInclusive<i64>> {
     let columns = metadata.file_metadata().schema_descr().columns();
     let at = columns.iter().position(|leaf| leaf.path().parts() == [column])?;

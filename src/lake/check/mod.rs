@@ -1,8 +1,8 @@
 //! Checks a lake: the catalog against its own rules and its mark, every file against the catalog's record of it, and
-//! the data folder against the named files.
+//! the data folder against the files that the catalog names.
 //!
-//! A check changes nothing and needs no lock. It reports faults file by file ([`Finding`]); the operator decides what
-//! to do. [`adopt()`] makes a new catalog from the files.
+//! A check changes nothing, and it works while another process writes. It reports faults file by file ([`Finding`]).
+//! The operator decides what to do. [`adopt()`] makes a new catalog from the files.
 
 mod adopt;
 mod attachments;

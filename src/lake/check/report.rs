@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// How much a check does with each data file.
+/// How thoroughly a check reads data files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     /// Compares every byte with the file's checksums.
@@ -15,19 +15,20 @@ pub enum Depth {
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Files that the catalog names and the check examined: data files, delete files and attachments of all snapshots.
+    /// The number of files that the catalog names and the check examined: data files, delete files and attachments of
+    /// all snapshots.
     pub files: u64,
-    /// Their bytes.
+    /// The size of these files in bytes, as the catalog records it.
     pub bytes: u64,
-    /// The faults: those of the catalog first, then by path.
+    /// The faults: those of the catalog first, then those of files, by path.
     pub findings: Vec<Finding>,
-    /// Files of interrupted writers that were moved to `data/.orphans/`. They do not belong to the lake.
+    /// The number of files of interrupted writers in `data/.orphans/`. They do not belong to the lake.
     pub moved_aside: u64,
-    /// Whether the catalog has a mark and agrees with it. Then files that the catalog does not name were left by
-    /// interrupted writers.
+    /// Whether the catalog has a mark and agrees with it. Then a file that the catalog does not name was left by an
+    /// interrupted writer.
     pub is_as_marked: bool,
-    /// Whether a writer was active during the check. The check then does not look for unnamed files, because a writer
-    /// may be writing them.
+    /// Whether a writer was active during the check. The check then does not look for files that the catalog does not
+    /// name, because the writer may be writing them.
     pub being_written: bool,
 }
 
@@ -36,14 +37,15 @@ impl Report {
     pub fn needs_catalog(&self) -> bool {
         self.findings.iter().any(|finding| match finding.problem {
             Problem::Catalog(_) | Problem::Missing => true,
-            // An interrupted writer left this file. Its rows were not committed and must not be adopted.
+            // If the catalog agrees with its mark, an interrupted writer left this file. Its rows were not committed
+            // and must not be adopted.
             Problem::Unnamed => !self.is_as_marked,
             _ => false,
         })
     }
 }
 
-/// A fault.
+/// A fault of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The file with the fault.
@@ -55,22 +57,23 @@ pub struct Finding {
 /// The possible faults of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// A fault of the catalog, as a clause.
+    /// The catalog has a fault. The text says which.
     Catalog(String),
-    /// The catalog's statistics of a table differ from its files, as a clause. The next writer corrects them.
+    /// The catalog's statistics of a table differ from those of its files. The text names the table. The next writer
+    /// corrects them.
     Statistics(String),
     /// The file that the catalog names does not exist.
     Missing,
-    /// It has another size than the catalog records.
+    /// The file has another size than the catalog records.
     Size {
         /// Its recorded length in bytes.
         recorded: u64,
         /// Its actual length in bytes.
         found: u64,
     },
-    /// The file cannot be read, with the reason as a clause.
+    /// The file cannot be read. The text is the reason.
     Unreadable(String),
-    /// The file is readable but differs from the catalog's record, with the difference as a clause.
+    /// The file is readable but differs from the catalog's record. The text says how.
     Contents(String),
     /// The catalog does not name the file.
     Unnamed,

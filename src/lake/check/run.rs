@@ -1,4 +1,4 @@
-//! A check from the catalog to the last file.
+//! Runs a check, from the catalog to the last file.
 
 use std::path::{Path, PathBuf};
 
@@ -22,17 +22,17 @@ use crate::parallel::{self, processors};
 /// Checks the lake in a folder: the catalog, the rows of every file that it names, and the other files in the data
 /// folder. Changes nothing.
 ///
-/// Faults are in the report. [`LakeError::Missing`] if there is no lake.
+/// Faults are in the report. Returns [`LakeError::Missing`] if there is no lake.
 pub fn check(dir: impl AsRef<Path>) -> Result<Report, LakeError> {
     check_to(dir.as_ref(), Depth::Rows)
 }
 
-/// The same at a given depth.
+/// Checks the lake in a folder with this depth. See [`check`].
 pub fn check_to(dir: &Path, depth: Depth) -> Result<Report, LakeError> {
     check_with(dir, depth, &KekSource::default())
 }
 
-/// The same, with the source of the key that wraps a sealed lake's keys.
+/// Checks the lake in a folder with this depth and this source of a sealed lake's key-encryption key. See [`check`].
 pub fn check_with(dir: &Path, depth: Depth, source: &KekSource) -> Result<Report, LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     if !folder.has_catalog() && !holds_files(&folder)? {
@@ -47,7 +47,7 @@ pub fn check_with(dir: &Path, depth: Depth, source: &KekSource) -> Result<Report
     match outcome {
         Ok(()) => {}
         Err(error @ (LakeError::Version { .. } | LakeError::Io { .. } | LakeError::Keys { .. })) => return Err(error),
-        // Without a catalog it is unknown which files should exist.
+        // The catalog cannot be read. Then nobody knows which files should exist, so report each file as unnamed.
         Err(error) => {
             let what = match error {
                 LakeError::Mismatch { what, .. } => what,
@@ -64,7 +64,7 @@ pub fn check_with(dir: &Path, depth: Depth, source: &KekSource) -> Result<Report
     Ok(report)
 }
 
-/// The folder with the keys to open its files, if the catalog tells their kind.
+/// Adds the keys that open the files to the folder, if the catalog says of which kind they are.
 fn unlocked(connection: &Connection, folder: Folder, source: &KekSource) -> Result<Folder, LakeError> {
     match catalog::kind(connection) {
         Ok(kind) => folder.unlock(kind, source),
@@ -86,7 +86,7 @@ fn look(connection: &Connection, folder: &Folder, depth: Depth, report: &mut Rep
     if report.findings.is_empty() {
         findings.extend(binaries(connection, folder)?);
     }
-    // A writer may have removed files in the meantime, so compare with the files that the catalog names now.
+    // A writer may have removed files meanwhile, so keep only faults of files that the catalog names now.
     let now = catalog::named(connection, &data)?;
     findings.retain(|(path, _)| now.contains_key(path));
     let lock = match WriteLock::take(folder) {
@@ -95,7 +95,7 @@ fn look(connection: &Connection, folder: &Folder, depth: Depth, report: &mut Rep
             report.being_written = true;
             None
         }
-        // A read-only folder has no writer.
+        // The lock cannot be taken, for example because the folder is read-only. Such a folder has no writer.
         Err(_) => None,
     };
     if !report.being_written {
@@ -112,7 +112,7 @@ fn look(connection: &Connection, folder: &Folder, depth: Depth, report: &mut Rep
     Ok(())
 }
 
-/// Compares some of the catalog's files with their records.
+/// Compares files with their records in the catalog and returns the faults. `is_asked` selects the files by path.
 pub(in crate::lake) fn inspect(
     connection: &Connection,
     folder: &Folder,
@@ -125,7 +125,7 @@ pub(in crate::lake) fn inspect(
         .collect())
 }
 
-/// A file with its record in the catalog.
+/// A file with the catalog's record of it.
 enum Stored {
     Data(StoredData),
     Deletes(StoredDeletes),
@@ -158,7 +158,7 @@ impl Stored {
     }
 }
 
-/// Checks the files on every core, and counts them.
+/// Checks the files that `is_asked` selects, on several threads. Adds their number and bytes to the report.
 fn files(
     connection: &Connection,
     folder: &Folder,
@@ -188,7 +188,7 @@ fn files(
     Ok(found.into_iter().flatten().collect())
 }
 
-/// Files that the catalog neither names nor has released.
+/// Returns the files in the data folder that the catalog neither names nor has released.
 fn unnamed(connection: &Connection, folder: &Folder) -> Result<Vec<PathBuf>, LakeError> {
     let scheduled = catalog::scheduled(connection, folder)?;
     let mut unnamed = survey(folder, catalog::named(connection, &folder.data())?)?.unnamed;
@@ -196,7 +196,7 @@ fn unnamed(connection: &Connection, folder: &Folder) -> Result<Vec<PathBuf>, Lak
     Ok(unnamed)
 }
 
-/// Faults of the catalog without its files, one clause each.
+/// Checks the catalog without its files. Returns a text for each fault.
 fn catalog_findings(connection: &Connection, folder: &Folder, report: &mut Report) -> Result<Vec<String>, LakeError> {
     let mut found: Vec<String> = catalog::cut_off(&folder.catalog())?.into_iter().collect();
     found.extend(catalog::broken_pages(connection, false)?);

@@ -1,4 +1,4 @@
-//! The files as the catalog records them, of all snapshots.
+//! The catalog's records of data files and delete files, of all snapshots.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row};
 
 use crate::lake::error::LakeError;
 
-/// A data file's row.
+/// The record of a data file.
 #[derive(Debug)]
 pub(super) struct StoredData {
     pub(super) path: PathBuf,
@@ -16,19 +16,19 @@ pub(super) struct StoredData {
     pub(super) rows: u64,
     pub(super) bytes: u64,
     pub(super) footer_size: u64,
-    /// Bounds of `owner`, `version` and `last_updated`, where they are recorded.
+    /// The bounds of `owner`, `version` and `last_updated`. `None` if they are not recorded.
     pub(super) bounds: [Option<RangeInclusive<i64>>; 3],
-    /// Top-level columns in the file, by id, with the rows in which they are null.
+    /// The id of each top-level column in the file, and the number of rows in which it is null.
     pub(super) columns: Vec<(i32, u64)>,
-    /// The id of its key, in a sealed lake.
+    /// The id of the key that seals the file. `None` for a clear file.
     pub(super) key: Option<String>,
 }
 
-/// A delete file's row.
+/// The record of a delete file.
 #[derive(Debug)]
 pub(super) struct StoredDeletes {
     pub(super) path: PathBuf,
-    /// Its data file, below the data folder.
+    /// The path of its data file below `data/`.
     pub(super) data_file: String,
     pub(super) data_rows: u64,
     pub(super) count: u64,
@@ -36,7 +36,7 @@ pub(super) struct StoredDeletes {
     pub(super) footer_size: u64,
 }
 
-/// The rows of all data files, in the order of their ids.
+/// Reads the records of all data files, in the order of their ids.
 pub(super) fn data_files(connection: &Connection, data: &Path) -> Result<Vec<StoredData>, LakeError> {
     let mut statement = connection.prepare(
         "SELECT s.path || t.path || f.path, t.table_name, f.record_count, f.file_size_bytes, f.footer_size,
@@ -74,7 +74,7 @@ pub(super) fn data_files(connection: &Connection, data: &Path) -> Result<Vec<Sto
     Ok(found)
 }
 
-/// The rows of all delete files, in the order of their ids.
+/// Reads the records of all delete files, in the order of their ids.
 pub(super) fn delete_files(connection: &Connection, data: &Path) -> Result<Vec<StoredDeletes>, LakeError> {
     let mut statement = connection.prepare(
         "SELECT s.path || t.path || d.path, s.path || t.path || f.path, f.record_count, d.delete_count, d.file_size_bytes,

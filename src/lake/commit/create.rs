@@ -18,13 +18,13 @@ impl Lake {
         Lake::open_or_create_with(dir, LakeOptions::default())
     }
 
-    /// The same with the caller's options.
+    /// Opens the lake in `dir` with the caller's options, first making an empty one if there is none.
     pub fn open_or_create_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
         let dir = dir.as_ref();
         match Lake::open_with(dir, options.clone()) {
-            // An empty lake is sealed as requested.
+            // `create_with` also seals an open lake without commits, if the options ask for a sealed one.
             Err(LakeError::Missing(_) | LakeError::OtherKind { .. }) => match Lake::create_with(dir, options.clone()) {
-                // Another process is making the lake, or has made it and is writing already.
+                // Another process is making the lake, or has made it and already writes.
                 Err(LakeError::Busy { .. }) if folder(dir)?.has_catalog() => Lake::open_with(dir, options),
                 made => made,
             },
@@ -32,8 +32,8 @@ impl Lake {
         }
     }
 
-    /// Opens the lake in `dir`, or makes an empty one (and the folder). An existing empty lake is converted to the
-    /// requested kind.
+    /// Opens the lake in `dir`, or makes an empty one (and the folder). If the options ask for a sealed lake, an
+    /// existing open lake without commits is sealed.
     pub fn create_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
         let folder = folder(dir.as_ref())?;
         let is_sealed = options.sealed.unwrap_or(false);
@@ -42,8 +42,7 @@ impl Lake {
     }
 }
 
-/// Makes an empty lake unless there is one. `sealing` makes it a sealed lake and names the source of the key that wraps
-/// its keys.
+/// Makes an empty lake unless there is one. With `sealing`, the source of the key-encryption key, the lake is sealed.
 fn create(folder: &Folder, now: i64, sealing: Option<&KekSource>) -> Result<(), LakeError> {
     let data = folder.data();
     crate::private::folder(&data).map_err(LakeError::io("create", &data))?;
@@ -55,7 +54,8 @@ fn create(folder: &Folder, now: i64, sealing: Option<&KekSource>) -> Result<(), 
             None => folder.clone(),
         };
         let key = OwnerKey::random();
-        // Write the mark before the catalog exists. Otherwise a mark of an earlier lake could be above the new catalog.
+        // Write the mark before the catalog exists. Otherwise a mark of an earlier lake could have higher numbers
+        // than the new catalog, and writers would refuse the catalog.
         Mark::of_new(key).write(folder, None)?;
         catalog::create(folder, now, key)?;
     }
@@ -67,7 +67,7 @@ fn create(folder: &Folder, now: i64, sealing: Option<&KekSource>) -> Result<(), 
     sync_folder(folder.path())
 }
 
-/// Seals a lake that has no commit yet. Other lakes are not changed.
+/// Seals an open lake that has no commit yet. Does not change other lakes.
 fn seal_empty(folder: &Folder, source: &KekSource) -> Result<(), LakeError> {
     let connection = catalog::open_writer(&folder.catalog())?;
     catalog::check_version(&connection, folder)?;

@@ -1,5 +1,6 @@
-//! One writer at a time: an advisory lock on `DIR/lock`, which names the process that holds it. The system releases the
-//! lock when the process ends in any way. The file stays.
+//! The writer's lock: an advisory lock on the file `DIR/lock`, so that only one process writes. The file contains the
+//! id of the process that holds the lock. The system releases the lock when the process ends in any way. The file
+//! stays.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -17,7 +18,7 @@ pub(in crate::lake) struct WriteLock {
 }
 
 impl WriteLock {
-    /// Takes the lock, or returns its holder.
+    /// Takes the lock. If it is held already, returns [`LakeError::Busy`] with the process id of the holder.
     pub(in crate::lake) fn take(folder: &Folder) -> Result<WriteLock, LakeError> {
         let path = folder.lock();
         let mut file = private::options()
@@ -31,8 +32,8 @@ impl WriteLock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
-                // A holder that has not yet written its number leaves an empty or stale text. Then only the message is
-                // less precise.
+                // A holder that has not yet written its process id leaves an empty or old text. Then only the message
+                // is less precise.
                 let _ = file.read_to_string(&mut text);
                 return Err(LakeError::Busy {
                     dir: folder.path().to_owned(),
@@ -52,8 +53,8 @@ impl WriteLock {
 
 impl Drop for WriteLock {
     fn drop(&mut self) {
-        // Empty the file: a later reader is not misled, and the next holder knows that this process was not killed.
-        // Closing the descriptor releases the lock in any case.
+        // Empty the file, so that a later reader does not find this process's id. The next holder also sees that this
+        // process was not killed. Closing the descriptor releases the lock in any case.
         let _ = self.file.set_len(0);
         let _ = self.file.unlock();
     }

@@ -20,14 +20,14 @@ use super::super::store::disk::remove;
 use super::super::store::folder::Folder;
 use super::super::store::open::{Lake, LakeOptions};
 
-/// How much cannot be read.
+/// The files and rows of a copy that cannot be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Data files with their delete files.
+    /// The number of data files that cannot be read, or whose delete file cannot be read.
     pub files: u64,
-    /// Their rows, in all snapshots.
+    /// The number of undeleted rows in these files. Files that only older snapshots have count too.
     pub rows: u64,
-    /// Attachments.
+    /// The number of attachments that cannot be read.
     pub attachments: u64,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for Lost {
     }
 }
 
-/// The keys for a copy of a lake.
+/// The keys in a keys database, for a copy of the lake.
 #[derive(Debug)]
 pub struct CopyKeys {
     keys: Keys,
@@ -60,14 +60,14 @@ pub struct CopyKeys {
 }
 
 impl CopyKeys {
-    /// Opens the keys of a keys database with any name. Does not change the database.
+    /// Opens a keys database at any path. Does not change the database.
     pub fn open(database: &Path, source: &KekSource) -> Result<CopyKeys, super::super::seal::SealError> {
         let keys = Keys::of(KeyStore::open_file(database.to_owned(), source.load()?)?);
         let known = keys.ids()?.into_iter().collect();
         Ok(CopyKeys { keys, known })
     }
 
-    /// The files of a copied catalog that these keys do not open.
+    /// Counts the files of a copied catalog that these keys do not open.
     pub fn lost(&self, catalog: &Path) -> Result<Lost, LakeError> {
         let connection = open(catalog)?;
         let lost = lost_files(&connection, &self.known)?;
@@ -78,8 +78,9 @@ impl CopyKeys {
         })
     }
 
-    /// Gives the keys to a folder with a copied catalog and its files. Removes from that catalog the files that the
-    /// keys do not open. No other process has the folder open.
+    /// Prepares a folder with a copied catalog and its files: removes the files that these keys do not open, from the
+    /// catalog and from the disk, and writes a keys database with the keys of the remaining files. No other process
+    /// may have the folder open.
     pub fn give_to(&self, dir: &Path) -> Result<(), LakeError> {
         let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
         let mut connection = catalog::open_writer(&folder.catalog())?;
@@ -116,7 +117,8 @@ impl CopyKeys {
     }
 }
 
-/// Deletes `Binary` rows whose attachments were removed, in a new snapshot of the lake in `dir`.
+/// Deletes the `Binary` rows whose attachments were removed, in a new snapshot of the lake in `dir`. Returns the
+/// number of these rows.
 pub fn drop_unattached(dir: &Path, source: &KekSource) -> Result<u64, LakeError> {
     let options = LakeOptions {
         kek: source.clone(),
@@ -134,19 +136,19 @@ pub fn drop_unattached(dir: &Path, source: &KekSource) -> Result<u64, LakeError>
     Ok(count)
 }
 
-/// Whether a copied catalog belongs to a sealed lake.
+/// Whether the lake of a copied catalog is sealed, or was being sealed or unsealed.
 pub fn is_sealed_copy(catalog: &Path) -> Result<bool, LakeError> {
     Ok(catalog::kind(&open(catalog)?)? != Kind::Open)
 }
 
-/// Opens a copied catalog, which is complete in itself. Makes no files beside it.
+/// Opens a copied catalog for reading. The copy has no write-ahead log, so SQLite makes no files beside it.
 fn open(catalog: &Path) -> Result<Connection, LakeError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Ok(Connection::open_with_flags(catalog, flags)?)
 }
 
 struct LostFiles {
-    /// Table, number and rows of each data file.
+    /// The table id, the file id and the number of undeleted rows of each data file.
     data: Vec<(u64, u64, u64)>,
     attachments: Vec<StoredAttachment>,
 }

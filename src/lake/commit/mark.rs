@@ -1,9 +1,11 @@
-//! The mark beside the catalog, `DIR/catalog.mark`: the catalog's state when the last writer left it. A catalog below
-//! its mark is an older copy. A catalog at its mark has exactly the rows of the mark's digest.
+//! The mark beside the catalog, `DIR/catalog.mark`: the catalog's state when the last writer left it. A catalog with
+//! lower numbers than its mark is an older copy. A catalog with the same numbers must have rows with the mark's
+//! digest.
 //!
-//! The mark is written after each commit. A process killed in between leaves a mark that is too low. Such a mark proves
-//! less, but nothing wrong. The mark also keeps what a new catalog needs if the old one is lost: the owner key, the id
-//! of the ledger of erasures, and the erasures whose files may remain.
+//! The mark is written after each commit. A process killed in between leaves a mark that is too low. Such a mark
+//! detects fewer faults, but never makes a writer refuse a correct catalog. The mark also keeps what a new catalog
+//! needs if the old one is lost: the owner key, the id of the ledger of erasures, and the erasures whose files may
+//! remain.
 
 use std::io::Write;
 
@@ -20,13 +22,14 @@ use super::super::store::disk::sync_folder;
 use super::super::store::folder::Folder;
 use crate::private;
 
-/// The file's contents.
+/// The contents of `catalog.mark`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::lake) struct Mark {
     newest_snapshot: u64,
     erasures: u64,
     oldest_snapshot: u64,
-    /// The digest of the catalog's rows, as hexadecimal digits. `None` until the first digest is written.
+    /// The digest of the catalog's rows, as hexadecimal digits. `None` in the mark that is written before the catalog
+    /// exists.
     rows_digest: Option<String>,
     owner_key: String,
     /// The id of the ledger in which erasures must be entered.
@@ -35,7 +38,8 @@ pub(in crate::lake) struct Mark {
     /// Whether a writer must still destroy keys of a sealed lake.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     keys_to_destroy: bool,
-    /// Set while files of both kinds may exist: whether new files are sealed. `None` if all files are of one kind.
+    /// Whether new files are sealed, while a conversion runs and files of both kinds may exist. `None` outside a
+    /// conversion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     is_sealing: Option<bool>,
     /// Recorded erasures. An erasure stays here until all its old files are known to be gone.
@@ -43,7 +47,7 @@ pub(in crate::lake) struct Mark {
     unfinished_erasures: Vec<Unfinished>,
 }
 
-/// An erasure's [`Intent`].
+/// An erasure's [`Intent`], in the form in which the file has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Unfinished {
     mode: String,
@@ -78,7 +82,7 @@ impl Unfinished {
 }
 
 impl Mark {
-    /// The mark of a future catalog.
+    /// Returns the mark for a catalog that is about to be created.
     pub(in crate::lake) fn of_new(key: OwnerKey) -> Mark {
         Mark {
             newest_snapshot: 0,
@@ -93,7 +97,7 @@ impl Mark {
         }
     }
 
-    /// The mark for the catalog's present state, with the digest of its rows. `before` is the existing mark.
+    /// Returns the mark for the catalog's present state, with the digest of its rows. `before` is the existing mark.
     pub(in crate::lake) fn take(
         connection: &rusqlite::Connection,
         digest: u64,
@@ -102,7 +106,8 @@ impl Mark {
         let state = catalog::state(connection)?;
         let recorded = catalog::unfinished(connection)?;
         let mut unfinished_erasures: Vec<Unfinished> = recorded.into_iter().map(Unfinished::of).collect();
-        // Keep these erasures. They may be finished, but a file that they released still exists.
+        // Keep the erasures of the existing mark while a released file still exists: it may hold their rows, even if
+        // the catalog has finished them.
         if catalog::has_scheduled(connection)? {
             let before = before.into_iter().flat_map(|before| &before.unfinished_erasures);
             for one in before {
@@ -125,13 +130,14 @@ impl Mark {
         })
     }
 
-    /// The mark of a lake. `None` if there is none or it cannot be read. Then nothing is proven about the catalog.
+    /// Reads the mark of a lake. Returns `None` if there is none or if it cannot be read. Then the catalog cannot be
+    /// compared with it.
     pub(in crate::lake) fn read(folder: &Folder) -> Option<Mark> {
         let text = std::fs::read(folder.mark()).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
-    /// The same, with erasures that are about to be recorded.
+    /// Adds erasures that are about to be recorded.
     pub(in crate::lake) fn announcing(mut self, intents: &[&Intent]) -> Mark {
         for intent in intents {
             let one = Unfinished::of(Intent::clone(intent));
@@ -142,7 +148,7 @@ impl Mark {
         self
     }
 
-    /// Writes this mark over `before`. The write is durable if it concerns erasures.
+    /// Replaces the mark `before` by this one. If either of them has unfinished erasures, the new file is synced.
     pub(in crate::lake) fn write(&self, folder: &Folder, before: Option<&Mark>) -> Result<(), LakeError> {
         let is_durable = before
             .into_iter()
@@ -161,43 +167,44 @@ impl Mark {
         if is_durable { sync_folder(folder.path()) } else { Ok(()) }
     }
 
-    /// Whether the catalog is in the state of this mark.
+    /// Whether the numbers of the catalog are those of this mark.
     fn is_at(&self, state: &CatalogState) -> bool {
         (self.newest_snapshot, self.erasures, self.oldest_snapshot) == (state.newest, state.erasures, state.oldest)
     }
 
-    /// The unfinished erasures that the mark keeps.
+    /// Returns the unfinished erasures in the mark.
     pub(in crate::lake) fn unfinished_erasures(&self) -> Vec<Intent> {
         self.unfinished_erasures.iter().filter_map(Unfinished::intent).collect()
     }
 
-    /// The newest snapshot, and how many times an erasure was recorded or finished.
+    /// Returns the id of the newest snapshot, and how many times an erasure was recorded or finished.
     pub(in crate::lake) fn counts(&self) -> (u64, u64) {
         (self.newest_snapshot, self.erasures)
     }
 
-    /// The id of the ledger in which erasures must be entered.
+    /// Returns the id of the ledger in which erasures must be entered.
     pub(in crate::lake) fn ledger(&self) -> Option<&str> {
         self.ledger.as_deref()
     }
 
-    /// Whether keys of a sealed lake must be destroyed.
+    /// Whether a writer must still destroy keys of a sealed lake.
     pub(in crate::lake) fn has_keys_to_destroy(&self) -> bool {
         self.keys_to_destroy
     }
 
-    /// The kind of the lake during a conversion.
+    /// Returns the kind of the lake if a conversion is running.
     pub(in crate::lake) fn halfway(&self) -> Option<Kind> {
         let is_sealing = self.is_sealing?;
         Some(if is_sealing { Kind::Sealing } else { Kind::Unsealing })
     }
 
-    /// The owner key in the mark.
+    /// Returns the owner key in the mark. `None` if it is not valid.
     pub(in crate::lake) fn owner_key(&self) -> Option<OwnerKey> {
         OwnerKey::from_hex(&self.owner_key)
     }
 
-    /// Why this catalog, with the digest of its rows, cannot be the marked one. `None` if it can be.
+    /// Returns why this catalog, whose rows have this digest, cannot be the one that the last writer left. `None` if
+    /// it can be.
     pub(in crate::lake) fn contradiction(
         &self,
         connection: &rusqlite::Connection,

@@ -1,9 +1,10 @@
 //! Orphans: files in `data/` that no snapshot names, as an interrupted writer leaves them. The next writer moves them
 //! to `data/.orphans/TIME/`, and a later one removes them after a day.
 //!
-//! A file counts as an orphan only if the catalog is certainly right: all files that it names exist, and it is not an
-//! older copy. The catalog records the files that it has released itself: expired files, and files that an erasure
-//! replaced. These are removed at once.
+//! A file counts as an orphan only if the catalog can be trusted. Then the catalog agrees with its mark, all files
+//! that it names exist with their recorded sizes, and its rows do not contradict each other. The catalog itself
+//! records the files that it has released: expired files, and files that an erasure replaced. These are removed at
+//! once.
 
 use std::path::{Path, PathBuf};
 
@@ -19,12 +20,12 @@ use super::super::store::folder::Folder;
 use super::super::store::survey::files_below;
 use crate::private;
 
-/// How long an orphan is kept, in microseconds.
+/// How long an orphan is kept after it was moved, in microseconds.
 const KEPT: i64 = 24 * 3600 * 1_000_000;
-/// The name of the folder for files that were moved aside at one time.
+/// The format of the name of a folder in `data/.orphans/`: the time when its files were moved.
 const TIME: &str = "%Y%m%dT%H%M%SZ";
 
-/// Moves orphans aside. A file that cannot be moved, for example on a full disk, waits for the next writer.
+/// Moves orphans aside. A file that cannot be moved, for example because the disk is full, waits for the next writer.
 pub(in crate::lake) fn move_aside(folder: &Folder, orphans: &[PathBuf], now: i64) {
     let time = DateTime::<Utc>::from_timestamp_micros(now).unwrap_or_default();
     let aside = folder.orphans().join(time.format(TIME).to_string());
@@ -43,7 +44,7 @@ pub(in crate::lake) fn move_aside(folder: &Folder, orphans: &[PathBuf], now: i64
     }
 }
 
-/// Removes files that were moved aside more than a day ago.
+/// Removes files that were moved aside more than a day ago. Failures are only logged.
 pub(in crate::lake) fn remove_old(folder: &Folder, now: i64) {
     let Ok(entries) = std::fs::read_dir(folder.orphans()) else {
         return;
@@ -59,7 +60,8 @@ pub(in crate::lake) fn remove_old(folder: &Folder, now: i64) {
 }
 
 /// Removes orphans that hold rows of these scopes, and unreadable orphans, which may hold such rows. `in_place` are
-/// orphans that could not be moved aside. Returns a clause for each file that could not be removed.
+/// orphans that are not moved aside yet. Returns the error texts: one for each file that could not be removed, and
+/// one if the moved files cannot be listed.
 pub(in crate::lake) fn remove_with_rows_of(folder: &Folder, in_place: &[PathBuf], scopes: &[&Scope]) -> Vec<String> {
     let mut left = Vec::new();
     let mut orphans = in_place.to_vec();
@@ -78,12 +80,13 @@ pub(in crate::lake) fn remove_with_rows_of(folder: &Folder, in_place: &[PathBuf]
     left
 }
 
-/// The files that `tabularium check --adopt` kept beside the lake and that may hold rows of these scopes, as clauses.
+/// Finds the files that `tabularium check --adopt` kept beside the lake and that may hold rows of these scopes.
+/// Returns a text for each, which asks the operator to remove it.
 pub(in crate::lake) fn kept_with_rows_of(folder: &Folder, scopes: &[&Scope]) -> Vec<String> {
     let mut kept = Vec::new();
     for path in folder.kept() {
         let is_file = path.is_file();
-        // An unreadable folder may hold such rows.
+        // Keep an unreadable folder in the list, because it may hold such rows.
         if is_file || files_below(&path, &mut |path, _| kept.push(path)).is_err() {
             kept.push(path);
         }
@@ -96,8 +99,8 @@ pub(in crate::lake) fn kept_with_rows_of(folder: &Folder, scopes: &[&Scope]) -> 
     kept.into_iter().map(clause).collect()
 }
 
-/// Whether a kept file may hold rows of these scopes, or name their people. A catalog that has recorded an erasure
-/// names them.
+/// Whether a kept file may hold rows of these scopes, or their ids. A kept catalog has the ids of the Patients and
+/// authorizations of erasures that it has recorded. An unreadable file counts.
 fn may_name(path: &Path, scopes: &[&Scope], keys: &Keys) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if name.ends_with(".parquet") || is_attachment(path) {
@@ -111,14 +114,14 @@ fn may_name(path: &Path, scopes: &[&Scope], keys: &Keys) -> bool {
 
 fn may_hold(path: &Path, scopes: &[&Scope], keys: &Keys) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // A delete file holds only positions.
+    // A readable delete file holds only positions.
     if name.ends_with(deletes::SUFFIX) && deletes::read(path, keys).is_ok() {
         return false;
     }
     if is_attachment(path) {
         return match read_trailer(path, keys) {
             Ok(trailer) => scopes.iter().any(|scope| trailer.is_of(scope)),
-            // An incomplete file does not show its owner.
+            // Without a readable trailer nobody knows whose attachment this is.
             Err(_) => path.exists(),
         };
     }

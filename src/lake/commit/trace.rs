@@ -1,7 +1,7 @@
-//! Traces: whether another process wrote to the lake after a writer of this process left it.
+//! A trace shows whether another process has written to the lake since a writer of this process left it.
 //!
-//! A server opens the lake to write for every commit. If the trace's files are unchanged, no other process has written.
-//! Then the writer need not read all rows of the catalog or look at all data files.
+//! A server opens the lake to write for every commit. If the files in the trace are unchanged, no other process has
+//! written the lake. Then the writer need not read all rows of the catalog or look at all data files.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -11,19 +11,20 @@ use super::super::owners::scope::Mode;
 use super::super::store::folder::Folder;
 use super::mark::Mark;
 
-/// After this time everything is checked again, to find changes that a disk fault or a person made without a writer.
+/// After this time a writer checks everything again, to find what a disk fault has changed, or a person without a
+/// writer.
 const CHECK_AFTER: Duration = Duration::from_secs(600);
 
 /// The state that a writer leaves for the next one of the same process.
 #[derive(Debug)]
 pub(in crate::lake) struct Trace {
-    /// The catalog, its log and its mark, and the folders of the data files. A folder changes when a file name in it
-    /// does.
+    /// Metadata of the catalog, its log and its mark, and of the folders of the data files. The metadata of a folder
+    /// changes when a file is added to it or removed.
     files: Vec<Option<FileTrace>>,
     /// The digest of the catalog's rows.
     pub(in crate::lake) digest: u64,
     pub(in crate::lake) mark: Mark,
-    /// When everything was last checked.
+    /// The time of the last full check.
     pub(in crate::lake) checked: Instant,
 }
 
@@ -33,12 +34,12 @@ pub(in crate::lake) struct FileTrace {
     device: u64,
     inode: u64,
     bytes: u64,
-    /// Seconds and nanoseconds. No program can set this time.
+    /// The time of the last change (`ctime`), in seconds and nanoseconds. Programs cannot set this time.
     changed: (i64, i64),
 }
 
 impl Trace {
-    /// The current state of the folder.
+    /// Takes a trace of the folder's current state.
     pub(in crate::lake) fn of(folder: &Folder, digest: u64, mark: Mark, checked: Instant) -> Trace {
         Trace {
             files: files(folder),
@@ -48,14 +49,14 @@ impl Trace {
         }
     }
 
-    /// Whether the folder is unchanged since the trace, and the last full check was recent.
+    /// Whether the folder is unchanged since the trace, and the last full check was less than ten minutes ago.
     pub(in crate::lake) fn is_fresh(&self, folder: &Folder) -> bool {
         self.checked.elapsed() < CHECK_AFTER && self.files[0].is_some() && self.files == files(folder)
     }
 }
 
 impl FileTrace {
-    /// The metadata of a file. `None` if there is no file.
+    /// Reads the metadata of a file. Returns `None` if there is no file.
     pub(in crate::lake) fn of(path: &Path) -> Option<FileTrace> {
         let facts = std::fs::metadata(path).ok()?;
         Some(FileTrace {
@@ -66,7 +67,7 @@ impl FileTrace {
         })
     }
 
-    /// Whether both are the same file, changed or not.
+    /// Whether both belong to the same file, even if its contents have changed.
     pub(in crate::lake) fn is_same_file(&self, other: &FileTrace) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }

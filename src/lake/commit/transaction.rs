@@ -26,7 +26,8 @@ use crate::columns::layout::{ColumnRow, Layout, LayoutError};
 use crate::fhir::{TypeId, facts};
 use crate::private;
 
-/// An open transaction. Dropping it without [`commit`](Transaction::commit) undoes it.
+/// An open transaction. Dropping it without [`commit`](Transaction::commit) removes its files and leaves the catalog
+/// unchanged.
 #[derive(Debug)]
 pub struct Transaction<'w> {
     writer: &'w mut LakeWriter,
@@ -36,11 +37,11 @@ pub struct Transaction<'w> {
     attachments: AttachmentCommit,
     /// The keys that sealed the new attachments.
     attachment_keys: Vec<FileKey>,
-    /// Files to remove if this does not commit.
+    /// The paths of files that this transaction has written. They are removed if it does not commit.
     handed_out: Vec<PathBuf>,
-    /// Whether the writer left orphaned files earlier.
+    /// Whether earlier transactions of the writer may have left orphaned files.
     left_orphans: bool,
-    /// Whether a commit has failed and may or may not have taken effect.
+    /// Whether the commit has begun in SQLite and has not returned successfully. Then it may have taken effect.
     is_unsure: bool,
 }
 
@@ -51,15 +52,16 @@ pub struct NewAttachment<'a> {
     pub application: &'a str,
     /// The owner of the row.
     pub owner: i64,
-    /// The authorization whose sync fetched it.
+    /// The id of the authorization whose sync fetched the document.
     pub authorization: &'a str,
-    /// The row's id.
+    /// The id of the row.
     pub binary: &'a str,
-    /// The path of its bytes. The file is moved.
+    /// The path of the attachment's bytes. The transaction moves this file into the lake.
     pub bytes: &'a Path,
-    /// Their length and digests.
+    /// The length and digests of the bytes.
     pub sums: &'a Sums,
-    /// The value by which the next sync recognizes it.
+    /// A hash of facts about the document. If the next sync computes the same one, it does not fetch the document
+    /// again.
     pub origin: &'a str,
 }
 
@@ -76,8 +78,8 @@ struct TableChange {
 }
 
 impl LakeWriter {
-    /// Begins a transaction on the newest snapshot. Its changes are invisible until it commits. Dropping it leaves no
-    /// trace.
+    /// Begins a transaction on the newest snapshot. Its changes are invisible until it commits. Dropping it undoes
+    /// them.
     pub fn begin(&mut self) -> Transaction<'_> {
         Transaction::new(self)
     }
@@ -87,8 +89,8 @@ impl<'w> Transaction<'w> {
     fn new(writer: &'w mut LakeWriter) -> Transaction<'w> {
         let left_orphans = std::mem::replace(&mut writer.leaves_orphans, true);
         let base = writer.lake().snapshot();
-        // Whole milliseconds, as in FHIR's instants. Each snapshot is later than the one before, even if the clock went
-        // back.
+        // Use whole milliseconds, as in FHIR's instants. Make each snapshot later than the one before, even if the
+        // clock went back.
         let millis = |micros: i64| micros.div_euclid(1_000);
         let time = millis(writer.lake().clock().now()).max(millis(base.time) + 1) * 1_000;
         Transaction {
@@ -104,23 +106,23 @@ impl<'w> Transaction<'w> {
         }
     }
 
-    /// The snapshot on which the transaction builds.
+    /// Returns the snapshot on which the transaction builds.
     pub fn base(&self) -> &Arc<Snapshot> {
         &self.base
     }
 
-    /// The time of the snapshot that the commit makes, in microseconds since 1970: a whole millisecond, later than the
-    /// base's. Rows take it as their `last_updated`.
+    /// Returns the time of the snapshot that the commit makes, in microseconds since 1970: a whole millisecond, later
+    /// than the base's. Rows take it as their `last_updated`.
     pub fn time(&self) -> i64 {
         self.time
     }
 
-    /// The keys that seal the transaction's files.
+    /// Returns the keys that seal the transaction's files.
     pub fn keys(&self) -> &Keys {
         self.writer.lake().folder().keys()
     }
 
-    /// The columns of a table, including those that this transaction adds.
+    /// Returns the columns of a table, including those that this transaction adds.
     pub fn layout(&mut self, mode: Mode, type_id: TypeId) -> &Layout {
         &self.change(mode, type_id).layout
     }
@@ -133,7 +135,7 @@ impl<'w> Transaction<'w> {
         Ok(adopted.schema)
     }
 
-    /// A path for a new data file of a table, in a folder that exists.
+    /// Returns a path for a new data file of a table. Creates the table's folder if it is missing.
     pub fn new_file_path(&mut self, mode: Mode, type_id: TypeId) -> Result<PathBuf, LakeError> {
         self.new_path(mode, type_id, ".parquet")
     }
@@ -143,7 +145,8 @@ impl<'w> Transaction<'w> {
         self.change(mode, type_id).added.push(file);
     }
 
-    /// Deletes rows of a data file of the base snapshot, by position in the file. Deleted rows stay deleted.
+    /// Deletes rows of a data file of the base snapshot, by position in the file. Rows that are already deleted stay
+    /// deleted.
     pub fn delete_rows(
         &mut self,
         mode: Mode,
@@ -163,7 +166,7 @@ impl<'w> Transaction<'w> {
         Ok(())
     }
 
-    /// Replaces `old` files by `new` ones that hold the same rows.
+    /// Replaces the files with the ids `old` by `new` files that hold the same rows.
     pub fn replace_files(
         &mut self,
         mode: Mode,
@@ -180,11 +183,12 @@ impl<'w> Transaction<'w> {
         Ok(())
     }
 
-    /// Moves an attachment into the lake. It replaces the earlier attachment of the same `Binary` row.
+    /// Moves an attachment into the lake. If the same `Binary` row already has an attachment, the new one replaces
+    /// it.
     pub fn add_attachment(&mut self, mode: Mode, new: NewAttachment<'_>) -> Result<(), LakeError> {
         let dir = self.writer.lake().folder().table(mode, attachment::TABLE);
         private::folder(&dir).map_err(LakeError::io("create", &dir))?;
-        // Bytes that were sealed while they were written keep their key.
+        // Bytes that were sealed while they were written keep the key of that time.
         let key = self.keys().make()?.map(|made| new.sums.key.clone().unwrap_or(made));
         let whose = attachment::name_begin(self.writer.lake().owner_key(), mode, new.application, new.owner);
         let path = dir.join(attachment::new_name(&whose, key.as_ref().map(FileKey::id)));
@@ -212,7 +216,7 @@ impl<'w> Transaction<'w> {
         Ok(())
     }
 
-    /// Records another origin for an unchanged attachment.
+    /// Records another origin for an unchanged attachment, given by its number in the catalog.
     pub fn set_origin(&mut self, number: u64, origin: &str) {
         self.attachments.origins.push((number, origin.to_owned()));
     }
@@ -222,7 +226,8 @@ impl<'w> Transaction<'w> {
         self.tables.values().all(TableChange::is_empty) && self.attachments.is_empty()
     }
 
-    /// Commits all changes as one new snapshot, durable when this returns. Without changes there is no new snapshot.
+    /// Commits all changes as one new snapshot, which is durable when this returns. Without changes there is no
+    /// commit, and the result is the base snapshot.
     pub fn commit(mut self, author: &str, message: &str) -> Result<Arc<Snapshot>, LakeError> {
         if self.merges_what_is_erased() {
             return Err(LakeError::Erasing);
@@ -263,19 +268,19 @@ impl<'w> Transaction<'w> {
             attachments,
             keys: &keys,
         };
-        // From here on the files may belong to a snapshot even if an error is reported. The next writer checks this.
+        // From here on the files may belong to a snapshot even if an error is returned. The next writer checks this.
         self.handed_out.clear();
         self.is_unsure = true;
         let inserted = catalog::insert(&mut self.writer.connection, &commit);
         if let Err(LakeError::Conflict { .. }) = &inserted {
-            // The next transaction starts from the new state.
+            // Load the new state, so that the next transaction can start from it.
             catalog::watch_anew(&self.writer.connection)?;
             self.writer.lake().refresh()?;
         }
         inserted?;
         self.is_unsure = false;
         let snapshot = self.writer.publish(&self.base)?;
-        // Do this now and not only at the writer's end, because the writer may be killed.
+        // Write the mark now and not only when the writer ends, because the process may be killed before.
         self.writer.mark_commit();
         Ok(snapshot)
     }
@@ -292,7 +297,7 @@ impl<'w> Transaction<'w> {
         })
     }
 
-    /// Writes a table's delete files. Returns their records for the catalog.
+    /// Writes a table's delete files. Returns all changes of the table for the catalog.
     fn prepare<'c>(
         &mut self,
         mode: Mode,
@@ -401,7 +406,7 @@ impl<'w> Transaction<'w> {
 
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
-        // The next writer removes files that cannot be removed now.
+        // If a file cannot be removed now, a later cleanup moves it aside as an orphan.
         let failed = self.handed_out.iter().filter(|path| remove(path).is_err()).count();
         self.writer.leaves_orphans = self.left_orphans || self.is_unsure || failed > 0;
     }
@@ -418,7 +423,7 @@ impl TableChange {
     }
 }
 
-/// Removes a whole data file, and its delete file, from the table.
+/// Ends a data file and its delete file with this commit.
 fn end(commit: &mut TableCommit<'_>, file: &DataFile) {
     commit.ended_rows += file.rows;
     commit.bytes -= file.bytes;
@@ -429,11 +434,11 @@ fn end(commit: &mut TableCommit<'_>, file: &DataFile) {
     }
 }
 
-/// How many files are synced at a time.
+/// The number of files that are synced at the same time.
 const SYNCS_AT_ONCE: usize = 16;
 
-/// Makes files and their directory entries durable. It syncs several at a time, because the file system then shares the
-/// work of one journal commit (20 files in 20 folders: 100 ms one after the other, 10 ms together).
+/// Makes files and their directory entries durable. Syncs several at a time, because the file system then shares one
+/// journal commit among them (20 files in 20 folders: 100 ms one after the other, 10 ms together).
 pub(in crate::lake) fn sync_files(paths: &[PathBuf]) -> Result<(), LakeError> {
     let mut all: BTreeSet<&Path> = BTreeSet::new();
     for path in paths {
@@ -447,7 +452,7 @@ pub(in crate::lake) fn sync_files(paths: &[PathBuf]) -> Result<(), LakeError> {
                 return Ok(());
             };
             match std::fs::File::open(path) {
-                // This path was returned, but no file was written to it.
+                // `new_path` has returned this path, but no file was written to it.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 file => file
                     .and_then(|file| file.sync_all())

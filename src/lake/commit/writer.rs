@@ -23,8 +23,8 @@ use super::mark::Mark;
 use super::orphans;
 use super::trace::Trace;
 
-/// A snapshot is kept this much longer than page links live, in microseconds. Another process may issue links to it
-/// until it notices the next commit.
+/// A snapshot is kept this much longer than its page links work, in microseconds. Another process may issue links to
+/// it until it notices the next commit.
 const EXPIRY_DELAY: i64 = 60_000_000;
 
 /// The right to write a lake, held until it is dropped.
@@ -34,27 +34,28 @@ pub struct LakeWriter {
     pub(in crate::lake) connection: Connection,
     /// The mark beside the catalog.
     mark: Option<Mark>,
-    /// When catalog and files were last compared.
+    /// The time when catalog and files were last compared.
     checked: Instant,
     /// Whether there may be files that no snapshot names.
     pub(in crate::lake) leaves_orphans: bool,
-    /// The time when erasures were recorded, if all their old files still exist.
+    /// The time when erasures were recorded, until the first exchange of files for them.
     pub(in crate::lake) recorded: Option<Instant>,
-    /// The time that other processes need to notice these erasures.
+    /// How long the first exchange waits after that time, so that other processes can notice the erasures.
     pub(in crate::lake) notice: Duration,
-    /// The ids that this writer has erased.
+    /// Hashes of the ids that this writer has erased.
     pub(in crate::lake) erased_ids: ErasedIds,
-    /// Erasures that an earlier writer began.
+    /// Erasures that an earlier writer began and this one continued, with their results.
     pub(in crate::lake) resumed: Vec<(Intent, Erased)>,
-    /// Whether the writer repeats erasures of the ledger.
+    /// Whether the writer repeats erasures of the ledger. Then it does not enter them in the ledger again.
     pub(in crate::lake) erases_again: bool,
-    /// Dropped last: the connection closes under the lock.
+    /// This field is dropped last, so the connection closes while the lock is still held.
     _lock: WriteLock,
 }
 
 impl Lake {
-    /// Takes the lake's lock for writing. [`LakeError::Busy`] names the process that has it. Moves aside the files of
-    /// an interrupted writer. [`LakeError::Mismatch`] if catalog and files do not match.
+    /// Takes the lake's lock for writing and moves aside the files of an interrupted writer. Returns
+    /// [`LakeError::Busy`] if another writer has the lock, and [`LakeError::Mismatch`] if catalog and files do not
+    /// match.
     pub fn writer(&self) -> Result<LakeWriter, LakeError> {
         LakeWriter::open(self.clone())
     }
@@ -90,21 +91,22 @@ impl LakeWriter {
         if let Err(error) = writer.destroy_keys() {
             tracing::warn!(%error, "keys of what was erased could not be destroyed; the next writer tries again");
         }
-        // If the last writer was in this process and finished, there are no orphans.
+        // If the last writer of the lake was in this process and ended normally, no keys are left over.
         if !is_known && let Err(error) = writer.sweep_keys() {
             tracing::warn!(%error, "keys of an interrupted writer could not be destroyed; the next writer tries again");
         }
-        // Do this before any commit: finished erasures must not apply to new rows.
+        // Update the mark before any commit. If the catalog is lost later, a new one erases all rows of the erasures
+        // in the mark. So finished erasures must leave the mark before new rows of the same people come.
         writer.note_erasures();
         Ok(writer)
     }
 
-    /// The lake that this writer writes.
+    /// Returns the lake that this writer writes.
     pub fn lake(&self) -> &Lake {
         &self.lake
     }
 
-    /// Moves aside the files that this writer's transactions may have orphaned.
+    /// Moves aside the files that earlier transactions of this writer may have left.
     pub(in crate::lake) fn settle_orphans(&mut self) -> Result<(), LakeError> {
         if std::mem::take(&mut self.leaves_orphans) {
             settle(&self.connection, &self.lake)?;
@@ -112,19 +114,21 @@ impl LakeWriter {
         Ok(())
     }
 
-    /// Files that `tabularium check --adopt` has kept and that may hold rows of these scopes, as clauses.
+    /// Finds files that `tabularium check --adopt` has kept and that may hold rows of these scopes. Returns a text
+    /// for each.
     pub(in crate::lake) fn kept_with_rows_of(&self, scopes: &[&Scope]) -> Vec<String> {
         orphans::kept_with_rows_of(self.lake.folder(), scopes)
     }
 
-    /// Removes files that no snapshot names and that hold rows of these scopes. Returns the places where bytes may
-    /// remain.
+    /// Removes files that no snapshot names and that hold rows of these scopes. Returns a text for each place where
+    /// such rows may remain.
     pub(in crate::lake) fn remove_orphans_of(&self, scopes: &[&Scope]) -> Vec<String> {
         let folder = self.lake.folder();
         let found = catalog::named(&self.connection, &folder.data()).and_then(|named| survey(folder, named));
         match found {
             Ok(found) if found.is_whole() => orphans::remove_with_rows_of(folder, &found.unnamed, scopes),
-            // Some of the catalog's files are missing or differ, so it is uncertain which files belong to the lake.
+            // Files that the catalog names are missing or have another size, so unnamed files may belong to the lake.
+            // Here no file is unnamed, so only the files that were moved aside are searched.
             Ok(found) if found.unnamed.is_empty() => orphans::remove_with_rows_of(folder, &[], scopes),
             Ok(_) => vec!["files that the catalog does not name".to_owned()],
             Err(error) => vec![error.to_string()],
@@ -132,7 +136,7 @@ impl LakeWriter {
     }
 
     /// Drops the snapshots that no page link may name any more and that no reader in this process holds. Removes the
-    /// files that only they reach.
+    /// files that no other snapshot reaches.
     pub fn expire(&mut self) -> Result<Expired, LakeError> {
         let now = self.lake.clock().now();
         let until = now - self.lake.retention().as_micros() as i64 - EXPIRY_DELAY;
@@ -143,8 +147,8 @@ impl LakeWriter {
         }
     }
 
-    /// Removes the files that the catalog has released. A file that cannot be removed stays scheduled, and the reason
-    /// is returned.
+    /// Removes the files that the catalog has released. If one cannot be removed, all of them stay scheduled for the
+    /// next writer, and the errors are returned.
     pub(in crate::lake) fn remove_scheduled(&self) -> Result<Vec<LakeError>, LakeError> {
         remove_scheduled(
             &self.connection,
@@ -152,14 +156,14 @@ impl LakeWriter {
         )
     }
 
-    /// Writes erasures to the mark before they are recorded in the catalog, in case the catalog is lost. A failure here
-    /// is no error, because the catalog records the erasure too.
+    /// Writes erasures to the mark before they are recorded in the catalog, in case the catalog is lost. A failure is
+    /// only logged, because the catalog will record the erasures too.
     pub(in crate::lake) fn announce_erasures(&mut self, intents: &[&Intent]) {
         let mark = self.mark_now().map(|mark| mark.announcing(intents));
         self.warn_unless(|writer| writer.put_mark(mark?));
     }
 
-    /// Writes the unfinished erasures to the mark.
+    /// Writes the unfinished erasures to the mark, unless it has exactly these. A failure is only logged.
     pub(in crate::lake) fn note_erasures(&mut self) {
         let noted = match (&self.mark, catalog::unfinished(&self.connection)) {
             (Some(mark), Ok(unfinished)) => mark.unfinished_erasures() == unfinished,
@@ -171,7 +175,8 @@ impl LakeWriter {
         }
     }
 
-    /// Erasures that are finished, except that an old file still exists.
+    /// Returns the erasures in the mark, if files that the catalog has released still exist. These files may hold
+    /// their rows.
     pub(in crate::lake) fn not_removed(&self) -> Vec<Intent> {
         let mark = self.mark.as_ref();
         let mark = mark.filter(|_| catalog::has_scheduled(&self.connection).unwrap_or(true));
@@ -184,7 +189,7 @@ impl LakeWriter {
         }
     }
 
-    /// Writes the catalog's new state to the mark after a commit. The commit is valid without it.
+    /// Writes the catalog's new state to the mark after a commit. The commit is valid even if this fails.
     pub(in crate::lake) fn mark_commit(&mut self) {
         if let Err(error) = self.leave_mark() {
             tracing::debug!(%error, "the catalog's mark stays as it was");
@@ -213,7 +218,8 @@ impl LakeWriter {
         Ok(())
     }
 
-    /// Leaves the trace of the lake's state for the next writer of this process.
+    /// Leaves a trace of the lake's state for the next writer of this process. Leaves none if there is something to
+    /// clean up.
     fn leave_trace(&mut self) -> Result<(), LakeError> {
         self.leave_mark()?;
         let digest = catalog::watched(&self.connection)?;
@@ -224,7 +230,7 @@ impl LakeWriter {
         Ok(())
     }
 
-    /// Reads this connection's commits and shows them to the lake's readers.
+    /// Loads the commits of this connection as a snapshot and shows it to the lake's readers.
     pub(in crate::lake) fn publish(&mut self, base: &Arc<Snapshot>) -> Result<Arc<Snapshot>, LakeError> {
         let snapshot = catalog::load(&self.connection, self.lake.folder(), Some(base))?;
         self.lake.advance_to(Arc::clone(&snapshot));
@@ -234,8 +240,8 @@ impl LakeWriter {
 
 impl Drop for LakeWriter {
     fn drop(&mut self) {
-        // Moves the write-ahead log into the catalog's file. A backup that copies files then finds a complete catalog.
-        // If a reader prevents it, the next writer does it.
+        // Move the write-ahead log into the catalog's file, so that a backup that copies files finds a complete
+        // catalog. If a reader prevents it, the next writer does it.
         let fold = self.connection.busy_timeout(Duration::ZERO).and_then(|()| {
             self.connection
                 .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
@@ -257,7 +263,8 @@ struct Opened {
 }
 
 impl Opened {
-    /// Opens the catalog and compares it with the files. Returns an error if they do not match.
+    /// Opens the catalog, compares it with its mark and the files, and cleans up. Returns an error if they do not
+    /// match.
     fn anew(lake: &Lake) -> Result<Opened, LakeError> {
         let folder = lake.folder();
         if !folder.has_catalog() {
@@ -300,8 +307,9 @@ impl Opened {
 }
 
 /// Removes the files that the catalog has released, and moves aside the files that it does not name: files of
-/// transactions that never committed. Runs under the lock. If a named file differs from its record, or the catalog
-/// contradicts itself, the catalog may be wrong about other files too. Then no file is touched.
+/// transactions that never committed. Runs under the lock. If there are unnamed files, and a named file is missing or
+/// has another size or the catalog contradicts itself, returns an error instead. Then unnamed files may belong to the
+/// lake.
 pub(in crate::lake) fn settle(connection: &Connection, lake: &Lake) -> Result<(), LakeError> {
     let folder = lake.folder();
     let named = catalog::named(connection, &folder.data())?;
@@ -330,8 +338,8 @@ pub(in crate::lake) fn settle(connection: &Connection, lake: &Lake) -> Result<()
 
 fn remove_scheduled(connection: &Connection, paths: &FxHashSet<PathBuf>) -> Result<Vec<LakeError>, LakeError> {
     let mut failed: Vec<LakeError> = paths.iter().filter_map(|path| remove(path).err()).collect();
-    // Sync the folders. Otherwise a removed name may come back after a crash of the machine, and no record would know
-    // its file.
+    // Sync the folders. Otherwise a removed name may come back after a crash of the machine, and the catalog would no
+    // longer list its file.
     let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
     let folders = folders.into_iter().filter(|folder| folder.exists());
     failed.extend(folders.map(sync_folder).filter_map(Result::err));
@@ -341,7 +349,7 @@ fn remove_scheduled(connection: &Connection, paths: &FxHashSet<PathBuf>) -> Resu
     Ok(failed)
 }
 
-/// Returns an error if files that the catalog does not name may still belong to the lake.
+/// Returns an error if files that the catalog does not name may belong to the lake.
 fn refuse_doubts(connection: &Connection, found: &Survey) -> Result<(), LakeError> {
     let unnamed = found.unnamed.len();
     if !found.is_whole() {

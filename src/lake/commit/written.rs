@@ -1,4 +1,4 @@
-//! A data file that was written and is not committed yet: the facts that the catalog records about it.
+//! A data file that is written and not committed yet: the facts that the catalog records about it.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub struct WrittenFile {
     pub rows: u64,
     /// The file's size in bytes.
     pub bytes: u64,
-    /// Size of the Parquet footer, without its length and magic number.
+    /// The size of the Parquet footer in bytes, without its length and magic number.
     pub footer_size: u64,
     /// The lowest and highest `owner`.
     pub owners: RangeInclusive<i64>,
@@ -24,15 +24,15 @@ pub struct WrittenFile {
     pub last_updated: RangeInclusive<i64>,
     /// The top-level columns in the file.
     pub columns: Vec<WrittenColumn>,
-    /// Its key, in a sealed lake.
+    /// The key that seals the file, if it is sealed.
     pub key: Option<FileKey>,
 }
 
 /// A top-level column of a [`WrittenFile`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenColumn {
-    /// Column id.
+    /// The id of the column.
     pub id: i32,
-    /// How many rows have null in this column.
+    /// The number of rows that have null in this column.
     pub nulls: u64,
 }

@@ -29,23 +29,23 @@ const GATHER_ROWS: usize = 1_024;
 /// The approximate bytes of gathered rows. A single row may be larger.
 const GATHER_BYTES: usize = 16 << 20;
 
-/// The number of files into which this many bytes are merged. Each is between two thirds and one and a half of the
-/// target.
+/// Returns the number of files into which this many bytes are merged: the bytes divided by the target, rounded, but
+/// at least one. So a file has at most one and a half times the target on average.
 pub(super) fn pieces(bytes: u64, target: u64) -> u64 {
     ((bytes + target / 2) / target).max(1)
 }
 
-/// Why files could not be merged.
+/// An error of a merge.
 #[derive(Debug)]
 pub(super) enum MergeError {
-    /// This input cannot be read.
+    /// This data file or its delete file cannot be read.
     Input(Arc<DataFile>, LakeError),
     /// Any other error.
     Other(LakeError),
 }
 
 impl MergeError {
-    /// For `map_err` on reads of an input.
+    /// Returns a function for `map_err` that names the data file whose read failed.
     fn of(input: &Arc<DataFile>) -> impl FnOnce(LakeError) -> MergeError {
         let input = Arc::clone(input);
         move |error| MergeError::Input(input, error)
@@ -58,12 +58,12 @@ impl From<LakeError> for MergeError {
     }
 }
 
-/// The contents of the inputs.
+/// Facts from the footers of the files to merge.
 #[derive(Debug)]
 pub(super) struct Inputs {
-    /// Each file's columns.
+    /// The distinct schemas of the files.
     pub(super) schemas: Vec<SchemaRef>,
-    /// The decoded size of a row of each file, at the place where rows are largest.
+    /// For each file id the estimated bytes of a decoded row, where rows are largest.
     row_bytes: BTreeMap<u64, u64>,
 }
 
@@ -141,29 +141,30 @@ pub(super) fn merge(
     Ok(output.finish()?)
 }
 
-/// The bytes that a row of this file adds to a merged one. The sizes of the inputs decide where to cut, not the
-/// writer's size of the open file. So the number of files has a known bound and compaction terminates.
+/// Returns the bytes of a row of this file in the output, by estimate. The sizes of the inputs decide where to start
+/// a new file, not the writer's size of the open file. So the number of files has a known bound, and compaction
+/// terminates.
 fn row_weight(file: &DataFile) -> f64 {
     file.bytes as f64 / file.rows.max(1) as f64
 }
 
-/// One run as a stream of batches.
+/// The rows of one run as a stream of batches.
 struct Stream<'i> {
     keys: &'i Keys,
     files: VecDeque<Arc<DataFile>>,
-    /// [`row_weight`] of the open file.
+    /// The [`row_weight`] of the open file.
     row_weight: f64,
     open: Option<(Arc<DataFile>, ParquetRecordBatchReader)>,
-    /// Whether the open file's pages have no checksums, so that only the digests reveal damage.
+    /// Whether the open file has no checksums, so that only the digests of its resources reveal damage.
     is_unchecked: bool,
     schema: SchemaRef,
-    /// The approximate bytes of a batch.
+    /// The approximate bytes of decoded rows in a batch.
     bytes: u64,
     row_bytes: &'i BTreeMap<u64, u64>,
 }
 
 impl Stream<'_> {
-    /// The next batch that has a row.
+    /// Returns the next batch that has a row, with all columns of the schema. `None` at the end of the run.
     fn next(&mut self) -> Result<Option<RecordBatch>, MergeError> {
         loop {
             if let Some((file, reader)) = &mut self.open {
@@ -196,7 +197,7 @@ impl Stream<'_> {
     }
 }
 
-/// Starts reading a file. Returns whether its pages have checksums.
+/// Starts reading the rows of a file that are not deleted. Also returns whether damaged pages are detected.
 fn open(data: &DataFile, batch_rows: usize, keys: &Keys) -> Result<(ParquetRecordBatchReader, bool), LakeError> {
     let file = CheckedFile::open(&data.path, keys)?;
     let has_checksums = file.has_checksums();
@@ -209,7 +210,7 @@ fn open(data: &DataFile, batch_rows: usize, keys: &Keys) -> Result<(ParquetRecor
     Ok((reader.map_err(LakeError::parquet("read", &data.path))?, has_checksums))
 }
 
-/// Selects all rows except the deleted ones.
+/// Selects all rows except those at the deleted positions.
 fn without(deleted: &[u64], rows: usize) -> RowSelection {
     let mut kept = Vec::new();
     let mut from = 0;
@@ -226,16 +227,16 @@ fn without(deleted: &[u64], rows: usize) -> RowSelection {
     RowSelection::from_consecutive_ranges(kept.into_iter(), rows)
 }
 
-/// A position in a stream.
+/// The current row of a stream.
 struct Cursor<'i> {
     stream: Stream<'i>,
     batch: RecordBatch,
-    /// The memory of one row of the batch.
+    /// The average memory of a row of the batch, in bytes.
     row_bytes: usize,
     owner: usize,
     id: usize,
     row: usize,
-    /// The index of `batch` among the gathered batches.
+    /// The index of `batch` in [`Merge::batches`].
     slot: usize,
 }
 
@@ -256,13 +257,13 @@ impl Cursor<'_> {
 }
 
 struct Merge<'i> {
-    /// Cursors on rows that are not gathered yet, in descending order of keys.
+    /// The current rows of the streams, in descending order of (`owner`, `id`).
     cursors: Vec<Cursor<'i>>,
-    /// Batches with gathered rows.
+    /// The batches of the gathered rows and of the cursors.
     batches: Vec<RecordBatch>,
-    /// Gathered rows: batch and row in it.
+    /// The gathered rows, in order: the index of the batch, and the row in it.
     gathered: Vec<(usize, usize)>,
-    /// The memory of the gathered batches.
+    /// The approximate memory of the gathered rows, in bytes.
     gathered_bytes: usize,
 }
 
@@ -294,7 +295,7 @@ impl<'i> Merge<'i> {
     }
 
     fn insert(&mut self, cursor: Cursor<'i>) {
-        // Descending, so that `pop` takes the lowest.
+        // Keep the descending order, so that `pop` takes the lowest.
         let at = self
             .cursors
             .partition_point(|other| other.key().cmp(&cursor.key()) == Ordering::Greater);
@@ -338,13 +339,13 @@ impl<'i> Merge<'i> {
         Ok(self.flush(output)?)
     }
 
-    /// Keeps the cursor's batch among the gathered ones. Returns its index.
+    /// Adds the cursor's batch to `batches`. Returns its index.
     fn keep(&mut self, cursor: &Cursor<'_>) -> usize {
         self.batches.push(cursor.batch.clone());
         self.batches.len() - 1
     }
 
-    /// Writes the gathered rows and drops the batches that no cursor needs.
+    /// Writes the gathered rows. Keeps only the batches of the cursors.
     fn flush(&mut self, output: &mut Output<'_>) -> Result<(), LakeError> {
         if !self.gathered.is_empty() {
             let (slot, first) = self.gathered[0];
@@ -392,16 +393,16 @@ fn key_columns(batch: &RecordBatch) -> Result<(usize, usize), LakeError> {
         .ok_or_else(|| LakeError::Damaged("a file whose owner or id has another type".to_owned()))
 }
 
-/// Writes the new files.
+/// The new files.
 struct Output<'a> {
     keys: &'a Keys,
     type_id: TypeId,
     schema: &'a Arc<Schema>,
     max_files: u64,
-    /// Weight at which a file is full.
+    /// The weight at which a file is full.
     cut_at: f64,
     rows_a_file: usize,
-    /// Weight of the rows gathered for the open file.
+    /// The weight of the rows gathered for the open file.
     weight: f64,
     open: Option<FileWriter>,
     done: Vec<WrittenFile>,
@@ -421,7 +422,7 @@ impl Output<'_> {
         writer.write(rows)
     }
 
-    /// Whether the open file should end where the owner next changes.
+    /// Whether the open file is to end where the owner next changes. The last file takes all remaining rows.
     fn is_full(&self) -> bool {
         self.weight >= self.cut_at && (self.done.len() as u64) + 1 < self.max_files
     }

@@ -2,7 +2,7 @@
 //! Afterwards one person's rows are adjacent, in whatever order they were imported.
 //!
 //! `plan` decides which files to merge, `merge` merges them in bounded memory, and `run` commits the result. Readers
-//! keep the snapshots they hold. Replaced files stay until the snapshots that need them have expired.
+//! keep the snapshots that they hold. Replaced files stay until the snapshots that need them have expired.
 
 mod merge;
 mod plan;

@@ -1,4 +1,5 @@
-//! Decides which files of a table to merge next. The decision depends only on the files' sizes and owner ranges.
+//! Decides which files of a table to merge next. The decision depends only on the files' sizes, their owner ranges,
+//! and their numbers of rows and of deleted rows.
 //!
 //! Files form *runs*. Within a run the owner ranges are disjoint, so an owner has rows in at most one file of each run.
 //! The minimum number of runs equals the maximum number of files that any owner is in. Only merging whole runs lowers
@@ -13,20 +14,20 @@ const LEFT_RUNS: usize = 4;
 /// The number of small files that a thrifty compaction waits for, so that it does not rewrite a growing file for each
 /// new one.
 const SMALL_FILES: usize = 16;
-/// A file below the target divided by this number is small.
+/// A file is small if it has fewer bytes than the target divided by this number.
 const SMALL: u64 = 2;
-/// A file below the target divided by this number is always worth merging. A larger one is merged only if it is at most
-/// twice as large as all smaller ones together.
+/// A small file is always worth merging if it has at most as many bytes as the target divided by this number. A
+/// larger one is merged only if it is at most twice as large as all smaller ones together.
 const TINY: u64 = 32;
 /// The maximum number of runs read at the same time. It bounds the memory.
 pub(super) const FAN_IN: usize = 32;
 
-/// How much to merge.
+/// How far a compaction goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
     /// Keeps a lake fast while it is being written: few small files, and no owner in more than 8 files of a table.
     Thrifty,
-    /// Merges until the owner ranges of all files of a table are disjoint.
+    /// Merges until the owner ranges of all files of a table are disjoint and no two adjacent files are small.
     Thorough,
 }
 
@@ -45,14 +46,14 @@ impl Candidate {
         self.bytes < target / SMALL
     }
 
-    /// Whether so many rows are deleted that rewriting the file alone pays.
+    /// Whether at least a tenth of the rows are deleted, so that rewriting the file alone pays.
     fn worn(&self) -> bool {
         self.deleted * 10 >= self.rows && self.deleted > 0
     }
 }
 
-/// The files to merge now, as runs, for output files of about `target` bytes. `None` if nothing is left to merge.
-/// Repeated planning and merging terminates.
+/// Returns the files to merge next, as runs. The merged files will have about `target` bytes. Returns `None` if
+/// nothing is left to merge. Repeated planning and merging terminates.
 pub(super) fn next(files: &[Candidate], effort: Effort, target: u64) -> Option<Vec<Vec<Candidate>>> {
     let group = match effort {
         Effort::Thorough => overlapping(files, target),
@@ -62,14 +63,15 @@ pub(super) fn next(files: &[Candidate], effort: Effort, target: u64) -> Option<V
     }?;
     let mut group = runs(group);
     if group.len() > FAN_IN {
-        // The smallest come first. The next round merges their result further.
+        // Merge only the smallest runs now. A later merge takes their result.
         group.sort_by_key(|run| bytes(run));
         group.truncate(FAN_IN);
     }
     Some(group)
 }
 
-/// The first range of owners in which files overlap or several neighbours are small.
+/// Returns the first files, in the order of owners, that overlap or are small and adjacent, or a file that is worth
+/// rewriting alone.
 fn overlapping(files: &[Candidate], target: u64) -> Option<Vec<Candidate>> {
     let mut overlaps: Vec<Vec<Candidate>> = Vec::new();
     let mut end = i64::MIN;
@@ -98,7 +100,7 @@ fn worth_merging(group: &[Candidate]) -> bool {
     group.len() > 1 || group.iter().any(Candidate::worn)
 }
 
-/// Small files of similar size, if there are enough of them.
+/// Returns small files of similar size, if there are at least [`SMALL_FILES`].
 fn small_files(files: &[Candidate], target: u64) -> Option<Vec<Candidate>> {
     let mut small: Vec<Candidate> = files.iter().filter(|file| file.small(target)).cloned().collect();
     small.sort_by_key(|file| file.bytes);
@@ -115,7 +117,7 @@ fn small_files(files: &[Candidate], target: u64) -> Option<Vec<Candidate>> {
     (small.len() >= SMALL_FILES).then_some(small)
 }
 
-/// The smallest runs, if an owner is in too many files.
+/// Returns the smallest runs, if there are more than [`MAX_RUNS`].
 fn deep_runs(files: &[Candidate]) -> Option<Vec<Candidate>> {
     let mut runs = runs(files.to_vec());
     if runs.len() <= MAX_RUNS {
@@ -142,11 +144,12 @@ fn worn_file(files: &[Candidate]) -> Option<Vec<Candidate>> {
     files.iter().find(|file| file.worn()).map(|file| vec![file.clone()])
 }
 
-/// The minimum number of runs for these files. Each file joins the run with the latest end before the file's start. So
-/// runs of few wide files and runs of many narrow files stay apart.
+/// Divides files into the minimum number of runs. Each file joins the run with the latest end before the file's
+/// start. So runs of few wide files and runs of many narrow files stay apart.
 fn runs(files: Vec<Candidate>) -> Vec<Vec<Candidate>> {
     let mut runs: Vec<Vec<Candidate>> = Vec::new();
-    // The ends of the runs, with their indexes. This finds the latest end before a start without a search of all runs.
+    // The end of each run, and its index in `runs`. So the latest end before a start is found without looking at
+    // every run.
     let mut ends: std::collections::BTreeSet<(i64, usize)> = std::collections::BTreeSet::new();
     for file in sorted(&files) {
         let free = ends.range(..(*file.owners.start(), 0)).next_back().copied();
@@ -194,7 +197,7 @@ mod tests {
         }
     }
 
-    /// The result of a merge: disjoint files of about the target's size, cut between owners.
+    /// Returns the result of a merge: disjoint files of about the target's size, cut between owners.
     fn merge(group: &[Vec<Candidate>], next_id: &mut u64) -> Vec<Candidate> {
         let files = group.concat();
         let (first, last) = files.iter().fold((i64::MAX, i64::MIN), |(first, last), file| {

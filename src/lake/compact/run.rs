@@ -15,17 +15,17 @@ use crate::lake::owners::scope::Mode;
 use crate::lake::seal::Keys;
 use crate::lake::snapshot::{DataFile, Snapshot, TableSnapshot};
 
-/// What to compact, and how thoroughly.
+/// Options of a compaction.
 #[derive(Clone, Copy, Debug)]
 pub struct CompactOptions {
-    /// How much to merge.
+    /// How far the compaction goes.
     pub effort: Effort,
-    /// The target size of merged files.
+    /// The target size of merged files in bytes.
     pub target_bytes: u64,
 }
 
 impl CompactOptions {
-    /// Options with this effort and a target size of 128 MiB per file.
+    /// Returns options with this effort and a target size of 128 MiB per file.
     pub const fn new(effort: Effort) -> CompactOptions {
         CompactOptions {
             effort,
@@ -37,13 +37,13 @@ impl CompactOptions {
 /// The results of a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compacted {
-    /// The number of merges. Each is a snapshot.
+    /// The number of merges. Each makes one snapshot.
     pub merges: u64,
-    /// Files merged.
+    /// The number of files that were merged.
     pub files_before: u64,
     /// The number of new files.
     pub files_after: u64,
-    /// Bytes of the files merged.
+    /// The size of the files that were merged, in bytes.
     pub bytes_before: u64,
     /// The size of the new files in bytes.
     pub bytes_after: u64,
@@ -58,16 +58,16 @@ pub struct Unreadable {
     pub error: LakeError,
 }
 
-/// A compaction, merge by merge. It leaves out files that it could not read.
+/// A compaction that runs merge by merge. It leaves out files that it could not read.
 #[derive(Debug)]
 pub struct Compaction {
     options: CompactOptions,
     unreadable: BTreeMap<u64, Unreadable>,
-    /// Files that are known to have checksums.
+    /// The ids of files that need not be examined again: they have checksums, or cannot be read.
     summed: BTreeSet<u64>,
 }
 
-/// Compacts all tables, then releases expired snapshots. Calls `progress` for each merge with the table and the totals
+/// Compacts all tables, then expires old snapshots. Calls `progress` after each merge with the table and the totals
 /// so far. Also returns the files that could not be read.
 pub fn run(
     writer: &mut LakeWriter,
@@ -89,7 +89,7 @@ pub fn run(
 }
 
 impl Compaction {
-    /// A compaction that has not begun.
+    /// Prepares a compaction.
     pub fn new(options: CompactOptions) -> Compaction {
         Compaction {
             options,
@@ -98,7 +98,8 @@ impl Compaction {
         }
     }
 
-    /// Does one merge. Returns `None` if there is nothing to do. Between two steps a writer may do other work.
+    /// Does one merge. Returns its table and result, or `None` if there is nothing to merge. Between two steps other
+    /// writers may write.
     pub fn step(&mut self, writer: &mut LakeWriter) -> Result<Option<(Mode, TypeId, Compacted)>, LakeError> {
         let (snapshot, keys) = (writer.lake().snapshot(), writer.lake().folder().keys().clone());
         for table in snapshot.tables.values() {
@@ -117,14 +118,15 @@ impl Compaction {
         Ok(None)
     }
 
-    /// The files that could not be read.
+    /// Returns the files that could not be read.
     pub fn into_unreadable(self) -> Vec<Unreadable> {
         self.unreadable.into_values().collect()
     }
 
-    /// The files of a table to merge next.
+    /// Returns the files of a table to merge next, as runs.
     fn next(&mut self, snapshot: &Snapshot, table: &TableSnapshot, keys: &Keys) -> Option<Vec<Vec<Candidate>>> {
-        // A merged file would include rows that are being erased.
+        // Leave out files that may hold rows of an unfinished erasure. The merged file would have these rows too, and
+        // the erasure does not cover new files.
         let erased = |file: &DataFile| snapshot.erasures.may_reach(table.mode, file.id, &file.owners);
         let mut files: Vec<&Arc<DataFile>> = table.files.iter().filter(|file| !erased(file)).collect();
         files.retain(|file| !self.unreadable.contains_key(&file.id));
@@ -137,7 +139,8 @@ impl Compaction {
         Some(vec![vec![candidate(file)]])
     }
 
-    /// Whether an earlier program wrote this file, without checksums. Such a file is rewritten even alone.
+    /// Whether an earlier program wrote this file without checksums. A thorough compaction rewrites such a file even
+    /// alone. A file that cannot be opened is added to the unreadable ones.
     fn lacks_checksums(&mut self, file: &DataFile, keys: &Keys) -> bool {
         if self.summed.contains(&file.id) {
             return false;

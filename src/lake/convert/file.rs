@@ -1,4 +1,4 @@
-//! Rewrites one file as the lake's new kind.
+//! Rewrites one file of a lake that is being sealed or unsealed, in the lake's new kind.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::lake::snapshot::TableSnapshot;
 use crate::lake::store::disk::file_name;
 use crate::lake::store::folder::Folder;
 
-/// A file to write again.
+/// A file of the lake's former kind.
 #[derive(Debug)]
 pub(super) enum Old {
     Data(Arc<TableSnapshot>, StoredFile),
     Attachment(StoredAttachment),
 }
 
-/// The file that replaces an old one.
+/// The file that replaces a file of the former kind.
 #[derive(Debug)]
 pub(super) enum New<'p> {
     Data(Exchange<'p>),
@@ -30,7 +30,7 @@ pub(super) enum New<'p> {
 }
 
 impl New<'_> {
-    /// The keys that sealed it.
+    /// Returns the keys that seal the new files.
     pub(super) fn keys(&self) -> Vec<&FileKey> {
         match self {
             New::Data(exchange) => {
@@ -42,7 +42,7 @@ impl New<'_> {
         }
     }
 
-    /// The size of its files in bytes.
+    /// Returns the size of the new files in bytes.
     pub(super) fn bytes(&self) -> u64 {
         match self {
             New::Data(exchange) => {
@@ -55,7 +55,7 @@ impl New<'_> {
 }
 
 impl Old {
-    /// Its number in the catalog.
+    /// Returns the file's number in the catalog.
     pub(super) fn number(&self) -> u64 {
         match self {
             Old::Data(_, file) => file.id,
@@ -63,7 +63,7 @@ impl Old {
         }
     }
 
-    /// The path of the file.
+    /// Returns the path of the file.
     pub(super) fn path(&self, folder: &Folder) -> PathBuf {
         match self {
             Old::Data(table, file) => folder
@@ -73,7 +73,8 @@ impl Old {
         }
     }
 
-    /// Writes the replacement of a file, of the kind that the lake's new files have.
+    /// Writes the replacement of the file, in the kind that the lake's new files have. Also returns the paths of the
+    /// new files. Dropping these paths removes the files.
     pub(super) fn convert(&self, folder: &Folder, owner_key: OwnerKey) -> Result<(New<'_>, Fresh), LakeError> {
         let mut fresh = Fresh::default();
         let new = match self {
@@ -84,7 +85,7 @@ impl Old {
     }
 }
 
-/// A data file with the same rows at the same positions, and its delete files.
+/// Writes a data file with the same rows at the same positions, and its delete files.
 fn data_file<'p>(
     folder: &Folder,
     table: &'p TableSnapshot,

@@ -1,5 +1,5 @@
-//! Files of the lake's former kind that no snapshot names: orphans of interrupted writers, and data files and catalogs
-//! that `tabularium check --adopt` kept.
+//! Removes files of the lake's former kind that no snapshot names: orphans of interrupted writers. Finds data files
+//! and catalogs that `tabularium check --adopt` has kept in clear.
 
 use std::path::{Path, PathBuf};
 
@@ -11,9 +11,10 @@ use crate::lake::seal;
 use crate::lake::store::disk::remove as remove_file;
 use crate::lake::store::survey::{files_below, survey};
 
-/// Removes the orphans of the other kind: clear ones from a sealed lake, and sealed ones from an open lake, because
-/// their keys are about to be destroyed. Returns, one clause each, files that could not be removed and other clear
-/// files in a sealed lake.
+/// Removes orphans of the former kind: clear ones from a sealed lake, and sealed ones from an open lake, because
+/// their keys are about to be destroyed. Returns a text for each orphan that could not be removed, and one if orphans
+/// cannot be listed. For a sealed lake it also returns a text for each clear file that `tabularium check --adopt` has
+/// kept.
 pub(super) fn remove(writer: &LakeWriter) -> Result<Vec<String>, LakeError> {
     let folder = writer.lake().folder();
     let named = catalog::named(&writer.connection, &folder.data())?;

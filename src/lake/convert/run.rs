@@ -14,40 +14,41 @@ use crate::lake::error::LakeError;
 use crate::lake::seal::{KeyStore, Kind};
 use crate::parallel::{self, processors};
 
-/// The size of the files that one step rewrites, in bytes. During the step the disk needs this much more room.
+/// The approximate size of the files that one step rewrites, in bytes. During the step the disk needs this much more
+/// space.
 const AT_ONCE: u64 = 256 << 20;
 
 /// The results of a conversion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Converted {
-    /// Data files that were written again, with their delete files.
+    /// The number of data files that were rewritten, with their delete files.
     pub files: u64,
     /// The number of converted attachments.
     pub attachments: u64,
-    /// Bytes of the new files.
+    /// The size of the new files in bytes.
     pub bytes: u64,
-    /// Files that are not of the new kind because they could not be read or removed, as clauses. If the lake names one
-    /// of them, the conversion is incomplete.
+    /// What remains of the former kind, as texts for messages: files that could not be read or removed, keys that
+    /// could not be destroyed, the catalog's log. The conversion is incomplete while the catalog names such a file.
     pub left: Vec<String>,
 }
 
-/// A conversion to a kind of lake. It leaves out files that it could not read.
+/// A conversion of a lake to another kind. It leaves out files that it could not read.
 #[derive(Debug)]
 pub struct Conversion {
     goal: Kind,
     at_once: u64,
-    /// The numbers of the unreadable data files and attachments. No number occurs in both.
+    /// The numbers of the data files and attachments that could not be read. No number is that of both.
     unreadable: FxHashSet<u64>,
     done: Converted,
 }
 
 impl Conversion {
-    /// A conversion that seals the lake.
+    /// Prepares a conversion that seals the lake.
     pub fn to_sealed() -> Conversion {
         Conversion::to(Kind::Sealed)
     }
 
-    /// A conversion that unseals the lake and destroys its keys at the end.
+    /// Prepares a conversion that unseals the lake and destroys its keys at the end.
     pub fn to_open() -> Conversion {
         Conversion::to(Kind::Open)
     }
@@ -61,13 +62,13 @@ impl Conversion {
         }
     }
 
-    /// The results so far.
+    /// Returns the results so far.
     pub fn done(&self) -> &Converted {
         &self.done
     }
 
-    /// Does one part of the work. Returns `true` if there is more. Replaced files stay until the next step or the next
-    /// writer, so that readers in other processes can notice.
+    /// Does one part of the work. Returns `true` if there is more. Replaced files stay until the next writer opens
+    /// the lake, so that readers in other processes can notice the new files.
     pub fn step(&mut self, writer: &mut LakeWriter) -> Result<bool, LakeError> {
         let halfway = match self.goal {
             Kind::Sealed | Kind::Sealing => Kind::Sealing,
@@ -90,7 +91,7 @@ impl Conversion {
         Ok(false)
     }
 
-    /// Some files of the other kind.
+    /// Returns some files of the former kind, with about `at_once` bytes. Returns at least one file if any is left.
     fn next(&self, writer: &LakeWriter) -> Result<Vec<Old>, LakeError> {
         let connection = &writer.connection;
         let are_sealed = self.goal == Kind::Open;
@@ -118,7 +119,8 @@ impl Conversion {
         Ok(some)
     }
 
-    /// Rewrites some files, on every core, and exchanges them.
+    /// Rewrites some files on several threads, and replaces the old ones by them. If the disk is too full for all of
+    /// them, replaces none, and the next steps rewrite one file at a time.
     fn convert(&mut self, writer: &mut LakeWriter, some: &[Old]) -> Result<(), LakeError> {
         let (folder, owner_key) = (writer.lake().folder().clone(), writer.lake().owner_key());
         let made = parallel::map(some, processors(), |old| old.convert(&folder, owner_key));
@@ -129,7 +131,7 @@ impl Conversion {
                     new.push(one);
                     fresh.append(files);
                 }
-                // The disk may have room for fewer files at a time.
+                // The disk may have space for fewer files at a time.
                 Err(error) if error.is_of_writing() && self.at_once > 0 && some.len() > 1 => {
                     tracing::debug!(%error, "files are written anew one by one");
                     self.at_once = 0;
@@ -154,7 +156,8 @@ impl Conversion {
         Ok(())
     }
 
-    /// Removes remaining files of the old kind.
+    /// Removes what remains of the former kind: replaced files, orphans, keys without files, and old pages of the
+    /// catalog.
     fn end(&mut self, writer: &mut LakeWriter) -> Result<(), LakeError> {
         let mut left: Vec<String> = writer.remove_scheduled()?.iter().map(|error| reasons(error)).collect();
         if writer.lake().kind() == self.goal {
@@ -172,9 +175,9 @@ impl Conversion {
 }
 
 impl LakeWriter {
-    /// Changes the kind of the lake, durably.
+    /// Changes the kind of the lake durably.
     fn turn(&mut self, kind: Kind) -> Result<(), LakeError> {
-        // The end of a conversion counts as the end of an erasure, so the catalog needs the table of erasures.
+        // This raises the epoch, as an erasure does. A catalog with an epoch must have the table of erasures.
         catalog::watch_erasures(&self.connection)?;
         let lake = self.lake().clone();
         let keys = lake.folder().keys();
@@ -205,7 +208,8 @@ impl LakeWriter {
         }
         let exchanged = catalog::exchange_converted(&mut self.connection, &files, &attachments);
         if exchanged.is_ok() || catalog::epoch(&self.connection).ok() != Some(before) {
-            // Even if an error is reported, the files may be part of a snapshot. The next writer checks this.
+            // Even if an error is returned, the catalog may name the new files. So do not remove them. If the catalog
+            // does not name them, the next writer moves them aside.
             fresh.keep();
         }
         exchanged?;

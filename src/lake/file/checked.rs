@@ -1,5 +1,5 @@
-//! Reads all or most of a Parquet file, for merging, erasing and importing. Compares all bytes that it reads with
-//! checksums, or decrypts them.
+//! Reads all or most of a Parquet file, for merging, erasing and checking. Verifies all bytes that it reads: a clear
+//! file by its checksums, a sealed file by decrypting it. A file without checksums is read unverified.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -16,9 +16,9 @@ use super::guard::{Guard, Guarded};
 use crate::lake::error::LakeError;
 use crate::lake::seal::{FileKey, Keys, SEALED_MAGIC};
 
-/// The bytes before the first page.
+/// The first bytes of a clear file.
 const MAGIC: &[u8; 4] = b"PAR1";
-/// How many bytes of pages one read takes if all pages are read.
+/// The maximum size in bytes of a read of several pages, when all pages are verified.
 const READ_AT_ONCE: usize = 1 << 20;
 
 /// An open file. Cheap to clone.
@@ -29,7 +29,8 @@ pub struct CheckedFile(Arc<Open>);
 struct Open {
     file: File,
     guarded: Guarded,
-    /// The last page read, with its position. The Parquet library reads a page's header first and then its data.
+    /// The index and the bytes of the last page read. The Parquet library first reads the header of a page and then
+    /// its data.
     last: Mutex<Option<(usize, Bytes)>>,
 }
 
@@ -46,14 +47,14 @@ impl CheckedFile {
         })))
     }
 
-    /// The footer.
+    /// Returns the footer, with the parts that `options` ask for.
     pub fn metadata(&self, path: &Path, options: ArrowReaderOptions) -> Result<ArrowReaderMetadata, LakeError> {
         let sealed = self.0.guarded.sealed_footer(&options);
         let metadata = sealed.unwrap_or_else(|| ArrowReaderMetadata::load(self, options));
         metadata.map_err(LakeError::parquet("read", path))
     }
 
-    /// A reader of its rows. The caller still selects the rows.
+    /// Returns a builder for a reader of all rows. The caller may select columns and rows.
     pub(crate) fn rows(&self, path: &Path) -> Result<ParquetRecordBatchReaderBuilder<CheckedFile>, LakeError> {
         let metadata = self.metadata(path, ArrowReaderOptions::new())?;
         Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(
@@ -62,17 +63,17 @@ impl CheckedFile {
         ))
     }
 
-    /// The key that sealed it.
+    /// Returns the key that seals the file. `None` if it is clear.
     pub(in crate::lake) fn key(&self) -> Option<&FileKey> {
         self.0.guarded.sealed.as_ref().map(|(key, _)| key)
     }
 
-    /// Whether the file has checksums, so that reading a damaged page fails.
+    /// Whether damage is detected when a page is read. `false` for a clear file without checksums.
     pub fn has_checksums(&self) -> bool {
         self.0.guarded.guard.is_there()
     }
 
-    /// Verifies every page. Returns the number of pages.
+    /// Verifies the first bytes and every page. Returns the number of pages.
     pub(in crate::lake) fn check_pages(&self) -> Result<u64, ParquetError> {
         let magic = match &self.0.guarded.guard {
             Guard::Sealed(_) => SEALED_MAGIC,
@@ -88,7 +89,7 @@ impl CheckedFile {
         while at < pages.len() {
             let (start, mut length) = pages.page(at);
             at += 1;
-            // Small pages are read together, because one call for each would cost more than the comparison.
+            // Read small pages together, because one call for each would cost more than the comparison.
             while at < pages.len() && length + pages.page(at).1 <= READ_AT_ONCE {
                 length += pages.page(at).1;
                 at += 1;
@@ -106,14 +107,15 @@ impl Open {
         Ok(buffer)
     }
 
-    /// The bytes after the pages, from an offset on.
+    /// Returns the bytes from `start` to the file's end. `None` if `start` is not after the pages, or if the file has
+    /// no checksums.
     fn tail_from(&self, start: u64) -> Option<Bytes> {
         let tail = self.guarded.tail.as_ref()?;
         let from = start.checked_sub(tail.start)?;
         Some(tail.bytes.slice((from as usize).min(tail.bytes.len())..))
     }
 
-    /// The rest of the page that holds a byte, from that byte on.
+    /// Returns the rest of the page that contains the byte at `start`, from that byte on.
     fn page_from(&self, start: u64) -> Result<Bytes, ParquetError> {
         let pages = &self.guarded.guard;
         let at = pages.page_of(start);
@@ -169,7 +171,7 @@ impl ChunkReader for CheckedFile {
     }
 }
 
-/// A file without checksums, read from a position on.
+/// A reader of a file without checksums, from a position on.
 struct ReadFrom(Arc<Open>, u64);
 
 impl Read for ReadFrom {

@@ -1,9 +1,9 @@
-//! Checksums of a Parquet file: their position, how they are written and how they are verified.
+//! The checksums of a Parquet file: where they are, how they are written and how they are verified.
 //!
-//! Each page has a checksum that covers its header. Another checksum covers all bytes after the pages: bloom filters,
-//! page indexes, footer. Parquet's own checksum is in the page header. The Parquet library can verify it but cannot
-//! write it, and it does not cover headers, indexes and footers. A file without checksums, from an earlier program, is
-//! read unchecked.
+//! Each page has a checksum, which covers its header too. Another checksum covers all bytes after the pages: bloom
+//! filters, page indexes, footer. Parquet's own checksums, in the page headers, are not used: they do not cover
+//! headers, indexes and footers, and the Parquet library cannot write them. A file without checksums, from an earlier
+//! program, is read unverified.
 
 use std::fs::File;
 use std::io;
@@ -15,28 +15,30 @@ use parquet::arrow::arrow_writer::{PageKey, PageStore, PageStoreArgs, PageStoreF
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 
-/// Footer key of two values: where the checksums begin (16 hexadecimal digits), and the checksum of all bytes from
-/// there to the file's end (8 digits). For this checksum its own 8 digits count as zeros.
+/// The footer key of the checksums. Its value has two parts: where the section of checksums begins (16 hexadecimal
+/// digits), and the checksum of all bytes from there to the file's end (8 digits). These 8 digits count as zeros in
+/// that checksum.
 pub const CHECKSUMS_KEY: &str = "tabularium.checksums";
 
 /// The numbers of digits of the position and of the checksum.
 const PLACE_DIGITS: usize = 16;
 const SUM_DIGITS: usize = 8;
-/// The Thrift header of the value after the key: field 2, a string of 24 bytes.
+/// The bytes between the key and its value in the footer's Thrift encoding: field 2, a string of 24 bytes.
 const VALUE_FOLLOWS: [u8; 2] = [0x18, (PLACE_DIGITS + SUM_DIGITS) as u8];
 /// The offset of the first page: after Parquet's magic number.
 const FIRST_PAGE: u64 = 4;
-/// The footer's length and the magic number.
+/// The length of the last fields of the file: the footer's length and the magic number.
 const END: u64 = 8;
-/// The key is near the file's end. This finds it even if the footer's length is damaged.
+/// The minimum number of bytes at the file's end that are searched for the key. So the key is found even if the
+/// footer's length is damaged.
 const SEARCHED: u64 = 64 << 10;
 
-/// Length and checksum of each page as the writer puts it into the file.
+/// The length and checksum of each page, in the order in which the writer puts pages into the file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PageSums(Arc<Mutex<Vec<(u32, u32)>>>);
 
 impl PageSums {
-    /// The section after the last page: the number of pages, then the length and the checksum of each.
+    /// Returns the section that follows the last page: the number of pages, then the length and the checksum of each.
     pub(super) fn section(&self) -> Vec<u8> {
         let sums = self.lock();
         let mut section = Vec::with_capacity(4 + 8 * sums.len());
@@ -48,7 +50,7 @@ impl PageSums {
         section
     }
 
-    /// The end of the last page, if there are no gaps between pages.
+    /// Returns the end of the last page, if there are no gaps between pages.
     pub(super) fn end(&self) -> u64 {
         FIRST_PAGE + self.lock().iter().map(|(length, _)| u64::from(*length)).sum::<u64>()
     }
@@ -69,11 +71,11 @@ impl PageStoreFactory for PageSums {
     }
 }
 
-/// The pages of a column chunk until its row group is written, in memory.
+/// The pages of a column chunk, which stay in memory until their row group is written.
 struct SummedPages {
     blobs: Vec<Bytes>,
     bytes: usize,
-    /// A header of a page, with its length.
+    /// The checksum and length of a page header, until the page's data follow.
     header: Option<(crc32fast::Hasher, usize)>,
     sums: PageSums,
 }
@@ -106,7 +108,8 @@ impl PageStore for SummedPages {
     }
 }
 
-/// The footer's entry before the checksum is known. `start` is where the section begins, or 0 in a file without one.
+/// Returns the footer's entry before the checksum is known. `start` is where the section begins, or 0 in a file
+/// without one.
 pub(in crate::lake) fn unsealed(start: u64) -> KeyValue {
     KeyValue::new(
         CHECKSUMS_KEY.to_owned(),
@@ -124,7 +127,7 @@ pub(in crate::lake) fn seal(file: &File, start: u64) -> io::Result<()> {
     file.write_all_at(sum.as_bytes(), start + (value + PLACE_DIGITS) as u64)
 }
 
-/// The offset of the key's value in these bytes.
+/// Returns the offset of the key's value in these bytes, for the last occurrence of the key.
 fn value_in(bytes: &[u8]) -> Option<usize> {
     let mut announced = CHECKSUMS_KEY.as_bytes().to_vec();
     announced.extend(VALUE_FOLLOWS);
@@ -132,16 +135,17 @@ fn value_in(bytes: &[u8]) -> Option<usize> {
     (value + PLACE_DIGITS + SUM_DIGITS <= bytes.len()).then_some(value)
 }
 
-/// The bytes after the pages of a file with checksums, verified.
+/// The bytes after the pages of a file with checksums, already verified.
 #[derive(Clone, Debug)]
 pub(in crate::lake) struct Tail {
-    /// Where the section begins.
+    /// Where the section of checksums begins. 0 in a file without a section.
     pub(in crate::lake) start: u64,
     pub(in crate::lake) bytes: Bytes,
 }
 
 impl Tail {
-    /// Reads the section. `None` if the file has no checksums.
+    /// Reads the bytes after the pages and compares them with their checksum. Returns `None` if the file has no
+    /// checksums.
     pub(in crate::lake) fn read(file: &File, length: u64) -> Result<Option<Tail>, ParquetError> {
         if length < FIRST_PAGE + END {
             return Ok(None);
@@ -176,7 +180,7 @@ impl Tail {
         }))
     }
 
-    /// The checksums of the pages.
+    /// Returns the checksums of the pages. There are none in a file without a section.
     pub(in crate::lake) fn pages(&self) -> Result<Checksums, ParquetError> {
         let (mut starts, mut sums) = (vec![FIRST_PAGE], Vec::new());
         if self.start > 0 {
@@ -211,7 +215,7 @@ fn differs() -> ParquetError {
     ParquetError::General("what stands behind the pages differs from its checksum".to_owned())
 }
 
-/// The checksums of a file's pages.
+/// The lengths and checksums of a file's pages.
 #[derive(Debug)]
 pub(in crate::lake) struct Checksums {
     /// Where each page begins, and where the last one ends.
@@ -220,28 +224,29 @@ pub(in crate::lake) struct Checksums {
 }
 
 impl Checksums {
-    /// Its size in bytes.
+    /// Returns the size of this value in bytes.
     pub(in crate::lake) fn weight(&self) -> usize {
         size_of_val(&*self.starts) + size_of_val(&*self.sums)
     }
 
-    /// How many pages there are.
+    /// Returns the number of pages.
     pub(in crate::lake) fn len(&self) -> usize {
         self.sums.len()
     }
 
-    /// The position of a page.
+    /// Returns the position and the length of a page.
     pub(in crate::lake) fn page(&self, at: usize) -> (u64, usize) {
         (self.starts[at], (self.starts[at + 1] - self.starts[at]) as usize)
     }
 
-    /// The page in which a byte is.
+    /// Returns the index of the page that contains a byte.
     pub(in crate::lake) fn page_of(&self, byte: u64) -> Option<usize> {
         let at = self.starts.partition_point(|start| *start <= byte).checked_sub(1)?;
         (at < self.len()).then_some(at)
     }
 
-    /// The bytes from `start` on. Calls `read` for the whole pages that hold them, and verifies these.
+    /// Returns `length` bytes from `start` on. Calls `read` for the complete pages that contain them, and verifies
+    /// these pages.
     pub(in crate::lake) fn read(
         &self,
         start: u64,

@@ -1,17 +1,17 @@
-//! The digest of a resource's content: its stored text without `meta.versionId` and `meta.lastUpdated`, which a commit
-//! adds.
+//! The digest of a resource's content: a hash of its stored text without `meta.versionId` and `meta.lastUpdated`,
+//! which a commit adds.
 
 use memchr::{memchr, memmem};
 use sha2::{Digest, Sha256};
 
 use crate::columns::json::Tape;
 
-/// The digest of a text that has no version and date yet.
+/// Returns the digest of a text to which no commit has added a version and a date yet.
 pub(crate) fn digest(text: &[u8]) -> [u8; 16] {
     of_parts(&[text])
 }
 
-/// The digest of a resource as it is stored.
+/// Returns the digest of a resource's stored text, without the version and the date that a commit has added.
 pub fn stored_digest(resource: &[u8], tape: &mut Tape) -> [u8; 16] {
     of_parts(&content(resource, tape).unwrap_or([resource, b""]))
 }
@@ -24,7 +24,7 @@ fn of_parts(parts: &[&[u8]]) -> [u8; 16] {
     digest
 }
 
-/// The text before and after the values that the commit added. `None` if it added none.
+/// Returns the text before and the text after the values that a commit has added. `None` if it has added none.
 fn content<'t>(resource: &'t [u8], tape: &mut Tape) -> Option<[&'t [u8]; 2]> {
     let meta = tape.parse(resource).ok()?.get("meta")?.span();
     let inside = meta.start + 1;
@@ -44,7 +44,8 @@ fn content<'t>(resource: &'t [u8], tape: &mut Tape) -> Option<[&'t [u8]; 2]> {
     }
 }
 
-/// Whether a row is a blank row of an erasure. Such a row has the digest of another row.
+/// Whether this is the id of a blank row, which an erasure has put in the place of an erased row. A blank row repeats
+/// the digest of a neighbour, so its digest is not that of its own text.
 pub(in crate::lake) fn is_blank(id: &str) -> bool {
     id.is_empty() || memmem::find(id.as_bytes(), b"!").is_some()
 }

@@ -1,5 +1,5 @@
-//! The guard of a file's pages: checksums in a clear file, the seal in a sealed one. A page is verified before a caller
-//! gets it.
+//! Verifies the pages of a file before a caller gets them: by checksums in a clear file, by decryption in a sealed
+//! one.
 
 use std::fs::File;
 use std::io;
@@ -13,14 +13,14 @@ use parquet::file::metadata::ParquetMetaData;
 use super::checksums::{Checksums, Tail};
 use crate::lake::seal::{self, FileKey, Keys, SealedPages};
 
-/// How pages are verified.
+/// The way in which pages are verified.
 #[derive(Debug)]
 pub(in crate::lake) enum Guard {
-    /// Pages are not verified, because an earlier program wrote the file.
+    /// Pages are not verified, because the file has no checksums. An earlier program wrote it.
     None,
     /// Checksums verify pages.
     Sums(Checksums),
-    /// The seal verifies pages. Positions are those of the clear file.
+    /// Pages are decrypted. Positions are those that the pages would have in a clear file.
     Sealed(SealedPages),
 }
 
@@ -28,11 +28,11 @@ pub(in crate::lake) enum Guard {
 #[derive(Debug)]
 pub(in crate::lake) struct Guarded {
     pub(in crate::lake) guard: Guard,
-    /// Where the file ends, in positions of the clear file.
+    /// The length of the file, or for a sealed file the length that it would have in clear.
     pub(in crate::lake) end: u64,
-    /// The bytes after the pages of a file with checksums.
+    /// The bytes after the pages of a clear file with checksums.
     pub(in crate::lake) tail: Option<Tail>,
-    /// A sealed file's key, and its footer as it would be in clear.
+    /// The key of a sealed file, and its footer as it would be in a clear file.
     pub(in crate::lake) sealed: Option<(FileKey, Arc<ParquetMetaData>)>,
 }
 
@@ -42,8 +42,8 @@ impl Guarded {
         Guarded::open_held(file, length, keys, false)
     }
 
-    /// The same. With `is_held` it accepts a clear file in a sealed lake, for an answer that began before the lake was
-    /// sealed.
+    /// Opens a file as `open` does. With `is_held` it also accepts a clear file in a sealed lake, for an answer that
+    /// began before the lake was sealed.
     pub(in crate::lake) fn open_held(
         file: &File,
         length: u64,
@@ -71,7 +71,7 @@ impl Guarded {
         })
     }
 
-    /// The footer of a sealed file, as Arrow's readers expect it.
+    /// Returns the footer of a sealed file in the form that Arrow's readers expect. `None` for a clear file.
     pub(in crate::lake) fn sealed_footer(
         &self,
         options: &ArrowReaderOptions,
@@ -82,7 +82,7 @@ impl Guarded {
 }
 
 impl Guard {
-    /// The guard's size in bytes.
+    /// Returns the size of the guard in bytes.
     pub(in crate::lake) fn weight(&self) -> usize {
         match self {
             Guard::None => 0,
@@ -91,12 +91,12 @@ impl Guard {
         }
     }
 
-    /// Whether the guard detects damage.
+    /// Whether damaged pages are detected.
     pub(in crate::lake) fn is_there(&self) -> bool {
         !matches!(self, Guard::None)
     }
 
-    /// The number of pages.
+    /// Returns the number of pages. 0 if pages are not verified.
     pub(in crate::lake) fn len(&self) -> usize {
         match self {
             Guard::None => 0,
@@ -105,7 +105,7 @@ impl Guard {
         }
     }
 
-    /// The position of a page.
+    /// Returns the position and the length of a page.
     pub(in crate::lake) fn page(&self, at: usize) -> (u64, usize) {
         match self {
             Guard::None => (0, 0),
@@ -114,7 +114,7 @@ impl Guard {
         }
     }
 
-    /// The page in which a byte is.
+    /// Returns the index of the page that contains a byte.
     pub(in crate::lake) fn page_of(&self, byte: u64) -> Option<usize> {
         match self {
             Guard::None => None,
@@ -123,7 +123,7 @@ impl Guard {
         }
     }
 
-    /// The bytes from `start` on, verified or decrypted. Calls `read` to read from the file.
+    /// Returns `length` bytes from `start` on, verified or decrypted. Calls `read` to read from the file.
     pub(in crate::lake) fn read(
         &self,
         start: u64,

@@ -1,7 +1,8 @@
 //! One Parquet file of a table: how pages and row groups are made, and which compression and statistics they have.
 //!
-//! It writes rows in the order in which it gets them. The caller sorts them by (`owner`, `id`), chooses the path, makes
-//! the file durable and commits it. This module reads rows only to check them.
+//! The writer keeps rows in the order in which it gets them. The caller sorts them by (`owner`, `id`), chooses the
+//! path, makes the file durable and commits it. The module also reads whole files and checks them. Requests read
+//! through `scan`.
 
 mod adapt;
 mod checked;

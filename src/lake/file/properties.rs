@@ -1,4 +1,4 @@
-//! How a file is encoded. The README of `lake` has the measurements behind these choices.
+//! The encoding of data files. The README of `lake` has the measurements behind these choices.
 
 use crate::columns::layout::LAYOUT_VERSION;
 use crate::fhir::{TypeId, facts};
@@ -18,15 +18,16 @@ pub const RESOURCE_TYPE_KEY: &str = "tabularium.resource_type";
 pub(in crate::lake) const ROW_GROUP_ROWS: usize = 32_768;
 /// The approximate maximum of encoded bytes in a row group.
 const ROW_GROUP_BYTES: usize = 64 << 20;
-/// Rows in a data page, the unit that a page index can skip.
+/// The number of rows in a data page. A page is the unit that a page index can skip.
 pub(in crate::lake) const PAGE_ROWS: usize = 1_024;
-/// Bytes of resource text in a data page, the unit that reading one resource costs.
+/// The bytes of resource text in a data page. To read one resource, a reader must read such a page.
 const RESOURCE_PAGE_BYTES: usize = 32 << 10;
-/// How often the bloom filter reports an absent id as possibly present.
+/// The probability that the bloom filter reports an absent id as present.
 const BLOOM_FALSE_POSITIVES: f64 = 0.001;
 
-/// The properties of a file of `type_id` with about `rows` rows. `id` and `owner` are the indexes of these columns.
-/// With a key the file is sealed. It then has no bloom filter, because the Parquet library would write one unencrypted.
+/// Returns the properties for a file of `type_id` with about `rows` rows. `owner` and `id` are the indexes of these
+/// columns among all leaves. With a key the file is sealed. A sealed file has no bloom filter, because the Parquet
+/// library would write it unencrypted.
 pub(super) fn properties(
     type_id: TypeId,
     rows: usize,

@@ -21,14 +21,14 @@ const BATCH_BYTES: u64 = 8 << 20;
 /// The verified parts of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Pages with a checksum. 0 for a file of an earlier program.
+    /// The number of verified pages. 0 for a file without checksums.
     pub pages: u64,
-    /// Rows whose text has the right digest.
+    /// The number of rows whose text was compared with its digest. 0 if only pages were verified.
     pub rows: u64,
 }
 
-/// Checks a data file against its checksums, which cover every byte of it. Files of earlier programs have no checksums.
-/// [`verify`] checks these.
+/// Verifies every page of a data file, and the bytes after them, without decoding rows. A file without checksums is
+/// checked with [`verify`] instead.
 pub fn verify_checksums(path: &Path, keys: &Keys) -> Result<Verified, LakeError> {
     let file = CheckedFile::open(path, keys)?;
     if !file.has_checksums() {
@@ -38,7 +38,8 @@ pub fn verify_checksums(path: &Path, keys: &Keys) -> Result<Verified, LakeError>
     Ok(Verified { pages, rows: 0 })
 }
 
-/// Checks a data file from its beginning to its end. The error names the file and the first damage found.
+/// Verifies every page of a data file, and compares each resource with its digest. The error names the file and the
+/// first damage found.
 pub fn verify(path: &Path, keys: &Keys) -> Result<Verified, LakeError> {
     let failed = || LakeError::parquet("read", path);
     let file = CheckedFile::open(path, keys)?;
@@ -49,7 +50,7 @@ pub fn verify(path: &Path, keys: &Keys) -> Result<Verified, LakeError> {
     let groups = 0..metadata.metadata().num_row_groups();
     let heaviest = groups.map(|group| row_bytes(metadata.metadata(), group)).max();
     let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
-    // Without checksums a page is at least decoded.
+    // Without checksums at least decode every column.
     let mask = if has_checksums {
         ProjectionMask::columns(builder.parquet_schema(), ["id", "digest", "resource"])
     } else {
@@ -68,7 +69,7 @@ pub fn verify(path: &Path, keys: &Keys) -> Result<Verified, LakeError> {
     Ok(Verified { pages, rows })
 }
 
-/// Compares the text of each row with its digest. Returns how many rows were compared.
+/// Compares the text of each row with its digest, except in blank rows. Returns how many rows were compared.
 pub(in crate::lake) fn check_digests(batch: &RecordBatch) -> Result<u64, ParquetError> {
     let column = |name: &str| {
         let column = batch.column_by_name(name);

@@ -2,8 +2,9 @@
 
 use parquet::file::metadata::ParquetMetaData;
 
-/// The approximate bytes of a decoded row of a row group, where its rows are largest. An average would hide a few large
-/// documents among many small records. A page ends soon after a large value, so the sizes of pages reveal it.
+/// Estimates the bytes of a decoded row in a row group, for the part of the group where rows are largest. An average
+/// would hide a few large documents among many small records. A page ends soon after a large value, so pages with few
+/// rows and many bytes reveal it.
 pub(in crate::lake) fn row_bytes(metadata: &ParquetMetaData, group: usize) -> u64 {
     let of = metadata.row_group(group);
     let rows = of.num_rows().max(1) as u64;
@@ -12,7 +13,7 @@ pub(in crate::lake) fn row_bytes(metadata: &ParquetMetaData, group: usize) -> u6
     average.max(1) + heaviest.max().unwrap_or(0)
 }
 
-/// The bytes per row of the column's page with the largest rows.
+/// Returns the bytes per row in the page of this column with the largest rows. `None` without page indexes.
 fn heaviest_page(metadata: &ParquetMetaData, group: usize, leaf: usize) -> Option<u64> {
     let of = metadata.row_group(group);
     let column = of.column(leaf);

@@ -1,4 +1,4 @@
-//! Writes a file and collects what the catalog records of it.
+//! Writes a data file and collects the facts that the catalog records about it.
 
 use super::adapt::adapt;
 use super::checksums::{PageSums, seal, unsealed};
@@ -20,14 +20,15 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A file being written. Dropped before [`finish`](FileWriter::finish), it leaves an unfinished file at its path.
+/// A file that is being written. If it is dropped before [`finish`](FileWriter::finish), an unfinished file stays at
+/// its path.
 #[derive(Debug)]
 pub struct FileWriter {
     path: PathBuf,
     schema: SchemaRef,
     writer: ArrowWriter<File>,
     sums: PageSums,
-    /// The key that seals it.
+    /// The key that seals the file. `None` if it is clear.
     key: Option<FileKey>,
     rows: u64,
     nulls: Vec<u64>,
@@ -38,8 +39,9 @@ pub struct FileWriter {
 
 impl FileWriter {
     /// Creates the file at `path`, which must not exist. `schema` comes from
-    /// [`Layout::adopt`](crate::columns::layout::Layout::adopt) and has all columns of all later batches. These will
-    /// have about `rows` rows. In a sealed lake the file gets its own key, which the commit stores.
+    /// [`Layout::adopt`](crate::columns::layout::Layout::adopt) and has all columns of all batches that follow.
+    /// `rows` is their approximate number of rows. If the lake's new files are sealed, the file gets its own key,
+    /// which the commit stores.
     pub fn create(
         path: &Path,
         type_id: TypeId,
@@ -54,7 +56,7 @@ impl FileWriter {
         let properties = properties(type_id, rows, places, key.as_ref()).map_err(failed())?;
         let file = private::options().read(true).write(true).create_new(true).open(path);
         let file = file.map_err(LakeError::io("write", path))?;
-        // Arrow's own schema in the footer would double its size and only repeat Parquet's types.
+        // Leave out Arrow's own schema. It would double the size of the footer and only repeat Parquet's types.
         let sums = PageSums::default();
         let mut options = ArrowWriterOptions::new()
             .with_properties(properties)
@@ -77,7 +79,7 @@ impl FileWriter {
         })
     }
 
-    /// Writes rows. They must follow the earlier ones in the order of (`owner`, `id`).
+    /// Writes rows. They must follow the rows of earlier calls in the order of (`owner`, `id`).
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), LakeError> {
         if batch.num_rows() == 0 {
             return Ok(());
@@ -98,17 +100,17 @@ impl FileWriter {
         Ok(())
     }
 
-    /// The number of rows so far.
+    /// Returns the number of rows so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// The approximate size of the file if it ended here.
+    /// Returns the approximate size that the file would have if it ended here.
     pub fn bytes(&self) -> u64 {
         (self.writer.bytes_written() + self.writer.in_progress_size()) as u64
     }
 
-    /// Finishes the file, which must have a row. The commit makes it durable.
+    /// Finishes the file, which must have at least one row. The commit makes the file durable.
     pub fn finish(self) -> Result<WrittenFile, LakeError> {
         let FileWriter {
             path,
@@ -151,7 +153,7 @@ impl FileWriter {
     }
 }
 
-/// Ends a clear file with the checksums of its pages.
+/// Finishes a clear file: writes the checksums of its pages, the footer, and the checksum of these bytes.
 fn summed(mut writer: ArrowWriter<File>, sums: &PageSums, path: &Path) -> Result<File, LakeError> {
     writer.flush().map_err(LakeError::parquet("write", path))?;
     let start = writer.bytes_written() as u64;
@@ -186,7 +188,7 @@ pub fn write_file<'b>(
     writer.finish()
 }
 
-/// The file's size, and its footer's without length and magic number.
+/// Returns the size of the file, and the size of its footer without length and magic number.
 fn measure(file: &mut File) -> std::io::Result<(u64, u64)> {
     let bytes = file.seek(SeekFrom::End(0))?;
     file.seek(SeekFrom::End(-8))?;
@@ -195,7 +197,7 @@ fn measure(file: &mut File) -> std::io::Result<(u64, u64)> {
     Ok((bytes, u64::from(u32::from_le_bytes(length))))
 }
 
-/// The index of a top-level column without children among all leaves.
+/// Returns the index of a top-level column among all leaves. The column must have no children.
 fn leaf_index(schema: &SchemaRef, name: &str) -> Option<usize> {
     let at = schema.index_of(name).ok()?;
     Some(

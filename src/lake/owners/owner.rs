@@ -1,16 +1,18 @@
-//! Owners: the number on each row filed under a person, and the two numbers that mean no person.
+//! Owners: the number on each row that says whose row it is. Imported rows have a hash of their person, synced rows a
+//! hash of their consent. Two numbers mean that the row belongs to no person.
 //!
-//! An owner has the layout of the first 64 bits of a UUIDv8 (RFC 9562): top bit zero, 47 bits of hash, the version
-//! nibble 8, 12 bits of hash. So ids and owners have the same numeric and text order.
+//! The hash has the layout of the first 64 bits of a UUIDv8 (RFC 9562): top bit zero, 47 bits of hash, the version
+//! nibble 8, 12 bits of hash. So ids that begin with an owner have the same order as the owners, as numbers and as
+//! text.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use siphasher::sip::SipHasher13;
 
-/// Owner of rows that name no person: organizations, practitioners, locations.
+/// The owner of rows that name no person: organizations, practitioners, locations.
 pub const SHARED: i64 = 0;
-/// Owner of rows that name several people or an unclear one. Only application tokens see them.
+/// The owner of rows that name several people or an unclear one. Only application tokens see these rows.
 pub const APPLICATION_ONLY: i64 = 1;
 
 /// The secret with which a lake hashes owners. It is random per lake, so nobody outside can choose patient ids that
@@ -19,59 +21,59 @@ pub const APPLICATION_ONLY: i64 = 1;
 pub struct OwnerKey([u8; 16]);
 
 impl OwnerKey {
-    /// The catalog's key for this secret, which it holds as 32 hexadecimal digits.
+    /// The metadata key under which the catalog has this secret, as 32 hexadecimal digits.
     pub const METADATA_KEY: &'static str = "tabularium.owner_key";
 
-    /// A new key, with the 122 random bits of a UUID.
+    /// Makes a new key, with the 122 random bits of a UUID.
     pub fn random() -> OwnerKey {
         OwnerKey(uuid::Uuid::new_v4().into_bytes())
     }
 
-    /// Reads the hexadecimal form.
+    /// Reads the hexadecimal form. Returns `None` unless it has exactly 32 digits.
     pub fn from_hex(text: &str) -> Option<OwnerKey> {
         let number = u128::from_str_radix(text, 16).ok().filter(|_| text.len() == 32)?;
         Some(OwnerKey(number.to_be_bytes()))
     }
 
-    /// The hexadecimal form, for the catalog.
+    /// Returns the hexadecimal form, for the catalog.
     pub fn to_hex(self) -> String {
         format!("{:032x}", u128::from_be_bytes(self.0))
     }
 
-    /// The secret, to derive other keys from it.
+    /// Returns the secret, to derive other keys from it.
     pub(in crate::lake) fn bytes(self) -> [u8; 16] {
         self.0
     }
 
-    /// The owner of imported rows that are filed under a patient of an application.
+    /// Returns the owner of imported rows that are filed under a patient of an application.
     pub fn owner_of(self, application: &str, patient: &str) -> i64 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
         hasher.write(application.as_bytes());
-        // A byte that no UTF-8 text contains keeps ("a", "bc") and ("ab", "c") apart.
+        // No UTF-8 text has this byte. It keeps ("a", "bc") and ("ab", "c") apart.
         hasher.write(&[0xff]);
         hasher.write(patient.as_bytes());
         layout(hasher.finish())
     }
 
-    /// The owner of the rows that the syncs of a consent store.
+    /// Returns the owner of the rows that the syncs of a consent store.
     pub fn owner_of_consent(self, consent: &str) -> i64 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
-        // This is no byte of UTF-8, so a patient of an application never has the same input.
+        // No UTF-8 text has this byte, so the input differs from that of every patient of an application.
         hasher.write(&[0xfd]);
         hasher.write(consent.as_bytes());
         layout(hasher.finish())
     }
 
-    /// All possible owners of rows that are filed under a patient of an application. One is the hash of the patient's
-    /// id. An import uses it for rows that keep their ids. If this service made the id, the second is the owner that
-    /// the id contains.
+    /// Returns all owners that rows filed under a patient of an application may have. The first is the hash of the
+    /// patient's id, for rows that were imported with their own ids. If the id is a UUIDv8 that begins with an owner,
+    /// as rewritten ids do, that owner is the second.
     pub fn owners_of(self, application: &str, patient: &str) -> Vec<i64> {
         let mut owners = vec![self.owner_of(application, patient)];
         owners.extend(owner_named_by(patient).filter(|owner| *owner != owners[0]));
         owners
     }
 
-    /// The hash of a resource for the second half of its new id, when ids are rewritten.
+    /// Returns the hash of a resource that becomes the second half of its new id when ids are rewritten.
     pub fn hash(self, application: &str, resource_type: &str, id: &str) -> u64 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
         for text in [application, resource_type, id] {
@@ -81,17 +83,18 @@ impl OwnerKey {
         hasher.finish()
     }
 
-    /// The id that a source's record gets under a consent's owner: a UUIDv8 of the owner and a hash of the endpoint,
-    /// the type and the source's id.
+    /// Returns the id that a source's record gets under a consent's owner: a UUIDv8 of the owner and a hash of the
+    /// endpoint, the type and the source's id.
     pub fn synced_id(self, owner: i64, endpoint: &str, resource_type: &str, id: &str) -> String {
         assemble(owner, self.hash(endpoint, resource_type, id))
     }
 
-    /// A keyed hash by which the lake recognizes values that it issued. Only the holder of the key can make it for
-    /// another value.
+    /// Returns a keyed hash by which the lake recognizes values that it issued. Only a holder of the key can compute
+    /// the hash of another value.
     pub fn seal(self, value: &impl Hash) -> u64 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
-        // This byte is neither UTF-8 nor the separator, so this hash never equals the hash of an id.
+        // No UTF-8 text has this byte, and it is not the separator. So this hash never has the same input as the hash
+        // of an id.
         hasher.write(&[0xfe]);
         value.hash(&mut hasher);
         hasher.finish()
@@ -104,7 +107,8 @@ impl fmt::Debug for OwnerKey {
     }
 }
 
-/// The owner at the beginning of an id, if the id is a UUIDv8.
+/// Returns the owner in the first half of an id, if the id is a UUIDv8 that begins with an owner of a person or
+/// consent.
 pub fn owner_named_by(id: &str) -> Option<i64> {
     let uuid = uuid::Uuid::try_parse(id)
         .ok()
@@ -113,14 +117,14 @@ pub fn owner_named_by(id: &str) -> Option<i64> {
     (owner > APPLICATION_ONLY).then_some(owner)
 }
 
-/// The UUIDv8 with an owner as its first half and a hash as its second half.
+/// Returns the UUIDv8 with an owner as its first half and a hash as its second half.
 pub fn assemble(owner: i64, hash: u64) -> String {
-    // The variant of RFC 9562 in the two leading bits of the second half.
+    // The two leading bits of the second half are the variant of RFC 9562.
     let low = (hash >> 2) | (1 << 63);
     uuid::Uuid::from_u64_pair(owner as u64, low).to_string()
 }
 
-/// 59 bits of a hash as an owner. The version nibble is never zero, so the result is neither reserved owner.
+/// Returns 59 bits of a hash as an owner. The version nibble is 8, so the result is neither of the reserved owners.
 fn layout(hash: u64) -> i64 {
     let high = (hash >> 17) & ((1 << 47) - 1);
     let low = hash & 0xfff;

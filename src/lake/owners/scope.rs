@@ -15,7 +15,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The DuckLake schema that holds this mode's tables.
+    /// Returns the name of the DuckLake schema that has this mode's tables.
     pub fn schema(self) -> &'static str {
         match self {
             Mode::Live => "live",
@@ -23,7 +23,7 @@ impl Mode {
         }
     }
 
-    /// The mode of a schema.
+    /// Returns the mode whose DuckLake schema has this name.
     pub(in crate::lake) fn named(schema: &str) -> Option<Mode> {
         [Mode::Live, Mode::Test]
             .into_iter()
@@ -43,7 +43,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// A scope of one person's imported records. `owners` are all owners that the person's rows may have.
+    /// Makes a scope of one person's imported records. `owners` are all owners that the person's rows may have.
     pub fn of_patient(application: &str, mode: Mode, patient: &str, owners: Vec<i64>) -> Scope {
         Scope {
             mode,
@@ -64,10 +64,10 @@ impl Scope {
 /// are visible if visible rows refer to them by a relative reference, transitively.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PatientScope {
-    /// Ids of the consent's Patient resources. The primary one is first.
+    /// The ids of the person's Patient resources. The primary one is first.
     pub patients: Vec<String>,
     /// The owners of the person's rows.
     pub owners: Vec<i64>,
-    /// Authorizations whose rows are visible. Empty for imported data.
+    /// The ids of the authorizations whose rows are visible. Empty in a scope of imported records.
     pub authorizations: Vec<String>,
 }

@@ -8,15 +8,16 @@ use std::path::Path;
 use super::place::{PIECE, changed, named, unnamed};
 use crate::lake::seal::{AROUND, PieceCipher};
 
-/// The file. One of its pieces is in memory, and is sealed again when another piece replaces it.
+/// An unnamed temporary file. One of its pieces is in memory. If that piece was changed, it is encrypted and written
+/// before another piece takes its place.
 #[derive(Debug)]
 pub(crate) struct ScratchFile {
     file: File,
     cipher: PieceCipher,
-    /// Bytes in clear.
+    /// The length of the file in clear, in bytes.
     length: u64,
     place: u64,
-    /// The piece in memory, its number, and whether it must be written.
+    /// The bytes of the piece in memory. `number` is its number, and `is_changed` tells whether it must be written.
     piece: Vec<u8>,
     number: u64,
     is_changed: bool,
@@ -38,7 +39,7 @@ impl ScratchFile {
         })
     }
 
-    /// Loads the piece with this number into memory. All other pieces have their full length on disk.
+    /// Loads the piece with this number into memory. Before that it writes the piece in memory, if that was changed.
     fn load(&mut self, number: u64) -> io::Result<()> {
         if number == self.number {
             return Ok(());
@@ -69,7 +70,8 @@ impl ScratchFile {
         Ok(())
     }
 
-    /// Writes at a position within the file or at its end.
+    /// Writes bytes to the piece at the current position, which is at most the file's length. Returns how many it has
+    /// written.
     fn put(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.load(self.place / PIECE as u64)?;
         let within = (self.place % PIECE as u64) as usize;
@@ -86,7 +88,7 @@ impl ScratchFile {
     }
 }
 
-/// The position of a piece.
+/// Returns the position of a piece in the file.
 fn slot(number: u64) -> u64 {
     number * (PIECE + AROUND) as u64
 }
@@ -96,7 +98,7 @@ impl Write for ScratchFile {
         if bytes.is_empty() {
             return Ok(0);
         }
-        // The part after the end of a file reads as zeros.
+        // Fill the gap with zeros if the position is after the file's end, as the system does in other files.
         let place = self.place;
         while self.length < place {
             self.place = self.length;

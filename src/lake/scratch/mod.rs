@@ -1,7 +1,8 @@
-//! Temporary files, encrypted in every kind of lake under a key that exists only in this process's memory. Nobody can
-//! read the files of a killed process, or what the disk keeps of removed files. A changed byte is noticed.
+//! Temporary files. They are encrypted even in an open lake, under a key that exists only in this process's memory.
+//! So nobody can read the files of a killed process, or what the disk still has of removed files. Changed bytes are
+//! noticed.
 //!
-//! This room decides how such files are written and read. Callers decide what goes into them.
+//! This module decides how such files are written and read. Callers decide what goes into them.
 
 mod file;
 mod parts;

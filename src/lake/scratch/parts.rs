@@ -1,4 +1,5 @@
-//! Ranges of bytes in an unnamed temporary file. Each is read by itself, whole or in part.
+//! An unnamed temporary file for many sequences of bytes. Each is written once and read by itself, as a whole or in
+//! part.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::place::{PIECE, changed, named, unnamed};
 use crate::lake::seal::{AROUND, PieceCipher};
 
-/// The file. Several threads may write and read at once.
+/// An unnamed temporary file. Several threads may write and read it at once.
 #[derive(Debug)]
 pub(crate) struct Parts {
     file: File,
@@ -28,13 +29,13 @@ impl Parts {
         })
     }
 
-    /// Reserves space for this many bytes and returns its place. [`write`](Parts::write) fills it.
+    /// Reserves space for this many bytes and returns its position. [`write`](Parts::write) fills it.
     pub(crate) fn reserve(&self, length: usize) -> u64 {
         let pieces = length.div_ceil(PIECE);
         self.end.fetch_add((length + pieces * AROUND) as u64, Ordering::Relaxed)
     }
 
-    /// Writes bytes to reserved space.
+    /// Writes bytes to the space that was reserved for them at `at`.
     pub(crate) fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         let pieces = bytes.len().div_ceil(PIECE);
         let mut sealed = Vec::with_capacity(bytes.len() + pieces * AROUND);
@@ -44,14 +45,15 @@ impl Parts {
         self.file.write_all_at(&sealed, at)
     }
 
-    /// Adds bytes. Returns their position.
+    /// Appends bytes to the file. Returns their position.
     pub(crate) fn add(&self, bytes: &[u8]) -> io::Result<u64> {
         let at = self.reserve(bytes.len());
         self.write(at, bytes)?;
         Ok(at)
     }
 
-    /// Appends a part of the bytes at `at` to `out`. `length` is the length of all these bytes.
+    /// Appends `part` of the bytes at position `at` to `out`. `length` is the number of all bytes that were written
+    /// there.
     pub(crate) fn read(&self, at: u64, length: usize, part: Range<usize>, out: &mut Vec<u8>) -> io::Result<()> {
         if part.start > part.end || part.end > length {
             return Err(io::ErrorKind::UnexpectedEof.into());

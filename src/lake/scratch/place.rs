@@ -1,4 +1,4 @@
-//! Creates temporary files, and defines what authenticates each of their pieces.
+//! Creates temporary files, and defines the authenticated data of their pieces.
 
 use std::fs::File;
 use std::io;
@@ -6,10 +6,11 @@ use std::path::Path;
 
 use crate::private;
 
-/// The number of clear bytes in a piece. A read of a few bytes decrypts one piece.
+/// The number of bytes in a piece, in clear. To read a few bytes, one piece must be decrypted.
 pub(super) const PIECE: usize = 16 << 10;
 
-/// Creates a file that disappears with the process, however the process ends. Only its user may open it.
+/// Creates a file and removes its name at once. So the file disappears with the process, however the process ends.
+/// Only the process's user may open it before that.
 pub(super) fn unnamed(folder: &Path) -> io::Result<File> {
     let path = folder.join(format!("scratch-{}", uuid::Uuid::new_v4()));
     let file = private::options().read(true).write(true).create_new(true).open(&path)?;
@@ -17,7 +18,7 @@ pub(super) fn unnamed(folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Two numbers in the form that authenticates a piece.
+/// Returns two numbers as the authenticated data of a piece.
 pub(super) fn named(one: u64, other: u64) -> [u8; 16] {
     let mut place = [0; 16];
     place[..8].copy_from_slice(&one.to_le_bytes());
@@ -25,7 +26,7 @@ pub(super) fn named(one: u64, other: u64) -> [u8; 16] {
     place
 }
 
-/// The error for a piece that does not decrypt.
+/// Returns the error for a piece that cannot be decrypted.
 pub(super) fn changed() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,

@@ -1,5 +1,5 @@
-//! A text file that is written once, from start to end, and read in the same way any number of times. It has a name, so
-//! many such files can exist without being open. All files of a folder share a key.
+//! A text file that is written once, from start to end, and then read from start to end any number of times. It has a
+//! name, so many such files can exist without being open. Several files can share a key.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -12,7 +12,8 @@ use super::place::{PIECE, changed, named};
 use crate::lake::seal::{AROUND, PieceCipher};
 use crate::private;
 
-/// The header of such a file: a random number, so that no piece fits into another file.
+/// The length of the file's header: a random number. It is authenticated with each piece, so no piece fits into
+/// another file.
 const HEAD: usize = 8;
 
 /// The key of text files. It exists only in memory, until its last clone is dropped.
@@ -20,13 +21,13 @@ const HEAD: usize = 8;
 pub(crate) struct ScratchKey(Arc<PieceCipher>);
 
 impl ScratchKey {
-    /// A new random key.
+    /// Makes a random key.
     pub(crate) fn random() -> io::Result<ScratchKey> {
         PieceCipher::random().map(|cipher| ScratchKey(Arc::new(cipher)))
     }
 }
 
-/// A text file: a clear file of the caller, or a temporary one.
+/// A text file: a clear file of the caller, or an encrypted temporary file.
 #[derive(Clone, Debug)]
 pub struct TextFile {
     path: PathBuf,
@@ -40,13 +41,13 @@ impl From<PathBuf> for TextFile {
 }
 
 impl TextFile {
-    /// A temporary file, sealed with this key.
+    /// Returns the temporary file at `path`, which is encrypted with this key. Does not open it.
     pub(crate) fn sealed(path: PathBuf, key: &ScratchKey) -> TextFile {
         let key = Some(key.clone());
         TextFile { path, key }
     }
 
-    /// The path of the file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -72,7 +73,7 @@ impl TextFile {
     }
 }
 
-/// Reads a file of text.
+/// A reader of a text file.
 #[derive(Debug)]
 pub struct TextReader(Opened);
 
@@ -89,7 +90,7 @@ struct Sealed {
     head: u64,
     number: u64,
     piece: Vec<u8>,
-    /// The bytes of the piece that are not read yet.
+    /// The range of `piece` that is not read yet.
     left: std::ops::Range<usize>,
     is_over: bool,
 }
@@ -114,7 +115,7 @@ impl Sealed {
         Ok(count)
     }
 
-    /// Opens the next piece. The last one is shorter than the others.
+    /// Decrypts the next piece. The last piece is shorter than the others.
     fn advance(&mut self) -> io::Result<()> {
         self.piece.clear();
         let whole = (PIECE + AROUND) as u64;
@@ -122,14 +123,14 @@ impl Sealed {
         self.is_over = self.piece.len() < PIECE + AROUND;
         let place = named(self.head, self.number);
         let length = self.key.0.open(&place, &mut self.piece).ok_or_else(changed)?.len();
-        // The bytes follow the nonce.
+        // The decrypted bytes follow the nonce.
         self.left = NONCE_LEN..NONCE_LEN + length;
         self.number += 1;
         Ok(())
     }
 }
 
-/// Writes a temporary file of text.
+/// A writer of an encrypted temporary text file.
 #[derive(Debug)]
 pub(crate) struct TextWriter {
     file: BufWriter<File>,
@@ -141,7 +142,7 @@ pub(crate) struct TextWriter {
 }
 
 impl TextWriter {
-    /// Creates the file, or empties an existing one.
+    /// Creates the file, or empties an existing one, and writes the header.
     pub(crate) fn create(path: &Path, key: &ScratchKey) -> io::Result<TextWriter> {
         let file = private::options().write(true).create(true).truncate(true).open(path)?;
         let (head, _) = uuid::Uuid::new_v4().as_u64_pair();
@@ -157,7 +158,7 @@ impl TextWriter {
         })
     }
 
-    /// Writes the rest. Without this call a reader finds an incomplete file.
+    /// Writes the last piece. Without this call the file cannot be read to its end.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.end_piece()?;
         self.file.flush()
@@ -185,7 +186,7 @@ impl Write for TextWriter {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        // Bytes that do not fill a piece wait for the end.
+        // Bytes that do not fill a piece wait for `finish`.
         self.file.flush()
     }
 }
@@ -243,7 +244,7 @@ mod tests {
             std::fs::write(&path, &whole[..end]).unwrap();
             assert!(read(&file).is_err(), "{end}");
         }
-        // A piece of another file of the same folder.
+        // Use the pieces of another file with the same key.
         let other = folder.path().join("y.ndjson");
         written(&other, &key, text.as_bytes());
         let other = std::fs::read(other).unwrap();

@@ -1,4 +1,4 @@
-//! The files of a table: data files, and the delete files that take rows from them.
+//! The files of a table: data files, and delete files with the positions of their deleted rows.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -7,19 +7,19 @@ use std::sync::Arc;
 /// A Parquet file of rows, sorted by (owner, id).
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataFile {
-    /// `data_file_id` in the catalog; never used for another file.
+    /// The id of the file: `data_file_id` in the catalog. No other file ever gets it.
     pub id: u64,
-    /// Its path.
+    /// The path of the file.
     pub path: PathBuf,
     /// The number of rows in the file, including deleted ones.
     pub rows: u64,
-    /// Size of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// Size of the Parquet footer, without its length and magic number.
+    /// The size of the Parquet footer in bytes, without its length and magic number.
     pub footer_size: u64,
     /// The row id of the first row. Later rows have the following ids.
     pub row_id_start: u64,
-    /// The snapshot that added it.
+    /// The id of the snapshot that added the file.
     pub begin_snapshot: u64,
     /// The lowest and highest `owner`.
     pub owners: RangeInclusive<i64>,
@@ -27,12 +27,12 @@ pub struct DataFile {
     pub versions: RangeInclusive<i64>,
     /// The lowest and highest `last_updated`, in microseconds since 1970.
     pub last_updated: RangeInclusive<i64>,
-    /// The deleted rows of the file.
+    /// The delete file with the positions of the deleted rows. `None` if no row is deleted.
     pub deletes: Option<Arc<DeleteFile>>,
 }
 
 impl DataFile {
-    /// The number of rows that are not deleted.
+    /// Returns the number of rows that are not deleted.
     pub fn live_rows(&self) -> u64 {
         self.rows
             .saturating_sub(self.deletes.as_ref().map_or(0, |deletes| deletes.count))
@@ -42,14 +42,14 @@ impl DataFile {
 /// A Parquet file with the positions of the deleted rows of one data file. `lake::deletes` reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeleteFile {
-    /// `delete_file_id` in the catalog.
+    /// The id of the file: `delete_file_id` in the catalog.
     pub id: u64,
-    /// Its path.
+    /// The path of the file.
     pub path: PathBuf,
-    /// How many rows are deleted.
+    /// The number of deleted rows.
     pub count: u64,
-    /// Size of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// The snapshot that added it.
+    /// The id of the snapshot that added the file.
     pub begin_snapshot: u64,
 }

@@ -1,6 +1,7 @@
-//! Finds the files whose owner ranges contain an owner. It does not search all files: a table may have 100,000.
+//! Finds the files whose owner ranges contain an owner, without looking at every file: a table may have 100,000.
 //!
-//! A segment tree over the files in order of their lowest owner. Each inner node keeps the highest owner below it.
+//! The index is a segment tree over the files, ordered by their lowest owner. Each inner node has the highest owner
+//! below it.
 
 use std::ops::RangeInclusive;
 
@@ -9,14 +10,14 @@ use std::ops::RangeInclusive;
 pub(super) struct OwnerIndex {
     /// The lowest owner of each file, ascending.
     starts: Vec<i64>,
-    /// A complete binary tree of highest owners. The leaves start at `leaves`. Node `n` is the parent of `2n` and `2n +
-    /// 1`.
+    /// A complete binary tree of highest owners. The leaves start at index `leaves`. Node `n` is the parent of the
+    /// nodes `2n` and `2n + 1`.
     max_ends: Vec<i64>,
     leaves: usize,
 }
 
 impl OwnerIndex {
-    /// `ranges` must ascend by their start.
+    /// Builds the index. `ranges` must ascend by their start.
     pub(super) fn new<'a>(ranges: impl ExactSizeIterator<Item = &'a RangeInclusive<i64>>) -> OwnerIndex {
         let leaves = ranges.len().next_power_of_two();
         let mut starts = Vec::with_capacity(ranges.len());
@@ -35,7 +36,7 @@ impl OwnerIndex {
         }
     }
 
-    /// Indexes of the ranges that contain `owner`, ascending.
+    /// Returns the indexes of the ranges that contain `owner`, ascending.
     pub(super) fn holding(&self, owner: i64) -> Vec<usize> {
         let end = self.starts.partition_point(|start| *start <= owner);
         let mut found = Vec::new();

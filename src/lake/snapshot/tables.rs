@@ -15,24 +15,25 @@ use crate::lake::owners::scope::Mode;
 /// One snapshot of the whole lake.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// Its id in the catalog; zero for an empty lake.
+    /// The id in the catalog; zero for an empty lake.
     pub id: u64,
-    /// When it was committed, in microseconds since 1970.
+    /// The time of the commit, in microseconds since 1970.
     pub time: i64,
     /// The tables that exist, one per mode and resource type.
     pub tables: BTreeMap<(Mode, TypeId), Arc<TableSnapshot>>,
-    /// The recorded erasures when the snapshot was read. No file of it has rows that were erased by then.
+    /// The recorded erasures and the epoch when the snapshot was read. Rows of erasures that were finished by then
+    /// are in no file of the snapshot.
     pub(in crate::lake) erasures: Erasures,
 }
 
 impl Snapshot {
-    /// How many times an erasure had been recorded or finished when the snapshot was read. The same snapshot with an
-    /// earlier epoch may name other files.
+    /// Returns the epoch when the snapshot was read: how many times an erasure had been recorded or finished. The
+    /// same snapshot, read in another epoch, may name other files.
     pub fn erasures(&self) -> u64 {
         self.erasures.epoch
     }
 
-    /// Whether this snapshot has data files that `other` lacks. Compares only tables that differ.
+    /// Whether this snapshot has data files that `other` lacks. Skips tables that both snapshots share.
     pub(in crate::lake) fn names_more_than(&self, other: &Snapshot) -> bool {
         let lost = |(key, table): (&(Mode, TypeId), &Arc<TableSnapshot>)| match other.tables.get(key) {
             Some(now) => !Arc::ptr_eq(table, now) && table.files.iter().any(|file| now.file(file.id).is_none()),
@@ -41,7 +42,7 @@ impl Snapshot {
         self.tables.iter().any(lost)
     }
 
-    /// The table of a resource type, if a row of it was ever stored in this mode.
+    /// Returns the table of a resource type, if a row of this type was ever stored in this mode.
     pub fn table(&self, mode: Mode, type_id: TypeId) -> Option<&Arc<TableSnapshot>> {
         self.tables.get(&(mode, type_id))
     }
@@ -54,9 +55,9 @@ pub struct TableSnapshot {
     pub table_id: u64,
     /// Live or test.
     pub mode: Mode,
-    /// The resource type of its rows.
+    /// The resource type of the rows.
     pub type_id: TypeId,
-    /// Its columns, whether or not every file has them.
+    /// The columns of the table. A file may lack some of them.
     pub layout: Arc<Layout>,
     /// Data files, ascending by (lowest owner, id).
     pub files: Vec<Arc<DataFile>>,
@@ -69,7 +70,7 @@ pub struct TableSnapshot {
 }
 
 impl TableSnapshot {
-    /// A table with these files, in any order.
+    /// Makes a table with these files, in any order.
     pub(in crate::lake) fn new(
         table_id: u64,
         mode: Mode,
@@ -97,12 +98,12 @@ impl TableSnapshot {
         }
     }
 
-    /// The files that may hold rows of this owner, in file order.
+    /// Returns the files that may hold rows of this owner, in file order.
     pub fn files_of_owner(&self, owner: i64) -> impl Iterator<Item = &Arc<DataFile>> {
         self.owners.holding(owner).into_iter().map(|at| &self.files[at])
     }
 
-    /// The file with this id.
+    /// Returns the file with this id.
     pub fn file(&self, id: u64) -> Option<&Arc<DataFile>> {
         let by_id = self.by_id.get_or_init(|| {
             self.files

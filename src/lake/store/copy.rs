@@ -1,4 +1,5 @@
-//! Copies a lake into another folder, a sealed lake with its keys. The copy can be changed while the original stays.
+//! Copies a lake into another folder, a sealed lake together with its keys. Changes to the copy do not affect the
+//! original.
 
 use std::path::Path;
 
@@ -9,8 +10,9 @@ use super::open::Lake;
 use crate::private;
 
 impl Lake {
-    /// Copies the lake on disk into a folder, which is created if it is missing. No process may write the lake during
-    /// the copy: [`LakeError::Busy`] names the one that does. The service's store and orphans are not copied.
+    /// Copies the lake on disk into a folder, which is created if it is missing. Returns [`LakeError::Busy`] if
+    /// another process writes the lake. Copies the catalog, the keys and `data/` without `data/.orphans/`, and
+    /// nothing else.
     pub fn copy_to(&self, dir: &Path) -> Result<(), LakeError> {
         let _lock = WriteLock::take(self.folder())?;
         private::folder(dir).map_err(LakeError::io("make", dir))?;

@@ -11,14 +11,14 @@ pub(in crate::lake) fn remove(path: &Path) -> Result<(), LakeError> {
     }
 }
 
-/// Makes the directory entries of a folder durable.
+/// Syncs a folder, which makes its directory entries durable.
 pub(in crate::lake) fn sync_folder(dir: &Path) -> Result<(), LakeError> {
     std::fs::File::open(dir)
         .and_then(|dir| dir.sync_all())
         .map_err(LakeError::io("sync", dir))
 }
 
-/// The last part of a path.
+/// Returns the last component of a path, or an empty string if there is none.
 pub(in crate::lake) fn file_name(path: &Path) -> String {
     path.file_name()
         .map(|name| name.to_string_lossy().into_owned())

@@ -1,14 +1,17 @@
-//! The paths in a lake's folder: the catalog, the data files and the lock. No other file of the program builds these
-//! paths.
+//! The paths of the files in a lake's folder.
 //!
 //! ```text
-//! DIR/catalog.sqlite              the DuckLake catalog
-//! DIR/catalog.mark                the catalog's state when it was last written
-//! DIR/keys.sqlite                 the keys of a sealed lake's files
-//! DIR/lock                        held while a process writes, names it
-//! DIR/data/live/Patient/*.parquet data and delete files of one table
-//! DIR/data/.orphans/TIME/...      files of interrupted writers, moved aside
+//! DIR/catalog.sqlite                  the DuckLake catalog
+//! DIR/catalog.mark                    the catalog's state when it was last written
+//! DIR/keys.sqlite                     the keys of a sealed lake's files
+//! DIR/lock                            locked while a process writes; contains the id of that process
+//! DIR/data/live/Patient/*.parquet     data files and delete files of one table
+//! DIR/data/live/Binary/*.attachment   attachments
+//! DIR/data/.orphans/TIME/...          files of interrupted writers, moved aside
 //! ```
+//!
+//! Some other files of the program join these names to a folder without a [`Folder`], for example `copy.rs` beside this
+//! file, `backup`, `maintenance` and `lake::seal`.
 
 use std::path::{Path, PathBuf};
 
@@ -16,15 +19,16 @@ use super::super::error::LakeError;
 use super::super::owners::scope::Mode;
 use super::super::seal::{KEYS_FILE, KekSource, KeyStore, Keys, Kind, SealError};
 
-/// `data_path` in the catalog: relative to the lake's folder, so that the folder can be moved.
+/// The value of `data_path` in the catalog. It is relative to the lake's folder, so the folder can be moved.
 pub(in crate::lake) const DATA_PATH: &str = "data/";
 
-/// The beginning of the name of a catalog that was replaced.
+/// The beginning of the name under which `tabularium check --adopt` keeps a catalog that it has replaced.
 const KEPT_CATALOG: &str = "catalog.sqlite.damaged-";
-/// The same for data files.
+/// The beginning of the name of the folder in which `tabularium check --adopt` keeps data files that the new catalog
+/// could not adopt.
 const KEPT_FILES: &str = "data.damaged-";
 
-/// The folder of one lake, with the keys to open its files if they are sealed.
+/// The folder of one lake. If the lake has sealed files, it also has the keys that open them.
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -32,7 +36,8 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The lake in `dir`. The path becomes absolute, so that a later change of the working directory does not matter.
+    /// Returns the folder `dir`, without keys. Makes the path absolute, so a later change of the working directory
+    /// does not matter.
     pub(in crate::lake) fn new(dir: &Path) -> std::io::Result<Folder> {
         Ok(Folder {
             path: std::path::absolute(dir)?,
@@ -40,18 +45,19 @@ impl Folder {
         })
     }
 
-    /// The same folder with these keys to open its files.
+    /// Replaces the keys that open the folder's files.
     pub(in crate::lake) fn with_keys(self, keys: Keys) -> Folder {
         Folder { keys, ..self }
     }
 
-    /// The same folder of a lake of this kind, with its keys. A lake with sealed files must have keys.
+    /// Sets the kind of the lake's files. If files of this kind may be sealed, opens the keys database, which must
+    /// exist.
     pub(in crate::lake) fn unlock(self, kind: Kind, source: &KekSource) -> Result<Folder, LakeError> {
         let store = kind.has_keys().then(|| self.open_keys(source)).transpose()?;
         Ok(self.with_keys(Keys::of_kind(kind, store)))
     }
 
-    /// The same folder, with keys for the sealed lake that will be made in it.
+    /// Makes the keys database for a sealed lake that will be made in this folder, and takes its keys.
     pub(in crate::lake) fn seal(self, source: &KekSource) -> Result<Folder, LakeError> {
         let store = self.make_keys(source)?;
         Ok(self.with_keys(Keys::of(store)))
@@ -63,7 +69,7 @@ impl Folder {
         store.map_err(|source| self.of_keys(source))
     }
 
-    /// Creates a keys database for a lake without one. Continues an interrupted attempt.
+    /// Creates the keys database. If there is one, from an interrupted attempt, opens it instead.
     pub(in crate::lake) fn make_keys(&self, source: &KekSource) -> Result<KeyStore, LakeError> {
         let store = source.load().and_then(|kek| {
             if self.has_keys() {
@@ -80,62 +86,64 @@ impl Folder {
         LakeError::Keys { dir, source }
     }
 
-    /// Whether there are keys of a sealed lake.
+    /// Whether the folder has a keys database.
     pub(in crate::lake) fn has_keys(&self) -> bool {
         self.path.join(KEYS_FILE).exists()
     }
 
-    /// The keys that seal and open the lake's files.
+    /// Returns the keys that seal and open the lake's files.
     pub fn keys(&self) -> &Keys {
         &self.keys
     }
 
-    /// The folder itself.
+    /// Returns the absolute path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The SQLite file with the DuckLake tables.
+    /// Returns the path of the catalog, the SQLite file with the DuckLake tables.
     pub fn catalog(&self) -> PathBuf {
         self.path.join("catalog.sqlite")
     }
 
-    /// Whether there is a catalog. An empty file does not count, because SQLite creates one when it only looks.
+    /// Whether the folder has a catalog. An empty file does not count, because SQLite may create one when a program
+    /// only looks for a catalog.
     pub(in crate::lake) fn has_catalog(&self) -> bool {
         std::fs::metadata(self.catalog()).is_ok_and(|file| file.is_file() && file.len() > 0)
     }
 
-    /// The path of a new catalog until it is complete.
+    /// Returns the path at which a new catalog is built. It is renamed when it is complete.
     pub(in crate::lake) fn new_catalog(&self) -> PathBuf {
         self.path.join("catalog.sqlite.new")
     }
 
-    /// The path of the mark.
+    /// Returns the path of the mark.
     pub(in crate::lake) fn mark(&self) -> PathBuf {
         self.path.join("catalog.mark")
     }
 
-    /// The path of a new mark until it is complete.
+    /// Returns the path at which a new mark is written. It is renamed when it is complete.
     pub(in crate::lake) fn new_mark(&self) -> PathBuf {
         self.path.join("catalog.mark.new")
     }
 
-    /// The path of the writer's lock.
+    /// Returns the path of the writer's lock.
     pub fn lock(&self) -> PathBuf {
         self.path.join("lock")
     }
 
-    /// The folder of data files, with one subfolder per schema and table.
+    /// Returns the folder of the data files, with one subfolder per schema and table.
     pub fn data(&self) -> PathBuf {
         self.path.join(DATA_PATH.trim_end_matches('/'))
     }
 
-    /// The folder for files of interrupted writers.
+    /// Returns the folder for files of interrupted writers.
     pub(in crate::lake) fn orphans(&self) -> PathBuf {
         self.data().join(".orphans")
     }
 
-    /// Renames a catalog that must not be used, with its log. Returns the new name. `time` makes the name unique.
+    /// Renames a catalog that must not be used, with its write-ahead log and shared-memory file. `time` makes the new
+    /// name unique. Returns the new path of the catalog, or `None` if there was no catalog.
     pub(in crate::lake) fn keep_catalog(&self, time: &str) -> Result<Option<PathBuf>, LakeError> {
         let to = self.path.join(format!("{KEPT_CATALOG}{time}"));
         let mut kept = None;
@@ -156,12 +164,12 @@ impl Folder {
         Ok(kept)
     }
 
-    /// The folder for data files that a new catalog could not adopt.
+    /// Returns the folder for data files that the new catalog of this time could not adopt.
     pub(in crate::lake) fn kept_files(&self, time: &str) -> PathBuf {
         self.path.join(format!("{KEPT_FILES}{time}"))
     }
 
-    /// All files and folders with such names.
+    /// Returns all replaced catalogs and all folders of files that could not be adopted.
     pub(in crate::lake) fn kept(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
         let is_kept = |name: &str| name.starts_with(KEPT_CATALOG) || name.starts_with(KEPT_FILES);
@@ -169,7 +177,7 @@ impl Folder {
         kept.map(|entry| entry.path()).collect()
     }
 
-    /// The folder of one table's files.
+    /// Returns the folder of one table's files.
     pub fn table(&self, mode: Mode, table: &str) -> PathBuf {
         self.data().join(mode.schema()).join(table)
     }

@@ -1,8 +1,8 @@
-//! Copies the catalog of a lake in use, with the list of its files. It also makes a lake again from a folder with such
-//! a catalog and its files.
+//! Copies the catalog of a lake in use and lists the files that the copy names. Also turns a folder with such a copy
+//! and its files into a lake.
 //!
-//! It copies no data files and does not decide where they go (`backup`). An image does not protect its files: an
-//! erasure may replace a file before it is copied. Then a newer image is needed.
+//! This file copies no data files; `backup` does. A copied catalog does not keep its data files from changing: an
+//! erasure may replace a file before it is copied. Then the catalog must be copied again.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,10 +23,10 @@ use crate::private;
 
 pub use super::super::commit::lost::{CopyKeys, Lost, drop_unattached, is_sealed_copy};
 
-/// The time that SQLite waits for another writer before it tries again.
+/// The pause before SQLite retries a copy while another connection has the database locked.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A file that an image names.
+/// A file that the copied catalog names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ImageFile {
     /// The path below the lake's folder: `data/live/Patient/0123456789abcdef.parquet`.
@@ -39,25 +39,25 @@ pub struct ImageFile {
 #[derive(Debug)]
 pub struct LakeImage {
     folder: Folder,
-    /// The source of the key-encryption key of a sealed lake.
+    /// The source of the key-encryption key, if the lake is sealed.
     kek: KekSource,
     connection: Connection,
     owner_key: OwnerKey,
-    /// The newest snapshot.
+    /// The id of the newest snapshot in the copied catalog.
     pub snapshot: u64,
-    /// How many times an erasure was recorded or finished.
+    /// The epoch: how many times an erasure was recorded or finished.
     pub erasures: u64,
     /// The kind of the lake's files.
     pub kind: Kind,
-    /// Whether there are unfinished erasures. Then files have rows that nobody may see.
+    /// Whether the catalog has unfinished erasures. If so, files may still have rows that no reader may see.
     pub is_erasing: bool,
     /// Every data file, delete file and attachment of all snapshots, by path.
     pub files: Vec<ImageFile>,
 }
 
 impl LakeImage {
-    /// Copies the catalog of the lake in `dir` to the new file `to`, durably. Readers and writers of the lake are not
-    /// blocked.
+    /// Copies the catalog of the lake in `dir` to the new file `to` and syncs the copy. Readers and writers of the
+    /// lake are not blocked.
     pub fn take(dir: &Path, to: &Path) -> Result<LakeImage, LakeError> {
         let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
         let reader = catalog::open_reader(&folder)?;
@@ -96,26 +96,27 @@ impl LakeImage {
         })
     }
 
-    /// The same with another source of the key-encryption key.
+    /// Sets the source of the key-encryption key that [`inspect`](LakeImage::inspect) uses for a sealed lake.
     pub fn unlocked_by(self, kek: &KekSource) -> LakeImage {
         let kek = kek.clone();
         LakeImage { kek, ..self }
     }
 
-    /// The secret that hashes owners.
+    /// Returns the secret that hashes owners.
     pub(crate) fn owner_key(&self) -> OwnerKey {
         self.owner_key
     }
 
-    /// Reads some files completely, given by their paths below the lake's folder, and compares them with the catalog's
-    /// copy.
+    /// Reads files completely and compares them with the copied catalog. `is_asked` selects the files by their path
+    /// below the lake's folder. Returns the faults.
     pub fn inspect(&self, is_asked: impl Fn(&Path) -> bool) -> Result<Vec<Finding>, LakeError> {
         let below = |path: &Path| is_asked(path.strip_prefix(self.folder.path()).unwrap_or(path));
         let folder = self.folder.clone().unlock(self.kind, &self.kek)?;
         check::inspect(&self.connection, &folder, &below)
     }
 
-    /// Whether the lake still names this file. If it does not, a missing file was replaced in the meantime.
+    /// Whether the lake's current catalog still names this file. If not, the lake itself has replaced or removed the
+    /// file.
     pub fn is_still_named(&self, path: &Path) -> Result<bool, LakeError> {
         let reader = catalog::open_reader(&self.folder)?;
         let named = catalog::named(&reader, &self.folder.data())?;
@@ -123,22 +124,22 @@ impl LakeImage {
     }
 }
 
-/// Whether the lake in `dir` is sealed. Does not read its keys.
+/// Whether the lake in `dir` is sealed, or is being sealed or unsealed. Does not read its keys.
 pub fn is_sealed(dir: &Path) -> Result<bool, LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     let sealed = catalog::open_reader(&folder).and_then(|reader| catalog::is_sealed(&reader));
     sealed.map_err(|error| error.of_catalog(folder.path()))
 }
 
-/// How many times the lake in `dir` has recorded or finished an erasure.
+/// Returns how many times the lake in `dir` has recorded or finished an erasure.
 pub fn erasures(dir: &Path) -> Result<u64, LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     let counted = catalog::open_reader(&folder).and_then(|reader| catalog::epoch(&reader));
     counted.map_err(|error| error.of_catalog(folder.path()))
 }
 
-/// Copies a SQLite database, which other processes may be writing, to a file that does not exist yet. The copy is
-/// complete, has no log, and is durable.
+/// Copies a SQLite database to the new file `to`. Other processes may write the database meanwhile. The copy is
+/// complete, has no write-ahead log, and is synced.
 pub(crate) fn copy_sqlite(reader: &Connection, to: &Path) -> Result<(), LakeError> {
     private::options()
         .write(true)
@@ -146,7 +147,7 @@ pub(crate) fn copy_sqlite(reader: &Connection, to: &Path) -> Result<(), LakeErro
         .open(to)
         .map_err(LakeError::io("make", to))?;
     let mut copy = Connection::open(to)?;
-    // No process uses the file before it is complete, so it is synced once at the end.
+    // No process uses the copy before it is complete, so one sync at the end is enough.
     copy.pragma_update(None, "synchronous", "off")?;
     let pages = i32::MAX;
     let copied = backup::Backup::new(reader, &mut copy).and_then(|run| run.run_to_completion(pages, PAUSE, None));
@@ -158,7 +159,7 @@ pub(crate) fn copy_sqlite(reader: &Connection, to: &Path) -> Result<(), LakeErro
         .map_err(LakeError::io("sync", to))
 }
 
-/// SQLite's errors here concern the copy. The original is intact.
+/// Turns SQLite's write errors into file errors of the copy. SQLite only reads the original.
 fn of_copy(error: rusqlite::Error, to: &Path) -> LakeError {
     use rusqlite::ffi::{SQLITE_FULL, SQLITE_IOERR_FSYNC, SQLITE_IOERR_TRUNCATE, SQLITE_IOERR_WRITE};
     let code = error.sqlite_error().map(|error| error.extended_code);
@@ -171,8 +172,8 @@ fn of_copy(error: rusqlite::Error, to: &Path) -> LakeError {
     }
 }
 
-/// Records in the lake in `dir` that its backups rely on this ledger. From then on an erasure is finished only if the
-/// ledger has it. Others may write the lake meanwhile.
+/// Records in the catalog of the lake in `dir` that its backups rely on this ledger. From then on an erasure is
+/// finished only after the ledger has it. Other processes may write the lake at the same time.
 pub fn record_ledger(dir: &Path, ledger: &Ledger) -> Result<(), LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     let record = || {
@@ -180,7 +181,7 @@ pub fn record_ledger(dir: &Path, ledger: &Ledger) -> Result<(), LakeError> {
         if known.as_deref() == Some(ledger.id()) {
             return Ok(());
         }
-        // Nothing is written into a damaged catalog.
+        // Do not write into a damaged catalog.
         if let Some(what) = catalog::cut_off(&folder.catalog())? {
             return Err(LakeError::Damaged(what));
         }
@@ -193,7 +194,8 @@ pub fn record_ledger(dir: &Path, ledger: &Ledger) -> Result<(), LakeError> {
     record().map_err(|error: LakeError| error.of_catalog(folder.path()))
 }
 
-/// Overwrites and removes the keys that an unfinished copy of a lake has in `dir`.
+/// Overwrites and removes the keys database in `dir`, the folder of an unfinished copy of a lake. Does nothing if
+/// `dir` is no folder.
 pub fn discard_keys(dir: &Path) -> Result<(), LakeError> {
     if dir.is_dir() {
         Ok(remove_database(dir)?)
@@ -202,9 +204,9 @@ pub fn discard_keys(dir: &Path) -> Result<(), LakeError> {
     }
 }
 
-/// Makes a lake from a folder with a copied catalog and its files: writes the mark, and continues the count of erasures
-/// after the repeated ones. From now on the lake relies on `ledger`. A copy that is still being built has no ledger
-/// beside it, so callers pass `None`. Returns the secret that hashes owners.
+/// Turns a folder with a copied catalog and its files into a lake. Raises the catalog's count of erasures to the
+/// number of the newest erasure in `carried_out`, records the id of `ledger`, and writes the mark. `ledger` is `None`
+/// while the copy is still being built, because no ledger is beside it then. Returns the secret that hashes owners.
 pub fn settle_image(
     dir: &Path,
     carried_out: Option<&ErasedSince>,
@@ -216,7 +218,9 @@ pub fn settle_image(
         let known = catalog::epoch(&connection)?;
         let more = carried_out.map_or(0, |since| since.newest().saturating_sub(known));
         if more > 0 {
-            // Earlier erasures must not apply to what the restored lake imports from now on.
+            // A restore of a later backup of this lake repeats the erasures with higher numbers than this count. With
+            // a lower count it would repeat these erasures too, and erase rows that this lake will have imported by
+            // then.
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             catalog::count_erasures_on(&transaction, more)?;
             transaction.commit()?;
@@ -231,14 +235,15 @@ pub fn settle_image(
     settle().map_err(|error: LakeError| error.of_catalog(folder.path()))
 }
 
-/// The right to make a lake in a folder. Other processes that want to write or make one there get `Busy`.
+/// The lock on a folder in which a lake will be made. Meanwhile other processes that want to write or make a lake
+/// there get [`LakeError::Busy`].
 #[derive(Debug)]
 pub struct Reserved {
     _lock: WriteLock,
 }
 
 impl Reserved {
-    /// Takes the lock of an existing folder. [`LakeError::Busy`] if another process has it.
+    /// Takes the lock in an existing folder. Returns [`LakeError::Busy`] if another process has it.
     pub fn take(dir: &Path) -> Result<Reserved, LakeError> {
         let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
         WriteLock::take(&folder).map(|lock| Reserved { _lock: lock })

@@ -11,21 +11,21 @@ use crate::fhir::facts;
 /// The lake's size at its newest snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LakeInfo {
-    /// The newest snapshot.
+    /// The id of the newest snapshot.
     pub snapshot: u64,
-    /// When it was committed (RFC 3339).
+    /// The time of its commit (RFC 3339).
     pub committed: String,
-    /// Snapshots that can still be read.
+    /// The number of snapshots that can still be read.
     pub snapshots: u64,
     /// The number of live rows.
     pub rows: u64,
-    /// Data files.
+    /// The number of data files in the newest snapshot.
     pub files: u64,
     /// Bytes of data and delete files of the newest snapshot.
     pub bytes: u64,
     /// Bytes of the catalog's SQLite file and its log.
     pub catalog_bytes: u64,
-    /// Bytes of files that only older snapshots reach.
+    /// Bytes of data and delete files that only older snapshots reach.
     pub replaced_bytes: u64,
     /// The tables by name, live ones first.
     pub tables: Vec<TableInfo>,
@@ -42,7 +42,7 @@ pub struct TableInfo {
     pub rows: u64,
     /// The number of deleted rows that compaction has not dropped yet.
     pub deleted: u64,
-    /// Data files.
+    /// The number of data files.
     pub files: u64,
     /// Bytes of data and delete files.
     pub bytes: u64,
@@ -51,12 +51,12 @@ pub struct TableInfo {
 }
 
 impl Lake {
-    /// The contents of at most this many readable snapshots, newest first.
+    /// Returns the sizes of the newest `limit` snapshots that can still be read, newest first.
     pub fn growth(&self, limit: u32) -> Result<Vec<SnapshotSize>, LakeError> {
         self.with_reader(|reader| catalog::growth(reader, limit))
     }
 
-    /// Counts the contents of the newest snapshot.
+    /// Loads the newest snapshot and counts its contents.
     pub fn info(&self) -> Result<LakeInfo, LakeError> {
         let snapshot = self.refresh()?;
         let mut tables: Vec<TableInfo> = snapshot

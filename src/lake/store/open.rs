@@ -25,24 +25,25 @@ use crate::fhir::TypeId;
 
 /// How often a serving process checks for changes by other processes.
 pub const REFRESH: Duration = Duration::from_secs(1);
-/// How long a snapshot stays readable after its successor was committed. Page links name it that long.
+/// How long a snapshot stays readable after its successor was committed. Page links to the snapshot work that long.
 const RETENTION: Duration = Duration::from_secs(3600);
-/// The number of older snapshots kept in memory, so that the pages of one search do not each read the catalog.
+/// The number of older snapshots that are always kept in memory, so that the pages of one search do not each read the
+/// catalog.
 const RECENT: usize = 8;
 
-/// The options of an opened lake.
+/// Options for opening a lake.
 #[derive(Clone, Debug)]
 pub struct LakeOptions {
-    /// The time.
+    /// The clock that gives the time of commits and expiries.
     pub clock: Arc<dyn Clock>,
     /// How long a snapshot stays readable after its successor was committed.
     pub retention: Duration,
-    /// Bounds of the caches.
+    /// The limits of the caches.
     pub memory: MemoryLimits,
     /// The source of a sealed lake's key-encryption key. By default the environment.
     pub kek: KekSource,
-    /// Whether the lake must be sealed. A new lake is then made sealed. `None` accepts both kinds, and makes an open
-    /// lake.
+    /// Whether the lake must be sealed (`true`) or open (`false`). A new lake is made that way. `None` accepts both
+    /// kinds and makes a new lake open.
     pub sealed: Option<bool>,
 }
 
@@ -69,9 +70,9 @@ struct Shared {
     newest: RwLock<Arc<Snapshot>>,
     older: Mutex<Older>,
     reader: Mutex<Connection>,
-    /// The catalog's file that the reader has open.
+    /// The metadata of the catalog file that `reader` has open.
     catalog: Option<FileTrace>,
-    /// The trace of the last writer of this process.
+    /// The trace that the last writer of this process has left.
     left: Mutex<Option<Trace>>,
     owner_key: OwnerKey,
     enclosing_key: EnclosingKey,
@@ -86,12 +87,12 @@ struct Older {
 }
 
 impl Lake {
-    /// Opens the lake in `dir`. [`LakeError::Missing`] if there is none.
+    /// Opens the lake in `dir`. Returns [`LakeError::Missing`] if there is none.
     pub fn open(dir: impl AsRef<Path>) -> Result<Lake, LakeError> {
         Lake::open_with(dir, LakeOptions::default())
     }
 
-    /// Opens the lake in `dir` with the caller's clock and retention.
+    /// Opens the lake in `dir` with the caller's options.
     pub fn open_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
         let folder = folder(dir.as_ref())?;
         let (reader, newest, owner_key) = read_catalog(&folder).map_err(|error| error.of_catalog(folder.path()))?;
@@ -113,42 +114,44 @@ impl Lake {
         })))
     }
 
-    /// The lake's folder.
+    /// Returns the lake's folder.
     pub fn folder(&self) -> &Folder {
         &self.0.folder
     }
 
-    /// The clock that stamps commits.
+    /// Returns the clock that stamps commits.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.0.options.clock
     }
 
-    /// How long a snapshot stays readable after its successor was committed.
+    /// Returns how long a snapshot stays readable after its successor was committed.
     pub fn retention(&self) -> Duration {
         self.0.options.retention
     }
 
-    /// The newest snapshot this process knows of. Holding it keeps its files.
+    /// Returns the newest snapshot that this process knows. While a caller holds it, expiry by this process keeps its
+    /// files.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.0.newest.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Loads the commits of other processes and returns the newest snapshot. Costs one small query if nothing happened.
+    /// Loads the commits of other processes and returns the newest snapshot. Costs a few small queries if there are
+    /// none.
     pub fn refresh(&self) -> Result<Arc<Snapshot>, LakeError> {
         self.refuse_replaced()?;
         let reader = lock(&self.0.reader);
         let snapshot = catalog::load(&reader, &self.0.folder, Some(&self.snapshot()))?;
-        // Read the kind after the snapshot. A conversion replaces all files of the former kind before it records that
-        // the lake has none any more.
+        // Read the kind after the snapshot. A conversion first replaces all files of the former kind, and then
+        // records that the lake has only files of the new kind.
         let kind = catalog::kind(&reader)?;
-        // The reader is still locked, so refreshes run one at a time, and an older kind cannot replace a newer one.
+        // `reader` is still locked, so refreshes run one at a time, and an older kind cannot replace a newer one.
         self.turn_to(kind)?;
         drop(reader);
         self.advance_to(snapshot);
         Ok(self.snapshot())
     }
 
-    /// Loads the changes of the lake's keys by other processes: its kind, and destroyed keys.
+    /// Takes over what other processes have changed: the kind of the lake's files, and destroyed keys.
     fn turn_to(&self, kind: Kind) -> Result<(), LakeError> {
         let keys = self.0.folder.keys();
         if keys.kind() != kind {
@@ -162,24 +165,25 @@ impl Lake {
         Ok(())
     }
 
-    /// The source of the key-encryption key.
+    /// Returns the source of the key-encryption key.
     pub(in crate::lake) fn kek(&self) -> &KekSource {
         &self.0.options.kek
     }
 
-    /// The kind of the lake's files.
+    /// Returns the kind of the lake's files.
     pub fn kind(&self) -> Kind {
         self.0.folder.keys().kind()
     }
 
-    /// Whether rows were erased since a snapshot with this epoch. If so, another process may have replaced files that
-    /// the snapshot names. A caller that failed to read them takes a new snapshot.
+    /// Whether the lake's epoch is no longer `erasures`, the epoch in which a snapshot was read. If so, an erasure or
+    /// a conversion may have replaced files that the snapshot names. A caller that failed to read such a file should
+    /// take a new snapshot. Refreshes the lake first, and returns `false` if that fails.
     pub fn erased_since(&self, erasures: u64) -> bool {
         self.refresh().is_ok_and(|now| now.erasures() != erasures)
     }
 
-    /// The snapshot with this id, which a page link names. [`LakeError::SnapshotGone`] if it has expired. While the
-    /// snapshot is held, this process does not remove its files.
+    /// Returns the snapshot with this id, for example from a page link, or [`LakeError::SnapshotGone`] if it has
+    /// expired. While a caller holds the snapshot, expiry by this process keeps its files.
     pub fn snapshot_at(&self, id: u64) -> Result<Arc<Snapshot>, LakeError> {
         let newest = self.snapshot();
         if newest.id == id {
@@ -188,7 +192,7 @@ impl Lake {
         let epoch = catalog::epoch(&lock(&self.0.reader))?;
         let held = self.older().find(id, epoch);
         if let Some(held) = held {
-            // Another process may have let it expire, and removed its files.
+            // Another process may have expired this snapshot and removed its files.
             return if catalog::is_kept(&lock(&self.0.reader), id)? {
                 Ok(held)
             } else {
@@ -209,17 +213,17 @@ impl Lake {
         Ok(snapshot)
     }
 
-    /// The secret that hashes owners and rewritten ids. For writers.
+    /// Returns the secret that hashes owners and rewritten ids. For writers.
     pub(crate) fn owner_key(&self) -> OwnerKey {
         self.0.owner_key
     }
 
-    /// Encrypts a text for a use. The result is 16 bytes longer.
+    /// Encrypts a text. `used` names the use, such as page links. The result is 16 bytes longer than the text.
     pub fn enclose(&self, text: &[u8], used: &[u8]) -> Vec<u8> {
         self.enclosing_key().enclose(text, used)
     }
 
-    /// Decrypts a text that was encrypted for exactly this use. `None` for any other text.
+    /// Decrypts a text that this lake has encrypted for the same use. Returns `None` for any other bytes.
     pub fn disclose(&self, enclosed: &[u8], used: &[u8]) -> Option<Vec<u8>> {
         self.enclosing_key().disclose(enclosed, used)
     }
@@ -228,56 +232,58 @@ impl Lake {
         &self.0.enclosing_key
     }
 
-    /// The owner of imported rows that are filed under a patient of an application.
+    /// Returns the owner of imported rows that are filed under a patient of an application.
     pub fn owner_of(&self, application: &str, patient: &str) -> i64 {
         self.0.owner_key.owner_of(application, patient)
     }
 
-    /// The owner of the rows that a consent's syncs store.
+    /// Returns the owner of the rows that a consent's syncs store.
     pub fn owner_of_consent(&self, consent: &str) -> i64 {
         self.owner_key().owner_of_consent(consent)
     }
 
-    /// All possible owners of rows that are filed under a patient of an application.
+    /// Returns all owners that rows filed under a patient of an application may have.
     pub fn owners_of(&self, application: &str, patient: &str) -> Vec<i64> {
         self.0.owner_key.owners_of(application, patient)
     }
 
-    /// A keyed hash by which the lake recognizes values that it issued, in any process. See [`OwnerKey::seal`].
+    /// Returns a keyed hash by which the lake recognizes values that it issued, in any process. See
+    /// [`OwnerKey::seal`].
     pub fn seal(&self, value: &impl std::hash::Hash) -> u64 {
         self.0.owner_key.seal(value)
     }
 
-    /// The rows of a resource type that a scope shows in a snapshot. This is the only way to read the data. If no such
-    /// row was ever stored, the table has no rows.
+    /// Returns the rows of a resource type that a scope shows in a snapshot. All reads of data go through such a
+    /// table. The table is empty if no resource of the type was ever stored.
     pub fn table(&self, snapshot: &Arc<Snapshot>, type_id: TypeId, scope: &Arc<Scope>) -> ScopedTable {
         self.0.data.table(snapshot, type_id, scope)
     }
 
-    /// The reader of the data.
+    /// Returns the reader of the data files.
     pub(crate) fn reader(&self) -> Arc<Reader> {
         self.0.data.clone()
     }
 
-    /// Another reader of the data with its own limits for caches. For a writer: no erasure may begin while it exists.
+    /// Returns another reader of the data files, with its own limits for caches. It does not learn of erasures that
+    /// begin later. So only the holder of the write lock may use it.
     pub(crate) fn reader_apart(&self, limits: MemoryLimits) -> Arc<Reader> {
         Arc::new(self.0.data.apart(limits))
     }
 
-    /// Hides the rows of these intents from all readers of this lake, until the next call without them. For erasures
-    /// that are requested and not recorded yet.
+    /// Hides the rows of these intents from all readers of this lake. Each call replaces the intents of the call
+    /// before. For erasures that are requested and not recorded yet.
     pub fn hide(&self, intents: &[Intent]) {
         self.0.data.hide(intents);
     }
 
-    /// Preloads the data that every request for the newest snapshot needs first: footers and page indexes of its files,
-    /// then the system columns of each row group. Uses up to half of the budget ([`MemoryLimits::bytes`]). A step takes
-    /// some milliseconds. It continues while `go_on` returns `true`.
+    /// Preloads the data that every request for the newest snapshot needs first: footers and page indexes of its
+    /// files, then the system columns of each row group. Uses up to half of the budget ([`MemoryLimits::bytes`]).
+    /// Calls `go_on` before each step of some milliseconds, and stops if it returns `false`.
     pub fn warm(&self, go_on: impl FnMut() -> bool) -> Result<Warmed, ScanError> {
         self.0.data.warm(&self.snapshot(), go_on)
     }
 
-    /// Returns an error if another file has taken the catalog's name, because this process has opened the former one.
+    /// Returns an error if another file now has the catalog's name. This process still has the former file open.
     pub(in crate::lake) fn refuse_replaced(&self) -> Result<(), LakeError> {
         let now = FileTrace::of(&self.0.folder.catalog());
         match (&self.0.catalog, &now) {
@@ -288,12 +294,12 @@ impl Lake {
         }
     }
 
-    /// The trace of the last writer of this process.
+    /// Locks and returns the trace that the last writer of this process has left.
     pub(in crate::lake) fn left(&self) -> MutexGuard<'_, Option<Trace>> {
         lock(&self.0.left)
     }
 
-    /// Queries the catalog for something that no snapshot has.
+    /// Queries the catalog for facts that a `Snapshot` does not have.
     pub(in crate::lake) fn with_reader<T>(
         &self,
         ask: impl FnOnce(&Connection) -> Result<T, LakeError>,
@@ -303,7 +309,7 @@ impl Lake {
 
     /// Makes a newer snapshot the current one. Ignores an older one.
     pub(in crate::lake) fn advance_to(&self, snapshot: Arc<Snapshot>) {
-        // Hide the rows before the snapshot is set. Otherwise readers of the new snapshot could see them.
+        // Hide the erased rows before readers can get the new snapshot.
         self.learn(&snapshot);
         let mut newest = self.0.newest.write().unwrap_or_else(PoisonError::into_inner);
         if age(&newest) >= age(&snapshot) {
@@ -318,27 +324,28 @@ impl Lake {
         }
     }
 
-    /// Drops cache entries of replaced files and snapshots. Entries stay if this process still holds a snapshot that
-    /// has them, or if one of the last few snapshots has them.
+    /// Drops cache entries of replaced files and snapshots. Entries stay if a snapshot that this process still has in
+    /// memory uses them. That is a snapshot of a reader, or one of the last few.
     pub fn release(&self) {
         let mut snapshots = self.older().all();
         snapshots.push(self.snapshot());
         self.0.data.release(&snapshots);
     }
 
-    /// The sizes of the caches.
+    /// Returns the sizes of the caches.
     pub fn memory(&self) -> MemoryUse {
         self.0.data.usage()
     }
 
-    /// Hides the rows of the erasures that a snapshot knows.
+    /// Makes the reader of the data files hide the rows of the erasures that a snapshot knows.
     fn learn(&self, snapshot: &Snapshot) {
         let newest = self.snapshot().erasures.epoch;
         let oldest = self.older().oldest_epoch().map_or(newest, |oldest| oldest.min(newest));
         self.0.data.learn(&snapshot.erasures, oldest);
     }
 
-    /// The oldest snapshot that this process holds.
+    /// Returns the id of the oldest snapshot that this process needs: one that a reader holds, or the newest one.
+    /// Drops the recent snapshots that no reader holds.
     pub(in crate::lake) fn oldest_held(&self) -> u64 {
         let newest = self.snapshot().id;
         self.older().oldest().map_or(newest, |oldest| oldest.min(newest))
@@ -376,18 +383,18 @@ impl Older {
         }
     }
 
-    /// Every held older snapshot.
+    /// Returns every older snapshot that is still in memory.
     fn all(&self) -> Vec<Arc<Snapshot>> {
         self.held.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// The lowest epoch of any held snapshot.
+    /// Returns the lowest epoch of the older snapshots that are still in memory.
     fn oldest_epoch(&mut self) -> Option<u64> {
         let held = self.held.iter().filter_map(Weak::upgrade);
         held.map(|snapshot| snapshot.erasures.epoch).min()
     }
 
-    /// The oldest snapshot that a reader other than this cache holds.
+    /// Returns the id of the oldest snapshot that somebody other than this cache holds. Empties `recent` first.
     fn oldest(&mut self) -> Option<u64> {
         self.recent.clear();
         self.held.retain(|held| held.strong_count() > 0);
@@ -399,7 +406,7 @@ impl Older {
     }
 }
 
-/// The order of snapshots in time. Both numbers only grow.
+/// Returns a snapshot's place in time: its id, then its epoch. Both numbers only grow.
 fn age(snapshot: &Snapshot) -> (u64, u64) {
     (snapshot.id, snapshot.erasures.epoch)
 }
@@ -412,8 +419,8 @@ fn read_catalog(folder: &Folder) -> Result<(Connection, Arc<Snapshot>, OwnerKey)
     Ok((reader, newest, owner_key))
 }
 
-/// The folder with the keys to open its files. Returns an error if the lake is not of the wanted kind, or its keys
-/// cannot be obtained.
+/// Adds the keys that open the lake's files to the folder. Returns an error if the lake is not of the requested kind,
+/// or if its keys cannot be obtained.
 fn unlocked(folder: Folder, reader: &Connection, options: &LakeOptions) -> Result<Folder, LakeError> {
     let kind = catalog::kind(reader)?;
     let is_sealed = kind.seals();

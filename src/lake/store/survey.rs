@@ -1,4 +1,4 @@
-//! Compares the files in a lake's data folder with those that the catalog names.
+//! Compares the files in a lake's data folder with the files that the catalog names.
 
 use std::path::{Path, PathBuf};
 
@@ -12,20 +12,21 @@ use super::folder::Folder;
 pub(in crate::lake) struct Survey {
     /// Files that the catalog names and that do not exist.
     pub(in crate::lake) missing: Vec<PathBuf>,
-    /// Files whose size differs from the record: path, recorded bytes, actual bytes.
+    /// Files whose size differs from the recorded one: path, recorded bytes, actual bytes.
     pub(in crate::lake) altered: Vec<(PathBuf, u64, u64)>,
     /// Files that exist and that the catalog does not name.
     pub(in crate::lake) unnamed: Vec<PathBuf>,
 }
 
 impl Survey {
-    /// Whether every file that the catalog names exists as recorded.
+    /// Whether every file that the catalog names exists with its recorded size.
     pub(in crate::lake) fn is_whole(&self) -> bool {
         self.missing.is_empty() && self.altered.is_empty()
     }
 }
 
-/// Lists every file of the data folder. `named` has the catalog's files with their sizes.
+/// Compares every file of the data folder with `named`, the catalog's files with their sizes. Leaves out files that
+/// were moved aside.
 pub(in crate::lake) fn survey(folder: &Folder, mut named: FxHashMap<PathBuf, u64>) -> Result<Survey, LakeError> {
     let mut survey = Survey::default();
     files(folder, &mut |path, bytes| match named.remove(&path) {
@@ -40,19 +41,19 @@ pub(in crate::lake) fn survey(folder: &Folder, mut named: FxHashMap<PathBuf, u64
     Ok(survey)
 }
 
-/// Whether the data folder has a file that may belong to a lake.
+/// Whether the data folder has any file that was not moved aside.
 pub(in crate::lake) fn holds_files(folder: &Folder) -> Result<bool, LakeError> {
     let mut any = false;
     files(folder, &mut |_, _| any = true)?;
     Ok(any)
 }
 
-/// All files of the data folder with their sizes, except files that were moved aside.
+/// Calls `found` with the path and size of each file of the data folder, except files that were moved aside.
 fn files(folder: &Folder, found: &mut dyn FnMut(PathBuf, u64)) -> Result<(), LakeError> {
     walk(&folder.data(), &folder.orphans(), found)
 }
 
-/// All files below a folder with their sizes. A missing folder has none.
+/// Calls `found` with the path and size of each file below a folder. A missing folder has none.
 pub(in crate::lake) fn files_below(dir: &Path, found: &mut dyn FnMut(PathBuf, u64)) -> Result<(), LakeError> {
     walk(dir, Path::new(""), found)
 }
@@ -67,7 +68,7 @@ fn walk(dir: &Path, leave_out: &Path, found: &mut dyn FnMut(PathBuf, u64)) -> Re
         if path == leave_out {
             continue;
         }
-        // A link counts as its target. A broken link counts as an unreadable file.
+        // Follow a link to its target. A broken link counts as a file with the link's own size.
         let facts = std::fs::metadata(&path).or_else(|_| std::fs::symlink_metadata(&path));
         match facts {
             Ok(facts) if facts.is_dir() => walk(&path, leave_out, found)?,
