@@ -1,9 +1,9 @@
-//! The flow for a patient: the way in from the application, the pages, and the way back.
+//! The consent flow for patients: the entry from the application, the pages, and the return to the application.
 //!
-//! Pages are rendered here and work without scripts. A page is a GET that changes nothing and shows the session's
-//! state. A form is a POST with the session's token. It changes the state and redirects to the page.
+//! The pages are rendered on the server and work without scripts. A page is a GET that shows the session's state and
+//! changes nothing. A form is a POST with the session's CSRF token. It changes the state and redirects to the page.
 //!
-//! `consent::flow` decides which steps a session can take. `sync::client` calls the sources.
+//! The module `consent::flow` decides which steps a session can take. `sync::client` calls the sources.
 
 mod brand;
 mod flow;

@@ -1,9 +1,9 @@
-//! The operator's settings for the pages.
+//! The operator's settings for the patient's pages.
 
 use super::brand::Branding;
 use super::language::Languages;
 
-/// The texts and the look of a server's pages.
+/// The languages and the design of the patient's pages.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
     /// The languages of the pages.

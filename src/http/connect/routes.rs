@@ -1,5 +1,5 @@
-//! The routes of the flow. The pages are for browsers in a flow and are not part of the API that `/openapi.json`
-//! describes.
+//! The routes of the consent flow. Most pages are only for browsers within a flow, and `/openapi.json` does not
+//! describe them.
 
 use axum::handler::Handler;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::http::routes::{Operation, Route, schema};
 const LOCALES: &str = "languages of the pages as BCP 47 names them, the best one first, with spaces between them";
 const HTML: &[&str] = &["text/html"];
 
-/// All routes of the flow, from entry to end.
+/// Returns all routes of the flow.
 pub(in crate::http) fn routes() -> Vec<Route> {
     vec![
         Route::at("/oauth/authorize").get(entry::authorize, authorize("authorize", true)),

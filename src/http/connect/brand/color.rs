@@ -1,20 +1,20 @@
-//! Makes a brand's colour readable, by the contrasts of WCAG 2.2.
+//! Makes a brand's colour readable, by the contrast rules of WCAG 2.2.
 
 use std::fmt;
 
-/// The minimum contrast of text and background (WCAG 2.2, 1.4.3).
+/// The minimum contrast between text and background (WCAG 2.2, 1.4.3).
 pub(super) const READABLE: f64 = 4.5;
-/// The background of the cards on the pages, by day and by night.
+/// The background colours of the pages' cards, in light and in dark mode.
 const CARDS: [Color; 2] = [Color([0xff, 0xff, 0xff]), Color([0x19, 0x23, 0x2b])];
 const WHITE: Color = Color([0xff; 3]);
 const INK: Color = Color([0x0b, 0x14, 0x1a]);
 
-/// A screen colour.
+/// A colour as red, green and blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Color([u8; 3]);
 
 impl Color {
-    /// Reads `#0b6b6b` or `#066`.
+    /// Parses a colour such as `#0b6b6b` or `#066`. `None` for any other form.
     pub(super) fn parse(text: &str) -> Option<Color> {
         let digits = text.strip_prefix('#')?;
         let digit = |at: usize| digits.get(at..=at).and_then(|one| u8::from_str_radix(one, 16).ok());
@@ -29,7 +29,7 @@ impl Color {
         Some(Color(parts))
     }
 
-    /// Relative luminance.
+    /// Computes the relative luminance as WCAG defines it.
     fn luminance(self) -> f64 {
         let [red, green, blue] = self.0.map(|part| {
             let part = f64::from(part) / 255.0;
@@ -56,7 +56,8 @@ impl Color {
         Color(parts)
     }
 
-    /// The nearest colour with enough contrast to both backgrounds. The colour gets lighter or darker step by step.
+    /// Returns the nearest colour that has enough contrast to both backgrounds. It mixes in more and more white or
+    /// dark, in steps of 5 %.
     fn readable(self, behind: [Color; 2]) -> Color {
         let toward = if behind[0].luminance() > 0.18 { INK } else { WHITE };
         let steps = (0..=20).map(|step| self.mixed(toward, f64::from(step) / 20.0));
@@ -64,7 +65,7 @@ impl Color {
         fine.next().unwrap_or(toward)
     }
 
-    /// The colour for text on a background of this colour.
+    /// Returns the better of white and dark for text on this colour.
     fn ink(self) -> Color {
         if self.contrast(WHITE) >= self.contrast(INK) {
             WHITE
@@ -81,11 +82,11 @@ impl fmt::Display for Color {
     }
 }
 
-/// The colours of the pages for a brand's colour, by day and by night.
+/// The colours of the pages for a brand's colour, in light and in dark mode.
 pub(super) struct Palette {
-    /// The accent, the colour of text on it, and a tint for backgrounds of text.
+    /// For each mode: the accent, the colour of text on it, and a soft background for text in the accent colour.
     tones: [[Color; 3]; 2],
-    /// Whether the colour is used unchanged by day.
+    /// Whether the brand's colour is used unchanged in light mode.
     pub(super) kept: bool,
 }
 
@@ -102,7 +103,7 @@ impl Palette {
         }
     }
 
-    /// The style sheet with these colours.
+    /// Returns a style sheet with these colours.
     pub(super) fn css(&self) -> String {
         let rule = |[accent, ink, soft]: [Color; 3]| {
             format!(":root {{ --accent: {accent}; --accent-ink: {ink}; --accent-soft: {soft}; }}")

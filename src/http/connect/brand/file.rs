@@ -10,7 +10,7 @@ use crate::consent::{self, Logo};
 
 const FILE: &str = "branding.toml";
 
-/// Why a brand cannot be used.
+/// Why the operator's brand cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BrandingError {
     /// A file cannot be read.
@@ -21,7 +21,7 @@ pub enum BrandingError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// It is not valid TOML, or it has an unknown option.
+    /// The file is not valid TOML, or has an unknown option.
     #[error("{}: {source}", path.display())]
     Syntax {
         /// The file.
@@ -29,27 +29,27 @@ pub enum BrandingError {
         /// The error of the TOML parser.
         source: Box<toml::de::Error>,
     },
-    /// An option has a value that is not allowed.
+    /// The value of an option is not allowed.
     #[error("{}: {option} {problem}", path.display())]
     Option {
         /// The file.
         path: PathBuf,
-        /// The option.
+        /// The option's name.
         option: &'static str,
-        /// The fault.
+        /// What is wrong with the value.
         problem: &'static str,
     },
-    /// The logo is not an accepted picture.
+    /// The logo is not an accepted image.
     #[error("{}: {source}", path.display())]
     Logo {
         /// The file.
         path: PathBuf,
-        /// The reason.
+        /// Why it is not accepted.
         source: consent::Error,
     },
 }
 
-/// The contents of the file.
+/// The contents of `branding.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -61,24 +61,25 @@ struct Written {
     contact: Option<String>,
 }
 
-/// The operator of the service, as patients see it.
+/// The operator's brand on the patient's pages.
 #[derive(Clone, Debug, Default)]
 pub struct Branding {
     /// The operator's name.
     pub(in crate::http::connect) name: Option<String>,
     pub(in crate::http::connect) logo: Option<Logo>,
-    /// The style sheet with its colours.
+    /// A style sheet with the brand's colours.
     pub(in crate::http::connect) css: Option<String>,
-    /// The address of the page about the use of patients' data.
+    /// The URL of the operator's page about the use of patients' data.
     pub(in crate::http::connect) privacy: Option<String>,
-    /// The address of the page with help for patients.
+    /// The URL of the operator's page with help for patients.
     pub(in crate::http::connect) help: Option<String>,
-    /// How patients reach the operator: an e-mail address or a page.
+    /// How patients reach the operator: a `mailto:` or `https:` URL.
     pub(in crate::http::connect) contact: Option<String>,
 }
 
 impl Branding {
-    /// Reads the brand of a folder. A colour without enough contrast is made darker or lighter, and a warning says so.
+    /// Reads the brand from `branding.toml` in a folder. A colour without enough contrast is changed, and a warning
+    /// is logged.
     pub fn from_folder(folder: &Path) -> Result<Branding, BrandingError> {
         let path = folder.join(FILE);
         let text = std::fs::read_to_string(&path).map_err(|source| BrandingError::Unreadable {

@@ -1,5 +1,5 @@
-//! The operator's name, logo and colour on the pages. They come from a folder with a `branding.toml`. The server checks
-//! them when it starts.
+//! The operator's name, logo and colour on the patient's pages. They come from a folder with a `branding.toml`, which
+//! is checked when the server starts.
 
 mod color;
 mod file;

@@ -1,4 +1,5 @@
-//! Handles the forms of the pages. Each form takes one step and redirects to the session's current page.
+//! Handles the forms of the patient's pages. Each form takes one step of the flow, and redirects to the session's
+//! current page.
 
 use std::sync::Arc;
 
@@ -30,11 +31,11 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::lake::Mode;
 
-/// The maximum number of characters of each of the patient's details.
+/// The maximum number of characters in a name that the patient enters.
 const LONGEST: usize = 200;
 
-/// A form's handler: reads the form, takes the step, and shows a page if an error occurs. A form that adds rows to the
-/// store counts against the address's limit.
+/// Defines a form's handler. It reads the form and takes the step. If an error occurs, it shows a page about it. With
+/// a third name, the form counts against the rate limit of the client's address, because it adds rows to the store.
 macro_rules! action {
     ($(#[$doc:meta])* $name:ident, $work:ident $(, $charge:ident)?) => {
         $(#[$doc])*
@@ -88,7 +89,7 @@ action!(/// `POST /connect/stay`: nothing but being here, which keeps the sessio
 action!(/// `POST /connect/drop`: leave, and give back what is connected.
     give_up, dropped);
 
-/// Reading the form has already extended the session. The browser stays on its page.
+/// Does nothing: reading the form has already extended the session. The browser stays on its page.
 async fn stayed(_: &Arc<Service>, _: Visit, _: Parameters) -> Result<Response, Error> {
     Ok((StatusCode::NO_CONTENT, [(CACHE_CONTROL, "no-store")]).into_response())
 }
@@ -96,7 +97,7 @@ async fn stayed(_: &Arc<Service>, _: Visit, _: Parameters) -> Result<Response, E
 async fn chosen(service: &Arc<Service>, visit: Visit, form: Parameters) -> Result<Response, Error> {
     let id = form.sole("endpoint").unwrap_or_default().to_owned();
     let (key, mode) = (visit.key(), visit.flow.consent.mode);
-    // Pressing the button twice chooses only once.
+    // If the patient presses the button twice, the second form must not choose again.
     let chosen = matches!(&visit.flow.progress.step, Step::Share { endpoint } if *endpoint == id);
     if chosen || !(is_choosing(&visit.flow) || tries_again(&visit.flow, &id)) {
         return Ok(to_session(service));
@@ -115,13 +116,13 @@ async fn chosen(service: &Arc<Service>, visit: Visit, form: Parameters) -> Resul
     stepped(service, taken.await?.map(|()| to_session(service)))
 }
 
-/// Whether the patient tries a failed source again while others are connected.
+/// Whether the patient, on the page of connected sources, tries an endpoint again that failed.
 fn tries_again(flow: &Flow, endpoint: &str) -> bool {
     let failed = flow.errored().any(|one| one.endpoint == endpoint);
     flow.progress.step == Step::Hub && flow.request.way != Way::Choose && failed && may_choose(flow)
 }
 
-/// Whether patients of a mode can choose this endpoint.
+/// Whether this endpoint can be chosen in this mode.
 fn is_offered(endpoint: &Endpoint, mode: Mode) -> bool {
     endpoint.mode == mode && endpoint.status != EndpointStatus::Unavailable
 }
@@ -142,7 +143,7 @@ async fn shared(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<R
     stepped(service, taken)
 }
 
-/// Sends the patient to the source of an endpoint that can still be connected.
+/// Sends the patient to the source of this endpoint. If the endpoint is unavailable, records that this failed.
 async fn travel(
     service: &Arc<Service>,
     key: SessionKey,
@@ -164,19 +165,19 @@ async fn travel(
     }
 }
 
-/// Continues the flow in a window beside the frame.
+/// Continues the flow in a window that the frame opens: a frame never goes to a source itself.
 async fn beside(service: &Arc<Service>, visit: &Visit, step: Step) -> Result<Response, Error> {
     let key = visit.key();
     let taken = stored(service, move |service| service.store.flows().go_beside(key, step));
     stepped(service, taken.await?.map(|()| to_session(service)))
 }
 
-/// `POST /connect/window`: the window that a frame opens. It does not have the frame's cookies, so a ticket names the
-/// session. From then on the window has its own cookie.
+/// `POST /connect/window`: opens the window beside a frame. The window does not have the frame's cookies, so a ticket
+/// in the form names the session. The response sets a cookie for the window.
 pub(in crate::http::connect) async fn window(State(service): State<Arc<Service>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let t = language::of(&service, &parts.headers);
-    // Another site may know a ticket. Such a site must not use the ticket to send its own visitors to a source.
+    // Another site may get a ticket from its own session. It must not use it to send its visitors to a source.
     if !is_from_own_page(&parts.headers, &service.base_url) {
         return notice::stale_window(&service, t);
     }
@@ -194,8 +195,8 @@ pub(in crate::http::connect) async fn window(State(service): State<Arc<Service>>
     }
 }
 
-/// Whether a page of the service's own origin sent the form. The headers `Sec-Fetch-Site` or `Origin` decide. Without
-/// both the answer is no.
+/// Whether a page of the service's own origin sent the form, by the header `Sec-Fetch-Site`, or without it by
+/// `Origin`. `false` if both are missing.
 fn is_from_own_page(headers: &HeaderMap, base_url: &str) -> bool {
     let said = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     match said("sec-fetch-site") {
@@ -334,7 +335,7 @@ async fn searched(service: &Arc<Service>, visit: Visit, form: Parameters) -> Res
     stepped(service, taken.map(|()| to_session(service)))
 }
 
-/// The fields that are wrong or missing, in the order of the form.
+/// Returns the form's fields that are wrong or missing, in the order of the form.
 fn wrong(t: &'static Texts, details: &Details, born: Option<NoBirthDate>) -> Vec<Wrong> {
     let mut wrong = Vec::new();
     let mut name = |field, value: &str, missing| {
@@ -416,7 +417,7 @@ async fn completed(service: &Arc<Service>, visit: Visit, _: Parameters) -> Resul
     if visit.flow.progress.step != Step::Hub {
         return Ok(to_session(service));
     }
-    // Without a connected or a failed source there is nothing to finish.
+    // There is nothing to finish if no source is connected and none has failed.
     if visit.flow.authorized().next().is_none() && visit.flow.errored().next().is_none() {
         return Ok(to_session(service));
     }
@@ -424,7 +425,7 @@ async fn completed(service: &Arc<Service>, visit: Visit, _: Parameters) -> Resul
 }
 
 async fn cancelled(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {
-    // If a source is connected already, the patient cancels only the source that they were about to connect.
+    // If a source is connected already, this cancels only the source that the patient was about to connect.
     if visit.flow.authorized().next().is_some() {
         return go(service, &visit, Step::Hub).await;
     }

@@ -1,22 +1,22 @@
-//! Reads a date of birth in the forms that people type: in three fields, or completely in one of them.
+//! Reads a date of birth as people type it: in three fields, or as a whole in one of them.
 
 use chrono::{Datelike, NaiveDate};
 
 /// The maximum age in years.
 const OLDEST: i32 = 130;
 
-/// Why an input is not a date of birth.
+/// Why the input is not an accepted date of birth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http::connect) enum NoBirthDate {
-    /// There is no such date, or the text is no date.
+    /// The input is no date, or there is no such day.
     Unreadable,
     /// The date is in the future.
     Future,
-    /// The date is more than `OLDEST` years ago.
+    /// The date's year is more than `OLDEST` years ago.
     TooOld,
 }
 
-/// A part of a date. A language defines their order.
+/// A part of a date. Each language has its own order of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http::connect) enum Part {
     Day,
@@ -24,7 +24,7 @@ pub(in crate::http::connect) enum Part {
     Year,
 }
 
-/// The parts in a language's order, as its texts name them: `month day year`.
+/// Parses the order of a language's dates, such as `month day year`. Without a valid order: year, month, day.
 pub(in crate::http::connect) fn order(text: &str) -> [Part; 3] {
     let parts: Vec<Part> = text
         .split_whitespace()
@@ -41,8 +41,9 @@ pub(in crate::http::connect) fn order(text: &str) -> [Part; 3] {
     }
 }
 
-/// Reads the fields for day, month and year. `whole` is one field for the whole date. A patient may also type or paste
-/// a whole date into one of the fields: with the year first, with the month's name, or in the language's order.
+/// Reads the fields for day, month and year. `whole` is an optional fourth field, for a date as a whole. A patient
+/// may also type or paste a whole date into any one field: with the year first, with the month's name, or in the
+/// language's order.
 pub(in crate::http::connect) fn read(
     [day, month, year]: [&str; 3],
     whole: &str,
@@ -73,11 +74,11 @@ pub(in crate::http::connect) fn read(
     }
 }
 
-/// The digit zero in scripts with their own digits: Arabic, Persian, Devanagari, Bengali, and the wide forms of East
-/// Asian keyboards.
+/// The code points of the digit zero in other scripts: Arabic, Persian, Devanagari, Bengali, and fullwidth forms of
+/// East Asian keyboards.
 const ZEROS: [u32; 5] = [0x660, 0x6f0, 0x966, 0x9e6, 0xff10];
 
-/// The text with western digits in place of other scripts' digits.
+/// Replaces the digits of the scripts in `ZEROS` by ASCII digits.
 fn western(text: &str) -> String {
     let digit = |letter: char| {
         let place = |zero: &u32| (letter as u32).checked_sub(*zero).filter(|place| *place < 10);
@@ -90,7 +91,7 @@ fn western(text: &str) -> String {
 }
 
 fn as_whole(text: &str, order: [Part; 3], months: &str) -> Option<NaiveDate> {
-    // For example "31 de diciembre de 1980" and "December 31st, 1980".
+    // Split into words, without fillers, as in "31 de diciembre de 1980" and "December 31st, 1980".
     let words = text.split(|letter: char| !letter.is_alphanumeric());
     let words: Vec<&str> = words
         .filter(|word| !word.is_empty() && !is_filler(word, months))
@@ -113,13 +114,13 @@ fn as_whole(text: &str, order: [Part; 3], months: &str) -> Option<NaiveDate> {
     match (named(one), named(two)) {
         (true, false) => dated(three, one, two, months),
         (false, true) => dated(three, two, one, months),
-        // If only one order gives a date, that order is used: 31/12 is not month and day.
+        // The language's order is tried first, then the other one: 31/12 is a day and a month in every language.
         _ if day_first => dated(three, two, one, months).or_else(|| dated(three, one, two, months)),
         _ => dated(three, one, two, months).or_else(|| dated(three, two, one, months)),
     }
 }
 
-/// Whether a word between the parts is neither a number nor a month.
+/// Whether a word is neither a number nor a month.
 fn is_filler(word: &str, months: &str) -> bool {
     !word.contains(|letter: char| letter.is_ascii_digit()) && month(word, months).is_none()
 }
@@ -130,14 +131,14 @@ fn is_year(word: &str) -> bool {
 
 fn dated(year: &str, month_said: &str, day: &str, months: &str) -> Option<NaiveDate> {
     let year = is_year(year).then(|| year.parse().ok())??;
-    // "31st" and "1er" are days.
+    // A day may have a suffix of two letters, as in "31st" and "1er".
     let digits = day.trim_end_matches(char::is_alphabetic);
     let suffix = day.len() - digits.len();
     let day = (suffix <= 2 && digits.len() <= 2).then(|| digits.parse().ok())??;
     NaiveDate::from_ymd_opt(year, month(month_said, months)?, day)
 }
 
-/// A month by its number, its name, or at least the first three letters of its name.
+/// Returns the month with this number or name. Three or more letters of the name suffice.
 fn month(said: &str, months: &str) -> Option<u32> {
     if said.bytes().all(|byte| byte.is_ascii_digit()) {
         return (said.len() <= 2).then(|| said.parse().ok())?;
@@ -241,7 +242,7 @@ mod tests {
         }
     }
 
-    /// A date typed with digits of another script was refused.
+    /// Digits of other scripts must be accepted.
     #[test]
     fn digits_of_other_scripts_are_read() {
         for text in [

@@ -1,9 +1,9 @@
-//! Whether the patient chooses organizations.
+//! Decides whether the patient may choose organizations.
 
 use crate::consent::{Flow, Step, Way};
 
-/// Whether the patient can choose an organization now. The browser's back button leads to this page, so later steps
-/// count too.
+/// Whether the patient may choose an organization now. This is also true in the later steps of connecting a source,
+/// because the browser's back button leads from them to the page of organizations.
 pub(in crate::http::connect) fn is_choosing(flow: &Flow) -> bool {
     let step = matches!(
         flow.progress.step,
@@ -12,8 +12,8 @@ pub(in crate::http::connect) fn is_choosing(flow: &Flow) -> bool {
     step && may_choose(flow)
 }
 
-/// Whether the patient chooses organizations. They cannot choose if the application named the only organization. If
-/// they must prove their identity, they choose after that.
+/// Whether the patient may choose organizations in this flow at all. Not if the application named the only one. A
+/// patient who must prove their identity may choose only after that.
 pub(super) fn may_choose(flow: &Flow) -> bool {
     match flow.request.way {
         Way::Choose => flow.request.endpoint.is_none(),

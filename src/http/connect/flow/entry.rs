@@ -1,5 +1,5 @@
-//! The entry points of the flow: `/oauth/authorize`, `/link/auth` and `/link/start`. Also the page about links that do
-//! not work.
+//! The entry points of the flow: `/oauth/authorize`, `/link/auth` and `/link/start`. Also `/connect/untrusted`, the
+//! page about links that do not work.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::consent::{self, Application, Client, Display, Door, EndpointStatus, F
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// `GET /oauth/authorize`
+/// Answers `GET /oauth/authorize`, where applications begin a flow by OAuth.
 pub(in crate::http::connect) async fn authorize(
     State(service): State<Arc<Service>>,
     method: Method,
@@ -37,7 +37,7 @@ pub(in crate::http::connect) async fn authorize(
     by_redirect(service, sent, query, Door::Oauth).await
 }
 
-/// `GET /link/auth`: the same for SMART clients.
+/// Answers `GET /link/auth`, where SMART clients begin a flow. They need not send an identifier of the user.
 pub(in crate::http::connect) async fn link_auth(
     State(service): State<Arc<Service>>,
     method: Method,
@@ -53,7 +53,7 @@ pub(in crate::http::connect) async fn link_auth(
     by_redirect(service, sent, query, Door::Smart).await
 }
 
-/// `GET /link/start`: for the link component.
+/// Answers `GET /link/start`, where the link component begins a flow.
 pub(in crate::http::connect) async fn link_start(
     State(service): State<Arc<Service>>,
     method: Method,
@@ -104,7 +104,7 @@ pub(in crate::http::connect) async fn link_start(
     }
 }
 
-/// The parts of a request other than its parameters.
+/// The parts of a request without its parameters.
 struct Sent {
     method: Method,
     headers: HeaderMap,
@@ -134,14 +134,14 @@ async fn by_redirect(service: Arc<Service>, sent: Sent, RawQuery(query): RawQuer
     {
         return notice::untrusted(&service, t, Untrusted::Redirect);
     }
-    // From here on errors go to the application.
+    // The client and the redirect URI are valid, so errors from here on go to the application.
     let state = parameters.sole("state");
     let refuse = |Invalid { error, description }: Invalid| refused(&service, uri, state, error, &description, None);
     let wanted = match request::oauth(&parameters, door, service.fhir_base.trim_end_matches('/')) {
         Ok(wanted) => wanted,
         Err(invalid) => return refuse(invalid),
     };
-    // Link checkers send HEAD. Do not start a session for it.
+    // Link checkers send HEAD. Do not begin a session for them.
     if sent.method == Method::HEAD {
         return to_session(&service);
     }
@@ -160,7 +160,7 @@ async fn by_redirect(service: Arc<Service>, sent: Sent, RawQuery(query): RawQuer
     }
 }
 
-/// `GET /connect/untrusted/{why}`: the page about a link that does not work, in the language that its reader chooses.
+/// Answers `GET /connect/untrusted/{why}`: the page about a link that does not work. Readers can switch its language.
 pub(in crate::http::connect) async fn untrusted(
     State(service): State<Arc<Service>>,
     Path(why): Path<String>,
@@ -178,12 +178,13 @@ pub(in crate::http::connect) async fn untrusted(
     switched.unwrap_or_else(|| notice::untrusted(&service, t, why))
 }
 
-/// The language that the patient chose with the language switch, otherwise the one that the application requests.
+/// Returns the language that the patient chose with the language switch, or else the one that the application
+/// requests. `None` if there is neither.
 fn asked(service: &Service, parameters: &Parameters) -> Option<&'static Texts> {
     language::picked(service, parameters).or_else(|| language::named(service, parameters))
 }
 
-/// Keeps the requested language for the following pages.
+/// Sets the cookie that keeps the requested language for the following pages.
 fn in_language(service: &Service, response: Response, asked: Option<&'static Texts>, framed: bool) -> Response {
     match asked {
         Some(texts) => language::with_language(service, response, texts, framed),
@@ -191,7 +192,7 @@ fn in_language(service: &Service, response: Response, asked: Option<&'static Tex
     }
 }
 
-/// The client of an active publishable key, and its application.
+/// Returns the client of an active publishable key, and its application.
 async fn known(service: &Arc<Service>, id: &str) -> Result<Option<(Client, Application)>, Error> {
     let id = id.to_owned();
     let found = stored(service, move |service| {
@@ -204,7 +205,7 @@ async fn known(service: &Arc<Service>, id: &str) -> Result<Option<(Client, Appli
     found.await?.map_err(Error::internal)
 }
 
-/// Resumes the session that this browser has open for the same request.
+/// Resumes this browser's open session, if it was begun by the same request.
 async fn resumed(service: &Arc<Service>, headers: &HeaderMap, wanted: &FlowRequest) -> Option<Response> {
     let cookie = cookie::read(service, headers, cookie::SESSION)?;
     let key = SessionKey::of(&cookie);
@@ -213,7 +214,8 @@ async fn resumed(service: &Arc<Service>, headers: &HeaderMap, wanted: &FlowReque
     (flow.is_open() && flow.request == *wanted).then(|| entered(service, &cookie, wanted))
 }
 
-/// Begins a new consent and session.
+/// Begins a new consent and session, and redirects to its page. Refuses a requested endpoint that cannot be
+/// connected.
 async fn begin(
     service: &Arc<Service>,
     client: Client,

@@ -1,4 +1,4 @@
-//! Ends a flow, with an answer for its application.
+//! Ends a flow, and sends the result to its application.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::consent::{Ended, Flow, FlowError, SessionKey};
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// Ends the flow with the sources that are connected.
+/// Ends the flow with the connected sources. If the store fails, the application gets an error.
 pub(in crate::http::connect) async fn finish(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -48,8 +48,8 @@ pub(in crate::http::connect) async fn finish(
     }
 }
 
-/// Ends a flow that cannot be finished. If the store fails here too, the application still gets its answer, and the
-/// flow ends by timeout.
+/// Cancels a flow that cannot be finished. If the store cannot cancel it either, the flow is returned nevertheless,
+/// so that the application gets an error, and the session ends by timeout.
 fn given_up(service: &Service, key: SessionKey) -> Result<Flow, FlowError> {
     match service.store.flows().cancel(key) {
         Err(FlowError::Store(error)) => {

@@ -1,5 +1,5 @@
-//! Runs calls to other servers independently of the browser. So a patient who reloads, leaves or sees the waiting page
-//! loses nothing. The result is stored in the session, and the session's page shows it.
+//! Runs calls to other servers in a task of their own. So they continue if the patient reloads, leaves or sees the
+//! waiting page. The task stores its result in the session, and the session's page shows it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use tokio::sync::oneshot;
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// The result of the work if it ends soon. `None` while it still runs.
+/// Runs the work in a task, and waits for it for `interim` of the limits. Returns its result, or `None` if it is
+/// still running then.
 pub(in crate::http::connect) async fn await_interim<T: Send + 'static>(
     service: &Arc<Service>,
     work: impl Future<Output = Result<T, Error>> + Send + 'static,
@@ -21,7 +22,7 @@ pub(in crate::http::connect) async fn await_interim<T: Send + 'static>(
     });
     match tokio::time::timeout(service.limits.interim, told).await {
         Ok(Ok(done)) => done.map(Some),
-        // The work panicked.
+        // The task panicked.
         Ok(Err(error)) => Err(Error::internal(error)),
         Err(_) => Ok(None),
     }

@@ -1,4 +1,4 @@
-//! The steps of the flow: its entry points, its forms, and the ways to sources and back.
+//! The steps of the flow: its entry points, its forms, and the redirects to sources and back.
 
 pub(super) mod actions;
 pub(super) mod birth_date;

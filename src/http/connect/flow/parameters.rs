@@ -1,5 +1,5 @@
-//! The parameters of a request that begins a flow, or of a form, as the client sent them. `request` decides what they
-//! mean.
+//! The parameters of a request that begins a flow, or the fields of a form, as the client sent them. The module
+//! `request` decides what they mean.
 
 use std::borrow::Cow;
 
@@ -7,16 +7,16 @@ use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// Decoded names and values in the order of the query. A parameter without a value counts as missing (RFC 6749, section
+/// The decoded names and values in their order. A parameter without a value counts as missing (RFC 6749, section
 /// 3.1).
 pub(in crate::http::connect) struct Parameters(Vec<(String, String)>);
 
-/// A parameter occurs more than once, which RFC 6749 forbids.
+/// The error for a parameter that occurs more than once, which RFC 6749 forbids.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::http::connect) struct Repeated;
 
 impl Parameters {
-    /// Parses the parameters of a query or of a form's body.
+    /// Parses a query or the body of a form.
     pub(in crate::http::connect) fn parse(text: &[u8]) -> Parameters {
         let pairs = form_urlencoded::parse(text).filter(|(_, value)| !value.is_empty());
         Parameters(
@@ -26,7 +26,7 @@ impl Parameters {
         )
     }
 
-    /// The value of a parameter that may occur at most once.
+    /// Returns the value of a parameter that may occur at most once. `None` if it is missing.
     pub(in crate::http::connect) fn one<'p>(&'p self, name: &str) -> Result<Option<&'p str>, Repeated> {
         let mut values = self
             .0
@@ -40,12 +40,12 @@ impl Parameters {
         }
     }
 
-    /// The value of a parameter if it occurs exactly once.
+    /// Returns the value of a parameter. `None` if it is missing or repeated.
     pub(in crate::http::connect) fn sole<'p>(&'p self, name: &str) -> Option<&'p str> {
         self.one(name).ok().flatten()
     }
 
-    /// All values of a parameter.
+    /// Returns all values of a parameter.
     pub(in crate::http::connect) fn all<'p, 'n: 'p>(
         &'p self,
         name: &'n str,
@@ -54,7 +54,8 @@ impl Parameters {
         self.0.iter().filter(named).map(|(_, value)| value.as_str())
     }
 
-    /// A digest of all names and values except those of `without`. Their order does not matter.
+    /// Returns a digest of all names and values except those of the parameter `without`. The order of the parameters
+    /// does not matter.
     pub(in crate::http::connect) fn fingerprint(&self, without: &str) -> String {
         let mut pairs: Vec<Cow<'_, str>> = self
             .0

@@ -1,11 +1,11 @@
-//! Decides which redirect URIs belong to an application, and builds the addresses of answers.
+//! Decides which redirect URIs belong to an application, and adds parameters to them.
 
 use std::net::IpAddr;
 
 use url::{Host, Url};
 
-/// Whether `given` is the registered URI. The text must be the same, but a loopback address may have any port, because
-/// native applications take a port when they start (RFC 8252, section 7.3).
+/// Whether `given` is the registered URI. The strings must be equal. Only a loopback address may have another port,
+/// because native applications choose a free port when they start (RFC 8252, section 7.3).
 pub(in crate::http::connect) fn is_registered(registered: &str, given: &str) -> bool {
     if registered == given {
         return true;
@@ -13,7 +13,7 @@ pub(in crate::http::connect) fn is_registered(registered: &str, given: &str) -> 
     let (Ok(registered), Ok(mut moved)) = (Url::parse(registered), Url::parse(given)) else {
         return false;
     };
-    // The text must be the URL's normalized form, so that no second spelling is accepted.
+    // The string must be in the URL's normalized form, so that no other spelling of the URL is accepted.
     is_loopback(&registered)
         && is_loopback(&moved)
         && moved.as_str() == given
@@ -21,7 +21,8 @@ pub(in crate::http::connect) fn is_registered(registered: &str, given: &str) -> 
         && moved == registered
 }
 
-/// Plain HTTP at a loopback address. A name such as `localhost` may resolve to any machine.
+/// Whether a URL is plain HTTP to a loopback IP address. Names such as `localhost` do not count, because they may
+/// resolve to any machine.
 fn is_loopback(url: &Url) -> bool {
     let address = match url.host() {
         Some(Host::Ipv4(address)) => IpAddr::V4(address),
@@ -31,7 +32,7 @@ fn is_loopback(url: &Url) -> bool {
     url.scheme() == "http" && address.is_loopback()
 }
 
-/// The URI with parameters added to its query. The rest stays as registered.
+/// Adds parameters to the URI's query. The rest of the URI stays as registered.
 pub(in crate::http::connect) fn with_query(uri: &str, pairs: &[(&str, &str)]) -> String {
     let mut added = form_urlencoded::Serializer::new(String::new());
     added.extend_pairs(pairs);
@@ -44,11 +45,12 @@ pub(in crate::http::connect) fn with_query(uri: &str, pairs: &[(&str, &str)]) ->
     format!("{uri}{joint}{}", added.finish())
 }
 
-/// The source expression in a `Content-Security-Policy` for the URI: its origin, or its scheme if it has no origin.
+/// Returns the source expression that allows this URI in a Content-Security-Policy: its origin, or its scheme if it
+/// has no origin. `None` if the URI is invalid or its host would change the policy.
 pub(in crate::http::connect) fn policy_source(uri: &str) -> Option<String> {
     let url = Url::parse(uri).ok()?;
     match url.origin() {
-        // Hosts in URLs may contain characters that separate the parts of a policy.
+        // A URL's host may contain characters that separate the parts of a policy.
         origin if origin.is_tuple() => {
             Some(origin.ascii_serialization()).filter(|text| !text.contains([';', ',', '\'']))
         }

@@ -1,20 +1,20 @@
-//! Decides which requests can begin a flow, from the parameters alone. The caller checks whether the client, its
-//! redirect URI and an endpoint exist.
+//! Checks the parameters of a request that begins a flow. The caller checks whether the client, its redirect URI and
+//! an endpoint exist.
 
 use chrono::NaiveDate;
 
 use super::parameters::Parameters;
 use crate::consent::{Display, Door, FlowRequest, Hints, Holder, Way};
 
-/// The maximum length of a stored value, in bytes.
+/// The maximum bytes of a value that is stored.
 const LONGEST: usize = 1_024;
-/// The maximum length of an echoed `state`, in bytes. Servers on the way may refuse longer addresses.
+/// The maximum bytes of `state`, which is returned in a URL. Servers on the way may refuse longer URLs.
 const LONGEST_STATE: usize = 4_096;
-/// A SHA-256 in base64url without padding.
+/// The number of characters of a SHA-256 digest in base64url without padding.
 const CHALLENGE: usize = 43;
 const RESUME: &str = "svc_resume";
 
-/// The parameters of an authorization request that must not occur twice.
+/// The parameters of an authorization request that must not be repeated.
 const SINGLE: &[&str] = &[
     "client_id",
     "redirect_uri",
@@ -34,7 +34,7 @@ const SINGLE: &[&str] = &[
     "svc_hint_last_name",
     "svc_hint_dob",
 ];
-/// The parameters of the link component that must not occur twice.
+/// The parameters of the link component that must not be repeated.
 const SINGLE_LINK: &[&str] = &[
     "publishable_key",
     "origin",
@@ -50,23 +50,23 @@ const SINGLE_LINK: &[&str] = &[
     "svc_hint_dob",
 ];
 
-/// Why a request cannot begin a flow, in the terms of RFC 6749 section 4.1.2.1.
+/// Why a request cannot begin a flow: an error code of RFC 6749, section 4.1.2.1, and a description.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::http::connect) struct Invalid {
     pub(in crate::http::connect) error: &'static str,
     pub(in crate::http::connect) description: String,
 }
 
-/// Why an error cannot be sent by redirect: the client or the address of the answer is unknown.
+/// Why an error cannot be sent to the application: its client, redirect URI or origin is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http::connect) enum Untrusted {
-    /// `client_id` is missing, repeated or unknown.
+    /// `client_id` or `publishable_key` is missing, repeated or unknown.
     Client,
     /// `redirect_uri` is missing or repeated.
     NoRedirect,
     /// `redirect_uri` is not registered for the application.
     Redirect,
-    /// The origin of the page with the link component is not registered for the application.
+    /// The origin of the page with the link component is missing, repeated, or not registered for the application.
     Origin,
 }
 
@@ -78,7 +78,7 @@ impl Untrusted {
         Untrusted::Origin,
     ];
 
-    /// The reason's name in the address of its page.
+    /// Returns the reason's name in the URL of its page.
     pub(in crate::http::connect) fn name(self) -> &'static str {
         match self {
             Untrusted::Client => "client",
@@ -88,36 +88,37 @@ impl Untrusted {
         }
     }
 
-    /// The reason with this name.
+    /// Returns the reason with this name.
     pub(in crate::http::connect) fn named(name: &str) -> Option<Untrusted> {
         Untrusted::ALL.into_iter().find(|one| one.name() == name)
     }
 }
 
-/// The client and the redirect URI that a request names. Both are unchecked.
+/// Reads the client and the redirect URI. The caller must check both.
 pub(in crate::http::connect) fn client_and_redirect(parameters: &Parameters) -> Result<(&str, &str), Untrusted> {
     let client = parameters.sole("client_id").ok_or(Untrusted::Client)?;
     let redirect = parameters.sole("redirect_uri").ok_or(Untrusted::NoRedirect)?;
     Ok((client, redirect))
 }
 
-/// The application's key and the origin that the link component names. Both are unchecked.
+/// Reads the application's publishable key and the origin from a request of the link component. The caller must check
+/// both.
 pub(in crate::http::connect) fn key_and_origin(parameters: &Parameters) -> Result<(&str, &str), Untrusted> {
     let key = parameters.sole("publishable_key").ok_or(Untrusted::Client)?;
     let origin = parameters.sole("origin").ok_or(Untrusted::Origin)?;
     Ok((key, origin))
 }
 
-/// The origin and the channel that the link component names, if a message can be sent there. They are unchecked, so the
-/// message only says that the request is refused.
+/// Reads the origin and the channel from a request of the link component. `None` if no message can be sent to them.
+/// They may be forged, so a message to them only says that the request is refused.
 pub(in crate::http::connect) fn claimed_holder(parameters: &Parameters) -> Option<(&str, &str)> {
     let origin = parameters.sole("origin").filter(|origin| is_origin(origin))?;
     let channel = parameters.sole("channel").filter(|channel| is_channel(channel))?;
     Some((origin, channel))
 }
 
-/// Whether a text is an origin as browsers write it. It becomes part of a policy, which some characters of hosts would
-/// break.
+/// Whether the string is an origin as browsers write it. It becomes part of a Content-Security-Policy, so hosts with
+/// other characters are refused.
 fn is_origin(text: &str) -> bool {
     let letters = |byte: u8| byte.is_ascii_alphanumeric() || b".-:/[]".contains(&byte);
     let url = url::Url::parse(text).ok().filter(|_| text.bytes().all(letters));
@@ -128,7 +129,7 @@ fn is_channel(text: &str) -> bool {
     text.len() <= 128 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// Whether the pages will be in a frame.
+/// Whether the request asks to show the pages in a frame.
 pub(in crate::http::connect) fn is_framed(parameters: &Parameters) -> bool {
     parameters.sole("display") == Some("iframe")
 }
@@ -138,8 +139,8 @@ pub(in crate::http::connect) fn resumes(parameters: &Parameters) -> bool {
     parameters.sole(RESUME) == Some("true")
 }
 
-/// Checks an OAuth request. The caller has already checked the client and the redirect URI. `fhir_base` is the address
-/// of the FHIR API, without a trailing slash.
+/// Checks an OAuth request. The caller has already checked the client and the redirect URI. `fhir_base` is the base
+/// URL of the FHIR API, without a trailing slash.
 pub(in crate::http::connect) fn oauth(
     parameters: &Parameters,
     door: Door,
@@ -235,7 +236,7 @@ pub(in crate::http::connect) fn link(parameters: &Parameters) -> Result<FlowRequ
     })
 }
 
-/// The `state` to echo in the answer.
+/// Reads the `state` that the response returns to the application.
 pub(in crate::http::connect) fn state(parameters: &Parameters) -> Result<Option<String>, Invalid> {
     match parameters.sole("state") {
         Some(state) if state.len() > LONGEST_STATE => {
@@ -252,7 +253,7 @@ fn once(parameters: &Parameters, names: &[&str]) -> Result<(), Invalid> {
     }
 }
 
-/// Accepts only PKCE with S256 (RFC 7636).
+/// Reads the code challenge of PKCE. Only the method S256 is accepted (RFC 7636).
 fn challenge(parameters: &Parameters) -> Result<String, Invalid> {
     let challenge = parameters
         .sole("code_challenge")
@@ -271,7 +272,7 @@ fn challenge(parameters: &Parameters) -> Result<String, Invalid> {
     Ok(challenge.to_owned())
 }
 
-/// Whether the scopes ask for more than one day. Unknown scopes are ignored.
+/// Whether the scopes include `offline_access`. `launch/patient` is required. Unknown scopes are ignored.
 fn scope(parameters: &Parameters) -> Result<bool, Invalid> {
     let scope = parameters.sole("scope").ok_or_else(|| missing("scope"))?;
     let mut scopes = scope.split_ascii_whitespace();
@@ -281,7 +282,8 @@ fn scope(parameters: &Parameters) -> Result<bool, Invalid> {
     Ok(scopes.any(|scope| scope == "offline_access"))
 }
 
-/// How the patient finds sources, and the parameters for it.
+/// Reads how the patient finds sources: the way, the endpoint that the application requests, and hints about the
+/// patient.
 fn way(parameters: &Parameters) -> Result<(Way, Option<String>, Hints), Invalid> {
     let identity = flag(parameters, "svc_ial2_mode")?;
     let search = flag(parameters, "svc_search_mode")?;
@@ -318,7 +320,7 @@ fn way(parameters: &Parameters) -> Result<(Way, Option<String>, Hints), Invalid>
     Ok((way, endpoint, hints))
 }
 
-/// A parameter whose only value is `true`.
+/// Reads a parameter whose only allowed value is `true`.
 fn flag(parameters: &Parameters, name: &str) -> Result<bool, Invalid> {
     match parameters.sole(name) {
         None => Ok(false),
@@ -327,7 +329,7 @@ fn flag(parameters: &Parameters, name: &str) -> Result<bool, Invalid> {
     }
 }
 
-/// A text to store: of limited length and without control characters.
+/// Reads a value that is stored: at most `longest` bytes, without control characters.
 fn text(parameters: &Parameters, name: &str, longest: usize) -> Result<Option<String>, Invalid> {
     let Some(value) = parameters.sole(name) else {
         return Ok(None);
@@ -341,7 +343,7 @@ fn text(parameters: &Parameters, name: &str, longest: usize) -> Result<Option<St
     Ok(Some(value.to_owned()))
 }
 
-/// A day that exists, written as `YYYY-MM-DD`.
+/// Whether the string is an existing date of the form `YYYY-MM-DD`.
 pub(in crate::http::connect) fn is_date(text: &str) -> bool {
     text.len() == 10
         && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
@@ -369,7 +371,7 @@ mod tests {
 
     const FHIR: &str = "https://records.example/fhir";
 
-    /// A valid request with some changed parameters. An empty value removes one.
+    /// Checks a valid request with some changed parameters. An empty value removes the parameter.
     fn with(changes: &[(&str, &str)]) -> Result<FlowRequest, Invalid> {
         at(Door::Oauth, changes)
     }

@@ -1,4 +1,4 @@
-//! One language: its Fluent messages, how they are formatted, and its writing direction.
+//! One language: its Fluent messages, its number format, and its writing direction.
 
 use std::borrow::Cow;
 
@@ -21,8 +21,8 @@ pub(super) struct Bundle {
 impl Bundle {
     pub(super) fn new(tag: LanguageIdentifier, resource: FluentResource) -> Bundle {
         let mut messages = FluentBundle::new_concurrent(vec![tag.clone()]);
-        // `isolated` marks only names whose direction differs. Marks around every name would disturb copied text and
-        // screen readers.
+        // Fluent would put directional isolates around every value, which disturbs copied text and screen readers.
+        // `isolated` adds them only where they are needed.
         messages.set_use_isolating(false);
         messages.set_formatter(Some(number));
         messages.add_resource_overriding(resource);
@@ -40,7 +40,7 @@ impl Bundle {
             .is_some_and(|message| message.value().is_some())
     }
 
-    /// A message with its values filled in, and the problems it has.
+    /// Formats a message with these values. Returns the text and the problems that occurred.
     pub(super) fn format(&self, key: &str, values: &[(&'static str, Value<'_>)]) -> (String, Vec<String>) {
         let Some(pattern) = self.messages.get_message(key).and_then(|message| message.value()) else {
             return (String::new(), vec![format!("{key} is missing")]);
@@ -61,7 +61,8 @@ impl Bundle {
         )
     }
 
-    /// Isolates a name whose direction differs from the language's. Otherwise it would reorder the words around it.
+    /// Puts directional isolates around a value whose direction differs from the language's. Without them it would
+    /// reorder the words around it.
     fn isolated<'t>(&self, value: &'t str) -> Cow<'t, str> {
         let turns = if self.is_right_to_left() {
             value
@@ -78,19 +79,20 @@ impl Bundle {
     }
 }
 
-/// A value that fills a gap of a text.
+/// A value for a placeholder of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value<'t> {
     Text(&'t str),
     Number(usize),
 }
 
-/// Letters of the scripts from Hebrew to Arabic, their presentation forms, and characters that change the direction.
+/// Whether a character is a letter of the scripts from Hebrew to Arabic, one of their presentation forms, or a
+/// control character for right-to-left text.
 fn is_right_to_left(letter: char) -> bool {
     matches!(letter, '\u{590}'..='\u{8ff}' | '\u{200f}' | '\u{202b}' | '\u{202e}' | '\u{2067}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}')
 }
 
-/// The language that a number is written in.
+/// The locale that formats numbers. Fluent caches it for each language.
 struct Written(Locale);
 
 impl Memoizable for Written {
@@ -102,12 +104,12 @@ impl Memoizable for Written {
     }
 }
 
-/// Formats numbers in the language's form.
+/// Formats a number as the language does. `None` for other values.
 fn number(value: &FluentValue<'_>, known: &IntlLangMemoizer) -> Option<String> {
     let FluentValue::Number(number) = value else {
         return None;
     };
-    // The pages show counts only.
+    // The pages show only counts, which are whole numbers.
     let count = number.value.is_finite().then_some(number.value as i64)?;
     let written = known.with_try_get::<Written, _, _>((), |Written(locale)| {
         let digits = DecimalFormatter::try_new(locale.into(), DecimalFormatterOptions::default()).ok()?;

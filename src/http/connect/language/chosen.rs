@@ -1,4 +1,4 @@
-//! Decides the language of the pages: the one that the patient chose, otherwise the one that their browser prefers.
+//! Decides the language of the pages: the one that the patient chose, or else the one that their browser prefers.
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT_LANGUAGE;
@@ -11,12 +11,12 @@ use super::languages::Languages;
 use super::texts::Texts;
 use crate::http::service::Service;
 
-/// The cookie with the language that the patient chose.
+/// The cookie with the language that the patient chose or the application requested.
 const COOKIE: &str = "svc_language";
-/// The parameter by which the language switch of a page names a language.
+/// The query parameter of the language switch.
 const PARAMETER: &str = "language";
 
-/// The texts for a browser with these headers.
+/// Returns the texts for a request with these headers.
 pub(in crate::http) fn of(service: &Service, headers: &HeaderMap) -> &'static Texts {
     let languages = &service.pages.languages;
     let chosen = cookie::read(service, headers, COOKIE).and_then(|tag| languages.find(&tag));
@@ -24,8 +24,8 @@ pub(in crate::http) fn of(service: &Service, headers: &HeaderMap) -> &'static Te
     chosen.unwrap_or_else(|| accepted_among(languages, accepted.unwrap_or_default()))
 }
 
-/// The language that an application requests. `ui_locales` lists several, the preferred one first (OpenID Connect Core,
-/// section 3.1.2.1).
+/// Returns the first known language that an application requests by `ui_locales`. This parameter lists languages in
+/// order of preference (OpenID Connect Core, section 3.1.2.1).
 pub(in crate::http::connect) fn named(service: &Service, parameters: &Parameters) -> Option<&'static Texts> {
     let wanted = parameters.sole("ui_locales")?;
     wanted
@@ -33,7 +33,8 @@ pub(in crate::http::connect) fn named(service: &Service, parameters: &Parameters
         .find_map(|tag| service.pages.languages.find(tag))
 }
 
-/// Answers a request with `?language=`: redirects to the same page and keeps that language from now on.
+/// Answers a request with `?language=`: sets the cookie for this language, and redirects to `address`. `None` if the
+/// query names no known language.
 pub(in crate::http) fn switched(
     service: &Service,
     query: Option<&str>,
@@ -44,20 +45,19 @@ pub(in crate::http) fn switched(
     Some(with_language(service, see_other(address), texts, framed))
 }
 
-/// The language that a link of the switch names.
+/// Returns the language that a link of the language switch names.
 pub(in crate::http::connect) fn picked(service: &Service, parameters: &Parameters) -> Option<&'static Texts> {
     service.pages.languages.find(parameters.sole(PARAMETER)?)
 }
 
-/// The address of a page with this query, relative to the page and without the language that a link of the switch
-/// named.
+/// Returns a page's relative URL with this query, without the parameter of the language switch.
 pub(in crate::http::connect) fn here(query: &str) -> String {
     let is_ours = |pair: &&str| pair.split('=').next() == Some(PARAMETER);
     let rest: Vec<&str> = query.split('&').filter(|pair| !is_ours(pair)).collect();
     format!("?{}", rest.join("&"))
 }
 
-/// The response, with a cookie that keeps this language.
+/// Adds a cookie that keeps this language to the response.
 pub(in crate::http::connect) fn with_language(
     service: &Service,
     response: Response,
@@ -67,8 +67,8 @@ pub(in crate::http::connect) fn with_language(
     with_cookie(response, cookie::set(service, COOKIE, texts.lang, framed))
 }
 
-/// The language with the highest quality value in `Accept-Language` (RFC 9110, section 12.5.4). The first of equals
-/// wins. Without a match it is English.
+/// Returns the known language with the highest quality value in `Accept-Language` (RFC 9110, section 12.5.4). Among
+/// equals the first wins. Returns English if none is known.
 fn accepted_among(languages: &Languages, accepted: &str) -> &'static Texts {
     let mut best: Option<(f32, &'static Texts)> = None;
     for range in accepted.split(',') {

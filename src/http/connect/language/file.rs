@@ -1,4 +1,4 @@
-//! Parses and checks a language file before a page uses it.
+//! Parses and checks a language file when the server starts.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use fluent_bundle::FluentResource;
 use fluent_syntax::ast::{Entry, Expression, InlineExpression, Pattern, PatternElement};
 use unic_langid::LanguageIdentifier;
 
-/// Why a language cannot be used.
+/// Why a language file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LanguageError {
     /// The folder or a file in it cannot be read.
@@ -17,7 +17,7 @@ pub enum LanguageError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The name of a file is not a language tag.
+    /// The file's name is not a language tag.
     #[error("{}: name the file after its language as BCP 47 does, like fr.ftl or pt-BR.ftl", path.display())]
     Name {
         /// The file.
@@ -28,24 +28,24 @@ pub enum LanguageError {
     Syntax {
         /// The file.
         path: PathBuf,
-        /// The line number, from 1.
+        /// The line, counted from 1.
         line: usize,
-        /// The error of Fluent.
+        /// The error of the Fluent parser.
         problem: String,
     },
-    /// A text does not have the placeholders that the pages fill.
+    /// A message does not have exactly the placeholders that the pages fill.
     #[error("{}: {key}: {problem}", path.display())]
     Placeholder {
         /// The file.
         path: PathBuf,
-        /// The text.
+        /// The key of the message.
         key: String,
-        /// The fault.
+        /// What is wrong.
         problem: String,
     },
 }
 
-/// The language tag in a file's name.
+/// Reads the language tag from a file's name.
 pub(super) fn tag(path: &Path) -> Result<LanguageIdentifier, LanguageError> {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     stem.parse().map_err(|_| LanguageError::Name { path: path.to_owned() })
@@ -63,7 +63,7 @@ pub(super) fn parsed(path: &Path, text: String) -> Result<FluentResource, Langua
     })
 }
 
-/// Checks the placeholders of all texts that the pages use. Returns the keys that no page uses.
+/// Checks the placeholders of all messages that the pages use. Returns the keys that no page uses.
 pub(super) fn check(
     path: &Path,
     resource: &FluentResource,

@@ -1,4 +1,4 @@
-//! All languages that a server speaks.
+//! Loads all languages of a server's pages.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -9,16 +9,16 @@ use super::bundle::Bundle;
 use super::file::{self, LanguageError};
 use super::texts::Texts;
 
-/// The built-in languages.
+/// The built-in languages: English, then Spanish.
 static BUILTIN: LazyLock<[&'static Texts; 2]> = LazyLock::new(|| {
     let english = builtin("en.ftl", include_str!("../../../../templates/languages/en.ftl"), None);
     let spanish = include_str!("../../../../templates/languages/es.ftl");
     [english, builtin("es.ftl", spanish, Some(english))]
 });
 
-/// The link component, with its texts in the built-in languages.
+/// The source of the link component's script, with its texts in the built-in languages.
 const LINK: &str = include_str!("../../../../templates/connect/link/link.js");
-/// The code before and after its texts.
+/// The script's code before and after its texts.
 const LINK_TEXTS: [&str; 2] = ["  const texts = ", ";\n"];
 
 /// The languages of a server's pages.
@@ -35,8 +35,8 @@ impl Default for Languages {
 }
 
 impl Languages {
-    /// The built-in languages, and one for each `.ftl` file of a folder. A file replaces the built-in language of the
-    /// same name. A text that a file lacks is shown in English, and a warning says so.
+    /// Loads the built-in languages, and one for each `.ftl` file of a folder. A file replaces the built-in language
+    /// with the same tag. A text that a file lacks is shown in English, and a warning is logged.
     pub fn with_folder(folder: &Path) -> Result<Languages, LanguageError> {
         let unreadable = |path: &Path| {
             let path = path.to_owned();
@@ -54,7 +54,8 @@ impl Languages {
         for path in paths {
             let text = std::fs::read_to_string(&path).map_err(unreadable(&path))?;
             let texts = loaded(&path, text, Some(BUILTIN[0]))?;
-            // The pages keep their texts as long as the program runs, and a server reads them once.
+            // Pages hold references to their texts for as long as the program runs. A server loads them only once, so
+            // leaking them is harmless.
             let texts: &'static Texts = Box::leak(Box::new(texts));
             match all.iter_mut().find(|known| known.lang == texts.lang) {
                 Some(known) => *known = texts,
@@ -74,17 +75,17 @@ impl Languages {
         Languages { all, link }
     }
 
-    /// All languages, English first.
+    /// Returns all languages, English first.
     pub(in crate::http) fn all(&self) -> &[&'static Texts] {
         &self.all
     }
 
-    /// The link component with its texts in all languages.
+    /// Returns the link component's script. It contains the texts of the component in all languages.
     pub(in crate::http::connect) fn link(&self) -> &str {
         &self.link
     }
 
-    /// The language of this tag, or of its nearest parent tag.
+    /// Finds the language with this tag, or with its nearest parent tag.
     pub(super) fn find(&self, tag: &str) -> Option<&'static Texts> {
         let named = |wanted: &str| self.all.iter().find(|texts| texts.lang.eq_ignore_ascii_case(wanted));
         let mut wanted = tag;
@@ -98,10 +99,10 @@ impl Languages {
     }
 }
 
-/// The link component with these words.
+/// Returns the link component's script with these texts, a JavaScript object with a member for each language.
 fn with_words(words: &str) -> String {
     let [before, behind] = LINK_TEXTS;
-    // A test checks that the script has this place.
+    // A test checks that the script contains this code.
     let Some((head, rest)) = LINK.split_once(before) else {
         return LINK.to_owned();
     };
@@ -110,7 +111,7 @@ fn with_words(words: &str) -> String {
 }
 
 fn builtin(name: &str, text: &str, english: Option<&'static Texts>) -> &'static Texts {
-    // A test loads each of them, so this cannot fail in a tested program.
+    // A test loads each built-in language, so this cannot fail in a tested program.
     #[allow(clippy::expect_used)]
     let texts = loaded(Path::new(name), text.to_owned(), english).expect("a language of the program is well-formed");
     Box::leak(Box::new(texts))
@@ -164,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_link_component_of_the_package_has_the_words_of_the_program() {
-        // The package on npm holds the file itself. A server without more languages must serve the same bytes.
+        // The npm package contains the file itself. A server without additional languages must serve the same bytes.
         let languages = Languages::default();
         assert_eq!(languages.link(), LINK);
         for texts in languages.all() {

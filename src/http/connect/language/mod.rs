@@ -1,4 +1,4 @@
-//! The languages of the pages, as Fluent files. English and Spanish are built in; others come from a folder.
+//! The languages of the pages, as Fluent files. English and Spanish are built in. Other languages come from a folder.
 
 mod bundle;
 mod chosen;

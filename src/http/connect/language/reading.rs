@@ -1,4 +1,4 @@
-//! Measures how hard the English of the pages is to read: the Flesch-Kincaid grade of each page's texts.
+//! Tests how hard the English pages are to read, by the Flesch-Kincaid grade of each page's texts.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -7,12 +7,13 @@ use regex::Regex;
 
 use super::Languages;
 
-/// The maximum grade in school years.
+/// The maximum grade, in school years.
 const HARDEST: f64 = 7.0;
 
 static VOWELS: LazyLock<Regex> = LazyLock::new(|| Regex::new("[aeiouy]+").unwrap());
 
-/// Whether the last vowel of a word is silent, as in `page`, `shared`, `times`, but not in `able`, `needed`, `places`.
+/// Whether the last vowel of a word is silent, as in `page`, `shared`, `times`, but not in `able`, `needed`,
+/// `places`.
 fn is_silent(word: &str) -> bool {
     let before = |end: &str| word.strip_suffix(end).and_then(|rest| rest.chars().last());
     let e = word.ends_with('e') && !word.ends_with("le");
@@ -47,7 +48,7 @@ fn the_measure_is_that_of_flesch_and_kincaid() {
     assert_eq!(syllables("organization"), 5);
     assert_eq!(syllables("shared"), 1);
     assert_eq!(syllables("places"), 2);
-    // 13 words, 1 sentence, 24 syllables: computed by hand, the grade is 11.3.
+    // 13 words, 1 sentence, 24 syllables: the grade, computed by hand, is 11.3.
     let hard = "The australian platypus is seemingly a hybrid of a mammal and reptilian creature.";
     assert!(
         (grade([hard].into_iter()) - 11.3).abs() < 1.5,
@@ -62,7 +63,7 @@ fn every_page_can_be_read_after_seven_years_of_school() {
     let languages = Languages::default();
     let mut pages: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (key, text) in languages.all()[0].filled() {
-        // Skips texts for developers, labels of a few words, and the month names for reading dates.
+        // Skip texts for developers, labels of a few words, and the month names, which only serve to read dates.
         if key == "month_names" || key.ends_with("_developer") || text.split_whitespace().count() < 4 {
             continue;
         }

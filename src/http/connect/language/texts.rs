@@ -1,5 +1,6 @@
-//! The texts of the pages, by key, and the gaps of each. A text with a gap has a type that cannot be shown: [`Gap`]
-//! takes one value, [`Gaps`] two and [`Count`] a number. So no page shows an unfilled gap.
+//! The texts of the pages by key, with their gaps. A gap is a placeholder for a value. A text with gaps has a type
+//! that a template cannot show: [`Gap`] takes one value, [`Gaps`] two, and [`Count`] a number. So no page shows an
+//! unfilled gap.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -70,12 +71,12 @@ macro_rules! texts {
         /// The texts of one language.
         #[allow(dead_code, reason = "a script reads its texts by their keys")]
         pub(in crate::http) struct Texts {
-            /// Its BCP 47 tag.
+            /// The language's BCP 47 tag.
             pub(in crate::http) lang: &'static str,
-            /// Its writing direction, as HTML names it.
+            /// The writing direction: `ltr` or `rtl`.
             pub(in crate::http) dir: &'static str,
             bundle: Bundle,
-            /// English, for the texts that this language lacks.
+            /// English, for texts that this language lacks.
             english: Option<&'static Texts>,
             $(pub(in crate::http) $key: text_type!($(($($gap),+))? $([$count])?),)+
         }
@@ -423,32 +424,32 @@ impl fmt::Debug for Texts {
     }
 }
 
-/// A text without a gap. Pages keep it as long as the program runs.
+/// Formats a text without gaps. Leaks it, because pages use it for as long as the program runs.
 fn leaked_text(bundle: &Bundle, english: Option<&'static Texts>, key: &str) -> &'static str {
     let says = english.filter(|_| !bundle.has(key));
     says.map_or(bundle, |english| &english.bundle).format(key, &[]).0.leak()
 }
 
 impl Texts {
-    /// A text with its gap filled.
+    /// Fills the gap of a text.
     pub(in crate::http) fn fill(&self, text: impl Borrow<Gap>, value: &str) -> String {
         let Gap { key, name } = *text.borrow();
         self.format(key, &[(name, Value::Text(value))])
     }
 
-    /// A text with both of its gaps filled.
+    /// Fills both gaps of a text.
     pub(in crate::http::connect) fn fill2(&self, text: impl Borrow<Gaps>, first: &str, second: &str) -> String {
         let Gaps { key, names } = *text.borrow();
         self.format(key, &[(names[0], Value::Text(first)), (names[1], Value::Text(second))])
     }
 
-    /// A text in its form for a number.
+    /// Formats a text in its form for this number.
     pub(in crate::http::connect) fn count(&self, text: impl Borrow<Count>, number: impl Borrow<usize>) -> String {
         let Count { key, name } = *text.borrow();
         self.format(key, &[(name, Value::Number(*number.borrow()))])
     }
 
-    /// Joins the parts of a list as in a sentence.
+    /// Joins the parts of a list as a sentence does: `a, b and c`.
     pub(in crate::http::connect) fn list(&self, parts: &[&str]) -> String {
         match parts {
             [] => String::new(),
@@ -457,8 +458,8 @@ impl Texts {
         }
     }
 
-    /// All texts that a page's script shows, by the part of their keys after this prefix. Each gap is written as its
-    /// name in braces.
+    /// Returns the texts for a page's script: those whose keys have this prefix, by the rest of the key. Each gap
+    /// becomes its name in braces, which the script replaces.
     pub(in crate::http) fn of_script(&self, prefix: &str) -> BTreeMap<&'static str, String> {
         let gap = |name: &&'static str| (*name, format!("{{{name}}}"));
         let of_page = Texts::KEYS.iter().filter_map(|(key, names)| {
@@ -476,7 +477,8 @@ impl Texts {
             .0
     }
 
-    /// The problems that Fluent reports, by the key of the text.
+    /// Formats all texts of the language itself with sample values. Returns the problems that Fluent reports, by the
+    /// text's key.
     pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         for (key, names) in Texts::KEYS.iter().filter(|(key, _)| self.bundle.has(key)) {
@@ -491,7 +493,7 @@ impl Texts {
     }
 }
 
-/// A plausible value for a gap of this name.
+/// Returns a sample value for a gap with this name.
 fn filler(name: &str, number: usize) -> Value<'static> {
     match name {
         "number" => Value::Number(number),
@@ -506,7 +508,7 @@ impl Texts {
         self.bundle.has(key)
     }
 
-    /// All texts by key, with their gaps filled as on a page.
+    /// Returns all texts by key, with sample values in their gaps.
     pub(super) fn filled(&self) -> Vec<(&'static str, String)> {
         let filled = Texts::KEYS.iter().flat_map(|(key, names)| {
             let numbers: &[usize] = if names.contains(&"number") {
@@ -540,7 +542,7 @@ mod tests {
 
     #[test]
     fn templates_have_no_words_of_their_own() {
-        // Text in a template cannot be translated. It belongs into a language file.
+        // Text in a template could not be translated. It belongs in a language file.
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/connect");
         let code = regex::Regex::new(r"(?s)\{\{.*?\}\}|\{%.*?%\}").unwrap();
         let spoken = regex::Regex::new(r#"(?s)\s(?:alt|title|placeholder|aria-label)="([^"]*)""#).unwrap();

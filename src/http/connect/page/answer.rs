@@ -1,5 +1,5 @@
-//! Renders a page as a response that caches never keep. Its headers limit what it loads, where its forms lead and who
-//! frames it.
+//! Renders a page as a response that caches must not store. Its headers limit what the page loads, where its forms
+//! lead, and which pages may frame it.
 
 use askama::Template;
 use axum::body::Body;
@@ -15,26 +15,28 @@ use crate::http::error::Error;
 
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
 
-/// The permissions of a page in addition to the defaults.
+/// What a page is allowed in addition to the defaults.
 #[derive(Clone, Debug, Default)]
 pub(in crate::http::connect) struct Policy {
-    /// Where forms of the page may lead. A browser also applies this to the redirects after a form.
+    /// The CSP source expressions (origins or schemes) to which the page's forms may lead, besides this service and
+    /// `https:`. If a form is answered with a redirect, the browser checks the redirect against them, too.
     leads: Vec<String>,
-    /// Origins whose pages may frame it. If empty, no page may.
+    /// The origins whose pages may frame this page. If empty, no page may.
     framed_by: Vec<String>,
 }
 
 impl Policy {
-    /// Allows forms to lead to this address.
+    /// Allows the page's forms to lead to this URL.
     pub(in crate::http::connect) fn leads_to(mut self, address: &str) -> Policy {
-        // All addresses over TLS are allowed anyway, because sources and applications redirect to other addresses.
+        // All `https:` URLs are allowed anyway, because sources and applications redirect to URLs that are not known
+        // here.
         if let Some(source) = policy_source(address).filter(|source| !source.starts_with("https://")) {
             self.leads.push(source);
         }
         self
     }
 
-    /// Allows pages of these origins to frame it.
+    /// Allows pages of these origins to frame the page.
     pub(in crate::http::connect) fn framed_by(mut self, origins: &[String]) -> Policy {
         self.framed_by = origins.to_vec();
         self
@@ -54,7 +56,7 @@ impl Policy {
     }
 }
 
-/// A rendered page.
+/// Renders a page.
 pub(in crate::http::connect) fn page(status: StatusCode, template: &impl Template, policy: &Policy) -> Response {
     let text = match template.render() {
         Ok(text) => text,
@@ -67,7 +69,7 @@ pub(in crate::http::connect) fn page(status: StatusCode, template: &impl Templat
     head.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     head.insert(VARY, HeaderValue::from_static("Accept-Language, Cookie"));
     head.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    // With this policy a browser sends its origin to the same origin only.
+    // With this policy a browser sends the Referer only to the same origin.
     head.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     head.insert(
         PERMISSIONS_POLICY,
@@ -78,13 +80,13 @@ pub(in crate::http::connect) fn page(status: StatusCode, template: &impl Templat
     }
     match HeaderValue::from_str(&policy.text()) {
         Ok(policy) => head.insert(CONTENT_SECURITY_POLICY, policy),
-        // An origin that is not valid as a header cannot be registered.
+        // This does not occur: an origin that is not valid in a header cannot be registered.
         Err(error) => return Error::internal(error).into_response(),
     };
     response
 }
 
-/// Redirects to another address, by GET.
+/// Returns a redirect with status 303, which the browser follows by GET.
 pub(in crate::http::connect) fn see_other(address: &str) -> Response {
     let Ok(location) = HeaderValue::from_str(address) else {
         return Error::internal("an address to redirect to is no header text").into_response();
@@ -100,7 +102,7 @@ pub(in crate::http::connect) fn see_other(address: &str) -> Response {
     response
 }
 
-/// The response with a cookie set.
+/// Adds the header that sets a cookie to a response.
 pub(in crate::http::connect) fn with_cookie(mut response: Response, cookie: Option<HeaderValue>) -> Response {
     if let Some(cookie) = cookie {
         response.headers_mut().append(SET_COOKIE, cookie);
@@ -108,7 +110,7 @@ pub(in crate::http::connect) fn with_cookie(mut response: Response, cookie: Opti
     response
 }
 
-/// Adds to a page's response why the request failed, for the log.
+/// Adds the cause of an internal error to a response, for the log.
 pub(in crate::http::connect) fn because(mut response: Response, error: &Error) -> Response {
     if let Some(cause) = error.cause() {
         response.extensions_mut().insert(cause);

@@ -1,4 +1,4 @@
-//! Serves style sheets, scripts and the service's mark, which are built in.
+//! Serves style sheets, scripts and logos of the pages.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ const SVG: &str = "image/svg+xml";
 const MARK: &str = include_str!("../../../../templates/connect/assets/mark.svg");
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// `GET /connect/assets/{name}`
+/// Answers `GET /connect/assets/{name}` with a built-in file.
 pub(in crate::http::connect) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, Error> {
     let (media, body) = match name.as_str() {
         "connect.css" => (CSS, include_str!("../../../../templates/connect/assets/connect.css")),
@@ -40,13 +40,13 @@ pub(in crate::http::connect) async fn asset(Path(name): Path<String>, headers: H
     ))
 }
 
-/// `GET /connect/brand.css`: the operator's colours; empty if there are none.
+/// Answers `GET /connect/brand.css` with the operator's colours. The style sheet is empty if there are none.
 pub(in crate::http::connect) async fn brand_style(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
     let css = service.pages.branding.css.as_deref().unwrap_or_default();
     file(&headers, CSS, css.as_bytes(), "same-origin", "public, max-age=300")
 }
 
-/// `GET /connect/brand/logo`
+/// Answers `GET /connect/brand/logo` with the operator's logo.
 pub(in crate::http::connect) async fn brand_logo(
     State(service): State<Arc<Service>>,
     headers: HeaderMap,
@@ -55,7 +55,8 @@ pub(in crate::http::connect) async fn brand_logo(
     Ok(picture(&headers, logo))
 }
 
-/// `GET /favicon.ico`: the operator's logo, otherwise the mark of the service. Browsers use its media type.
+/// Answers `GET /favicon.ico` with the operator's logo, or else the service's own. Browsers go by its media type, not
+/// by the name.
 pub(in crate::http::connect) async fn icon(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
     match &service.pages.branding.logo {
         Some(logo) => picture(&headers, logo),
@@ -63,7 +64,7 @@ pub(in crate::http::connect) async fn icon(State(service): State<Arc<Service>>, 
     }
 }
 
-/// `GET /connect/logo/application/{id}`
+/// Answers `GET /connect/logo/application/{id}` with an application's logo.
 pub(in crate::http::connect) async fn application_logo(
     State(service): State<Arc<Service>>,
     Path(id): Path<String>,
@@ -72,7 +73,7 @@ pub(in crate::http::connect) async fn application_logo(
     logo(&service, LogoOf::Application, id, &headers).await
 }
 
-/// `GET /connect/logo/organization/{id}`
+/// Answers `GET /connect/logo/organization/{id}` with an organization's logo.
 pub(in crate::http::connect) async fn organization_logo(
     State(service): State<Arc<Service>>,
     Path(id): Path<String>,
@@ -87,7 +88,8 @@ async fn logo(service: &Arc<Service>, of: LogoOf, id: String, headers: &HeaderMa
     Ok(picture(headers, &logo))
 }
 
-/// A picture from outside. An SVG document may hold scripts. The policy prevents them from running.
+/// Serves an image that the operator, an application or an organization supplied. An SVG may contain scripts, and the
+/// policy prevents them from running.
 fn picture(headers: &HeaderMap, logo: &Logo) -> Response {
     let mut response = file(headers, &logo.media, &logo.bytes, "same-origin", "public, max-age=300");
     let policy = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; sandbox");
@@ -95,7 +97,7 @@ fn picture(headers: &HeaderMap, logo: &Logo) -> Response {
     response
 }
 
-/// `GET /link/v1/link.js`: the link component for the pages of applications.
+/// Answers `GET /link/v1/link.js` with the script of the link component, which applications load into their pages.
 pub(in crate::http::connect) async fn link(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
     let body = service.pages.languages.link();
     file(&headers, JS, body.as_bytes(), "cross-origin", "public, max-age=3600")
@@ -103,7 +105,7 @@ pub(in crate::http::connect) async fn link(State(service): State<Arc<Service>>, 
 
 fn file(headers: &HeaderMap, media: &str, body: &[u8], readers: &'static str, cache: &'static str) -> Response {
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, body);
-    // The tag is weak, because an answer may be compressed.
+    // The ETag is weak, because the response may be compressed.
     let tag = format!("W/\"{}\"", URL_SAFE_NO_PAD.encode(&digest.as_ref()[..12]));
     let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let mut response = if known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag)) {

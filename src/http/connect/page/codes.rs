@@ -1,4 +1,5 @@
-//! The error codes that `error_uri` names. Each has a page for the patient and the application's developer.
+//! The pages about error codes, to which `error_uri` leads. Each page explains a code to the patient and to the
+//! application's developer.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use super::answer::{Policy, page};
 use super::view::{ErrorCode, Errors, Shell, Switch};
 use crate::http::service::Service;
 
-/// `GET /errors`
+/// Answers `GET /errors` with the list of error codes.
 pub(in crate::http::connect) async fn index(
     State(service): State<Arc<Service>>,
     RawQuery(query): RawQuery,
@@ -24,7 +25,7 @@ pub(in crate::http::connect) async fn index(
         .unwrap_or_else(|| error_page(&service, t, StatusCode::OK, t.errors_title, None, address))
 }
 
-/// `GET /errors/{code}`
+/// Answers `GET /errors/{code}` with the page about an error code.
 pub(in crate::http::connect) async fn one(
     State(service): State<Arc<Service>>,
     Path(code): Path<String>,

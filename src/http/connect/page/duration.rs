@@ -1,9 +1,9 @@
-//! States how long records are shared, in the same words on every page.
+//! Says how long records are shared, in the same words on every page.
 
 use super::super::language::Texts;
 use crate::consent::Usage;
 
-/// How long an application sees the records of a source with this usage.
+/// Returns a sentence about how long the application sees records that are shared with this usage.
 pub(in crate::http::connect) fn duration(t: &'static Texts, app: &str, usage: Usage) -> String {
     match usage {
         Usage::Multiple => t.fill(t.share_ongoing, app),
@@ -11,7 +11,7 @@ pub(in crate::http::connect) fn duration(t: &'static Texts, app: &str, usage: Us
     }
 }
 
-/// The same in a few words.
+/// Returns a few words about how long records are shared with this usage.
 pub(in crate::http::connect) fn in_short(t: &'static Texts, usage: Usage) -> &'static str {
     match usage {
         Usage::Multiple => t.share_ongoing_short,

@@ -1,4 +1,4 @@
-//! Tells the application how a flow ended: by redirect, or by a page that sends a message to the link component.
+//! Tells the application how a flow ended: by a redirect, or by a page that sends a message to the link component.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::lake::Mode;
 const ACCESS_DENIED: &str = "access_denied";
 const SERVER_ERROR: &str = "server_error";
 
-/// Why an application gets no code or token.
+/// Why an application gets neither a code nor a public token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http::connect) enum Denial {
     /// The patient cancelled.
@@ -27,13 +27,13 @@ pub(in crate::http::connect) enum Denial {
     NoRecords,
     /// The session timed out.
     TimedOut,
-    /// The flow was ended outside this session.
+    /// Another request ended the flow.
     Abandoned,
     /// Every source failed.
     NoFacilities,
-    /// The flow could not be begun.
+    /// The service failed to begin the flow.
     NotBegun,
-    /// The flow could not be finished.
+    /// The service failed to finish the flow.
     NotFinished,
 }
 
@@ -57,7 +57,8 @@ impl Denial {
         }
     }
 
-    /// The code of the error page that explains the denial. A patient's own decision needs no page.
+    /// Returns the error code whose page explains the denial. `None` if the patient cancelled or has no records,
+    /// because the patient knows that already.
     fn code(self) -> Option<&'static str> {
         match self {
             Denial::Cancelled | Denial::NoRecords => None,
@@ -69,7 +70,7 @@ impl Denial {
     }
 }
 
-/// Answers a finished flow.
+/// Sends the result of a finished flow to the application.
 pub(in crate::http::connect) fn ended(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -94,7 +95,7 @@ pub(in crate::http::connect) fn ended(
     }
 }
 
-/// Answers a flow that ends without sharing anything.
+/// Tells the application that the flow ended and nothing is shared.
 pub(in crate::http::connect) fn denied(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -128,7 +129,7 @@ pub(in crate::http::connect) fn denied(
     closed(service, flow, response)
 }
 
-/// Answers a flow that has ended in the meantime: the session timed out or another request ended it.
+/// Tells the application that the flow ended before this request: the session timed out, or another request ended it.
 pub(in crate::http::connect) fn lapsed(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -142,13 +143,14 @@ pub(in crate::http::connect) fn lapsed(
     denied(service, t, flow, application, denial)
 }
 
-/// Tells the application that the flow could not be begun.
+/// Redirects to the application with the error that the service failed to begin the flow.
 pub(in crate::http::connect) fn not_begun(service: &Arc<Service>, uri: &str, state: Option<&str>) -> Response {
     let denial = Denial::NotBegun;
     refused(service, uri, state, denial.error(), denial.description(), denial.code())
 }
 
-/// Sends an error by redirect, to a verified address of the application. `code` names a page about it.
+/// Redirects to the application with an error. The caller has verified the redirect URI. `code` is the error code of
+/// a page about the error, for `error_uri`.
 pub(in crate::http::connect) fn refused(
     service: &Service,
     uri: &str,
@@ -182,7 +184,7 @@ fn message<'a>(
     })
 }
 
-/// The last page for the link component.
+/// Renders the flow's last page, which sends the message to the link component. `good`: records are shared.
 #[allow(clippy::too_many_arguments)]
 fn last(
     service: &Arc<Service>,
@@ -212,7 +214,7 @@ fn last(
     page(StatusCode::OK, &end, &policy)
 }
 
-/// Makes the browser delete the cookie of an ended session.
+/// Makes the browser delete the session's cookie, and remember the session as the last one that ended.
 fn closed(service: &Service, flow: &Flow, response: Response) -> Response {
     let framed = flow.request.display == Display::Frame;
     left::noted(
@@ -222,7 +224,8 @@ fn closed(service: &Service, flow: &Flow, response: Response) -> Response {
     )
 }
 
-/// Sends an error to the link component. The caller has verified the origin of the component's page.
+/// Renders a page that sends an error to the link component. The caller has verified the origin of the component's
+/// page.
 pub(in crate::http::connect) fn link_refused(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -240,8 +243,8 @@ pub(in crate::http::connect) fn link_refused(
     link_ended(service, t, StatusCode::BAD_REQUEST, titled, message, framed_by)
 }
 
-/// Tells the link component that the flow could not be begun. The caller has verified the origin of the component's
-/// page.
+/// Renders a page that tells the link component that the service failed to begin the flow. The caller has verified
+/// the origin of the component's page.
 pub(in crate::http::connect) fn link_not_begun(
     service: &Arc<Service>,
     t: &'static Texts,

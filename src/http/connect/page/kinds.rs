@@ -1,9 +1,9 @@
-//! Names the shared records in patients' words. It groups the resource types that a source has and grants into kinds.
+//! Describes the shared records in patients' words. Groups the resource types that a source has or grants by kind.
 
 use super::super::language::Texts;
 use super::view::{Category, What};
 
-/// Types that the page does not name, because they accompany others or are obvious.
+/// Resource types that the page does not mention, because they only accompany other records.
 const ALONG: [&str; 8] = [
     "InsurancePlan",
     "Location",
@@ -15,10 +15,10 @@ const ALONG: [&str; 8] = [
     "RelatedPerson",
 ];
 
-/// A kind of records, and its resource types.
+/// A kind of records, in the page's words, and its resource types.
 type Kind = (&'static str, &'static [&'static str]);
 
-/// The kinds by heading.
+/// Returns the kinds of records under each heading of the page.
 fn kinds(t: &Texts) -> [(&'static str, Vec<Kind>); 4] {
     [
         (t.share_person, vec![(t.share_person_more, &["Patient"])]),
@@ -61,8 +61,8 @@ fn kinds(t: &Texts) -> [(&'static str, Vec<Kind>); 4] {
     ]
 }
 
-/// The kinds that a source with these resource types shares. An empty list means that the types are unknown, so every
-/// kind is named.
+/// Returns the kinds of records that a source with these resource types shares. Without types they are unknown, so
+/// all kinds are returned.
 pub(in crate::http::connect) fn what<'a>(t: &'static Texts, types: impl IntoIterator<Item = &'a str>) -> What {
     let types: Vec<&str> = types.into_iter().collect();
     let kinds = kinds(t);
@@ -98,7 +98,7 @@ pub(in crate::http::connect) fn what<'a>(t: &'static Texts, types: impl IntoIter
     }
 }
 
-/// The resource types of a source that a grant covers. A grant that names no types covers all of them.
+/// Returns those resource types of a source that a grant covers. A scope that names no types covers all.
 pub(in crate::http::connect) fn granted<'a>(types: &'a [String], scope: &str) -> Vec<&'a str> {
     let named: Vec<&str> = scope
         .split_whitespace()
@@ -138,7 +138,7 @@ mod tests {
             ]
         );
         assert_eq!(told(&["NutritionOrder"]), [("More", text("other records about you"))]);
-        // A source without a list of types may have any.
+        // A source without a list of types may have any type.
         assert_eq!(told(&[]).len(), 4);
     }
 

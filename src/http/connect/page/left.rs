@@ -1,5 +1,5 @@
-//! Tells a browser without an open session how its last session ended, and leads back to the application. A cookie
-//! names that session. It grants no access, and it is useless after the session's rows are deleted.
+//! Tells a browser without an open session how its last session ended, and links to the application. A cookie has the
+//! key of that session. It grants no access. After the session's rows are deleted, it has no effect.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::http::service::Service;
 use super::super::language::Texts;
 use super::answer::with_cookie;
 
-/// The cookie that names the session that ended last.
+/// The cookie with the key of the session that ended last.
 const LEFT: &str = "svc_left";
 
-/// Notes in the browser that a session has ended.
+/// Sets the cookie that remembers this session as the last one that ended.
 pub(in crate::http::connect) fn noted(service: &Service, flow: &Flow, response: Response) -> Response {
     let framed = flow.request.display == Display::Frame;
     with_cookie(response, cookie::set(service, LEFT, &flow.key.text(), framed))
 }
 
-/// The answer for a browser without an open session.
+/// Returns the page for a browser without an open session.
 pub(in crate::http::connect) async fn answer(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -41,7 +41,7 @@ pub(in crate::http::connect) async fn answer(
         Ok::<_, crate::consent::Error>(None)
     });
     match found.await {
-        // If the store fails here, it has already logged the error.
+        // If the store fails here, the general page is shown.
         Ok(Ok(Some((flow, application)))) => over(service, t, &flow, &application),
         _ => notice::over(service, t),
     }
@@ -63,7 +63,7 @@ fn over(service: &Arc<Service>, t: &'static Texts, flow: &Flow, application: &Ap
     notice::ended(service, t, flow, application, title, texts, back)
 }
 
-/// The application's origin from its redirect URI. `None` for a URI with a custom scheme.
+/// Returns the origin of the application's redirect URI. `None` for a URI with a custom scheme.
 fn home(flow: &Flow) -> Option<String> {
     let uri = url::Url::parse(flow.request.redirect_uri.as_deref()?).ok()?;
     let origin = uri.origin();

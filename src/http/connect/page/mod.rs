@@ -1,4 +1,4 @@
-//! The pages, their texts, and the policy of what they may load.
+//! The patient's pages, their files, and the policies that limit what they load.
 
 pub(super) mod answer;
 pub(super) mod asset;

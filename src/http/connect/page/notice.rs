@@ -1,4 +1,4 @@
-//! Pages that only inform: there is no session, or a request failed.
+//! Pages that only show a message, for example because there is no session or a request failed.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::http::throttle::Allowance;
 
-/// There is no open session, and the application is unknown.
+/// Shows that there is no open session. The application is not known.
 pub(in crate::http::connect) fn over(service: &Arc<Service>, t: &'static Texts) -> Response {
     let said = Said {
         switch: Some(session(service)),
@@ -24,7 +24,7 @@ pub(in crate::http::connect) fn over(service: &Arc<Service>, t: &'static Texts) 
     notice(service, t, StatusCode::GONE, said)
 }
 
-/// A known session has ended.
+/// Shows that a known session has ended.
 pub(in crate::http::connect) fn ended(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -40,15 +40,15 @@ pub(in crate::http::connect) fn ended(
     };
     let said = Said {
         onward,
-        // A browser keeps no cookie of a page without a session in another site's frame. So such a page has no language
-        // switch in a frame.
+        // In another site's frame, a browser drops the cookies of a page without a session, so a language switch
+        // would not work there.
         switch: (!matches!(flow.request.display, Display::Frame)).then(|| session(service)),
         ..Said::plain(title, texts)
     };
     bounded(service, t, StatusCode::GONE, said, &policy)
 }
 
-/// The form belongs to another session, or to no page of ours.
+/// Shows that a form does not belong to the browser's session.
 pub(in crate::http::connect) fn foreign(service: &Arc<Service>, t: &'static Texts) -> Response {
     let said = Said {
         onward: Some((session(service), t.other_go_on.to_owned())),
@@ -58,19 +58,19 @@ pub(in crate::http::connect) fn foreign(service: &Arc<Service>, t: &'static Text
     notice(service, t, StatusCode::FORBIDDEN, said)
 }
 
-/// The ticket of a window was used before or has expired.
+/// Shows that a window's ticket was used already, is invalid or has expired.
 pub(in crate::http::connect) fn stale_window(service: &Arc<Service>, t: &'static Texts) -> Response {
     let said = Said::plain(t.ticket_title, vec![t.ticket_text.to_owned()]);
     notice(service, t, StatusCode::FORBIDDEN, said)
 }
 
-/// The browser opens a callback to which it was not sent.
+/// Shows that a callback does not belong to a session of this browser.
 pub(in crate::http::connect) fn stray(service: &Arc<Service>, t: &'static Texts) -> Response {
     let said = Said::bad(t.callback_title, vec![t.callback_text.to_owned()]);
     notice(service, t, StatusCode::BAD_REQUEST, said)
 }
 
-/// The window beside a frame has finished.
+/// Shows that the window beside a frame is done. The page closes the window.
 pub(in crate::http::connect) fn window_done(service: &Arc<Service>, t: &'static Texts) -> Response {
     let said = Said {
         closes: true,
@@ -79,7 +79,8 @@ pub(in crate::http::connect) fn window_done(service: &Arc<Service>, t: &'static 
     notice(service, t, StatusCode::OK, said)
 }
 
-/// There is no page at the address. The page does not repeat the address: its links are relative to it.
+/// Shows that there is no page at the requested URL. The page does not contain that URL: its language switch is
+/// relative to it.
 pub(in crate::http::connect) fn nowhere(service: &Arc<Service>, t: &'static Texts) -> Response {
     let said = Said {
         switch: Some(String::new()),
@@ -89,9 +90,9 @@ pub(in crate::http::connect) fn nowhere(service: &Arc<Service>, t: &'static Text
     notice(service, t, StatusCode::NOT_FOUND, said)
 }
 
-/// Too many flows come from one address. Pages of the origins in `framed_by` may frame this page. `holder` is the
-/// origin and the channel of a link component that is starting. It gets a message. `here` is the address of the page,
-/// if the browser can request it again.
+/// Shows that too many flows come from one address. Pages of the origins in `framed_by` may frame this page. `holder`
+/// is the origin and the channel of a link component that is starting, which gets a message. `here` is the URL that
+/// shows the page again, if the browser may repeat the request.
 pub(in crate::http::connect) fn busy(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -117,7 +118,7 @@ pub(in crate::http::connect) fn busy(
     response
 }
 
-/// An internal error occurred.
+/// Shows that an internal error occurred.
 pub(in crate::http::connect) fn broken(service: &Arc<Service>, t: &'static Texts, error: Error) -> Response {
     let said = Said {
         switch: Some(session(service)),
@@ -126,8 +127,8 @@ pub(in crate::http::connect) fn broken(service: &Arc<Service>, t: &'static Texts
     because(notice(service, t, StatusCode::INTERNAL_SERVER_ERROR, said), &error)
 }
 
-/// A request that cannot be answered by redirect. The language switch leads to a separate address, because a page must
-/// not repeat the request.
+/// Shows why a request cannot begin a flow, if its application cannot be told. The language switch leads to a URL of
+/// its own, because it must not repeat the request.
 pub(in crate::http::connect) fn untrusted(service: &Arc<Service>, t: &'static Texts, why: Untrusted) -> Response {
     let (text, detail) = match why {
         Untrusted::Client => (
@@ -153,8 +154,9 @@ pub(in crate::http::connect) fn untrusted(service: &Arc<Service>, t: &'static Te
     notice(service, t, StatusCode::BAD_REQUEST, said)
 }
 
-/// A link component whose key or origin is unknown. Only the page that holds it gets the reason. The frame shows
-/// nothing, because an unknown page must not frame a page of the service.
+/// Shows that the key or the origin of a link component is not known. In a frame, the page is blank and only sends
+/// the reason to the page that holds the component, because an unknown page must not show a page of the service in a
+/// frame.
 pub(in crate::http::connect) fn link_untrusted(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -198,22 +200,22 @@ pub(in crate::http::connect) fn link_untrusted(
     }
 }
 
-/// The address of the session's page. If there is no session, that page says so, and still switches the language.
+/// Returns the URL of the session's page. Without a session, that page says so, and still switches the language.
 fn session(service: &Service) -> String {
     format!("{}/connect", service.base_path())
 }
 
-/// The content of a page that only informs.
+/// The content of a page that only shows a message.
 struct Said<'a> {
     title: &'a str,
     texts: Vec<String>,
-    /// Whether the message is bad news.
+    /// Whether the message is about an error.
     bad: bool,
     detail: Option<&'a str>,
     onward: Option<(String, String)>,
     closes: bool,
     message: Option<Message<'a>>,
-    /// The address that shows the page in another language. `None` if the page cannot be shown again.
+    /// The URL that shows the page in another language. `None` if the page cannot be shown again.
     switch: Option<String>,
 }
 

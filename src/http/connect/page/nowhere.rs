@@ -1,4 +1,4 @@
-//! Answers a dead link in a browser with a page. Programs get JSON, as everywhere.
+//! Shows a page to browsers that request an unknown URL. Programs get JSON, as on other routes.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use super::super::language;
 use super::notice;
 use crate::http::service::Service;
 
-/// The page for an address without a route, if a browser asks to show it: by GET, with `text/html` in `Accept`.
+/// Returns the page for a URL without a route, if the request comes from a browser: GET or HEAD, with `text/html` in
+/// `Accept`.
 pub(in crate::http) fn page(
     service: &Arc<Service>,
     method: &Method,
@@ -24,14 +25,15 @@ pub(in crate::http) fn page(
     Some(switched.unwrap_or_else(|| notice::nowhere(service, language::of(service, headers))))
 }
 
-/// The address of the page. If a browser could read the address as another host's, it is replaced by the first page.
+/// Returns the URL path for the language switch. If a browser could read the path as another host's URL, returns the
+/// root instead.
 fn here(service: &Service, uri: &Uri) -> String {
     let path = uri.path();
     let is_local = path.starts_with('/') && !path.contains("//") && !path.contains('\\');
     format!("{}{}", service.base_path(), if is_local { path } else { "/" })
 }
 
-/// Whether `Accept` names HTML. A program that accepts anything does not name it.
+/// Whether `Accept` contains `text/html`. Ranges such as `*/*` do not count, because programs send them.
 fn names_html(headers: &HeaderMap) -> bool {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let mut ranges = values.flat_map(|value| value.split(','));

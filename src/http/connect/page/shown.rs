@@ -1,4 +1,4 @@
-//! Shows the state of a session as a page.
+//! Shows a session's current step as a page.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,13 +33,13 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::lake::Mode;
 
-/// The maximum number of organizations on a page.
+/// The maximum number of organizations on the page.
 const SHOWN: usize = 50;
 /// The maximum number of characters of a search text.
 const LONGEST_QUERY: usize = 200;
 const DAY: i64 = 86_400;
 
-/// `GET /connect`
+/// Answers `GET /connect`, the session's current page.
 pub(in crate::http::connect) async fn page_of_session(
     State(service): State<Arc<Service>>,
     RawQuery(query): RawQuery,
@@ -48,14 +48,14 @@ pub(in crate::http::connect) async fn page_of_session(
     let address = format!("{}/connect", service.base_path());
     let visit = match visit(&service, &headers).await {
         Ok(visit) => visit,
-        // The page that says that the session is over can be switched to another language, too.
+        // The page about a session that is over can be switched to another language, too.
         Err(response) => return language::switched(&service, query.as_deref(), &address, false).unwrap_or(response),
     };
     let t = visit.texts;
     if let Some(response) = language::switched(&service, query.as_deref(), &address, visit.is_framed()) {
         return response;
     }
-    // If there is only one source, its grant ends the flow. The waiting page then leads here.
+    // If the patient connects only one source, its grant ends the flow. The waiting page then leads here.
     let alone = visit.flow.request.way == Way::Choose && !visit.is_framed();
     if alone && visit.flow.progress.step == Step::Hub && visit.flow.authorized().next().is_some() {
         let finished = finish(&service, t, visit.key()).await;
@@ -71,8 +71,8 @@ pub(in crate::http::connect) async fn page_of_session(
     }
 }
 
-/// `GET /connect/find`: the organizations. The page has its own address. So the browser's back button leads to it until
-/// a source is connected.
+/// Answers `GET /connect/find`, the page of organizations. It has a URL of its own, so that the browser's back button
+/// leads to it until a source is connected.
 pub(in crate::http::connect) async fn find_page(
     State(service): State<Arc<Service>>,
     RawQuery(query): RawQuery,
@@ -92,13 +92,13 @@ pub(in crate::http::connect) async fn find_page(
     }
 }
 
-/// `GET /connect/organizations`: the matches for a name while the patient types it.
+/// Answers `GET /connect/organizations` with the organizations that match a name, while the patient types it.
 pub(in crate::http::connect) async fn organizations(
     State(service): State<Arc<Service>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    // This is not a page, so it does not tell how a session ended.
+    // This is no page, so it cannot show how a session ended.
     let Some(visit) = present(&service, &headers).await else {
         return StatusCode::GONE.into_response();
     };
@@ -110,8 +110,8 @@ pub(in crate::http::connect) async fn organizations(
     page(StatusCode::OK, &Fragment { s, found }, &policy(&visit))
 }
 
-/// `GET /connect/progress`: the turn of the session, for the page that waits beside a window. Polling does not keep a
-/// session open.
+/// Answers `GET /connect/progress` with the session's turn (a counter of its changes). A waiting page polls it.
+/// Polling does not extend the session.
 pub(in crate::http::connect) async fn progress(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
     let Some(cookie) = cookie::read(&service, &headers, cookie::SESSION) else {
         return StatusCode::GONE.into_response();
@@ -134,7 +134,7 @@ fn sought(query: Option<String>) -> String {
         .collect()
 }
 
-/// The common parts of all pages of a session. `at` is the number of the step.
+/// Builds the parts that all pages of a session share. `at` is the number of the current step in [`StepMark::all`].
 fn shell<'a>(service: &'a Service, visit: &'a Visit, title: impl ToString, at: usize) -> Shell<'a> {
     let request = &visit.flow.request;
     Shell {
@@ -162,7 +162,7 @@ fn shell<'a>(service: &'a Service, visit: &'a Visit, title: impl ToString, at: u
     }
 }
 
-/// The link component's name for the page of a step.
+/// Returns the name of a step's page, as the link component tells it to the application.
 fn view_of(step: &Step) -> &'static str {
     match step {
         Step::Choose => "choose",
@@ -178,7 +178,7 @@ fn view_of(step: &Step) -> &'static str {
     }
 }
 
-/// The number of the step that asks a source.
+/// Returns the number of the step in which the patient is at a source.
 fn there(visit: &Visit) -> usize {
     match visit.flow.request.way {
         Way::Choose => 2,
@@ -186,7 +186,7 @@ fn there(visit: &Visit) -> usize {
     }
 }
 
-/// The policy for the pages of a session: forms may lead to the application's address.
+/// Returns the policy of the session's pages. Their forms may lead to the application's redirect URI.
 fn policy(visit: &Visit) -> Policy {
     let request = &visit.flow.request;
     let policy = match &request.redirect_uri {
@@ -203,7 +203,7 @@ async fn step_page(service: &Arc<Service>, visit: &Visit) -> Result<Response, Er
     match &visit.flow.progress.step {
         Step::Choose => choose(service, visit, "").await,
         Step::Share { endpoint } => share(service, visit, &source(service, endpoint).await?).await,
-        // A patient who comes back without the source's answer can go there again.
+        // A patient who comes back without a callback of the source can go there again.
         Step::Away { endpoint } => share(service, visit, &source(service, endpoint).await?).await,
         Step::Window { endpoint, provider } => match (endpoint, provider) {
             (Some(endpoint), _) => {
@@ -235,14 +235,14 @@ async fn choose(service: &Arc<Service>, visit: &Visit, query: &str) -> Result<Re
     let details = finds_by_details(service, visit).await?;
     let at = if visit.flow.request.way == Way::Identity { 1 } else { 0 };
     let mut s = shell(service, visit, visit.texts.choose_title, at);
-    // The patient may come here with the back button in any state of the session.
+    // The patient may come here by the back button, so the session may be at another step.
     s.told.iter_mut().for_each(|told| told.view = "choose");
     Ok(page(StatusCode::OK, &Choose { s, found, details }, &policy(visit)))
 }
 
 async fn find(service: &Arc<Service>, visit: &Visit, query: String) -> Result<Found, Error> {
     let (mode, text) = (visit.flow.consent.mode, query.clone());
-    // A record locator connects places that have no sign-in page. It needs the patient's details.
+    // A record locator can connect endpoints without a sign-in page. It needs the patient's details.
     let types = if finds_by_details(service, visit).await? {
         AuthorizationType::ALL
     } else {
@@ -305,7 +305,7 @@ async fn share(service: &Arc<Service>, visit: &Visit, endpoint: &Endpoint) -> Re
     Ok(page(StatusCode::OK, &template, &toward(policy(visit), endpoint)))
 }
 
-/// Allows forms to lead to the source as well.
+/// Allows the page's forms to lead to the source, too.
 fn toward(policy: Policy, endpoint: &Endpoint) -> Policy {
     let configured = endpoint.configuration.as_deref();
     let configured = configured.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
@@ -339,7 +339,7 @@ fn problem(service: &Service, visit: &Visit, endpoint: &Endpoint, trouble: Troub
         s: shell(service, visit, t.fill(title, &source), there(visit)),
         bad: matches!(trouble, Trouble::Down | Trouble::Rejected | Trouble::Unreadable),
         text,
-        // Another attempt does not change the form of the records.
+        // Trying again does not change the format of the records.
         again: (trouble != Trouble::Unreadable).then(|| Onward {
             action: "share",
             label: t.fill(t.problem_again, &source),
@@ -367,8 +367,8 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
             duration: duration(t, &visit.application.name, one.usage),
         })
     });
-    // A place that failed first and was connected later is not listed. A located place that has not answered by now
-    // counts as failed.
+    // Do not list a place that failed first and was connected later. A located place that is still being connected
+    // counts as failed here.
     let unanswered = flow.authorizations.iter().filter(|one| {
         let located = matches!(
             one.authorization_type,
@@ -378,7 +378,7 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
     });
     let alone = flow.request.way == Way::Choose;
     let has_some = flow.authorized().next().is_some();
-    // If the patient wanted one source and has it, an earlier failed one is not shown.
+    // If the patient wanted one source and has it, do not list an earlier one that failed.
     let is_settled = alone && has_some;
     let failed = flow.errored().chain(unanswered);
     let failed = failed.filter(|one| !is_settled && !flow.has(&one.endpoint));
@@ -391,8 +391,8 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
         name: display_name(endpoint),
         again: !alone && endpoint.authorization_type.signs_in() && endpoint.status != EndpointStatus::Unavailable,
     };
-    // The remaining step. With only one source there is none. Otherwise the patient connects more sources or shares the
-    // connected ones.
+    // The number of the current step. A patient who wanted one source only has to share it. Other patients connect
+    // sources, or share the connected ones.
     let (title, at) = if alone {
         (t.hub_title_alone, 3)
     } else if has_some {
@@ -412,13 +412,13 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
     Ok(page(StatusCode::OK, &template, &policy(visit)))
 }
 
-/// Whether there is a source that is not connected yet.
+/// Whether there is an organization that is not connected yet.
 async fn has_more(service: &Arc<Service>, visit: &Visit) -> Result<bool, Error> {
     let found = find(service, visit, String::new()).await?;
     Ok(found.more || found.organizations.iter().any(|one| !one.connected))
 }
 
-/// The endpoints of a flow's authorizations and of the places that a locator found.
+/// Returns the endpoints of the flow's authorizations and of the places that a record locator found.
 async fn endpoints(service: &Arc<Service>, flow: &Flow) -> Result<Vec<Endpoint>, Error> {
     let chosen = flow.authorizations.iter().map(|one| one.endpoint.clone());
     let found = flow.progress.places.iter().map(|place| place.endpoint.clone());
@@ -432,7 +432,7 @@ async fn endpoints(service: &Arc<Service>, flow: &Flow) -> Result<Vec<Endpoint>,
     all.await?.map_err(Error::internal)
 }
 
-/// Shows the waiting page while other services answer.
+/// Shows the page on which the patient waits for other services.
 async fn waiting(service: &Arc<Service>, visit: &Visit, on: &Asked) -> Result<Response, Error> {
     let (t, flow) = (visit.texts, &visit.flow);
     let (title, text, at) = match on {
@@ -462,7 +462,7 @@ async fn waiting(service: &Arc<Service>, visit: &Visit, on: &Asked) -> Result<Re
     Ok(page(StatusCode::OK, &template, &policy(visit)))
 }
 
-/// The places that are being connected, each with its progress.
+/// Returns the places that are being connected, each with its progress.
 async fn asked_places(service: &Arc<Service>, visit: &Visit) -> Result<Vec<Asking>, Error> {
     let (t, flow) = (visit.texts, &visit.flow);
     let endpoints = endpoints(service, flow).await?;
@@ -519,8 +519,8 @@ async fn identity(
     Ok(page(StatusCode::OK, &template, &policy))
 }
 
-/// The form for a search by details. Errors are shown above the fields. `typed` is the day, month and year as the
-/// patient typed them, if they are not a date.
+/// Shows the form for a search by the patient's details, with its errors above the fields. `typed` is the day, month
+/// and year as the patient typed them, if they are not an accepted date.
 pub(in crate::http::connect) async fn details(
     service: &Arc<Service>,
     visit: &Visit,
@@ -550,7 +550,7 @@ pub(in crate::http::connect) async fn details(
     Ok(page(status, &template, &policy(visit)))
 }
 
-/// The name of the facility that the patient chose.
+/// Returns the name of the organization at which the patient searches for their records, if they chose one.
 async fn sought_name(service: &Arc<Service>, visit: &Visit) -> Result<Option<String>, Error> {
     match &visit.flow.progress.sought {
         Some(endpoint) => Ok(Some(display_name(&source(service, endpoint).await?))),
@@ -558,7 +558,7 @@ async fn sought_name(service: &Arc<Service>, visit: &Visit) -> Result<Option<Str
     }
 }
 
-/// The found places. `nothing` says that the patient submitted the form without choosing one.
+/// Shows the places that a record locator found. `nothing`: the patient submitted the form without choosing one.
 pub(in crate::http::connect) async fn places(
     service: &Arc<Service>,
     visit: &Visit,
@@ -573,7 +573,7 @@ pub(in crate::http::connect) async fn places(
     let open = endpoints
         .iter()
         .filter(|one| !flow.has(&one.id) && flow.progress.places.iter().any(|place| place.endpoint == one.id));
-    // If one of several sources has no list of types, it may have any.
+    // If one of the sources has no list of resource types, it may have any type.
     let types: Vec<&str> = if open.clone().any(|endpoint| endpoint.resources.is_empty()) {
         Vec::new()
     } else {
@@ -584,8 +584,8 @@ pub(in crate::http::connect) async fn places(
         endpoint: place.endpoint.clone(),
         name: place.name.clone(),
         connected: flow.has(&place.endpoint),
-        // For a verified patient all places are selected. Otherwise only the place that the patient named is selected.
-        // Patients know the others themselves.
+        // For a verified patient, all places are preselected. For others, only the organization that they chose
+        // before, because they know their places themselves.
         chosen: (flow.progress.verified.is_some() || flow.progress.sought.as_ref() == Some(&place.endpoint))
             && !nothing,
     });
@@ -612,8 +612,8 @@ pub(in crate::http::connect) async fn places(
     Ok(page(status, &template, &policy(visit)))
 }
 
-/// How long the found places share records: one sentence if all agree, otherwise one for ongoing and one for one-time
-/// access.
+/// Describes how long the found places share records: in one sentence if it is equal for all, or else in one sentence
+/// for ongoing and one for one-time access.
 fn durations(visit: &Visit, endpoints: &[Endpoint]) -> Vec<Lasting> {
     let (t, flow) = (visit.texts, &visit.flow);
     let authorization_type = located::type_of(flow);
@@ -671,7 +671,8 @@ fn framed(service: &Service, visit: &Visit, source: &str, policy: &Policy) -> Re
     Ok(page(StatusCode::OK, &template, policy))
 }
 
-/// Whether a search by the patient's details is possible.
+/// Whether the flow can search by the patient's details: the application requested it, and a record locator is
+/// configured.
 pub(in crate::http::connect) async fn finds_by_details(service: &Arc<Service>, visit: &Visit) -> Result<bool, Error> {
     if visit.flow.request.way != Way::Search {
         return Ok(false);
@@ -695,7 +696,8 @@ async fn provider_of(service: &Arc<Service>, visit: &Visit, code: &str) -> Resul
     Ok(known.into_iter().find(|one| one.code == code))
 }
 
-/// Other names that patients may know an endpoint by: its other brands, and its operator.
+/// Returns the endpoint's other labels and its organization's name, because patients may know these better. `None` if
+/// there are none.
 fn others(endpoint: &Endpoint, name: &str) -> Option<String> {
     let mut others: Vec<&str> = Vec::new();
     for other in endpoint.label.iter().chain([&endpoint.organization.name]) {
@@ -706,7 +708,7 @@ fn others(endpoint: &Endpoint, name: &str) -> Option<String> {
     (!others.is_empty()).then(|| others.join(" · "))
 }
 
-/// The name by which patients know an endpoint.
+/// Returns the name by which patients know an endpoint: its first label, or else its organization's name.
 pub(in crate::http::connect) fn display_name(endpoint: &Endpoint) -> String {
     let label = endpoint.label.iter().find(|label| !label.is_empty());
     label.unwrap_or(&endpoint.organization.name).clone()

@@ -1,4 +1,4 @@
-//! The data of the templates. It only decides which texts are shown.
+//! The data that the page templates show.
 
 use askama::Template;
 use chrono::DateTime;
@@ -9,10 +9,10 @@ use super::super::flow::birth_date::{self, Part};
 use super::super::language::Texts;
 use crate::consent::{ApplicationProfile, Details, Display, FlowRequest, Organization, OrganizationProfile, Way};
 
-/// The parts that all pages share.
+/// The data that all pages share.
 pub(in crate::http::connect) struct Shell<'a> {
     pub(in crate::http::connect) t: &'static Texts,
-    /// The path prefix of the service's addresses. Empty at the root of a host.
+    /// The path with which the service's URLs begin. Empty at the root of a host.
     pub(in crate::http::connect) base: &'a str,
     pub(in crate::http::connect) title: String,
     /// The operator's brand.
@@ -21,23 +21,23 @@ pub(in crate::http::connect) struct Shell<'a> {
     pub(in crate::http::connect) app: Option<&'a str>,
     /// The application's profile.
     pub(in crate::http::connect) asks: Option<&'a ApplicationProfile>,
-    /// The application's id, for addresses.
+    /// The application's id, for the URL of its logo.
     pub(in crate::http::connect) app_id: &'a str,
     pub(in crate::http::connect) test: bool,
-    /// The token for forms. `None` outside a session.
+    /// The CSRF token for forms. `None` outside a session.
     pub(in crate::http::connect) csrf: Option<String>,
     pub(in crate::http::connect) steps: Vec<StepMark>,
-    /// Whether "cancel" leads back to the sources that are already connected.
+    /// Whether cancelling leads back to the sources that are already connected.
     pub(in crate::http::connect) to_hub: bool,
     /// When the session times out. `None` outside a session.
     pub(in crate::http::connect) ends: Option<Ends>,
-    /// The languages to which the page can be switched, if any.
+    /// The languages to which the page can be switched. `None` if it cannot.
     pub(in crate::http::connect) languages: Option<Switch<'a>>,
-    /// The page with the link component. It gets a message about the current page.
+    /// The page with the link component. It gets a message with the name of the current page.
     pub(in crate::http::connect) told: Option<Told<'a>>,
 }
 
-/// The page that holds the frame, and the link component's name for the current page. It names no source and no person,
+/// Where the link component is, and the name of the current page. The message contains neither a source nor a person,
 /// because nothing is shared yet.
 pub(in crate::http::connect) struct Told<'a> {
     pub(in crate::http::connect) origin: &'a str,
@@ -46,7 +46,7 @@ pub(in crate::http::connect) struct Told<'a> {
 }
 
 impl<'a> Shell<'a> {
-    /// The parts of a page that belongs to no session.
+    /// Returns the data of a page outside a session.
     pub(in crate::http::connect) fn outside(service: &'a Service, t: &'static Texts, title: &str) -> Shell<'a> {
         Shell {
             t,
@@ -66,12 +66,12 @@ impl<'a> Shell<'a> {
         }
     }
 
-    /// The name of the service.
+    /// Returns the operator's name, or else the service's own.
     fn service(&self) -> &str {
         self.brand.name.as_deref().unwrap_or(self.t.service)
     }
 
-    /// The text about the use of the records: one before anything is shared, and one after.
+    /// Returns the text about the use of the records: one before anything is connected, and one after.
     fn promise(&self) -> String {
         let text = if self.to_hub {
             self.t.promise_shared
@@ -82,16 +82,16 @@ impl<'a> Shell<'a> {
     }
 }
 
-/// The time at which an idle session ends.
+/// When a session ends if the patient does nothing.
 pub(in crate::http::connect) struct Ends {
-    /// Seconds from now.
+    /// The number of seconds from now.
     pub(in crate::http::connect) seconds: i64,
-    /// The time of day in UTC. Only a script knows the patient's time zone.
+    /// The time of day in UTC. A script shows it in the patient's time zone.
     pub(in crate::http::connect) at: String,
 }
 
 impl Ends {
-    /// The end of a session that was active just now.
+    /// Returns the end of a session that was active just now.
     pub(in crate::http::connect) fn after(now: i64, seconds: i64) -> Ends {
         let time = DateTime::from_timestamp(now + seconds, 0).unwrap_or_default();
         Ends {
@@ -101,15 +101,15 @@ impl Ends {
     }
 }
 
-/// The languages to choose from.
+/// The language switch of a page.
 pub(in crate::http::connect) struct Switch<'a> {
-    /// The address that shows the same page in the current language.
+    /// The URL that shows this page.
     pub(in crate::http::connect) address: String,
     pub(in crate::http::connect) all: &'a [&'static Texts],
 }
 
 impl Switch<'_> {
-    /// The address of the page in another language.
+    /// Returns the URL that shows this page in another language.
     fn to(&self, texts: &Texts) -> String {
         let before = match self.address.split_once('?') {
             None => "?",
@@ -120,16 +120,16 @@ impl Switch<'_> {
     }
 }
 
-/// A step, as the page shows it at the top.
+/// A step of the flow, as the page shows it at the top.
 pub(in crate::http::connect) struct StepMark {
     pub(in crate::http::connect) name: &'static str,
     place: std::cmp::Ordering,
 }
 
 impl StepMark {
-    /// The steps of a flow. `current` is the number of the current one. A source named in advance needs no step for
-    /// choosing. With one source the grant at the source ends the flow, except in a frame: there the patient shares
-    /// after the grant.
+    /// Returns the steps of a flow. `current` is the number of the current one. If the application chose the
+    /// endpoint, there is no step for choosing. With one source the grant ends the flow, so there is no step for
+    /// sharing, except in a frame: there the patient shares after the grant.
     pub(in crate::http::connect) fn all(t: &'static Texts, request: &FlowRequest, current: usize) -> Vec<StepMark> {
         let all: &[&'static str] = match request.way {
             Way::Choose => &[t.step_find, t.step_review, t.step_sign_in, t.step_share],
@@ -167,12 +167,12 @@ impl StepMark {
     }
 }
 
-/// The operator of a source, as patients know it.
+/// The organization of a source, as patients see it.
 pub(in crate::http::connect) struct OrganizationView {
     pub(in crate::http::connect) id: String,
-    /// Its id in the logo's address.
+    /// A digest of the logo, for its URL. `None` if there is no logo.
     pub(in crate::http::connect) logo: Option<String>,
-    /// The type and place of the organization.
+    /// The organization's type and place.
     pub(in crate::http::connect) about: Option<String>,
 }
 
@@ -198,11 +198,11 @@ impl OrganizationView {
     }
 }
 
-/// An organization to choose.
+/// An organization that the patient can choose.
 pub(in crate::http::connect) struct Choice {
     pub(in crate::http::connect) endpoint: String,
     pub(in crate::http::connect) name: String,
-    /// The operator's name, if it differs.
+    /// Other names of the endpoint and its organization.
     pub(in crate::http::connect) by: Option<String>,
     pub(in crate::http::connect) organization: OrganizationView,
     pub(in crate::http::connect) connected: bool,
@@ -212,13 +212,13 @@ pub(in crate::http::connect) struct Choice {
 pub(in crate::http::connect) struct Found {
     pub(in crate::http::connect) query: String,
     pub(in crate::http::connect) organizations: Vec<Choice>,
-    /// The maximum number shown.
+    /// The maximum number of organizations on the page.
     pub(in crate::http::connect) limit: usize,
     pub(in crate::http::connect) more: bool,
 }
 
 impl Found {
-    /// A sentence with their number.
+    /// Returns a sentence about the number of organizations.
     fn said(&self, t: &'static Texts) -> String {
         match (self.organizations.len(), self.query.is_empty()) {
             (0, true) => t.choose_empty.to_owned(),
@@ -245,7 +245,7 @@ pub(in crate::http::connect) struct Choose<'a> {
     pub(in crate::http::connect) details: bool,
 }
 
-/// The list of organizations alone. A script inserts it while the patient types.
+/// The list of organizations without a page around it. A script inserts it while the patient types.
 #[derive(Template)]
 #[template(path = "connect/fragment.html")]
 pub(in crate::http::connect) struct Fragment<'a> {
@@ -253,15 +253,15 @@ pub(in crate::http::connect) struct Fragment<'a> {
     pub(in crate::http::connect) found: Found,
 }
 
-/// The shared records.
+/// The records that are shared, as kinds under headings.
 pub(in crate::http::connect) struct What {
     pub(in crate::http::connect) categories: Vec<Category>,
-    /// The source has no list of types.
+    /// Whether the source has no list of resource types, so that the kinds are uncertain.
     pub(in crate::http::connect) unsure: bool,
 }
 
 impl What {
-    /// The headings in a line.
+    /// Joins the headings in one line.
     fn names(&self, t: &'static Texts) -> String {
         t.list(&self.categories.iter().map(|one| one.name).collect::<Vec<_>>())
     }
@@ -281,16 +281,16 @@ pub(in crate::http::connect) struct Share<'a> {
     pub(in crate::http::connect) app: &'a str,
     pub(in crate::http::connect) source: &'a str,
     pub(in crate::http::connect) organization: OrganizationView,
-    /// How long records are shared, if the source grants what is requested, in a few words.
+    /// A few words about how long records are shared, if the source grants what is requested.
     pub(in crate::http::connect) lasting: &'static str,
-    /// The same as a sentence.
+    /// A sentence about how long records are shared.
     pub(in crate::http::connect) duration: String,
     pub(in crate::http::connect) ongoing: bool,
-    /// Whether the application requested a longer time than the source grants.
+    /// Whether the application requested ongoing access, but the endpoint permits only one-time access.
     pub(in crate::http::connect) forced: bool,
-    /// Days until the source asks the patient to sign in again.
+    /// The number of days until the source requires another sign-in. `None` if it is not known.
     pub(in crate::http::connect) longest: Option<usize>,
-    /// Whether another organization may be chosen instead.
+    /// Whether the patient may choose another organization instead.
     pub(in crate::http::connect) other: bool,
 }
 
@@ -304,25 +304,25 @@ pub(in crate::http::connect) struct Onward {
 #[template(path = "connect/problem.html")]
 pub(in crate::http::connect) struct Problem<'a> {
     pub(in crate::http::connect) s: Shell<'a>,
-    /// Whether an error caused this page. Otherwise the patient chose it.
+    /// Whether an error caused this page. `false` if the patient or the source refused, or has no records.
     pub(in crate::http::connect) bad: bool,
     pub(in crate::http::connect) text: &'static str,
     pub(in crate::http::connect) again: Option<Onward>,
     pub(in crate::http::connect) other: Option<Onward>,
-    /// The label of the button to leave, if the application is then told that no records were found. Otherwise leaving
-    /// counts as a cancellation by the patient.
+    /// The label of the button that leaves with the result that there are no records. Without it, leaving counts as
+    /// cancelling.
     pub(in crate::http::connect) leave: Option<String>,
 }
 
-/// A connected source.
+/// A source that is connected.
 pub(in crate::http::connect) struct Connected {
     pub(in crate::http::connect) endpoint: String,
     pub(in crate::http::connect) name: String,
-    /// The headings of the records that it shares.
+    /// The headings of the records that the source shares.
     pub(in crate::http::connect) what: String,
-    /// How long the source shares records, in a few words.
+    /// A few words about how long the source shares records.
     pub(in crate::http::connect) lasting: &'static str,
-    /// The same as a sentence.
+    /// A sentence about how long the source shares records.
     pub(in crate::http::connect) duration: String,
 }
 
@@ -330,7 +330,7 @@ pub(in crate::http::connect) struct Connected {
 pub(in crate::http::connect) struct Failed {
     pub(in crate::http::connect) endpoint: String,
     pub(in crate::http::connect) name: String,
-    /// Whether the patient can try it again.
+    /// Whether the patient can try the source again.
     pub(in crate::http::connect) again: bool,
 }
 
@@ -341,9 +341,9 @@ pub(in crate::http::connect) struct Hub<'a> {
     pub(in crate::http::connect) app: &'a str,
     pub(in crate::http::connect) connected: Vec<Connected>,
     pub(in crate::http::connect) failed: Vec<Failed>,
-    /// Whether a source can be removed from the list.
+    /// Whether the patient can remove connected sources.
     pub(in crate::http::connect) remove: bool,
-    /// Whether there is another source to add.
+    /// Whether there is another organization that the patient can connect.
     pub(in crate::http::connect) add: bool,
     pub(in crate::http::connect) facilities: bool,
 }
@@ -354,7 +354,7 @@ pub(in crate::http::connect) struct Wrong {
     pub(in crate::http::connect) text: &'static str,
 }
 
-/// A part of the date of birth.
+/// A field for a part of the date of birth.
 pub(in crate::http::connect) struct BirthField {
     id: &'static str,
     name: &'static str,
@@ -364,7 +364,8 @@ pub(in crate::http::connect) struct BirthField {
 }
 
 impl BirthField {
-    /// The fields in the order of the language. They hold the typed text, otherwise the stored date.
+    /// Returns the fields in the order of the language. They contain what the patient typed, or else the parts of
+    /// `date`.
     pub(in crate::http::connect) fn all(t: &'static Texts, date: &str, typed: Option<[String; 3]>) -> [BirthField; 3] {
         let mut parts = date.split('-').map(|part| part.trim_start_matches('0').to_owned());
         let mut part = || parts.next().unwrap_or_default();
@@ -377,7 +378,7 @@ impl BirthField {
                 Part::Month => ("birth_month", t.details_month, "bday-month", month.clone()),
                 Part::Year => ("birth_year", t.details_year, "bday-year", year.clone()),
             };
-            // The error summary links to the first field.
+            // The list of errors links to the first field by this id.
             let id = if std::mem::take(&mut first) { "birth_date" } else { name };
             BirthField {
                 id,
@@ -421,13 +422,13 @@ impl DetailsPage<'_> {
 #[template(path = "connect/identity.html")]
 pub(in crate::http::connect) struct IdentityPage<'a> {
     pub(in crate::http::connect) s: Shell<'a>,
-    /// Code and name.
+    /// The code and the name of each identity provider.
     pub(in crate::http::connect) providers: Vec<(String, String)>,
-    /// Heading and text.
+    /// The heading and the text about a failed attempt.
     pub(in crate::http::connect) problem: Option<(String, String)>,
 }
 
-/// A found place.
+/// A place that a record locator found.
 pub(in crate::http::connect) struct PlaceView {
     pub(in crate::http::connect) endpoint: String,
     pub(in crate::http::connect) name: String,
@@ -435,11 +436,11 @@ pub(in crate::http::connect) struct PlaceView {
     pub(in crate::http::connect) chosen: bool,
 }
 
-/// How long places share records.
+/// How long some of the found places share records.
 pub(in crate::http::connect) struct Lasting {
-    /// The names of these places, if other places share for a different time.
+    /// The names of the places. `None` if all found places share for the same time.
     pub(in crate::http::connect) places: Option<String>,
-    /// The time as a sentence.
+    /// A sentence about how long these places share records.
     pub(in crate::http::connect) duration: String,
 }
 
@@ -450,11 +451,11 @@ pub(in crate::http::connect) struct Facilities<'a> {
     pub(in crate::http::connect) app: &'a str,
     pub(in crate::http::connect) places: Vec<PlaceView>,
     pub(in crate::http::connect) what: What,
-    /// The name of the place that the patient chose, if it was not found.
+    /// The sentence that the organization which the patient chose was not found.
     pub(in crate::http::connect) missing: Option<String>,
     /// How long the places share records.
     pub(in crate::http::connect) durations: Vec<Lasting>,
-    /// Whether the patient chose nothing.
+    /// Whether the patient submitted the form without choosing a place.
     pub(in crate::http::connect) nothing: bool,
 }
 
@@ -473,9 +474,9 @@ pub(in crate::http::connect) struct FramePage<'a> {
     pub(in crate::http::connect) s: Shell<'a>,
     pub(in crate::http::connect) source: &'a str,
     pub(in crate::http::connect) ticket: String,
-    /// The session's turn for which this page was made.
+    /// The session's turn when this page was rendered. A script compares it with the current one.
     pub(in crate::http::connect) mark: u64,
-    /// Whether the page has opened a window.
+    /// Whether a window was opened from this page.
     pub(in crate::http::connect) opened: bool,
 }
 
@@ -492,11 +493,11 @@ pub(in crate::http::connect) struct WaitingPage<'a> {
     pub(in crate::http::connect) s: Shell<'a>,
     pub(in crate::http::connect) text: String,
     pub(in crate::http::connect) places: Vec<Asking>,
-    /// The session's turn for which this page was made.
+    /// The session's turn when this page was rendered. A script compares it with the current one.
     pub(in crate::http::connect) mark: u64,
 }
 
-/// The message to the page that holds the link component.
+/// A message to the page with the link component.
 pub(in crate::http::connect) struct Message<'a> {
     pub(in crate::http::connect) origin: &'a str,
     pub(in crate::http::connect) channel: &'a str,
@@ -507,7 +508,7 @@ pub(in crate::http::connect) struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// The message that nothing was shared, for the page of this origin and channel.
+    /// Returns the message that nothing was shared, for the page with this origin and channel.
     pub(in crate::http::connect) fn exit(origin: &'a str, channel: &'a str) -> Message<'a> {
         Message {
             origin,
@@ -538,14 +539,14 @@ pub(in crate::http::connect) struct Notice<'a> {
     pub(in crate::http::connect) texts: Vec<String>,
     pub(in crate::http::connect) bad: bool,
     pub(in crate::http::connect) detail: Option<&'a str>,
-    /// The button's address and label.
+    /// The URL and the label of the button.
     pub(in crate::http::connect) onward: Option<(String, String)>,
-    /// Whether the window closes itself, if the browser lets it.
+    /// Whether a script closes the window, if the browser permits it.
     pub(in crate::http::connect) closes: bool,
     pub(in crate::http::connect) message: Option<Message<'a>>,
 }
 
-/// An empty page in a frame. It only sends a message to the page that holds the link component.
+/// A blank page in a frame. It only sends a message to the page with the link component.
 #[derive(Template)]
 #[template(path = "connect/silent.html")]
 pub(in crate::http::connect) struct Silent<'a> {
@@ -553,7 +554,7 @@ pub(in crate::http::connect) struct Silent<'a> {
     pub(in crate::http::connect) message: Option<Message<'a>>,
 }
 
-/// An error code with its texts.
+/// An error code of `error_uri`, and the texts about it.
 pub(in crate::http::connect) struct ErrorCode {
     pub(in crate::http::connect) code: &'static str,
     pub(in crate::http::connect) title: &'static str,

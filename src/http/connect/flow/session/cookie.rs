@@ -1,6 +1,6 @@
-//! The cookies of the flow, which name a browser's session. Scripts cannot read them, and other sites' pages do not
-//! send them. The frame of the link component is an exception: its cookies are partitioned by the site of the embedding
-//! page.
+//! The cookies of the flow, which identify a browser's session. Scripts cannot read them. Browsers do not send them
+//! with requests that other sites' pages make. The link component's frame is the exception: its cookies are sent, but
+//! partitioned by the site of the embedding page.
 
 use std::borrow::Cow;
 
@@ -12,33 +12,34 @@ use url::{Host, Url};
 
 use crate::http::service::Service;
 
-/// The session of the pages.
+/// The cookie of the session.
 pub(in crate::http::connect) const SESSION: &str = "svc_session";
-/// The session of the window that a frame has opened for a source.
+/// The cookie of the window that a frame opened for a source.
 pub(in crate::http::connect) const WINDOW: &str = "svc_window";
 
-/// How long a browser keeps a cookie. After that no session can be resumed.
+/// How long a browser keeps a cookie: a day. After that no session can be resumed.
 const KEPT: Duration = Duration::days(1);
 
-/// The value of a cookie.
+/// Returns the value of a cookie. `None` if the request does not have it.
 pub(in crate::http::connect) fn read(service: &Service, headers: &HeaderMap, name: &str) -> Option<String> {
     found(headers, &full(name, service.is_encrypted()))
 }
 
-/// Sets a cookie; `framed` if the pages are in another site's page.
+/// Returns the header that sets a cookie. `framed`: the page is in a frame of another site's page.
 pub(in crate::http::connect) fn set(service: &Service, name: &str, value: &str, framed: bool) -> Option<HeaderValue> {
     let secure = is_secure(service, framed);
     written(full(name, service.is_encrypted()), value, framed, secure, KEPT)
 }
 
-/// Deletes a cookie.
+/// Returns the header that deletes a cookie.
 pub(in crate::http::connect) fn cleared(service: &Service, name: &str, framed: bool) -> Option<HeaderValue> {
     let secure = is_secure(service, framed);
     written(full(name, service.is_encrypted()), "", framed, secure, Duration::ZERO)
 }
 
-/// Whether a cookie gets the attribute `Secure`: always, except at loopback addresses. There Safari and scripts would
-/// drop it, and the traffic does not leave the machine. A frame's cookie always needs the attribute.
+/// Whether a cookie gets the attribute `Secure`. It does not at plain HTTP loopback addresses, because Safari and
+/// scripts would drop it there, and the traffic does not leave the machine. A frame's cookie always needs the
+/// attribute.
 fn is_secure(service: &Service, framed: bool) -> bool {
     framed || service.is_encrypted() || !is_loopback(&service.base_url)
 }
@@ -53,8 +54,9 @@ fn is_loopback(base_url: &str) -> bool {
     }
 }
 
-/// The cookie's full name. Over TLS the prefix binds the cookie to this host. So neither another host in its domain nor
-/// an attacker on plain HTTP can plant a session. Browsers refuse the prefix at plain loopback addresses.
+/// Returns the cookie's full name. Over TLS it has the prefix `__Host-`, which binds the cookie to this host. So
+/// neither another host of the domain nor an attacker on plain HTTP can plant a session. Browsers refuse the prefix
+/// on plain HTTP.
 fn full(name: &str, encrypted: bool) -> Cow<'_, str> {
     if encrypted {
         Cow::Owned(format!("__Host-{name}"))

@@ -1,5 +1,5 @@
-//! The ticket of the window beside a frame. It names, encrypted, the session and the turn that the frame showed. It
-//! opens only one window, because opening it advances the turn.
+//! The ticket with which a frame opens a window. It contains, encrypted, the session's key and its turn (a counter of
+//! its changes) when the frame was rendered. It opens only one window, because opening it advances the turn.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,13 +8,13 @@ use crate::consent::{Error, SessionKey, Store};
 
 const PURPOSE: &str = "window";
 
-/// Makes the ticket of a frame that shows this turn.
+/// Creates the ticket for a frame that shows this turn.
 pub(in crate::http::connect) fn made(store: &Store, key: SessionKey, turn: u64) -> Result<String, Error> {
     let plain = format!("{}.{turn}", key.text());
     Ok(URL_SAFE_NO_PAD.encode(store.seal(PURPOSE, plain.as_bytes())?))
 }
 
-/// Reads the session and the turn from a ticket that this service made.
+/// Decrypts the session's key and the turn of a ticket. `None` if this service did not create the ticket.
 pub(in crate::http::connect) fn read(store: &Store, ticket: &str) -> Option<(SessionKey, u64)> {
     let sealed = URL_SAFE_NO_PAD.decode(ticket).ok()?;
     let plain = String::from_utf8(store.unseal(PURPOSE, &sealed).ok()?).ok()?;

@@ -1,4 +1,4 @@
-//! Finds the session of a browser, and checks that forms come from its pages.
+//! Finds a browser's session, and checks that forms come from its pages.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use crate::http::csrf::Csrf;
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// The forms of the flow's pages.
+/// The CSRF tokens of the flow's forms.
 pub(in crate::http::connect) const FORMS: Csrf = Csrf("csrf");
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// A patient in an open session.
+/// A request of a patient with an open session.
 pub(in crate::http::connect) struct Visit {
     pub(in crate::http::connect) cookie: String,
     pub(in crate::http::connect) flow: Flow,
     pub(in crate::http::connect) application: Application,
-    /// The application's profile for the pages.
+    /// The application's profile, which the pages show.
     pub(in crate::http::connect) profile: ApplicationProfile,
     pub(in crate::http::connect) texts: &'static Texts,
 }
@@ -37,7 +37,7 @@ impl Visit {
         self.flow.key
     }
 
-    /// The origins whose pages may frame the session's pages.
+    /// Returns the origins whose pages may frame the session's pages.
     pub(in crate::http::connect) fn framed_by(&self) -> &[String] {
         if self.is_framed() {
             &self.application.origins
@@ -46,13 +46,13 @@ impl Visit {
         }
     }
 
-    /// Whether the pages are framed by another site's page.
+    /// Whether the session's pages are in a frame of another site's page.
     pub(in crate::http::connect) fn is_framed(&self) -> bool {
         self.flow.request.display == Display::Frame
     }
 }
 
-/// Runs work on the store on a blocking thread.
+/// Runs work on the store on a thread that may block.
 pub(in crate::http::connect) async fn stored<T: Send + 'static>(
     service: &Arc<Service>,
     work: impl FnOnce(&Service) -> T + Send + 'static,
@@ -63,8 +63,8 @@ pub(in crate::http::connect) async fn stored<T: Send + 'static>(
         .map_err(Error::internal)
 }
 
-/// The patient's open session. For a browser without one, the answer to send. If a session has ended and its
-/// application was not told, this answer tells the application.
+/// Returns the patient's open session, or else the response to send. If the session has ended and its application
+/// does not know it yet, this response tells the application.
 pub(in crate::http::connect) async fn visit(service: &Arc<Service>, headers: &HeaderMap) -> Result<Visit, Response> {
     let texts = language::of(service, headers);
     let Some(cookie) = cookie::read(service, headers, cookie::SESSION) else {
@@ -94,7 +94,7 @@ pub(in crate::http::connect) async fn visit(service: &Arc<Service>, headers: &He
     }
 }
 
-/// The patient's open session, if there is one. It does not tell the application about a session that has ended.
+/// Returns the patient's open session, if there is one. Does not tell the application about a session that has ended.
 pub(in crate::http::connect) async fn present(service: &Arc<Service>, headers: &HeaderMap) -> Option<Visit> {
     let cookie = cookie::read(service, headers, cookie::SESSION)?;
     let key = SessionKey::of(&cookie);
@@ -114,7 +114,7 @@ pub(in crate::http::connect) async fn present(service: &Arc<Service>, headers: &
     })
 }
 
-/// Reads a form and the session that it belongs to. Refuses a form without the session's token.
+/// Reads a form and its session. Refuses a form without a valid token of the session.
 pub(in crate::http::connect) async fn form(
     service: &Arc<Service>,
     request: Request,
@@ -131,7 +131,7 @@ pub(in crate::http::connect) async fn form(
     }
 }
 
-/// The fields of a form.
+/// Reads the fields of a form.
 pub(in crate::http::connect) async fn fields(
     service: &Arc<Service>,
     headers: &HeaderMap,

@@ -1,7 +1,8 @@
-//! Takes the patient back from sources and identity providers. Each source has its own callback address.
+//! Handles the callbacks to which sources and identity providers redirect the patient. Each source has its own
+//! callback URL.
 //!
-//! An answer counts once. It must arrive in the browser that left, and come from the server to which that browser was
-//! sent.
+//! Each callback counts once. It must arrive in the browser that left for the source, and at the URL of the source to
+//! which that browser was sent.
 
 use std::sync::Arc;
 
@@ -29,16 +30,16 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::sync::client::{self, Arrival};
 
-/// A patient who has returned to the session that they left.
+/// A callback whose session is known.
 struct Back {
     parameters: Parameters,
     state: String,
     key: SessionKey,
-    /// The patient is in the window beside the frame with the session's pages.
+    /// Whether the patient is in the window that the session's frame opened.
     in_window: bool,
 }
 
-/// `GET /connect/callback/{endpoint}`
+/// Answers `GET /connect/callback/{endpoint}`, to which a source redirects.
 pub(in crate::http::connect) async fn from_source(
     State(service): State<Arc<Service>>,
     Path(id): Path<String>,
@@ -58,7 +59,7 @@ pub(in crate::http::connect) async fn from_source(
     )
 }
 
-/// `GET /connect/identity/{provider}`
+/// Answers `GET /connect/identity/{provider}`, to which an identity provider redirects.
 pub(in crate::http::connect) async fn from_provider(
     State(service): State<Arc<Service>>,
     Path(code): Path<String>,
@@ -92,7 +93,7 @@ fn answer(
     }
 }
 
-/// Checks that the patient comes back into a session that this browser has open.
+/// Finds the session that sent the patient away, by `state`. Checks that it belongs to this browser.
 async fn back(service: &Arc<Service>, headers: &HeaderMap, query: Option<String>) -> Result<Back, Response> {
     let t = language::of(service, headers);
     let parameters = Parameters::parse(query.unwrap_or_default().as_bytes());
@@ -118,11 +119,11 @@ async fn back(service: &Arc<Service>, headers: &HeaderMap, query: Option<String>
     if !own && !is_window_of(service, headers, &flow) {
         return Err(notice::stray(service, t));
     }
-    // A frame never goes to a source itself: it opens a window. If the page that holds the frame belongs to the
-    // service's own site, that window has the frame's cookie too.
+    // A frame never goes to a source itself: it opens a window. If the embedding page is on the service's own site,
+    // the window also has the frame's cookie. So the cookie does not tell whether this is the window.
     let in_window = flow.request.display == Display::Frame;
     if own && !flow.progress.told {
-        // If the session has timed out in the meantime, this tells its application.
+        // If the session has timed out in the meantime, the response tells its application.
         visit(service, headers).await?;
     }
     Ok(Back {
@@ -133,20 +134,20 @@ async fn back(service: &Arc<Service>, headers: &HeaderMap, query: Option<String>
     })
 }
 
-/// Whether the browser's window is the one that the session's frame opened.
+/// Whether the request has the cookie of the window that the session's frame opened.
 fn is_window_of(service: &Service, headers: &HeaderMap, flow: &Flow) -> bool {
     let cookie = cookie::read(service, headers, cookie::WINDOW);
     let digest = cookie.map(|cookie| SessionKey::of(&cookie).text());
     digest.is_some() && digest == flow.progress.window && flow.request.display == Display::Frame
 }
 
-/// The result of looking up an attempt.
+/// The result of looking up an attempt: one departure to a source or an identity provider.
 enum Taken {
-    /// The attempt is answered now.
+    /// The attempt is answered now, for the first time.
     Up(Box<(Flow, Attempt)>),
-    /// This session has handled the attempt before: the patient loaded the page again.
+    /// This session has handled the attempt already: the patient loaded the page again.
     Before,
-    /// The attempt belongs to another session or to another source.
+    /// The attempt is over, or belongs to another session or another source.
     Not,
 }
 
@@ -164,7 +165,7 @@ async fn taken(service: &Arc<Service>, back: &Back, from: CameFrom) -> Result<Ta
     attempt.await?.map_err(Error::internal)
 }
 
-/// The callback address that the patient came back to.
+/// The source or identity provider whose callback URL was called.
 enum CameFrom {
     Endpoint(String),
     Provider(String),
@@ -179,7 +180,7 @@ impl CameFrom {
     }
 }
 
-/// Handles a source's answer. `None` means that the answer does not belong to this session.
+/// Handles a source's callback. `None` if it does not belong to this session.
 async fn source_answered(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -195,7 +196,7 @@ async fn source_answered(
     let (Some(endpoint), Some(id)) = (found.map_err(Error::internal)?, attempt.authorization.clone()) else {
         return Ok(None);
     };
-    // If the patient has moved on in the meantime, the service no longer requests access from this source.
+    // If the patient has moved on in the meantime, the authorization does not wait for this callback any more.
     let awaited = |one: &&Authorization| one.id == id && one.state == AuthorizationState::Authorizing;
     let Some(authorization) = flow.authorizations.iter().find(awaited).cloned() else {
         return Ok(Some(to_session(service)));
@@ -215,14 +216,14 @@ async fn source_answered(
         }
     };
     match await_interim(service, work).await? {
-        // If there is only one source to choose, its grant ends the flow.
+        // If the patient connects only one source, its grant ends the flow.
         Some(Ok(Some(_))) if alone => Ok(Some(finish(service, t, key).await?)),
         Some(other) => stepped(service, other.map(|_| to_session(service))).map(Some),
         None => Ok(Some(to_session(service))),
     }
 }
 
-/// Exchanges a source's answer for a grant, or returns the reason why there is none.
+/// Exchanges the callback's code for a grant. Or returns why there is none, in the form that the patient sees.
 async fn exchanged(
     service: &Arc<Service>,
     parameters: &Parameters,
@@ -234,7 +235,7 @@ async fn exchanged(
     let note = |error: &dyn std::fmt::Display| {
         tracing::warn!(endpoint = endpoint.id, %error, "a source did not grant access");
     };
-    // RFC 9207: the issuer in the answer must be the source's own.
+    // The issuer in the callback must be the source's own (RFC 9207).
     let issuer = sign_in.configuration.issuer.as_deref();
     if let (Some(iss), Some(issuer)) = (parameters.sole("iss"), issuer)
         && iss != issuer
@@ -298,7 +299,7 @@ async fn exchanged(
     Ok(Ok(grant))
 }
 
-/// The meaning of an `error` of RFC 6749 section 4.1.2.1 for the patient.
+/// Returns what an `error` of RFC 6749, section 4.1.2.1, means for the patient.
 fn of_redirect(error: &str) -> Trouble {
     match error {
         "access_denied" | "consent_required" | "interaction_required" | "login_required" => Trouble::Refused,
@@ -318,7 +319,7 @@ fn of_refusal(error: &client::Error) -> Trouble {
     }
 }
 
-/// Handles an identity provider's answer.
+/// Handles an identity provider's callback. `None` if it does not belong to this session.
 async fn provider_answered(service: &Arc<Service>, back: Back, code: String) -> Result<Option<Response>, Error> {
     let (flow, attempt) = match taken(service, &back, CameFrom::Provider(code.clone())).await? {
         Taken::Up(taken) => *taken,
@@ -355,7 +356,7 @@ async fn provider_answered(service: &Arc<Service>, back: Back, code: String) -> 
     stepped(service, taken.map(|()| to_session(service))).map(Some)
 }
 
-/// Gets the patient's demographics and the ID token that proves them.
+/// Gets the ID token and the demographics in it from an identity provider.
 async fn identity(
     service: &Arc<Service>,
     parameters: &Parameters,

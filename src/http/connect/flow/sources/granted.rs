@@ -1,4 +1,4 @@
-//! Stores a source's grant.
+//! Stores a source's grant in the session.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::sync::client;
 
-/// Stores a source's grant. `assertion` is the ID token that was presented for it, if any.
+/// Stores a source's grant in the session. `assertion` is the ID token by which the grant was obtained, if any.
 pub(in crate::http::connect) async fn granted(
     service: &Arc<Service>,
     key: SessionKey,
@@ -33,7 +33,7 @@ pub(in crate::http::connect) async fn granted(
         let credential = Credential {
             expires_at: grant.expires_in.map(|seconds| now.saturating_add(seconds)),
             access_token: grant.access_token,
-            // Access to a portal is one-time, so a refresh token is dropped.
+            // Access by a portal's credentials is for one time, so drop a refresh token.
             refresh_token: grant
                 .refresh_token
                 .filter(|_| endpoint.authorization_type != AuthorizationType::Credentials),
@@ -44,7 +44,7 @@ pub(in crate::http::connect) async fn granted(
                 patient: &patient,
                 source_patient: &source_patient,
                 scope_requested: &asked,
-                // A source that names no scope has granted what was requested (RFC 6749, section 5.1).
+                // A source that returns no scope has granted the requested one (RFC 6749, section 5.1).
                 scope_granted: grant.scope.as_deref().unwrap_or(&asked),
                 refreshable: credential.refresh_token.is_some(),
                 max_auth_until: endpoint

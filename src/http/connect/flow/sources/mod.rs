@@ -1,4 +1,4 @@
-//! The ways to sources and identity providers, and back from them.
+//! Redirects to sources and identity providers, and their callbacks.
 
 pub(in crate::http::connect) mod callback;
 pub(in crate::http::connect) mod granted;

@@ -1,4 +1,5 @@
-//! Places that hold a patient's records. A record locator finds them, and they are connected without a sign-in there.
+//! Connects the places that hold a patient's records. A record locator finds them. The patient does not sign in
+//! there.
 
 use std::sync::Arc;
 
@@ -17,10 +18,11 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::sync::client::{self, Demographics, Facility};
 
-/// The maximum number of places connected at the same time.
+/// The maximum number of places that are connected concurrently.
 const AT_ONCE: usize = 8;
 
-/// Finds the places of a verified person. Also returns the sealed proof of their identity.
+/// Finds the places that hold a verified person's records. Also returns the ID token that proves the identity,
+/// encrypted.
 pub(in crate::http::connect) async fn of_identity(
     service: &Arc<Service>,
     flow: &Flow,
@@ -43,7 +45,7 @@ pub(in crate::http::connect) async fn of_identity(
     Ok(Ok((verified, found)))
 }
 
-/// Finds the places that know a person with the details that the patient entered.
+/// Finds the places that hold records of a person with the details that the patient entered.
 pub(in crate::http::connect) async fn of_details(
     service: &Arc<Service>,
     flow: &Flow,
@@ -83,7 +85,7 @@ async fn locate(
     Ok(Ok(known.await?.map_err(Error::internal)?))
 }
 
-/// Keeps the facilities whose FHIR base the directory knows. Others cannot be connected.
+/// Keeps the facilities whose FHIR base URL is that of an available endpoint. Others cannot be connected.
 fn known(
     service: &Service,
     mode: crate::lake::Mode,
@@ -95,7 +97,7 @@ fn known(
         let Some(endpoint) = endpoint.filter(|endpoint| endpoint.status != EndpointStatus::Unavailable) else {
             continue;
         };
-        // An authorization covers one Patient of an endpoint, so this uses the first one that the locator names.
+        // An authorization covers one Patient of an endpoint, so of several, use the first one.
         if !places.iter().any(|place| place.endpoint == endpoint.id) {
             places.push(RecordLocation {
                 endpoint: endpoint.id,
@@ -114,7 +116,7 @@ pub(in crate::http::connect) struct Connecting {
     authorization: Authorization,
 }
 
-/// The type of authorization that a flow's places get.
+/// Returns the type of the authorizations that a flow's places get.
 pub(in crate::http::connect) fn type_of(flow: &Flow) -> AuthorizationType {
     match flow.progress.verified {
         Some(_) => AuthorizationType::Ial2,
@@ -122,7 +124,7 @@ pub(in crate::http::connect) fn type_of(flow: &Flow) -> AuthorizationType {
     }
 }
 
-/// Records that the patient agreed to connect the places of these endpoints.
+/// Records that the patient agreed to connect the places with these endpoints.
 pub(in crate::http::connect) async fn agreed(
     service: &Arc<Service>,
     flow: &Flow,
@@ -159,7 +161,7 @@ pub(in crate::http::connect) async fn agreed(
     begun.await
 }
 
-/// Connects places. If one fails, its authorization gets a note.
+/// Connects places concurrently. If one cannot be connected, its authorization records that it failed.
 pub(in crate::http::connect) async fn connect(
     service: &Arc<Service>,
     flow: &Flow,

@@ -1,4 +1,4 @@
-//! Sends patients to sources and identity providers, and keeps the state until they come back.
+//! Redirects patients to sources and identity providers, and stores the state until they come back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,21 +15,21 @@ use crate::http::service::Service;
 use crate::lake::Mode;
 use crate::sync::client::{self, Configuration, Realm, Registration, Statement, Verifier};
 
-/// How long a patient waits for a source's answer.
+/// How long a call to a source may take while a patient waits.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The maximum wait if the source's last stored configuration can be used instead.
+/// How long a call may take if the flow can continue without its answer.
 const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 /// The scopes requested from an identity provider.
 const IDENTITY_SCOPE: &str = "openid profile address";
 
-/// The state that is kept, sealed, until a patient returns.
+/// The state that is stored, encrypted, until a patient comes back.
 #[derive(Serialize, Deserialize)]
 pub(in crate::http::connect) struct SignInState {
     pub(in crate::http::connect) configuration: Configuration,
     pub(in crate::http::connect) verifier: Verifier,
 }
 
-/// Calls a source while a patient waits, with a timeout.
+/// Runs a call to a source with the timeout for a waiting patient.
 pub(in crate::http::connect) async fn patiently<T>(
     call: impl Future<Output = Result<T, client::Error>>,
 ) -> Result<T, client::Error> {
@@ -48,25 +48,25 @@ async fn within<T>(
         .unwrap_or_else(|_| Err(late()))
 }
 
-/// The callback address of a source. Each source has its own address, so that an answer never counts for another
-/// source.
+/// Returns the callback URL of a source. Each source has its own, so that the answer of one source never counts for
+/// another.
 pub(in crate::http::connect) fn callback_of(service: &Service, endpoint: &str) -> String {
     format!("{}/connect/callback/{}", service.base_url, segment(endpoint))
 }
 
-/// The callback address of an identity provider.
+/// Returns the callback URL of an identity provider.
 pub(in crate::http::connect) fn identity_callback_of(service: &Service, code: &str) -> String {
     format!("{}/connect/identity/{}", service.base_url, segment(code))
 }
 
-/// Encodes a name as a path segment. It encodes as few characters as possible, because sources compare redirect URIs
+/// Encodes a name as a path segment. Encodes only the characters that must be, because sources compare redirect URIs
 /// character by character with the registered ones.
 fn segment(name: &str) -> PercentEncode<'_> {
     const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
     utf8_percent_encode(name, ENCODED)
 }
 
-/// The service's client registration at an endpoint, and the scopes that it requests.
+/// Returns the service's client registration at an endpoint, with the scopes to request for this usage.
 pub(in crate::http::connect) async fn registration(
     service: &Arc<Service>,
     endpoint: &Endpoint,
@@ -93,7 +93,7 @@ pub(in crate::http::connect) async fn registration(
     })
 }
 
-/// The service's client registration at an identity provider.
+/// Returns the service's client registration at an identity provider.
 pub(in crate::http::connect) async fn provider_registration(
     service: &Arc<Service>,
     provider: &IdentityProvider,
@@ -111,7 +111,8 @@ pub(in crate::http::connect) async fn provider_registration(
     })
 }
 
-/// The SMART configuration of an endpoint. If the source does not answer, the last stored configuration.
+/// Fetches the SMART configuration of an endpoint. After a temporary error, returns the stored configuration, if
+/// there is one.
 pub(in crate::http::connect) async fn configuration(
     service: &Arc<Service>,
     endpoint: &Endpoint,
@@ -137,7 +138,8 @@ pub(in crate::http::connect) async fn configuration(
     Ok(kept.and_then(|text| serde_json::from_str(text).ok()).ok_or(error))
 }
 
-/// Whether the source's capability statement shows that its records cannot be read. `false` without a statement.
+/// Whether the source's CapabilityStatement shows that its records cannot be read. Fetches it if it is not stored.
+/// `false` if the source does not return one.
 async fn is_unreadable(service: &Arc<Service>, endpoint: &Endpoint) -> Result<bool, Error> {
     let id = endpoint.id.clone();
     let known = stored(service, move |service| service.store.dialects().get(&id));
@@ -164,8 +166,8 @@ async fn is_unreadable(service: &Arc<Service>, endpoint: &Endpoint) -> Result<bo
     Ok(told.is_some())
 }
 
-/// Sends a patient to a source, for an application that requested this usage. If the source does not answer, the
-/// session's next page says so.
+/// Sends a patient to a source, for an application that requested this usage. If that fails, redirects to the
+/// session's page, which shows the problem.
 pub(in crate::http::connect) async fn to_source(
     service: &Arc<Service>,
     key: SessionKey,
@@ -217,7 +219,7 @@ pub(in crate::http::connect) async fn to_source(
     Ok(departed.await?.map(|()| see_other(&redirect.url)))
 }
 
-/// Sends a patient to an identity provider.
+/// Sends a patient to an identity provider. If that fails, redirects to the session's page, which shows the problem.
 pub(in crate::http::connect) async fn to_provider(
     service: &Arc<Service>,
     key: SessionKey,
@@ -260,7 +262,7 @@ pub(in crate::http::connect) async fn to_provider(
     Ok(departed.await?.map(|()| see_other(&redirect.url)))
 }
 
-/// The data of an endpoint that the store needs when a patient leaves for it.
+/// Returns the data of an endpoint that the store needs when a patient leaves for it.
 pub(in crate::http::connect) fn departure(endpoint: &Endpoint) -> Departure<'_> {
     Departure {
         endpoint: &endpoint.id,
@@ -269,12 +271,13 @@ pub(in crate::http::connect) fn departure(endpoint: &Endpoint) -> Departure<'_> 
     }
 }
 
-/// Redirects to the session's current page.
+/// Returns a redirect to the session's current page.
 pub(in crate::http::connect) fn to_session(service: &Service) -> Response {
     see_other(&format!("{}/connect", service.base_path()))
 }
 
-/// Answers a step by a redirect to the session's current page, whichever page the form was on.
+/// Converts the outcome of a step to a response. A step that the session no longer permits becomes a redirect to its
+/// current page.
 pub(in crate::http::connect) fn stepped(
     service: &Service,
     taken: Result<Response, FlowError>,
@@ -293,7 +296,8 @@ mod tests {
 
     #[test]
     fn ids_stand_in_redirect_uris_as_they_are() {
-        // With encoded hyphens the redirect URI differed from the registered one, so the source refused every patient.
+        // If hyphens were encoded, the redirect URI would differ from the registered one, and sources would refuse
+        // every patient.
         let id = "a053553b-07cd-430d-840e-e9c396dce095";
         assert_eq!(segment(id).to_string(), id);
         assert_eq!(segment("a/b c").to_string(), "a%2Fb%20c");
