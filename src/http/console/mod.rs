@@ -1,8 +1,9 @@
-//! The console: a server's pages for operators, without scripts. Off unless `serve --console` turns it on.
+//! The console: a server's pages for operators, without scripts. It is off unless the server was started with
+//! `serve --console`.
 //!
-//! Decides who may sign in (`session`), what each page requests from the engine (`pages`), and how it is shown
-//! (`shown`). It reads records only through scopes, as the API does. Every view of records is in the audit log before
-//! they are shown. The console changes nothing except its own sessions.
+//! `session` decides who may sign in, `pages` what each page requests from the engine, and `shown` how it is shown.
+//! The console reads records only through scopes, as the API does. Before it shows records, it writes an entry to the
+//! audit log. It changes nothing but its own sessions and that log.
 
 mod pages;
 mod routes;

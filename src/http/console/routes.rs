@@ -1,16 +1,16 @@
-//! The routes of the console. They are for browsers and are not part of the API that `/openapi.json` describes.
+//! The routes of the console. They are for browsers, and `/openapi.json` does not describe them.
 
 use super::pages::{document, explain, fhirpath, kept, patient, resource, stored, table, views};
 use super::session::sign_in;
 use super::shown::asset;
 use crate::http::routes::Route;
 
-/// The paths of the console, for tests that open each of its pages.
+/// Returns the paths of the console's routes. Tests open each of its pages.
 pub fn console_paths() -> Vec<&'static str> {
     routes().iter().map(Route::path).collect()
 }
 
-/// All routes. Each needs an operator, except sign-in and the style sheet.
+/// Returns all routes of the console. Each needs an operator with a session, except sign-in and the assets.
 pub(in crate::http) fn routes() -> Vec<Route> {
     vec![
         Route::at("/console").also_get(stored::show),

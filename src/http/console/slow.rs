@@ -1,5 +1,5 @@
-//! Keeps the slowest recent requests in memory. It stores nothing that a client sent: the route's template instead of
-//! the path.
+//! Keeps the latest slow requests in memory, for the console. It keeps the template of a request's route, because the
+//! path may contain what a client sent.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -7,25 +7,25 @@ use std::time::{Duration, Instant};
 
 use axum::http::{Method, StatusCode};
 
-/// The minimum duration of a slow request.
+/// The duration from which on a request counts as slow.
 const SLOW: Duration = Duration::from_millis(200);
-/// The maximum number of kept requests. The oldest are dropped first.
+/// The maximum number of requests that are kept. The oldest are dropped first.
 const KEPT: usize = 200;
 
 /// A slow request.
 #[derive(Clone, Debug)]
 pub(in crate::http) struct SlowRequest {
-    /// When it was answered.
+    /// When the response began.
     pub(in crate::http) at: Instant,
     /// The request's method.
     pub(in crate::http) method: Method,
-    /// The template of its route.
+    /// The template of the route.
     pub(in crate::http) route: Box<str>,
-    /// The status of the answer.
+    /// The status of the response.
     pub(in crate::http) status: StatusCode,
-    /// The time until the response's headers were sent.
+    /// The time until the response began.
     pub(in crate::http) took: Duration,
-    /// `X-Request-Id`, to find the request in the log.
+    /// The request's id, by which it is found in the log.
     pub(in crate::http) id: Box<str>,
 }
 
@@ -34,7 +34,7 @@ pub(in crate::http) struct SlowRequest {
 pub(in crate::http) struct SlowRequests(Mutex<VecDeque<SlowRequest>>);
 
 impl SlowRequests {
-    /// Stores a request if it was slow.
+    /// Keeps a request if it was slow.
     pub(in crate::http) fn note(&self, method: &Method, route: &str, status: StatusCode, took: Duration, id: &str) {
         if took < SLOW {
             return;
@@ -54,7 +54,7 @@ impl SlowRequests {
         kept.push_back(slow);
     }
 
-    /// All stored requests, slowest first.
+    /// Returns all kept requests, the slowest first.
     pub(in crate::http) fn slowest(&self) -> Vec<SlowRequest> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<SlowRequest> = kept.iter().cloned().collect();

@@ -1,7 +1,7 @@
-//! `GET /fhir/Binary/{id}`: the bytes of a Binary, whole or in part, or the resource with its bytes in base64 if the
-//! client requests a FHIR type (R4, binary.html).
+//! `GET /fhir/Binary/{id}`: returns the bytes of a Binary, all or a range. If the client requests a FHIR media type,
+//! returns the resource with its bytes in base64 (R4, binary.html).
 //!
-//! The bytes come from the source, so the headers forbid a browser to run or embed them.
+//! The bytes come from a source and may be harmful, so the headers forbid browsers to run or embed them.
 
 use std::sync::Arc;
 
@@ -35,11 +35,11 @@ use crate::lake::{Attached, AttachmentContent, AttachmentRange};
 use crate::search::with_base;
 
 const BINARY: &str = "Binary";
-/// Bytes from outside must not run, be framed, or load anything.
+/// The policy of the bytes: they must not run, be framed, or load anything.
 const SANDBOX: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; sandbox");
 const BYTES: HeaderValue = HeaderValue::from_static("bytes");
 const UNKNOWN: &str = "application/octet-stream";
-/// The types that a browser displays without running them. It must save all others.
+/// The media types that a browser displays without running them. It must download all others.
 const SHOWN: &[&str] = &[
     "application/pdf",
     "application/rtf",
@@ -52,10 +52,10 @@ const SHOWN: &[&str] = &[
     "text/plain",
     "text/rtf",
 ];
-/// The number of bytes that are read and written at a time.
+/// The number of bytes that are read and sent at a time.
 const STEP: u64 = 256 << 10;
 
-/// The route of Binaries. Searches for them use the routes of any type.
+/// Returns the routes for Binaries. Searches by GET use the routes for any type.
 pub(in crate::http) fn routes() -> Vec<Route> {
     let any = serde_json::json!({"type": "string", "format": "binary"});
     let operation = Operation::new(
@@ -98,12 +98,12 @@ pub(in crate::http) fn routes() -> Vec<Route> {
     let operation = operation.response_header(206, "Content-Range", "which part it is, of how many bytes");
     vec![
         Route::at("/fhir/Binary/{id}").get(read, operation),
-        // A path without a variable part precedes one with a variable part.
+        // Without this route, the router would match `/fhir/Binary/{id}`, which it prefers to `/fhir/{type}/_search`.
         Route::at("/fhir/Binary/_search").also_post(search::binary_by_post),
     ]
 }
 
-/// Reads one Binary.
+/// Answers `GET /fhir/Binary/{id}`.
 async fn read(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -166,7 +166,7 @@ async fn read(
     Ok(response)
 }
 
-/// What a Binary row states about its bytes.
+/// The members of a stored Binary that describe its bytes.
 #[derive(Deserialize)]
 struct Head<'r> {
     #[serde(rename = "contentType")]
@@ -175,7 +175,7 @@ struct Head<'r> {
     data: Option<std::borrow::Cow<'r, str>>,
 }
 
-/// Whether a row's text is valid as a media type in a header.
+/// Whether a stored `contentType` is a media type that a header may contain.
 fn is_media_type(text: &str) -> bool {
     let essence = text.split(';').next().unwrap_or_default().trim();
     let is_token = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_graphic());
@@ -188,8 +188,9 @@ fn decoded(data: &str) -> Result<Bytes, Error> {
     STANDARD.decode(compact).map(Bytes::from).map_err(Error::internal)
 }
 
-/// Whether the client wants the resource: `Accept` names a FHIR type, or it names JSON and the bytes are no JSON. A
-/// client that accepts anything gets the bytes.
+/// Whether the client wants the resource and not the bytes: `Accept` contains a FHIR type, or it contains JSON and
+/// the bytes are no JSON. A client that accepts anything gets the bytes. If JSON is not chosen, an error if the
+/// client ranks FHIR XML above the bytes.
 fn wants_resource(headers: &HeaderMap, media: &str) -> Result<bool, Error> {
     let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let own = essence(media);
@@ -216,10 +217,10 @@ fn wants_resource(headers: &HeaderMap, media: &str) -> Result<bool, Error> {
     }
 }
 
-/// A Binary as a resource.
+/// A Binary that is returned as a resource.
 struct Resource {
     text: Bytes,
-    /// Whether the client requested only a part. A part never has the bytes.
+    /// Whether the client requested only some elements. Then the bytes are left out.
     subset: bool,
     indented: bool,
 }
@@ -254,11 +255,11 @@ async fn resource_answer(
     Ok(response)
 }
 
-/// The resource with the bytes of a file in base64 at its end.
+/// Streams the resource with the bytes of a file in base64 as its last member.
 fn with_data(text: &Bytes, content: Arc<AttachmentContent>) -> Response {
     let before = [text.strip_suffix(b"}").unwrap_or(text), b",\"data\":\""].concat();
     let length = before.len() as u64 + content.bytes().div_ceil(3) * 4 + 2;
-    // A step is a multiple of three bytes, so that base64 groups end with it.
+    // Use a multiple of three bytes, so that no base64 group spans two steps.
     let step = STEP / 3 * 3;
     let last = content.bytes();
     let steps = std::iter::successors(Some(0), move |at| Some(at + step)).take_while(move |at| *at < last);
@@ -280,7 +281,7 @@ fn with_data(text: &Bytes, content: Arc<AttachmentContent>) -> Response {
     response
 }
 
-/// Where a Binary's bytes are.
+/// A Binary's bytes: in a file, or inline in its row.
 enum Stored {
     File(Arc<AttachmentContent>),
     Inline(Bytes),
@@ -294,7 +295,7 @@ impl Stored {
         }
     }
 
-    /// The same bytes have the same tag.
+    /// Returns the ETag of the bytes, from their SHA-256.
     fn tag(&self) -> Tag {
         match self {
             Stored::File(content) => Tag::of(content.sha256()),
@@ -337,7 +338,8 @@ async fn raw_answer(
             Response::new(Body::from_stream(stream(content, part.clone())))
         }
     };
-    // The file may be compressed itself, and byte ranges refer to the stored bytes.
+    // The response must not be compressed: byte ranges refer to the stored bytes, and the file may be compressed
+    // itself.
     response.extensions_mut().insert(AsIs);
     if !held {
         *response.status_mut() = status;
@@ -365,15 +367,15 @@ async fn raw_answer(
 }
 
 fn not_modified() -> Response {
-    // Without a length: a 304 with length 0 would claim this length for the full answer.
+    // Without a known length: `Content-Length: 0` of a 304 would claim this length for the full response.
     let nothing = futures::stream::empty::<Result<Bytes, std::convert::Infallible>>();
     let mut response = Response::new(Body::from_stream(nothing));
     *response.status_mut() = StatusCode::NOT_MODIFIED;
     response
 }
 
-/// Verifies a part of a file against its checksums before the answer begins. After the answer has begun, it could only
-/// be cut off.
+/// Verifies a part of a file by its checksums before the response begins. A later error could only cut the response
+/// off.
 async fn verify(service: &Arc<Service>, content: &Arc<AttachmentContent>, part: AttachmentRange) -> Result<(), Error> {
     let content = content.clone();
     let verified = service.blocking(move |_| content.verify(&part)).await?;
@@ -390,7 +392,7 @@ fn stream(
     })
 }
 
-/// A part of a file. It is read on a thread that may wait for the disk.
+/// Reads a part of a file on a thread that may wait for the disk.
 async fn bytes_of(content: Arc<AttachmentContent>, part: AttachmentRange) -> Result<Bytes, std::io::Error> {
     let read = tokio::task::spawn_blocking(move || {
         let mut bytes = Vec::with_capacity((part.end - part.start) as usize);

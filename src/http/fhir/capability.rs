@@ -1,5 +1,5 @@
-//! The CapabilityStatement: the types that this server reads and searches, and the search parameters and includes that
-//! really work. A test compares the statement with the answers in both directions.
+//! The CapabilityStatement: the types that this server reads and searches, and the search parameters and includes
+//! that it supports. A test compares the statement with the responses in both directions.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -29,13 +29,14 @@ use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhir::{TypeId, facts};
 use crate::search::{COMMON, Engine, PREFIXES};
 
-/// The statement of the current day. It is made again when the date changes. The router passes it to its route.
+/// The statement of the current day. It is built again when the date changes. The router adds it to requests as an
+/// extension.
 #[derive(Debug, Default)]
 pub(in crate::http) struct Capability {
     made: RwLock<Option<Arc<Made>>>,
 }
 
-/// A day's statement, in the content codings that were requested so far.
+/// A day's statement, uncompressed and in the content codings that were requested so far.
 #[derive(Debug)]
 struct Made {
     date: NaiveDate,
@@ -43,7 +44,7 @@ struct Made {
     coded: [OnceLock<Bytes>; 2],
 }
 
-/// The route of the statement.
+/// Returns the route of the statement.
 pub(in crate::http) fn routes() -> Vec<Route> {
     let operation = Operation::new("metadata", "What this server can do, as a CapabilityStatement").open();
     let mut schema = object(
@@ -59,7 +60,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
     vec![Route::at("/fhir/metadata").get(metadata, operation.answers(&[described::FHIR], &schema))]
 }
 
-/// `GET /fhir/metadata`: the one FHIR route that needs no token.
+/// Answers `GET /fhir/metadata`. It needs no token.
 async fn metadata(
     State(service): State<Arc<Service>>,
     Extension(capability): Extension<Arc<Capability>>,
@@ -173,7 +174,7 @@ struct Security {
     description: &'static str,
 }
 
-/// The authorization endpoints, for clients that do not read the SMART configuration.
+/// The authorization and token endpoints, for clients that do not read the SMART configuration.
 #[derive(Serialize)]
 struct OauthUris {
     url: &'static str,
@@ -217,7 +218,7 @@ struct Resource<'a> {
     operation: Vec<NamedOperation>,
 }
 
-/// An operation by its name, which begins with a dollar sign, and where it is defined.
+/// An operation's name, which begins with a dollar sign, and the URL of its definition.
 #[derive(Serialize)]
 struct NamedOperation {
     name: &'static str,
@@ -240,7 +241,7 @@ struct Parameter<'a> {
     documentation: Cow<'static, str>,
 }
 
-/// Facts about all searches without their own element.
+/// What the statement says about searches where R4 has no element for it.
 const DOCUMENTATION: &str = "The documentation of a search parameter lists its modifiers and the prefixes of its values. \
      Parameters of references can be chained (subject:Patient.name). _sort takes all but composite and special parameters, _text and \
      _content. Types are searched by GET and by POST to \
@@ -323,14 +324,14 @@ fn resources(engine: &Engine) -> Vec<Resource<'_>> {
         .collect()
 }
 
-/// The operations on resources of a type.
+/// Returns the operations on resources of a type.
 fn operations(resource_type: &str) -> Vec<NamedOperation> {
     let of_patients = patient::OPERATIONS.iter().filter(|_| resource_type == "Patient");
     let operation = |(name, definition): &(&'static str, &'static str)| NamedOperation { name, definition };
     of_patients.map(operation).collect()
 }
 
-/// The `Type:code` pairs by which searches of each type may include. `*` is accepted as well, but it is no pair and is
+/// The values of `_include` and `_revinclude` for searches of each type, as `Type:code`. `*` is accepted, too, but is
 /// not listed.
 #[derive(Default)]
 struct Includes {
@@ -339,7 +340,7 @@ struct Includes {
 }
 
 impl Includes {
-    /// Leaves out reference parameters that refer to no resource.
+    /// Lists the reference parameters of all types. Leaves out those that can refer to no type.
     fn of(engine: &Engine) -> Includes {
         let mut found = Includes::default();
         for source in facts().resources() {
@@ -379,8 +380,8 @@ fn described<'a>(engine: &Engine, type_id: TypeId, parameter: &'a SearchParamete
     }
 }
 
-/// The parameters of searches over all types: those that R4 defines for every resource or narrative, and those without
-/// a definition.
+/// Returns the parameters of searches over all types: those that R4 defines for every resource, and those without a
+/// definition.
 fn of_all(engine: &Engine) -> Vec<Parameter<'_>> {
     let patient = facts().lookup("Patient").into_iter();
     let of_patients = patient.flat_map(|type_id| engine.supported(type_id).map(move |parameter| (type_id, parameter)));
@@ -396,7 +397,7 @@ fn of_all(engine: &Engine) -> Vec<Parameter<'_>> {
     defined.chain(others).collect()
 }
 
-/// The parameter with the same code for resources of all types, if there is one. Otherwise this parameter.
+/// Returns the parameter with the same code that is defined for all types. Without one, returns this parameter.
 fn of_any_type<'a>(engine: &'a Engine, parameter: &'a SearchParameter) -> &'a SearchParameter {
     let is_general = |parameter: &&SearchParameter| parameter.bases.iter().any(|base| facts().get(*base).is_abstract);
     let all = facts().resources().flat_map(|type_id| engine.supported(type_id));

@@ -1,19 +1,20 @@
-//! `ETag` and `Last-Modified` of a resource, and whether a client already has it (RFC 9110, section 13).
+//! The `ETag` and `Last-Modified` of a resource, and checks whether a client already has the resource (RFC 9110,
+//! section 13).
 
 use std::time::{Duration, UNIX_EPOCH};
 
 use axum::http::header::{IF_MODIFIED_SINCE, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderValue};
 
-/// The version of a resource in the form of its answer's headers.
+/// The version of a resource, as the headers of its response show it.
 pub(in crate::http) struct Version {
     version: i64,
-    /// Seconds since the Unix epoch. HTTP has no fractions.
+    /// Seconds since the Unix epoch, because HTTP dates have no fractions.
     modified: i64,
 }
 
 impl Version {
-    /// From the version number and the commit's time in microseconds.
+    /// Creates a version from its number and the time of its commit in microseconds.
     pub(in crate::http) fn new(version: i64, last_updated_micros: i64) -> Version {
         Version {
             version,
@@ -21,26 +22,26 @@ impl Version {
         }
     }
 
-    /// `W/"3"`, the form that FHIR requires.
+    /// Returns the ETag as FHIR defines it: `W/"3"`.
     pub(in crate::http) fn etag(&self) -> HeaderValue {
         let mut text = [0u8; 24];
         let end = {
             use std::io::Write as _;
             let mut rest = &mut text[..];
-            // A 64-bit number and five more characters always fit.
+            // A 64-bit number and four more characters always fit.
             let _ = write!(rest, "W/\"{}\"", self.version);
             24 - rest.len()
         };
         HeaderValue::from_bytes(&text[..end]).unwrap_or(HeaderValue::from_static("W/\"0\""))
     }
 
-    /// The time of the commit.
+    /// Returns the time of the commit as an HTTP date. `None` before 1970.
     pub(in crate::http) fn last_modified(&self) -> Option<HeaderValue> {
         let time = UNIX_EPOCH.checked_add(Duration::from_secs(u64::try_from(self.modified).ok()?))?;
         HeaderValue::from_str(&httpdate::HttpDate::from(time).to_string()).ok()
     }
 
-    /// Whether the client's copy is this version. With an `If-None-Match`, `If-Modified-Since` is ignored.
+    /// Whether the client has this version, by `If-None-Match`, or without this header by `If-Modified-Since`.
     pub(in crate::http) fn is_held(&self, headers: &HeaderMap) -> bool {
         let mut tags = headers.get_all(IF_NONE_MATCH).iter().peekable();
         if tags.peek().is_some() {
@@ -55,7 +56,8 @@ impl Version {
             .is_some_and(|at| self.modified <= at)
     }
 
-    /// The same for bytes with their own tag.
+    /// Whether the client has these bytes, which have an ETag of their own: by `If-None-Match`, or without this
+    /// header by `If-Modified-Since`.
     pub(in crate::http) fn is_held_as(&self, tag: &Tag, headers: &HeaderMap) -> bool {
         let mut tags = headers.get_all(IF_NONE_MATCH).iter().peekable();
         if tags.peek().is_none() {
@@ -68,7 +70,7 @@ impl Version {
             .any(|text| text == "*" || tag.is(text.strip_prefix("W/").unwrap_or(text)))
     }
 
-    /// Whether a text is the date of this version, in the form of `If-Range`.
+    /// Whether the date of an `If-Range` is the time of this version.
     pub(in crate::http) fn is_dated(&self, text: &str) -> bool {
         seconds(text) == Some(self.modified)
     }
@@ -76,27 +78,27 @@ impl Version {
     fn is_tagged(&self, tag: &str) -> bool {
         let opaque = tag.strip_prefix("W/").unwrap_or(tag);
         let quoted = opaque.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-        // A number is written in one way only. `+3` and `03` are other tags.
+        // Only one spelling of a number counts: `+3` and `03` are other tags.
         let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
         tag == "*" || quoted.is_some_and(|text| is_number(text) && text.parse() == Ok(self.version))
     }
 }
 
-/// The strong tag of bytes.
+/// The strong ETag of a Binary's bytes.
 pub(in crate::http) struct Tag(String);
 
 impl Tag {
-    /// An ETag from a digest of the bytes.
+    /// Creates the ETag from a hexadecimal digest of the bytes.
     pub(in crate::http) fn of(digest: &str) -> Tag {
         Tag(format!("\"{}\"", &digest[..digest.len().min(32)]))
     }
 
-    /// The header's value.
+    /// Returns the value of the header.
     pub(in crate::http) fn value(&self) -> HeaderValue {
         HeaderValue::from_str(&self.0).unwrap_or(HeaderValue::from_static("\"\""))
     }
 
-    /// Whether a text is this tag. A weak tag never is.
+    /// Whether the string is this ETag. A weak ETag never is.
     pub(in crate::http) fn is(&self, text: &str) -> bool {
         text == self.0
     }

@@ -1,7 +1,7 @@
-//! `X-Explain`: whether the answer of a search or of `$run` explains how it was made, and who may request that.
+//! `X-Explain`: a client requests that the response of a search or of `$run` explains how the server computed it.
 //!
-//! The explanation counts rows and bytes of the whole lake, including other applications' rows. So only application
-//! tokens may request it, on a server that was started to allow it.
+//! The explanation contains numbers of rows and bytes of the whole lake, other applications' rows included. So only
+//! application tokens may request it, and only if the server was started with `--allow-explain`.
 
 use axum::http::{HeaderMap, HeaderName};
 
@@ -11,10 +11,10 @@ use crate::consent::Access;
 use crate::search::{Form, shortened};
 
 const X_EXPLAIN: HeaderName = HeaderName::from_static("x-explain");
-/// The time of each step, in the form for browsers and proxies.
+/// The header with the time of each step, which browsers and proxies understand.
 pub(in crate::http) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// The form of the requested explanation, if the request wants one.
+/// Reads the form of explanation that the request wants. `None` if it wants none. An error if it may not have one.
 pub(in crate::http) fn wanted(headers: &HeaderMap, access: &Access, service: &Service) -> Result<Option<Form>, Error> {
     let Some(value) = headers.get(X_EXPLAIN) else {
         return Ok(None);

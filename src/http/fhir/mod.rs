@@ -1,4 +1,4 @@
-//! The FHIR endpoints.
+//! The FHIR API.
 
 pub(super) mod binary;
 pub(super) mod capability;

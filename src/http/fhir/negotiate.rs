@@ -1,5 +1,5 @@
-//! Negotiates the form of the answer: `_format` before `Accept`, JSON whenever it is accepted, and `_pretty`. Also
-//! reads how strictly a request must be handled.
+//! Negotiates the format of the response: `_format` precedes `Accept`, JSON is the only format, and `_pretty` indents
+//! it. Also reads how strictly a request must be handled (`Prefer`).
 
 use axum::body::Body;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
@@ -9,13 +9,13 @@ use axum::response::Response;
 use super::super::error::Error;
 use crate::search::{Handling, shortened};
 
-/// The media type of every FHIR answer.
+/// The media type of all FHIR responses.
 pub(in crate::http) const FHIR_JSON: HeaderValue = HeaderValue::from_static("application/fhir+json; charset=utf-8");
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
-/// Refuses a request that admits no JSON.
+/// Returns an error if the request does not accept JSON.
 pub(in crate::http) fn json_admitted(headers: &HeaderMap, format: Option<&str>) -> Result<(), Error> {
     let admitted = match format {
         Some(format) => {
@@ -33,7 +33,8 @@ pub(in crate::http) fn json_admitted(headers: &HeaderMap, format: Option<&str>) 
     }
 }
 
-/// Whether `Accept` admits a media type that `is` recognizes. A missing or unreadable header admits everything.
+/// Whether `Accept` contains a wildcard or a media type that `is` recognizes. `true` if the header is missing or
+/// unreadable.
 pub(in crate::http) fn accept_admits(headers: &HeaderMap, is: impl Fn(&str) -> bool) -> bool {
     let mut any = false;
     for value in headers.get_all(ACCEPT) {
@@ -53,7 +54,7 @@ pub(in crate::http) fn accept_admits(headers: &HeaderMap, is: impl Fn(&str) -> b
     !any
 }
 
-/// The value of `name` among a raw query's parameters. If the parameter is repeated, the last value counts.
+/// Returns the value of a parameter in a query. If it is repeated, the last one counts.
 pub(in crate::http) fn parameter(query: Option<&str>, name: &str) -> Option<String> {
     let query = query.filter(|query| query.contains(name))?;
     form_urlencoded::parse(query.as_bytes())
@@ -62,12 +63,12 @@ pub(in crate::http) fn parameter(query: Option<&str>, name: &str) -> Option<Stri
         .map(|(_, value)| value.into_owned())
 }
 
-/// Whether the client asked for indented JSON.
+/// Whether the client requests indented JSON. An error if `_pretty` is neither true nor false.
 pub(in crate::http) fn wants_pretty(query: Option<&str>) -> Result<bool, Error> {
     pretty_value(parameter(query, "_pretty").as_deref())
 }
 
-/// Parses the value of `_pretty`.
+/// Parses the value of `_pretty`. An empty value means true.
 pub(in crate::http) fn pretty_value(value: Option<&str>) -> Result<bool, Error> {
     match value {
         None | Some("false") => Ok(false),
@@ -79,13 +80,13 @@ pub(in crate::http) fn pretty_value(value: Option<&str>) -> Result<bool, Error> 
     }
 }
 
-/// How strictly to handle a request, if the request states it. If it states it several times, the first one counts (RFC
+/// The handling that a request prefers. `None` if it states no preference. Of several, the first one counts (RFC
 /// 7240).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) struct Preferred(Option<Handling>);
 
 impl Preferred {
-    /// Finds `handling=strict` or `handling=lenient` among other preferences.
+    /// Reads `handling=strict` or `handling=lenient` from the headers `Prefer`.
     pub(in crate::http) fn by(headers: &HeaderMap) -> Preferred {
         let mut preferences = headers
             .get_all(PREFER)
@@ -105,12 +106,12 @@ impl Preferred {
         }))
     }
 
-    /// The applied handling. FHIR's default is lenient.
+    /// Returns the handling to apply. It is lenient by default, as in FHIR.
     pub(in crate::http) fn handling(self) -> Handling {
         self.0.unwrap_or_default()
     }
 
-    /// A FHIR answer. Its header names the applied preference.
+    /// Returns a FHIR response. If the request states a preference, a header confirms it.
     pub(in crate::http) fn answer(self, body: Body) -> Response {
         let mut response = Response::new(body);
         response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
@@ -118,7 +119,7 @@ impl Preferred {
         response
     }
 
-    /// Adds the header that names the applied preference.
+    /// Adds the header `Preference-Applied`, if the request states a preference.
     pub(in crate::http) fn confirm(self, answer: &mut HeaderMap) {
         let met = match self.0 {
             Some(Handling::Strict) => "handling=strict",
@@ -129,7 +130,7 @@ impl Preferred {
     }
 }
 
-/// `q=0` means "not this one".
+/// Whether the parameters contain `q=0`, which excludes the media type.
 fn refused(parameters: &str) -> bool {
     parameters
         .split(';')
@@ -137,7 +138,7 @@ fn refused(parameters: &str) -> bool {
         .any(|q| q.parse() == Ok(0.0_f32))
 }
 
-/// Whether `fhirVersion` names a version other than the server's.
+/// Whether the parameter `fhirVersion` is another version than the server's.
 fn is_of_other_version(parameters: &str) -> bool {
     let mut parameters = parameters.split(';').filter_map(|parameter| parameter.split_once('='));
     parameters.any(|(name, value)| {
@@ -148,7 +149,7 @@ fn is_of_other_version(parameters: &str) -> bool {
 
 fn is_json(media: &str) -> bool {
     let media = media.split(';').next().unwrap_or(media).trim();
-    // A plus sign in a query value reads as a space.
+    // A `+` in a query value is decoded as a space.
     [
         "application/fhir+json",
         "application/fhir json",

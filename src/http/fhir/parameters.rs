@@ -1,5 +1,5 @@
-//! The parameters of an operation as the client sent them, in the body or in the query. This file does not interpret
-//! them: each operation decides which parameters it has and what they may be.
+//! Reads the parameters of an operation, as the client sent them in the body or in the query. Each operation decides
+//! which parameters it has, and which values they may have.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use super::super::error::{Error, shortened};
 use crate::columns::json::{Kind, Tape, Value};
 use crate::fhir::outcome::IssueType;
 
-/// A parameter.
+/// A parameter of an operation.
 pub(in crate::http) struct Parameter<'t> {
     pub(in crate::http) name: Cow<'t, str>,
     pub(in crate::http) value: Given<'t>,
@@ -15,17 +15,17 @@ pub(in crate::http) struct Parameter<'t> {
 
 /// The value of a parameter.
 pub(in crate::http) enum Given<'t> {
-    /// `resource`, an object.
+    /// A member `resource` with an object.
     Resource(Value<'t>),
-    /// `value[x]`, and the type in place of `x`.
+    /// A member `value[x]`: the type in place of `x`, and the value.
     Value(Cow<'t, str>, Value<'t>),
-    /// Text of the query.
+    /// A value in the query.
     Text(Cow<'t, str>),
-    /// No value, or several.
+    /// A parameter without a value, with several values, or with an invalid one. Contains the reason.
     Odd(&'static str),
 }
 
-/// The body as one JSON value.
+/// Parses the body. An error if it is not one JSON object.
 pub(in crate::http) fn json<'t>(body: &'t [u8], tape: &'t mut Tape) -> Result<Value<'t>, Error> {
     let root = tape
         .parse(body)
@@ -37,8 +37,8 @@ pub(in crate::http) fn json<'t>(body: &'t [u8], tape: &'t mut Tape) -> Result<Va
     }
 }
 
-/// Refuses a body in which an object has a duplicate property, as imports do, because readers would disagree on its
-/// meaning.
+/// Returns an error if an object in the body has a property twice. Readers of JSON would disagree on its meaning.
+/// Imports refuse such objects, too.
 pub(in crate::http) fn refuse_duplicates(root: Value<'_>) -> Result<(), Error> {
     match duplicate(root) {
         None => Ok(()),
@@ -51,7 +51,7 @@ pub(in crate::http) fn refuse_duplicates(root: Value<'_>) -> Result<(), Error> {
     }
 }
 
-/// A duplicate property of one object in a value. The tape bounds the depth of the recursion.
+/// Finds the name of a property that an object in the value has twice. The tape limits the depth of the recursion.
 fn duplicate(value: Value<'_>) -> Option<String> {
     if value.is_array() {
         return value.items().find_map(duplicate);
@@ -68,7 +68,7 @@ fn duplicate(value: Value<'_>) -> Option<String> {
     twice.or_else(|| value.entries().find_map(|(_, inner)| duplicate(inner)))
 }
 
-/// The parameters of a Parameters resource.
+/// Reads the parameters of a Parameters resource.
 pub(in crate::http) fn of_body<'t>(root: Value<'t>) -> Result<Vec<Parameter<'t>>, Error> {
     match root.get_str("resourceType").as_deref() {
         Some("Parameters") => {}
@@ -93,7 +93,7 @@ pub(in crate::http) fn of_body<'t>(root: Value<'t>) -> Result<Vec<Parameter<'t>>
         .collect()
 }
 
-/// The parameters of a query.
+/// Reads the parameters of a query.
 pub(in crate::http) fn of_query(query: Option<&str>) -> impl Iterator<Item = Parameter<'_>> {
     form_urlencoded::parse(query.unwrap_or_default().as_bytes())
         .filter(|(name, value)| !(name.is_empty() && value.is_empty()))
@@ -103,7 +103,8 @@ pub(in crate::http) fn of_query(query: Option<&str>) -> impl Iterator<Item = Par
         })
 }
 
-/// A parameter that may be in the body, in the query, or in both with the same value.
+/// Merges the values of a parameter that may be in the body, in the query, or in both. An error if both have it and
+/// the values differ.
 pub(in crate::http) fn same<T: PartialEq>(name: &str, body: Option<T>, query: Option<T>) -> Result<Option<T>, Error> {
     match (body, query) {
         (Some(body), Some(query)) if body != query => {
@@ -144,7 +145,7 @@ fn parameter(place: usize, one: Value<'_>) -> Result<Parameter<'_>, Error> {
 }
 
 impl<'t> Given<'t> {
-    /// A resource.
+    /// Returns the value if it is a resource.
     pub(in crate::http) fn resource(&self) -> Option<Value<'t>> {
         match self {
             Given::Resource(resource) => Some(*resource),
@@ -152,7 +153,7 @@ impl<'t> Given<'t> {
         }
     }
 
-    /// A text from the query or of one of these types.
+    /// Returns the value as a string, if it is in the query or has one of these types.
     pub(in crate::http) fn text(&self, types: &[&str]) -> Option<Cow<'_, str>> {
         match self {
             Given::Text(text) => Some(Cow::Borrowed(text)),
@@ -161,7 +162,7 @@ impl<'t> Given<'t> {
         }
     }
 
-    /// A nonnegative integer from the query or of one of these types.
+    /// Returns the value as a nonnegative integer, if it is in the query or has one of these types.
     pub(in crate::http) fn whole(&self, types: &[&str]) -> Option<usize> {
         let digits = match self {
             Given::Value(value_type, value) if types.contains(&&**value_type) => value.number().map(Cow::Borrowed),
@@ -172,7 +173,7 @@ impl<'t> Given<'t> {
         plain.then(|| digits.parse().ok()).flatten()
     }
 
-    /// A boolean from the query or of the type boolean.
+    /// Returns the value as a boolean, if it is in the query or has the type boolean.
     pub(in crate::http) fn boolean(&self) -> Option<bool> {
         match self {
             Given::Text(text) => text.parse().ok(),
@@ -181,7 +182,7 @@ impl<'t> Given<'t> {
         }
     }
 
-    /// The text of a reference, from the query or from a Reference.
+    /// Returns the value as a reference's string, if it is in the query or has the type Reference.
     pub(in crate::http) fn reference(&self) -> Option<Cow<'_, str>> {
         match self {
             Given::Text(text) => Some(Cow::Borrowed(text)),
@@ -190,7 +191,8 @@ impl<'t> Given<'t> {
         }
     }
 
-    /// Stores the value, which may be set only once.
+    /// Stores the value in `place`. An error if `value` is `None`, because it was not the expected one, or if the
+    /// parameter occurs twice.
     pub(in crate::http) fn once<T>(
         &self,
         place: &mut Option<T>,
@@ -205,13 +207,13 @@ impl<'t> Given<'t> {
         }
     }
 
-    /// The error for an unexpected value.
+    /// Returns the error for an unexpected value.
     pub(in crate::http) fn wrong(&self, name: &str, expected: &str) -> Error {
         let problem = format!("must be {expected}; it {}", self.came());
         Error::parameter(name, IssueType::Invalid, problem)
     }
 
-    /// The received value, for messages.
+    /// Describes what came as the value, for error messages.
     fn came(&self) -> String {
         match self {
             Given::Resource(_) => "came with a resource".to_owned(),

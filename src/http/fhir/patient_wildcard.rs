@@ -1,4 +1,5 @@
-//! `$PATIENT_ID` in paths and query values: the patient of the caller's token.
+//! Replaces the wildcard `$PATIENT_ID` in paths, bodies and query values. It stands for the patient of the caller's
+//! token.
 
 use super::super::error::Error;
 use crate::consent::Access;
@@ -7,7 +8,7 @@ use crate::search::with_alternatives;
 
 pub(in crate::http) const WILDCARD: &str = "$PATIENT_ID";
 
-/// The id in a path, with the wildcard replaced by the primary Patient of the caller's consent.
+/// Replaces the wildcard in a path by the primary Patient of the caller's consent. An error for an application token.
 pub(in crate::http) fn in_path(id: String, access: &Access) -> Result<String, Error> {
     if id != WILDCARD {
         return Ok(id);
@@ -19,7 +20,7 @@ pub(in crate::http) fn in_path(id: String, access: &Access) -> Result<String, Er
         .ok_or_else(needs_patient)
 }
 
-/// The ids that an id in a body means: the id itself, or all Patients of the caller's consent for the wildcard.
+/// Returns all Patients of the caller's consent for the wildcard, and any other id alone.
 pub(in crate::http) fn in_body(id: &str, access: &Access) -> Result<Vec<String>, Error> {
     match id {
         WILDCARD => access.patients().map(<[String]>::to_vec).ok_or_else(needs_patient),
@@ -27,8 +28,8 @@ pub(in crate::http) fn in_body(id: &str, access: &Access) -> Result<Vec<String>,
     }
 }
 
-/// Query values with the wildcard replaced by all Patients of the caller's consent. An alternative that contains it is
-/// repeated once per Patient.
+/// Replaces the wildcard in query values by all Patients of the caller's consent. An alternative of a value that
+/// contains the wildcard is repeated for each Patient.
 pub(in crate::http) fn in_query(parameters: &mut [RawParameter], access: &Access) -> Result<(), Error> {
     for RawParameter { name, value, .. } in parameters
         .iter_mut()
@@ -36,7 +37,7 @@ pub(in crate::http) fn in_query(parameters: &mut [RawParameter], access: &Access
     {
         let patients = access.patients().ok_or_else(needs_patient)?;
         if name == "_filter" {
-            // The search itself refuses an invalid filter.
+            // If the filter is invalid, the search refuses it later.
             if let Some(filter) = with_alternatives(value, WILDCARD, patients) {
                 *value = filter;
             }

@@ -1,5 +1,5 @@
-//! The part of an answer that a `Range` header requests (RFC 9110, section 14): one range of bytes. Several ranges, or
-//! an invalid one, get the whole answer, as the standard allows.
+//! Reads the byte range that a `Range` header requests (RFC 9110, section 14). For several ranges or an invalid one,
+//! the whole response is sent, as the standard permits.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::http) enum Asked {
     Whole,
-    /// At least one byte.
+    /// A part of at least one byte.
     Part(Range<u64>),
-    /// The range begins after the end.
+    /// No byte is in the range.
     Nothing,
 }
 
-/// Reads the header's value for a body of this many bytes.
+/// Reads the header's value, for a body of `length` bytes.
 pub(in crate::http) fn asked(text: &str, length: u64) -> Asked {
     let Some((unit, ranges)) = text.split_once('=') else {
         return Asked::Whole;
@@ -27,14 +27,14 @@ pub(in crate::http) fn asked(text: &str, length: u64) -> Asked {
     let (first, last) = (first.trim(), last.trim());
     let number = |text: &str| {
         if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() {
-            // A number with too many digits is beyond any end.
+            // A number that does not fit into 64 bits is after any end.
             Some(text.parse().unwrap_or(u64::MAX))
         } else {
             None
         }
     };
     match (first, number(first), last, number(last)) {
-        // The last bytes of the answer.
+        // `-500` requests the last 500 bytes.
         ("", _, _, Some(0)) => Asked::Nothing,
         ("", _, _, Some(_)) if length == 0 => Asked::Nothing,
         ("", _, _, Some(count)) => Asked::Part(length.saturating_sub(count)..length),

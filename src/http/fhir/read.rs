@@ -1,4 +1,5 @@
-//! `GET /fhir/{type}/{id}`: the stored bytes of one resource, or the part that `_summary` and `_elements` request.
+//! `GET /fhir/{type}/{id}`: returns one resource as it is stored, or the elements that `_summary` and `_elements`
+//! request.
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ use crate::lake::Snapshot;
 use crate::search::raw;
 use crate::search::{Subset, with_base};
 
-/// The route of reads.
+/// Returns the route of reads.
 pub(in crate::http) fn routes() -> Vec<Route> {
     let tag = "the version, as a weak tag: that of every content coding";
     let operation = Operation::new("read", "One resource as it was stored")
@@ -47,14 +48,14 @@ pub(in crate::http) fn routes() -> Vec<Route> {
     vec![Route::at("/fhir/{type}/{id}").get(read, operation)]
 }
 
-/// Reads one resource.
+/// Answers `GET /fhir/{type}/{id}`.
 async fn read(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
     Path((name, id)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Error> {
-    // Borrowed from the request. Separate extractors would copy the query and every header, on the most used route.
+    // Borrow these from the request. Extractors would copy the query and all headers, on the most used route.
     let (query, headers) = (request.uri().query(), request.headers());
     json_admitted(headers, parameter(query, "_format").as_deref())?;
     let pretty_wanted = wants_pretty(query)?;
@@ -85,7 +86,7 @@ async fn read(
     };
     let shown = with_base(&shown, &service.fhir_base).unwrap_or(shown);
     let mut response = Response::new(if held {
-        // Without a length: a 304 with length 0 would claim this length for the full answer.
+        // Without a known length: `Content-Length: 0` of a 304 would claim this length for the full response.
         Body::from_stream(futures::stream::empty::<Result<Bytes, std::convert::Infallible>>())
     } else if pretty_wanted {
         Body::from(pretty(&shown))
@@ -105,12 +106,12 @@ async fn read(
     Ok(response)
 }
 
-/// The requested part of a resource.
+/// Cuts a resource to the requested elements.
 pub(in crate::http) fn part(subset: &Subset, type_id: TypeId, resource: Bytes) -> Bytes {
     subset.cut(type_id, &resource).map_or(resource, Bytes::from)
 }
 
-/// The requested part, if it is not the whole.
+/// Reads which elements the query requests. `None` if it requests the whole resource.
 pub(in crate::http) fn subset(type_id: TypeId, query: Option<&str>) -> Result<Option<Subset>, Error> {
     let names_part = |query: &&str| {
         let mut names = raw::parse(query).into_iter().map(|parameter| parameter.name);

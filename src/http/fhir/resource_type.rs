@@ -1,9 +1,9 @@
-//! The resource type that a path names.
+//! Looks up the resource type in a path.
 
 use super::super::error::Error;
 use crate::fhir::{Kind, TypeId, facts};
 
-/// The concrete resource type of this name.
+/// Returns the concrete resource type with this name. An error if R4 has none.
 pub(in crate::http) fn resource_type(name: &str) -> Result<TypeId, Error> {
     let facts = facts();
     facts

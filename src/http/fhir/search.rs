@@ -1,5 +1,5 @@
-//! `GET /fhir/{type}` and `POST /fhir/{type}/_search`, the same under `/fhir/Patient/{id}`, and
-//! `GET /fhir` and `POST /fhir/_search` over several types: a page of matches as a Bundle.
+//! Searches: `GET /fhir/{type}` and `POST /fhir/{type}/_search`, both also under `/fhir/Patient/{id}`, and
+//! `GET /fhir` and `POST /fhir/_search` over several types. The response is a page of matches as a Bundle.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::search::{Explanation, Request, SystemRequest};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// The routes of searches.
+/// Returns the routes of searches.
 pub(in crate::http) fn routes() -> Vec<Route> {
     let of_type = "Search a type; the CapabilityStatement names the search parameters";
     let compartment = "Search the records of one patient, of a type; * as the type is all types";
@@ -36,7 +36,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
     let over_types = described_get("searchSystem", system).query("_type", schema("string", "types, between commas"));
     vec![
         Route::at("/fhir/{type}").get(by_get, described_get("searchType", of_type)),
-        // R4 writes some addresses of searches with a slash before the query.
+        // Some examples in R4 have a slash before the query.
         Route::at("/fhir/{type}/").also_get(by_get),
         Route::at("/fhir/{type}/_search").post(
             by_post,
@@ -85,7 +85,7 @@ fn with_wishes(operation: Operation) -> Operation {
     with_handling(operation).header("X-Explain", explained)
 }
 
-/// A search with parameters in the URL.
+/// Searches a type by GET, with the parameters in the query.
 async fn by_get(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -97,7 +97,7 @@ async fn by_get(
     answer(service, access, SearchTarget::of_type(&name)?, parameters, &headers).await
 }
 
-/// A search with parameters in the body, or in both.
+/// Searches a type by POST, with the parameters in a form, in the query, or in both.
 async fn by_post(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -110,7 +110,7 @@ async fn by_post(
     answer(service, access, SearchTarget::of_type(&name)?, parameters, &headers).await
 }
 
-/// The same for Binaries, whose path has its own route.
+/// Searches Binaries by POST. Their path needs a route of its own.
 pub(in crate::http) async fn binary_by_post(
     service: State<Arc<Service>>,
     caller: Caller,
@@ -121,7 +121,7 @@ pub(in crate::http) async fn binary_by_post(
     by_post(service, caller, Path("Binary".to_owned()), query, headers, sent).await
 }
 
-/// A search of a Patient's compartment with parameters in the URL.
+/// Searches a Patient's compartment by GET, with the parameters in the query.
 async fn compartment_by_get(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -134,7 +134,7 @@ async fn compartment_by_get(
     answer(service, access, place, parameters, &headers).await
 }
 
-/// A search of a Patient's compartment with parameters in the body, or in both.
+/// Searches a Patient's compartment by POST, with the parameters in a form, in the query, or in both.
 async fn compartment_by_post(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -148,7 +148,7 @@ async fn compartment_by_post(
     answer(service, access, place, parameters, &headers).await
 }
 
-/// A search over several types with parameters in the URL.
+/// Searches several types by GET, with the parameters in the query.
 async fn system_by_get(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -166,7 +166,7 @@ async fn system_by_get(
     .await
 }
 
-/// A search over several types with parameters in the body, or in both.
+/// Searches several types by POST, with the parameters in a form, in the query, or in both.
 async fn system_by_post(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -185,11 +185,11 @@ async fn system_by_post(
     .await
 }
 
-/// The target of a search's path.
+/// What a search's path requests to search.
 enum SearchTarget {
-    /// A type. With a patient, only the rows of that Patient's compartment.
+    /// One type. With a patient, only the rows in that Patient's compartment.
     Type { type_id: TypeId, patient: Option<String> },
-    /// Several types, or everything in the compartment of a Patient.
+    /// Several types, or with a patient, all types in that Patient's compartment.
     System { patient: Option<String> },
 }
 
@@ -221,7 +221,7 @@ impl SearchTarget {
     }
 }
 
-/// The parameters of a search by POST.
+/// Reads the parameters of a search by POST: those of the query, then those of the form.
 async fn parameters(
     service: &Service,
     headers: &HeaderMap,
@@ -255,7 +255,7 @@ async fn answer(
     let search = {
         let service = service.clone();
         async move {
-            // Held to the end even if the client disconnects, because the limit counts computation.
+            // Keep the turn until the end even if the client disconnects: the limit counts running work.
             let _turn = turn;
             let (now, base) = (service.store.clock().now() * 1_000_000, service.fhir_base.as_str());
             let (scope, parameters) = (&access.scope, parameters.as_slice());
@@ -306,7 +306,7 @@ async fn answer(
     Ok(response)
 }
 
-/// A page, and the time of its steps.
+/// Returns the page, and the value of the header `Server-Timing`.
 fn timed((page, explanation): (Bytes, Explanation)) -> (Bytes, Option<String>) {
     (page, Some(explanation.server_timing()))
 }

@@ -1,5 +1,5 @@
-//! The engine's documents of a patient's records: all of them, page by page, the summary, and the PDF. The first two
-//! are shown as pages, and also as the JSON that applications get.
+//! Shows the documents of a patient's records that applications can request: all records in pages, the summary, and
+//! the PDF. The first two are shown as HTML, and can be downloaded as the JSON that applications get.
 
 use std::sync::Arc;
 
@@ -24,10 +24,10 @@ use crate::http::fhir::patient::{everything, pdf, summary};
 use crate::http::server::request_id::RequestId;
 use crate::http::service::Service;
 
-/// The query for the first page of all records. The engine's links lead to the others.
+/// The query for the first page of all records. Links in the engine's response lead to the other pages.
 const FIRST: &str = "_count=100";
 
-/// A document.
+/// A document of a patient's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Document {
     Everything,
@@ -45,7 +45,7 @@ impl Document {
         }
     }
 
-    /// Its name, also in the audit log.
+    /// Returns the document's name, for URLs and the audit log.
     fn name(self) -> &'static str {
         match self {
             Document::Everything => "everything",
@@ -60,7 +60,7 @@ impl Document {
 struct Everything<'a> {
     frame: &'a Frame,
     id: &'a str,
-    /// The query of this page, for the link to its JSON.
+    /// The encoded query of this page, for the link to its JSON.
     query: String,
     rows: Vec<Row>,
     links: Vec<(&'static str, String)>,
@@ -78,11 +78,12 @@ struct Summary<'a> {
 
 struct Section {
     title: String,
-    /// Its table or text, as HTML without attributes.
+    /// The section's narrative, as HTML without attributes.
     html: String,
 }
 
-/// `GET /console/patient/{mode}/{application}/{id}/{document}`. `format=json` is the document as applications get it.
+/// Answers `GET /console/patient/{mode}/{application}/{id}/{document}`. With `format=json` the response is the
+/// document as applications get it.
 pub(in crate::http::console) async fn show(
     State(service): State<Arc<Service>>,
     operator: Operator,
@@ -116,7 +117,7 @@ pub(in crate::http::console) async fn show(
         match document {
             Document::Everything if !as_json => {
                 let bundle = bundle(answer).await?;
-                // The engine always links the first page.
+                // The engine always links to the first page, so only these links tell that there are several pages.
                 let is_alone = bundle["link"]
                     .as_array()
                     .into_iter()
@@ -146,7 +147,7 @@ pub(in crate::http::console) async fn show(
     page_or_error(&frame, work).await
 }
 
-/// The Bundle in an answer. The engine bounds its size.
+/// Reads the Bundle in a response. The engine limits its size.
 async fn bundle(answer: Response) -> Result<Value, Error> {
     let body = to_bytes(answer.into_body(), usize::MAX)
         .await
@@ -173,7 +174,7 @@ fn summarized<'a>(frame: &'a Frame, id: &'a str, bundle: &Value) -> Summary<'a> 
     }
 }
 
-/// Marks the answer as a download, except a PDF: browsers show it.
+/// Marks a JSON document as a download. The response with a PDF is marked already.
 fn downloaded(mut answer: Response, document: Document, id: &str) -> Response {
     let name = document.name();
     if document != Document::Pdf

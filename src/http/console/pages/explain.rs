@@ -1,4 +1,4 @@
-//! Shows how a search was executed, as a tree.
+//! Shows how the engine executed a search, as a tree.
 
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ async fn explained(service: &Arc<Service>, place: &Tenant, name: &str, query: &s
     Ok(tree)
 }
 
-/// A value as a list of its parts. Empty parts are left out.
+/// Renders the members or items of a value as an HTML list. Leaves out empty ones.
 fn branch(value: &Value, name: &str, html: &mut String) {
     html.push_str("<ul>");
     match value {
@@ -132,7 +132,7 @@ fn entry(name: &str, value: &Value, html: &mut String) {
     match value {
         Value::Array(items) if items.iter().all(|item| item.is_string()) => texts(items, html),
         Value::Object(_) | Value::Array(_) => branch(value, name, html),
-        // Only times are fractional numbers: microseconds.
+        // Only times are floating-point numbers. They are in microseconds.
         Value::Number(number) if number.is_f64() => {
             let micros = number.as_f64().unwrap_or_default();
             html.push_str(&format!(" {:.3} ms", micros / 1e3));
@@ -146,7 +146,7 @@ fn entry(name: &str, value: &Value, html: &mut String) {
     html.push_str("</li>");
 }
 
-/// Short texts on one line. Texts with line breaks in their own block.
+/// Renders strings on one line, or in a block of their own if one has line breaks.
 fn texts(items: &[Value], html: &mut String) {
     let texts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
     if texts.iter().any(|text| text.contains('\n')) {
@@ -159,7 +159,7 @@ fn texts(items: &[Value], html: &mut String) {
     }
 }
 
-/// The singular of a list's name.
+/// Returns the singular of a list's name.
 fn one_of(name: &str) -> &str {
     match name {
         "people" => "person",

@@ -1,5 +1,5 @@
-//! Tries an expression over the first resources of a type: shows the type of each part, the columns it reads, and its
-//! results.
+//! Tries a FHIRPath expression on the first resources of a type. Shows the type of each part of the expression, the
+//! columns that it reads, and its results.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ use crate::lake::scan::{FILE, ROW, ScanRequest};
 
 /// The number of resources on which an expression is tried.
 const TRIED: usize = 25;
-/// The timeout of a trial.
+/// How long a trial may take.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 #[derive(Template)]
@@ -71,7 +71,7 @@ pub(in crate::http::console) async fn show(
         let expression = fields.filled("expression").unwrap_or_default();
         let (mut trial, mut refusal) = (None, None);
         if !name.is_empty() && !expression.is_empty() {
-            // Log only the name of a type. Any other text may contain a record.
+            // Log only the name of an existing type. Any other text may contain a record.
             if resource_type(name).is_ok() {
                 operator
                     .looks(&service, "fhirpath", &place, (None, name.to_owned()))
@@ -140,12 +140,12 @@ fn compiled(service: &Service, type_id: TypeId, expression: &str) -> Result<(Pro
     typed(expression, type_id, &options).map_err(|error| Error::Invalid(error.to_string()))
 }
 
-/// All elements below a complex item, because the page shows the whole item.
+/// Lets the program read all elements below a result that is not primitive, because the page shows the whole result.
 fn whole(type_id: TypeId) -> Option<Vec<&'static str>> {
     (!matches!(facts().get(type_id).kind, Kind::Primitive(_))).then(|| vec!["*"])
 }
 
-/// The expression's results over the first rows.
+/// Evaluates the expression on the first rows. Returns the results of each.
 fn evaluated(
     provider: &Arc<crate::lake::scan::LakeProvider>,
     program: &Program,
@@ -191,7 +191,7 @@ fn evaluated(
     Ok(rows)
 }
 
-/// The items of a row, each with its type.
+/// Returns the results of a row: the type and the JSON of each.
 fn items(collection: &Collection, row: usize) -> Vec<(String, String)> {
     let item = |at| {
         let (items, item) = collection.item(at);
@@ -202,7 +202,7 @@ fn items(collection: &Collection, row: usize) -> Vec<(String, String)> {
     collection.range(row).map(item).collect()
 }
 
-/// A part of an expression with its own parts.
+/// Renders a part of an expression, with its own parts, as an HTML list item.
 fn branch(part: &Part, html: &mut String) {
     html.push_str("<li><b>");
     escape(&part.name, html);

@@ -1,5 +1,5 @@
-//! Lists of data other than records: syncs, endpoints, applications, consents, erasures with their receipts, the audit
-//! log, and slow requests.
+//! Shows lists of data other than records: syncs, endpoints, applications, consents, erasures with their receipts,
+//! the audit log, and slow requests.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ use crate::consent::{
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// The maximum number of rows of a page.
+/// The maximum number of rows on a page.
 const SHOWN: usize = 200;
-/// The maximum number of pages of a list. The store reads a list from its beginning.
+/// The maximum number of pages of a list, because the store always reads a list from its beginning.
 const PAGES: usize = 50;
 
 #[derive(Template)]
@@ -42,16 +42,16 @@ struct Page<'a> {
 /// The part of a list that a page shows.
 struct Part {
     path: &'static str,
-    /// The number of the page, from 1.
+    /// The number of the page, counted from 1.
     number: usize,
-    /// The number of its first and its last row, from 1.
+    /// The numbers of its first and its last row, counted from 1.
     first: usize,
     last: usize,
     is_more: bool,
 }
 
 impl Part {
-    /// Cuts the page from a list. The list begins with the first row of all and may end after the page.
+    /// Cuts a page out of a list. `rows` begin with the first row of the list and may end after the page.
     fn cut(path: &'static str, number: usize, mut rows: Vec<Vec<Cell>>) -> (Part, Vec<Vec<Cell>>) {
         let skipped = (number - 1) * SHOWN;
         rows.drain(..skipped.min(rows.len()));
@@ -67,12 +67,12 @@ impl Part {
         (part, rows)
     }
 
-    /// The page before.
+    /// Returns the number of the previous page, if there is one.
     fn before(&self) -> Option<usize> {
         (self.number > 1).then(|| self.number - 1)
     }
 
-    /// The page after.
+    /// Returns the number of the next page, if there is one.
     fn after(&self) -> Option<usize> {
         (self.is_more && self.number < PAGES).then(|| self.number + 1)
     }
@@ -90,7 +90,7 @@ struct Receipt<'a> {
     claims: String,
 }
 
-/// A cell and its link.
+/// A cell of a list, and its link.
 struct Cell {
     text: String,
     link: Option<String>,
@@ -134,7 +134,7 @@ pub(in crate::http::console) async fn show(
         let root = frame.root.clone();
         let reading = service.blocking(move |service| match list {
             List::Slow => Ok(slow(service)),
-            // One row more tells whether there is another page.
+            // Read one row more than the page shows, to know whether there is another page.
             list => list.rows(&service.store, &root, (number * SHOWN + 1) as u32),
         });
         let (part, rows) = Part::cut(path, number, reading.await?.map_err(Error::internal)?);
@@ -155,7 +155,7 @@ pub(in crate::http::console) async fn show(
     page_or_error(&frame, work).await
 }
 
-/// The requested page.
+/// Reads the number of the requested page, by default 1. An error if there is no such page.
 fn numbered(fields: &Fields) -> Result<usize, Error> {
     let Some(text) = fields.filled("page") else {
         return Ok(1);
@@ -164,7 +164,7 @@ fn numbered(fields: &Fields) -> Result<usize, Error> {
     number.ok_or_else(|| Error::Unknown(format!("there is no page {text}; a list has {PAGES} pages at most")))
 }
 
-/// An erasure and its receipt.
+/// Answers `GET /console/kept/erasures/{id}`: shows an erasure and its receipt.
 pub(in crate::http::console) async fn receipt(
     State(service): State<Arc<Service>>,
     operator: Operator,
@@ -189,7 +189,7 @@ pub(in crate::http::console) async fn receipt(
     page_or_error(&frame, work).await
 }
 
-/// The content of a receipt as JSON. `tabularium receipt verify` checks its signature.
+/// Decodes the content of a receipt to indented JSON. Does not check the signature: `tabularium receipt verify` does.
 fn claims(receipt: &str) -> Option<String> {
     let payload = URL_SAFE_NO_PAD.decode(receipt.trim().split('.').nth(1)?).ok()?;
     String::from_utf8(pretty(&payload)).ok()
@@ -240,7 +240,7 @@ impl List {
         }
     }
 
-    /// The first rows of the list, `wanted` at most. Lists that the store reads as a whole may have more.
+    /// Returns the first `wanted` rows of the list. Lists that the store only reads completely may have more.
     fn rows(self, store: &Store, root: &str, wanted: u32) -> Result<Vec<Vec<Cell>>, StoreError> {
         let filter = ConsentFilter {
             limit: wanted,

@@ -1,4 +1,4 @@
-//! The pages, one file each.
+//! The pages of the console, one module for each.
 
 pub(super) mod document;
 pub(super) mod explain;

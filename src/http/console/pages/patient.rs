@@ -1,4 +1,4 @@
-//! A patient: who it is, the records by type, and their timeline.
+//! Shows a patient: name and details, the records by type, and their timeline.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::patient::{Record, record};
 
-/// The maximum number of entries of the timeline, newest first.
+/// The maximum number of entries in the timeline. The newest are shown.
 const SHOWN: usize = 300;
 
 #[derive(Template)]
@@ -34,14 +34,14 @@ struct Page<'a> {
     total: String,
     types: Vec<Type>,
     timeline: Vec<Event>,
-    /// The number of events that are not shown.
+    /// The number of events that are left out.
     left: usize,
 }
 
 struct Type {
     name: &'static str,
     count: String,
-    /// The search that finds the resources.
+    /// The encoded query that finds these resources. `None` if the type cannot be searched by patient.
     query: Option<String>,
 }
 
@@ -94,7 +94,7 @@ pub(in crate::http::console) async fn show(
     page_or_error(&frame, work).await
 }
 
-/// Whether a text may be a Patient's id.
+/// Returns an error if the string is not a valid id.
 pub(super) fn checked(id: &str) -> Result<(), Error> {
     if is_id(id) {
         Ok(())
@@ -106,7 +106,7 @@ pub(super) fn checked(id: &str) -> Result<(), Error> {
     }
 }
 
-/// The Patient, the types with their counts, and the timeline, newest first.
+/// Returns the Patient, the types with their counts, and the timeline, newest first.
 fn gathered(service: &Service, record: &Record, id: &str) -> (Value, Vec<(Type, usize)>, Vec<Event>) {
     let (mut patient, mut types, mut timeline) = (Value::Null, Vec::new(), Vec::new());
     for of_type in &record.types {
@@ -129,7 +129,7 @@ fn gathered(service: &Service, record: &Record, id: &str) -> (Value, Vec<(Type, 
             name,
             count: words::number(of_type.rows.len() as u64),
             query: parameter.map(|parameter| {
-                // A subject may be of several types.
+                // `subject` may refer to several types.
                 let of = if parameter == "subject" { "Patient/" } else { "" };
                 super::table::encoded(&format!("{parameter}={of}{id}&_count=50"))
             }),

@@ -1,4 +1,5 @@
-//! One resource: its JSON with links at references, the versions that snapshots still have, and their differences.
+//! Shows a resource: its JSON with links at references, the versions that snapshots still have, and the difference
+//! between two of them.
 
 use std::sync::Arc;
 
@@ -34,13 +35,13 @@ struct Page<'a> {
     name: &'a str,
     id: &'a str,
     label: Label,
-    /// The patient whose page this one links to.
+    /// The patient to whose page this one links.
     patient: Option<String>,
     json: String,
     version: i64,
     versions: Vec<Shown>,
     bytes: String,
-    /// The version with which the difference is computed.
+    /// The version with which this one is compared.
     since: Option<i64>,
     difference: Vec<Line>,
 }
@@ -53,7 +54,7 @@ struct Shown {
     before: Option<i64>,
 }
 
-/// A version that a snapshot has.
+/// A version of the resource that a snapshot has.
 struct Version {
     version: i64,
     updated: i64,
@@ -114,7 +115,8 @@ pub(in crate::http::console) async fn show(
     page_or_error(&frame, work).await
 }
 
-/// The requested version. Without one, the newest.
+/// Returns the index of the requested version, or of the newest if none is requested. `None` if there is no such
+/// version.
 fn chosen(versions: &[Version], wanted: Option<i64>) -> Option<usize> {
     match wanted {
         None => (!versions.is_empty()).then_some(0),
@@ -133,7 +135,7 @@ fn listed(versions: &[Version], this: usize) -> Vec<Shown> {
     .collect()
 }
 
-/// The patient of a resource, from its own references.
+/// Returns the id of the Patient to which a resource refers as its subject.
 fn patient_of(name: &str, id: &str, resource: &Value) -> Option<String> {
     if name == "Patient" {
         return Some(id.to_owned());
@@ -142,7 +144,7 @@ fn patient_of(name: &str, id: &str, resource: &Value) -> Option<String> {
     local(&whose)?.strip_prefix("Patient/").map(str::to_owned)
 }
 
-/// The versions in all readable snapshots, newest first.
+/// Reads the versions in the newest snapshots that can still be read, newest first.
 async fn versions(service: &Arc<Service>, place: &Tenant, type_id: TypeId, id: &str) -> Result<Vec<Version>, Error> {
     if !is_id(id) {
         return Ok(Vec::new());

@@ -1,4 +1,5 @@
-//! The stored data: types with exact counts and bytes, snapshots, and the growth of the lake over the readable ones.
+//! Shows the stored data: the tables with exact counts and bytes, the snapshots that can still be read, and the
+//! growth of the lake over them.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::lake::{LakeInfo, Mode, SnapshotSize};
 
-/// The maximum number of snapshots shown.
+/// The maximum number of snapshots on the page.
 const SNAPSHOTS: u32 = 50;
 
 #[derive(Template)]
@@ -48,7 +49,7 @@ struct Choice {
 struct Table {
     mode: &'static str,
     name: &'static str,
-    /// The address of the table's rows.
+    /// The tenant's part of the URL of the table's rows.
     path: String,
     rows: String,
     deleted: String,
@@ -76,7 +77,7 @@ pub(in crate::http::console) async fn show(
     let place = Tenant::of(Mode::Live, &application);
     let frame = operator.frame(&service, "stored", Some(&place));
     let work = async {
-        // These are numbers and no records, so the audit log gets no entry.
+        // The page shows numbers and no records, so the audit log gets no entry.
         let reading = service.blocking(|service| {
             let info = service.lake.info().map_err(Error::internal)?;
             let growth = service.lake.growth(SNAPSHOTS).map_err(Error::internal)?;
@@ -139,7 +140,7 @@ fn place(mode: &str, application: &str) -> Tenant {
     Tenant::of(mode, application)
 }
 
-/// The snapshots, newest first, each with the difference from the one before.
+/// Returns the snapshots, newest first, each with its difference in rows from the previous one.
 fn snapshots(growth: &[SnapshotSize]) -> Vec<Snapshot> {
     let earlier = growth.iter().skip(1).map(Some).chain([None]);
     let each = growth.iter().zip(earlier);
@@ -162,7 +163,7 @@ fn change(before: u64, after: u64) -> String {
     }
 }
 
-/// A plot of rows by snapshot, if there are several.
+/// Draws the rows by snapshot, if there are at least two.
 fn plot(growth: &[SnapshotSize]) -> Option<String> {
     if growth.len() < 2 {
         return None;

@@ -1,5 +1,5 @@
-//! The resources of a type that a search finds. The page shows the search in a form. The engine's own links lead from
-//! page to page.
+//! Shows the resources of a type that a search finds. The page has the search in a form. Links in the engine's
+//! response lead to the other pages.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::http::service::Service;
 use crate::search::raw;
 use crate::search::{Handling, Request};
 
-/// The default query of a table: the first page of all rows.
+/// The default query: the first page of all resources.
 const FIRST: &str = "_count=50";
 
 #[derive(Template)]
@@ -41,13 +41,13 @@ struct Table<'a> {
     parameters: Vec<Parameter>,
 }
 
-/// A resource of a page.
+/// A resource in the table.
 pub(super) struct Row {
     pub(super) resource_type: String,
     pub(super) id: String,
     pub(super) label: Label,
     pub(super) updated: String,
-    /// Whether the row is an include.
+    /// Whether the resource is an include, not a match.
     pub(super) is_included: bool,
 }
 
@@ -84,7 +84,7 @@ pub(in crate::http::console) async fn show(
             .to_owned();
         looks(&service, &operator, "table", &place, (type_id, &query)).await?;
         let found = match search(&service, &place, type_id, &query).await {
-            // Errors of a search are shown beside its form, where they can be corrected.
+            // Show an error of the search beside its form, where the operator can correct it.
             Err(error) if error.status().is_client_error() => Err(error.to_string()),
             Err(error) => return Err(error),
             Ok(found) => Ok(found),
@@ -142,8 +142,8 @@ pub(in crate::http::console) fn encoded(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
-/// Logs that an operator looks at the results of a search. If the search is limited to one person, the entry is about
-/// that person. Otherwise it is about the type.
+/// Logs that an operator looks at the results of a search. If the search is restricted to one patient, the entry is
+/// about this patient. If not, it is about the resource type.
 pub(in crate::http::console) async fn looks(
     service: &Arc<Service>,
     operator: &Operator,
@@ -151,7 +151,7 @@ pub(in crate::http::console) async fn looks(
     place: &Tenant,
     (type_id, query): (TypeId, &str),
 ) -> Result<(), Error> {
-    // A query that is refused finds nothing.
+    // An invalid query finds nothing, so log it as if it had no parameters.
     let parameters = raw::parse_checked(query).unwrap_or_default();
     let binding = {
         let (service, scope) = (service.clone(), place.scope());
@@ -210,7 +210,7 @@ async fn search(service: &Arc<Service>, place: &Tenant, type_id: TypeId, query: 
     })
 }
 
-/// The engine's links to other pages, each with its encoded query.
+/// Returns the links of a Bundle to other pages: the text and the encoded query of each.
 pub(super) fn links(bundle: &Value) -> Vec<(&'static str, String)> {
     let link = |relation: &'static str, text: &'static str| {
         let links = bundle["link"].as_array().into_iter().flatten();
@@ -229,7 +229,7 @@ pub(super) fn links(bundle: &Value) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// The row of an entry of a Bundle.
+/// Returns the table row for an entry of a Bundle. `None` for an OperationOutcome.
 pub(super) fn row(entry: &Value) -> Option<Row> {
     let mode = entry["search"]["mode"].as_str().unwrap_or("match");
     let resource = &entry["resource"];

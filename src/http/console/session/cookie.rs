@@ -1,4 +1,5 @@
-//! The cookie of a session. Scripts cannot read it, and a browser sends it from pages of the console alone.
+//! The cookie of an operator's session. Scripts cannot read it, and browsers send it only with requests that come
+//! from the same site.
 
 use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
@@ -11,7 +12,7 @@ use crate::http::service::Service;
 
 const NAME: &str = "console_session";
 
-/// The value that a browser sent.
+/// Reads the cookie of a request.
 pub(in crate::http::console) fn read(service: &Service, headers: &HeaderMap) -> Option<String> {
     let name = name(service.is_encrypted());
     let texts = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
@@ -22,7 +23,7 @@ pub(in crate::http::console) fn read(service: &Service, headers: &HeaderMap) -> 
     Some(found.value().to_owned()).filter(|value| !value.is_empty())
 }
 
-/// Sets the cookie.
+/// Returns the header that sets the cookie.
 pub(in crate::http::console) fn set(service: &Service, value: &str) -> Option<HeaderValue> {
     let encrypted = service.is_encrypted();
     let secure = encrypted || !is_loopback(&service.base_url);
@@ -34,13 +35,14 @@ pub(in crate::http::console) fn set(service: &Service, value: &str) -> Option<He
     )
 }
 
-/// Deletes the cookie.
+/// Returns the header that deletes the cookie.
 pub(in crate::http::console) fn cleared(service: &Service) -> Option<HeaderValue> {
     let encrypted = service.is_encrypted();
     written(name(encrypted), "", encrypted, Duration::ZERO)
 }
 
-/// The cookie's name. Over TLS the prefix binds it to this host, so no other host in its domain can plant a session.
+/// Returns the cookie's name. Over TLS it has the prefix `__Host-`, which binds the cookie to this host, so no other
+/// host of the domain can plant a session.
 fn name(encrypted: bool) -> String {
     if encrypted {
         format!("__Host-{NAME}")
@@ -49,7 +51,7 @@ fn name(encrypted: bool) -> String {
     }
 }
 
-/// Whether traffic to an address stays on this machine.
+/// Whether traffic to a URL stays on this machine.
 fn is_loopback(base_url: &str) -> bool {
     let url = Url::parse(base_url).ok();
     match url.as_ref().and_then(Url::host) {

@@ -1,4 +1,4 @@
-//! A submitted form of the console.
+//! Reads the fields of the console's forms and queries.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::http::service::Service;
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// The fields of a form.
+/// The fields of a form or a query.
 #[derive(Debug, Default)]
 pub(in crate::http::console) struct Fields(Vec<(String, String)>);
 
@@ -23,7 +23,8 @@ impl Fields {
         Fields(fields.into_owned().collect())
     }
 
-    /// The fields of a body, without any check of its sender.
+    /// Reads the fields of a form's body. Refuses a form that, as its browser says, another site's page sent. Does
+    /// not check the CSRF token.
     pub(in crate::http::console) async fn of_body(
         service: &Arc<Service>,
         headers: &HeaderMap,
@@ -40,7 +41,7 @@ impl Fields {
         Ok(Fields(form_urlencoded::parse(&sent).into_owned().collect()))
     }
 
-    /// Reads the fields of a body, and checks that a page of the session sent it.
+    /// Reads the fields of a form's body. Refuses a form without a valid CSRF token of the operator's session.
     pub(in crate::http::console) async fn sent_by(
         operator: &Operator,
         service: &Arc<Service>,
@@ -57,13 +58,13 @@ impl Fields {
         }
     }
 
-    /// The value of a field.
+    /// Returns the first value of a field.
     pub(in crate::http::console) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(one, _)| one == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The value of a field if it is not blank.
+    /// Returns the first value of a field, trimmed, if it is not blank.
     pub(in crate::http::console) fn filled(&self, name: &str) -> Option<&str> {
         self.get(name).map(str::trim).filter(|value| !value.is_empty())
     }

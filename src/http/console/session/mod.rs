@@ -1,5 +1,5 @@
-//! Access to the console: sign-in by a token of the command line, the page after it, the session's cookie, and CSRF
-//! tokens for forms.
+//! Access to the console: sign-in by a token from the command line, the page that opens after it, the session's
+//! cookie, and the CSRF tokens of forms.
 
 pub(super) mod cookie;
 pub(super) mod form;

@@ -1,5 +1,5 @@
-//! The page of the console that opens after sign-in. The address comes from the browser, so it is checked: it leads
-//! nowhere but to a page of the console.
+//! Decides which page opens after sign-in. Its URL comes from the browser, so it is accepted only if it is that of a
+//! page of the console.
 
 use axum::http::Uri;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -8,33 +8,34 @@ use url::Url;
 use super::super::shown::page;
 use crate::http::service::Service;
 
-/// Stands for the service when an address is resolved.
+/// A base URL for resolving paths.
 const HERE: &str = "http://console.invalid";
 
-/// The address of the requested page.
+/// Returns the URL path and query of the requested page. `None` if it is no page of the console.
 pub(in crate::http::console) fn of(service: &Service, uri: &Uri) -> Option<String> {
     let asked = uri.path_and_query()?.as_str();
     checked(service, &format!("{}{asked}", service.base_path()))
 }
 
-/// An address if it is a page of the console: a path with or without a query. Sign-in itself is none.
+/// Returns the address if it is that of a page of the console: a path, with or without a query. Pages of sign-in and
+/// assets do not count.
 pub(in crate::http::console) fn checked(service: &Service, address: &str) -> Option<String> {
     let short = address.len() <= service.limits.url;
     (short && is_below(&page::address(service, ""), address)).then(|| address.to_owned())
 }
 
-/// The sign-in form that leads on to an address.
+/// Returns the address of the sign-in form that leads to `next`.
 pub(in crate::http::console) fn sign_in(service: &Service, next: Option<&str>) -> String {
     let form = page::address(service, "/sign-in");
     let query = next.map(|next| format!("{form}?next={}", utf8_percent_encode(next, NON_ALPHANUMERIC)));
-    // A longer address would be refused.
+    // The server would refuse a longer address.
     query
         .filter(|address| address.len() <= service.limits.url)
         .unwrap_or(form)
 }
 
 fn is_below(root: &str, address: &str) -> bool {
-    // A browser reads a backslash as a slash, and leaves out line breaks.
+    // Browsers read a backslash as a slash, and ignore line breaks.
     if !address.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\') {
         return false;
     }
@@ -43,7 +44,7 @@ fn is_below(root: &str, address: &str) -> bool {
         return false;
     };
     let is_page = rest.is_empty() || rest.starts_with('/') && !rest.contains("//");
-    // If the path stays the same, it has no dot segments that lead out of the console.
+    // If resolving does not change the path, it has no dot segments that lead out of the console.
     let resolved = Url::parse(HERE).and_then(|here| here.join(address));
     let stays = resolved
         .is_ok_and(|url| url.origin().ascii_serialization() == HERE && url.path() == path && url.fragment().is_none());

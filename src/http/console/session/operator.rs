@@ -1,4 +1,4 @@
-//! The operator of a request, as an extractor. A handler with this extractor answers only browsers with a session.
+//! The operator of a request, as an extractor. A handler with this extractor runs only for browsers with a session.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::http::csrf::Csrf;
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// The header in which a browser states the site of a form, or of the page with a link.
+/// The header in which a browser says whether a request comes from the same site.
 pub(super) const SITE: &str = "sec-fetch-site";
-/// The forms of the console's pages.
+/// The CSRF tokens of the console's forms.
 const FORMS: Csrf = Csrf("console form");
 
-/// The operator who is signed in.
+/// The operator who sent the request.
 pub(in crate::http::console) struct Operator {
     pub(in crate::http::console) session: ConsoleSession,
     cookie: String,
@@ -52,9 +52,9 @@ struct Continue<'a> {
     next: &'a str,
 }
 
-/// Redirects a browser without a session to sign-in, and from there to the page. A browser does not send the cookie
-/// with a link on another site's page, so the browser may have a session. Then it gets a page of ours with the same
-/// link. The browser sends the cookie with that link.
+/// Answers a GET without the session's cookie. Redirects to sign-in, which then leads to the requested page. Only if
+/// the request comes from another site's page, the browser may have a session and withhold the cookie. It gets a page
+/// of ours with a link to the requested page, and sends the cookie with that link.
 fn led_on(service: &Service, parts: &Parts) -> Response {
     let next = next::of(service, &parts.uri);
     let is_foreign = parts.headers.get(SITE).is_some_and(|site| site == "cross-site");
@@ -67,7 +67,7 @@ fn led_on(service: &Service, parts: &Parts) -> Response {
     }
 }
 
-/// If the console is off, its paths do not exist.
+/// Returns an error if the console is off, as if its paths did not exist.
 pub(in crate::http::console) fn is_on(service: &Service) -> Result<(), Error> {
     if service.console {
         Ok(())
@@ -78,7 +78,7 @@ pub(in crate::http::console) fn is_on(service: &Service) -> Result<(), Error> {
 }
 
 impl Operator {
-    /// Finds the operator by a browser's cookie.
+    /// Finds the operator by the cookie. `None` if the request has no valid session.
     pub(in crate::http::console) async fn of(
         service: &Arc<Service>,
         headers: &HeaderMap,
@@ -92,7 +92,7 @@ impl Operator {
         Ok(session.map(|session| Operator { session, cookie }))
     }
 
-    /// The frame of a page of the session.
+    /// Returns the data that all pages of the session share. `here` is the active entry of the menu.
     pub(in crate::http::console) fn frame(
         &self,
         service: &Service,
@@ -108,7 +108,7 @@ impl Operator {
         }
     }
 
-    /// Whether a form was sent from a page of the session.
+    /// Whether a CSRF token belongs to this session.
     pub(super) fn sent(&self, token: Option<&str>) -> bool {
         token.is_some_and(|token| FORMS.is_valid(&self.cookie, token))
     }
@@ -119,7 +119,7 @@ impl Operator {
         ending.await?.map_err(Error::internal)
     }
 
-    /// Logs that an operator looks at records. The page waits until the entry is written.
+    /// Writes an entry to the audit log: the operator looks at records. The caller waits for it before it shows them.
     pub(in crate::http::console) async fn looks(
         &self,
         service: &Arc<Service>,
@@ -141,8 +141,9 @@ impl Operator {
         noting.await?.map_err(Error::internal)
     }
 
-    /// Logs that an operator looks at one person's records. The entry names their consent if there is one. Otherwise it
-    /// has a keyed hash of the id. Somebody who knows the id finds the entry, but the entry does not reveal the id.
+    /// Writes an entry to the audit log: the operator looks at one patient's records. The entry has the patient's
+    /// consent, if there is one, and a keyed hash of the Patient's id. Those who know the id can find the entry, but
+    /// the entry does not reveal the id.
     pub(in crate::http::console) async fn looks_at(
         &self,
         service: &Arc<Service>,
@@ -163,7 +164,7 @@ impl Operator {
     }
 }
 
-/// The audit log's name for a person.
+/// Returns the keyed hash by which the audit log identifies a patient.
 pub(in crate::http::console) fn mark(service: &Service, place: &Tenant, patient: &str) -> String {
     let sealed = ("console", place.mode.schema(), &*place.application, patient);
     format!("{:016x}", service.lake.seal(&sealed))

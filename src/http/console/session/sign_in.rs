@@ -1,4 +1,4 @@
-//! Signing in and out.
+//! Signs operators in and out.
 
 use std::sync::Arc;
 
@@ -46,14 +46,14 @@ fn form(service: &Service, token: &str, next: Option<String>, is_refused: bool, 
         idle_minutes: CONSOLE_IDLE_SECONDS / 60,
     };
     let mut response = html(status, &page);
-    // The address may contain the token.
+    // The URL of this page may contain the token, and must not be sent as Referer.
     let nothing = HeaderValue::from_static("no-referrer");
     response.headers_mut().insert(REFERRER_POLICY, nothing);
     response
 }
 
-/// The sign-in form. The address may contain a token. It is used only when the form is sent, so that link checkers do
-/// not use it up.
+/// Answers GET: shows the sign-in form. The URL may contain a token. The token is used up only when the form is sent,
+/// not by programs that check links.
 pub(in crate::http::console) async fn show(
     State(service): State<Arc<Service>>,
     RawQuery(query): RawQuery,
@@ -70,12 +70,12 @@ pub(in crate::http::console) async fn show(
     ))
 }
 
-/// The page that the form leads to, if it is one of the console.
+/// Reads the page that opens after sign-in, if it is one of the console.
 fn next_in(service: &Service, fields: &Fields) -> Option<String> {
     next::checked(service, fields.filled("next")?)
 }
 
-/// Redeems a token and begins a session.
+/// Answers POST: exchanges a token for a session.
 pub(in crate::http::console) async fn enter(
     State(service): State<Arc<Service>>,
     headers: HeaderMap,
@@ -101,7 +101,7 @@ pub(in crate::http::console) async fn enter(
     }
 }
 
-/// Ends the session.
+/// Answers `POST /console/sign-out`: ends the session.
 pub(in crate::http::console) async fn leave(
     State(service): State<Arc<Service>>,
     operator: Operator,

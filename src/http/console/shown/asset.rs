@@ -1,4 +1,4 @@
-//! The style sheet and the mark. They are built in and the same for everybody.
+//! Serves the console's style sheet and the service's logo, which are built in.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::http::console::session::operator::is_on;
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// `GET /console/assets/{name}`
+/// Answers `GET /console/assets/{name}` with a built-in file.
 pub(in crate::http::console) async fn asset(
     State(service): State<Arc<Service>>,
     Path(name): Path<String>,

@@ -1,22 +1,22 @@
-//! The difference between two versions of a resource, line by line of their indented JSON.
+//! Computes the difference between two versions of a resource, by the lines of their indented JSON.
 
 use similar::{ChangeTag, TextDiff};
 
 use crate::columns::json::pretty;
 
-/// The number of unchanged lines shown around a change.
+/// The number of unchanged lines that are shown before and after a change.
 const AROUND: usize = 3;
 
 /// A line of a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::http::console) struct Line {
-    /// `+`, `-`, a space, or `…` for omitted lines.
+    /// `+` for an added line, `-` for a removed one, a space for an unchanged one, `…` for omitted lines.
     pub(in crate::http::console) sign: char,
     pub(in crate::http::console) text: String,
 }
 
 impl Line {
-    /// The CSS class of the line.
+    /// Returns the CSS class of the line.
     pub(in crate::http::console) fn class(&self) -> &'static str {
         match self.sign {
             '+' => "added",
@@ -26,7 +26,7 @@ impl Line {
     }
 }
 
-/// The lines that changed, with some lines around them.
+/// Returns the lines that changed, with some unchanged lines around them.
 pub(in crate::http::console) fn lines(before: &[u8], after: &[u8]) -> Vec<Line> {
     let before = String::from_utf8_lossy(&pretty(before)).into_owned();
     let after = String::from_utf8_lossy(&pretty(after)).into_owned();

@@ -1,11 +1,11 @@
-//! Shows JSON as HTML: indented, with the stored text unchanged and with links at references.
+//! Renders JSON as HTML: indented, with values as they are stored, and with links at references.
 
 use crate::columns::json::pretty;
 use crate::fhir::reference::is_id;
 use crate::http::console::shown::tenant::Tenant;
 use crate::http::fhir::resource_type::resource_type;
 
-/// A resource as escaped HTML with links to pages of the console.
+/// Renders a resource as escaped HTML, with links to pages of the console.
 pub(in crate::http::console) fn linked(json: &[u8], root: &str, place: &Tenant, fhir_base: &str) -> String {
     let text = String::from_utf8_lossy(&pretty(json)).into_owned();
     let mut html = String::with_capacity(text.len() * 2);
@@ -25,8 +25,8 @@ pub(in crate::http::console) fn linked(json: &[u8], root: &str, place: &Tenant, 
     html
 }
 
-/// A line with a reference to a resource of this service: the text before `Type/id`, the reference, and the text after
-/// it.
+/// Finds a reference to a resource of this service in a line. Returns the text before `Type/id`, the reference, and
+/// the text after it.
 fn reference<'l>(line: &'l str, fhir_base: &str) -> Option<(&'l str, &'l str, &'l str)> {
     let key = line.trim_start();
     let value = key.strip_prefix("\"reference\": \"")?;
@@ -37,14 +37,14 @@ fn reference<'l>(line: &'l str, fhir_base: &str) -> Option<(&'l str, &'l str, &'
     Some((&line[..start], target, &line[start + target.len()..]))
 }
 
-/// The `Type/id` of a relative reference, without a version.
+/// Returns `Type/id` of a relative reference, without a version. `None` for other references.
 pub(in crate::http::console) fn local(reference: &str) -> Option<&str> {
     let whole = reference.split("/_history/").next().unwrap_or(reference);
     let (name, id) = whole.split_once('/')?;
     (resource_type(name).is_ok() && is_id(id)).then_some(whole)
 }
 
-/// Text with HTML's special characters escaped.
+/// Appends a text with HTML's special characters escaped.
 pub(in crate::http::console) fn escape(text: &str, html: &mut String) {
     for letter in text.chars() {
         match letter {

@@ -1,10 +1,11 @@
-//! A resource on one line: its subject matter, date, status and patient. Each type has its own elements for these.
+//! Describes a resource in one line: its subject matter, date, status and patient. Each type has other elements for
+//! these.
 
 use serde_json::Value;
 
 use super::json::local;
 
-/// Elements with a resource's subject matter, the most specific first.
+/// The elements with a resource's subject matter, the most specific first.
 const WHAT: [&str; 14] = [
     "code",
     "medicationCodeableConcept",
@@ -21,7 +22,7 @@ const WHAT: [&str; 14] = [
     "kind",
     "use",
 ];
-/// Elements with a resource's date, the clinical time before the administrative one.
+/// The elements with a resource's date, clinical dates before administrative ones.
 const WHEN: [&str; 22] = [
     "effectiveDateTime",
     "effectivePeriod",
@@ -49,21 +50,22 @@ const WHEN: [&str; 22] = [
 const WHOSE: [&str; 3] = ["subject", "patient", "beneficiary"];
 const LONGEST: usize = 120;
 
-/// A resource on one line.
+/// The description of a resource in one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::http::console) struct Label {
     pub(in crate::http::console) what: String,
-    /// The date in FHIR's form, whose text order is time order within a day.
+    /// The date in FHIR's format. Sorting these strings sorts by day, but not exactly by time, because time zones may
+    /// differ.
     pub(in crate::http::console) when: String,
     pub(in crate::http::console) status: String,
-    /// `Patient/id`, if the resource names one.
+    /// `Patient/id`, if the resource refers to one.
     pub(in crate::http::console) whose: Option<String>,
-    /// The value, if it is an Observation.
+    /// The value, if the resource is an Observation.
     pub(in crate::http::console) value: String,
 }
 
 impl Label {
-    /// The label of a resource.
+    /// Describes a resource.
     pub(in crate::http::console) fn of(resource: &Value) -> Label {
         let what = WHAT.iter().find_map(|name| words(&resource[*name]));
         let whose = WHOSE.iter().find_map(|name| resource[*name]["reference"].as_str());
@@ -78,7 +80,7 @@ impl Label {
     }
 }
 
-/// The text of an element of any type.
+/// Returns the first text in an element of any type.
 fn words(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => Some(text.clone()),
@@ -121,7 +123,7 @@ fn status(resource: &Value) -> String {
     coded.or_else(gender).map(|text| shortened(&text)).unwrap_or_default()
 }
 
-/// The value of an Observation.
+/// Returns the value of an Observation.
 fn value(resource: &Value) -> String {
     let quantity = &resource["valueQuantity"];
     let text = match quantity["value"].as_number() {

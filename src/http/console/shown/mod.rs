@@ -1,4 +1,4 @@
-//! Renders the parts of pages: the frame, resources as lines and as JSON, narratives, differences, sizes, times and
+//! Renders the parts of pages: the menu, resources as lines and as JSON, narratives, differences, sizes, times and
 //! plots.
 
 pub(super) mod asset;

@@ -1,15 +1,17 @@
-//! The narrative of a document as HTML. Only elements of tables, lists and text are kept, without their attributes. So
-//! no narrative can add scripts, styles or links to a page. Its text is XHTML and already escaped.
+//! Cleans a narrative for a page. Keeps only elements of tables, lists and text, without attributes other than
+//! `scope`. So no narrative can add scripts, styles or links to a page. A narrative is XHTML, so its text is escaped
+//! already.
 
-/// The elements that are kept. `div` is not one of them, so that a narrative cannot close the element that holds it.
+/// The elements that are kept. `div` is not one of them, so that a narrative cannot close the element that contains
+/// it.
 const KEPT: [&str; 24] = [
     "table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td", "p", "br", "hr", "ul", "ol", "li", "dl", "dt",
     "dd", "b", "i", "em", "strong", "small", "sub", "sup",
 ];
-/// Elements without an end tag.
+/// The elements without an end tag.
 const VOID: [&str; 2] = ["br", "hr"];
 
-/// The narrative of a `div`.
+/// Cleans a narrative's `div`. Returns its content.
 pub(in crate::http::console) fn narrative(div: &str) -> String {
     let mut html = String::with_capacity(div.len());
     let mut rest = div;
@@ -25,7 +27,7 @@ pub(in crate::http::console) fn narrative(div: &str) -> String {
     html
 }
 
-/// A tag without its attributes, if its element is kept.
+/// Appends a tag without its attributes (except `scope` of `th`), if its element is kept.
 fn element(tag: &str, html: &mut String) {
     let (is_end, tag) = match tag.strip_prefix('/') {
         Some(tag) => (true, tag),

@@ -1,4 +1,4 @@
-//! Renders a page as a response that caches never keep. Its headers limit what it may load.
+//! Renders a page as a response that caches must not store. Its headers limit what the page may load.
 
 use askama::Template;
 use axum::body::Body;
@@ -12,30 +12,31 @@ use super::tenant::Tenant;
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// Allows our own style sheet and pictures, and forms to this server. It forbids scripts and frames.
+/// The Content-Security-Policy. It allows style sheets and images of this server, and forms to it. It forbids scripts
+/// and frames.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 );
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// The frame of a page.
+/// The data that all pages of the console share.
 #[derive(Clone, Debug, Default)]
 pub(in crate::http::console) struct Frame {
-    /// The path of the console.
+    /// The URL path of the console.
     pub(in crate::http::console) root: String,
-    /// The operator who is signed in. Empty before sign-in.
+    /// The name of the operator. Empty before sign-in.
     pub(in crate::http::console) name: String,
     /// The CSRF token for forms.
     pub(in crate::http::console) csrf: String,
     /// The active entry of the menu.
     pub(in crate::http::console) here: &'static str,
-    /// The tenant of the menu's links.
+    /// The tenant to which the menu's links lead.
     pub(in crate::http::console) place: Tenant,
 }
 
 impl Frame {
-    /// The frame of a page without a session.
+    /// Returns the data of a page without a session.
     pub(in crate::http::console) fn outside(service: &Service) -> Frame {
         Frame {
             root: address(service, ""),
@@ -43,7 +44,7 @@ impl Frame {
         }
     }
 
-    /// The `aria-current` attribute of a menu entry.
+    /// Returns the attribute `aria-current` for a menu entry, if it is the active one.
     pub(in crate::http::console) fn at(&self, entry: &str) -> &'static str {
         if self.here == entry {
             r#" aria-current="page""#
@@ -62,12 +63,12 @@ struct Problem<'a> {
     problem: &'a str,
 }
 
-/// The address of a page of the console.
+/// Returns the URL path of a page of the console.
 pub(in crate::http::console) fn address(service: &Service, path: &str) -> String {
     format!("{}/console{path}", service.base_path())
 }
 
-/// A rendered page.
+/// Renders a page.
 pub(in crate::http::console) fn html(status: StatusCode, template: &impl Template) -> Response {
     let text = match template.render() {
         Ok(text) => text,
@@ -82,7 +83,7 @@ pub(in crate::http::console) fn html(status: StatusCode, template: &impl Templat
     response
 }
 
-/// Marks a response as private to this browser.
+/// Adds the headers that keep a response private: caches must not store it, and other sites' pages must not embed it.
 pub(in crate::http::console) fn private(response: &mut Response) {
     let head = response.headers_mut();
     head.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -93,7 +94,7 @@ pub(in crate::http::console) fn private(response: &mut Response) {
     head.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
 }
 
-/// Redirects to another page, by GET.
+/// Returns a redirect with status 303, which the browser follows by GET.
 pub(in crate::http::console) fn see_other(address: &str) -> Response {
     let Ok(location) = HeaderValue::from_str(address) else {
         return Error::internal("an address to redirect to is no header text").into_response();
@@ -104,7 +105,7 @@ pub(in crate::http::console) fn see_other(address: &str) -> Response {
     response
 }
 
-/// A page that states the failure.
+/// Renders a page about a problem.
 pub(in crate::http::console) fn problem(frame: &Frame, status: StatusCode, problem: &str) -> Response {
     let heading = match status {
         StatusCode::NOT_FOUND | StatusCode::GONE => "There is nothing here",
@@ -121,7 +122,7 @@ pub(in crate::http::console) fn problem(frame: &Frame, status: StatusCode, probl
     html(status, &page)
 }
 
-/// The page of an error. Internal details go to the log.
+/// Renders a page about an error. The cause of an internal error only goes to the log.
 pub(in crate::http::console) fn failed(frame: &Frame, error: Error) -> Response {
     let mut response = problem(frame, error.status(), &error.to_string());
     if let Some(cause) = error.cause() {
@@ -130,7 +131,7 @@ pub(in crate::http::console) fn failed(frame: &Frame, error: Error) -> Response 
     response
 }
 
-/// The page that the work returns, or the page of its error.
+/// Returns the page that the work builds, or a page about its error.
 pub(in crate::http::console) async fn page_or_error(
     frame: &Frame,
     work: impl Future<Output = Result<Response, Error>>,

@@ -1,5 +1,5 @@
-//! A plot as inline SVG. It uses the page's text colour, so that it suits light and dark themes. The page's policy
-//! forbids scripts and inline styles, so it has neither.
+//! Draws a plot as inline SVG. It uses the page's text colour, so that it suits light and dark mode. It has no
+//! scripts and inline styles, because the page's policy forbids them.
 
 use chrono::{Days, NaiveDate};
 use plotters::coord::Shift;
@@ -7,21 +7,22 @@ use plotters::prelude::*;
 
 use super::json::escape;
 
-/// A placeholder for the page's text colour.
+/// A colour that is replaced by `currentColor`, the page's text colour.
 const INK: RGBColor = RGBColor(1, 2, 3);
 const INK_TEXT: &str = "#010203";
-/// The contrast is over 3 to 1 on white and on the page's dark background.
+/// The colour of bars and lines. Its contrast is over 3 to 1 on white and on the page's dark background.
 const MARK: RGBColor = RGBColor(0x2f, 0x80, 0xc9);
 const WIDTH: u32 = 760;
 const HEIGHT: u32 = 380;
-/// The approximate number of bars of a histogram.
+/// The approximate number of bins in a histogram.
 const BINS: f64 = 20.0;
-/// The maximum number of characters of a bar's name.
+/// The maximum number of characters in a bar's name.
 const LONGEST: usize = 28;
-/// The maximum size of a drawn number. `plotters` multiplies the span of an axis by 10. Beyond the range of `f64` its
-/// search for labels does not end.
+/// The maximum absolute value of a number. `plotters` multiplies the span of an axis by 10. If that exceeds the range
+/// of `f64`, its search for labels does not end.
 const LARGEST: f64 = 1e300;
-/// The minimum span of an axis, as a share of its largest number. Numbers closer together are equal to `plotters`.
+/// The minimum span of an axis, as a share of its largest number. `plotters` cannot distinguish numbers that are
+/// closer together.
 const CLOSEST: f64 = 1e-9;
 
 /// The data of a plot.
@@ -29,15 +30,15 @@ const CLOSEST: f64 = 1e-9;
 pub(in crate::http::console) enum Points {
     /// A bar for each name.
     Bars(Vec<(String, f64)>),
-    /// One line through points.
+    /// A line through points.
     Line(Vec<(f64, f64)>),
-    /// The same, with days since 1970 as x.
+    /// A line through points whose x is in days since 1970.
     Days(Vec<(f64, f64)>),
     /// The number of values in each bin.
     Histogram(Vec<f64>),
 }
 
-/// A plot.
+/// A plot: the labels of its axes, and its data.
 #[derive(Clone, Debug)]
 pub(in crate::http::console) struct Plot<'a> {
     pub(in crate::http::console) x: &'a str,
@@ -66,7 +67,7 @@ fn drawing<E: std::fmt::Display>(error: E) -> PlotError {
 }
 
 impl Plot<'_> {
-    /// Draws the plot.
+    /// Draws the plot as SVG.
     pub(in crate::http::console) fn svg(&self) -> Result<String, PlotError> {
         let mut text = String::new();
         {
@@ -88,7 +89,7 @@ impl Plot<'_> {
             .replace(INK_TEXT, "currentColor"))
     }
 
-    /// The height of the picture. Each bar needs a line.
+    /// Returns the height of the plot. Each bar needs a line.
     fn height(&self) -> u32 {
         match &self.points {
             Points::Bars(bars) => 80 + 24 * bars.len().max(2) as u32,
@@ -96,7 +97,7 @@ impl Plot<'_> {
         }
     }
 
-    /// Horizontal bars, so that their names can be read.
+    /// Draws bars horizontally, so that there is space for their names.
     fn bars(&self, area: &Area<'_>, bars: &[(String, f64)]) -> Result<(), PlotError> {
         if bars.is_empty() {
             return Err(PlotError::Nothing);
@@ -151,7 +152,7 @@ impl Plot<'_> {
         let (low, high) = bounds(points.iter().map(|point| point.1))?;
         let mut chart = ChartBuilder::on(area)
             .margin(10)
-            // The last label is centred at the edge.
+            // The last label is centred at the right edge.
             .margin_right(44)
             .x_label_area_size(48)
             .y_label_area_size(76)
@@ -160,7 +161,7 @@ impl Plot<'_> {
         self.mesh(&mut chart, label)?;
         let line = LineSeries::new(points.iter().copied(), MARK.stroke_width(2));
         chart.draw_series(line).map_err(drawing)?;
-        // If there are few points, each gets a dot.
+        // If there are few points, draw each as a dot, too.
         if points.len() <= 100 {
             let dots = points.iter().map(|point| Circle::new(*point, 3, MARK.filled()));
             chart.draw_series(dots).map_err(drawing)?;
@@ -216,14 +217,16 @@ impl Plot<'_> {
     }
 }
 
-/// The bounds of an axis with some room, never equal. An error if the axis could not be divided.
+/// Returns the bounds of an axis: the smallest and the largest value, with some space above. They are never equal. An
+/// error if an axis cannot show the values.
 fn bounds(values: impl Iterator<Item = f64>) -> Result<(f64, f64), PlotError> {
     let (low, high) = extremes(values)?;
     let (low, high) = apart(low, high);
     Ok((low, high + (high - low) * 0.03))
 }
 
-/// The smallest and the largest value. A sum of numbers may be infinite or NaN.
+/// Returns the smallest and the largest value. Returns an error if there are no values, or if a value is NaN, infinite
+/// or too large. Sums of valid numbers can be infinite or NaN.
 fn extremes(values: impl Iterator<Item = f64>) -> Result<(f64, f64), PlotError> {
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     for value in values {
@@ -239,7 +242,7 @@ fn extremes(values: impl Iterator<Item = f64>) -> Result<(f64, f64), PlotError> 
     }
 }
 
-/// Moves bounds apart if they are too close to be told apart.
+/// Moves bounds apart if `plotters` could not distinguish them.
 fn apart(low: f64, high: f64) -> (f64, f64) {
     let closest = low.abs().max(high.abs()) * CLOSEST;
     if high - low > closest {
@@ -249,7 +252,7 @@ fn apart(low: f64, high: f64) -> (f64, f64) {
     }
 }
 
-/// Bins of a round width. Each has its bounds and its number of values.
+/// Counts the values in bins of a round width. Returns the bounds and the count of each bin.
 fn binned(values: &[f64]) -> Result<Vec<(f64, f64, usize)>, PlotError> {
     let (low, high) = extremes(values.iter().copied())?;
     let width = round_width((high - low) / BINS);
@@ -265,7 +268,7 @@ fn binned(values: &[f64]) -> Result<Vec<(f64, f64, usize)>, PlotError> {
     Ok(bins)
 }
 
-/// The next of 1, 2 and 5 times a power of ten.
+/// Returns the smallest of 1, 2 and 5 times a power of ten that is at least `width`. 1 if `width` is zero or invalid.
 fn round_width(width: f64) -> f64 {
     if !width.is_normal() || width <= 0.0 {
         return 1.0;
@@ -275,7 +278,7 @@ fn round_width(width: f64) -> f64 {
     step.unwrap_or(10.0) * power
 }
 
-/// A number on an axis.
+/// Formats a number for an axis.
 fn plain(value: f64) -> String {
     let size = value.abs();
     let (value, unit) = match size {
@@ -289,7 +292,7 @@ fn plain(value: f64) -> String {
     format!("{text}{unit}")
 }
 
-/// A day on an axis.
+/// Formats a day for an axis.
 fn day(days: &f64) -> String {
     let first = NaiveDate::default();
     let date = if *days < 0.0 {
@@ -356,8 +359,8 @@ mod tests {
         }
     }
 
-    /// The span of these values is infinite. The search for an axis's labels never ended, and a histogram had more bins
-    /// than a number can count.
+    /// The span of these values is infinite. Without the limit, the search for an axis's labels would not end, and a
+    /// histogram would have more bins than `usize` can count.
     #[test]
     fn numbers_that_no_axis_can_show_are_refused() {
         let far = [-1e308, 1e308];

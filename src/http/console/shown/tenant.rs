@@ -1,5 +1,5 @@
-//! The tenant of a page: an application's live or test records. It is part of every address, so that a link shows the
-//! same to all operators.
+//! The tenant of a page: an application's live or test records. It is part of each page's URL, so that a link shows
+//! the same to all operators.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use crate::consent::{Access, LOCAL_APPLICATION};
 use crate::http::error::Error;
 use crate::lake::{Mode, Scope};
 
-/// The subject of the operator's own requests, for limits per credential.
+/// The subject under which operators' requests count for limits per credential.
 const SUBJECT: &str = "console";
-/// The maximum number of characters of an application's id.
+/// The maximum bytes of an application's id.
 const LONGEST: usize = 200;
 
-/// The application and mode of the shown records.
+/// The application and the mode of the records that a page shows.
 #[derive(Clone, Debug)]
 pub(in crate::http::console) struct Tenant {
-    /// Live or test records.
+    /// Whether the records are live or test ones.
     pub(in crate::http::console) mode: Mode,
-    /// The application that the records belong to.
+    /// The application to which the records belong.
     pub(in crate::http::console) application: Arc<str>,
-    /// The tenant as a part of addresses.
+    /// The tenant as a part of URL paths: `{mode}/{application}`.
     pub(in crate::http::console) path: String,
 }
 
@@ -32,7 +32,7 @@ impl Default for Tenant {
 }
 
 impl Tenant {
-    /// The records of an application.
+    /// Creates a tenant.
     pub(in crate::http::console) fn of(mode: Mode, application: &str) -> Tenant {
         let encoded = utf8_percent_encode(application, NON_ALPHANUMERIC);
         Tenant {
@@ -42,7 +42,7 @@ impl Tenant {
         }
     }
 
-    /// Parses the tenant in a path.
+    /// Parses the tenant in a URL path.
     pub(in crate::http::console) fn parse(mode: &str, application: &str) -> Result<Tenant, Error> {
         let mode = match mode {
             "live" => Mode::Live,
@@ -55,12 +55,12 @@ impl Tenant {
         Ok(Tenant::of(mode, application))
     }
 
-    /// The tenant in words.
+    /// Describes the tenant in words.
     pub(in crate::http::console) fn words(&self) -> String {
         format!("{} records of {}", self.mode.schema(), self.application)
     }
 
-    /// The scope of an operator here: the application's.
+    /// Returns the scope through which operators read: that of the application.
     pub(in crate::http::console) fn scope(&self) -> Arc<Scope> {
         Arc::new(Scope {
             mode: self.mode,
@@ -69,8 +69,7 @@ impl Tenant {
         })
     }
 
-    /// The scope as an access, for operations of the API. It is never issued as a token, and is valid for this request
-    /// only.
+    /// Returns this scope as an access, for calling operations of the API. No token exists for it.
     pub(in crate::http::console) fn access(&self, ends_at: i64) -> Arc<Access> {
         Arc::new(Access {
             jti: SUBJECT.into(),

@@ -1,10 +1,10 @@
-//! Numbers, sizes and times in words.
+//! Formats numbers, sizes and times for people.
 
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat};
 
-/// A whole number with separated thousands.
+/// Formats a whole number with commas between thousands.
 pub(in crate::http::console) fn number(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -17,7 +17,7 @@ pub(in crate::http::console) fn number(number: u64) -> String {
     text
 }
 
-/// A size with three digits and a unit.
+/// Formats a number of bytes with about three digits and a unit.
 pub(in crate::http::console) fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1024 {
@@ -33,20 +33,20 @@ pub(in crate::http::console) fn bytes(bytes: u64) -> String {
     format!("{value:.digits$} {}", UNITS[unit])
 }
 
-/// A duration in milliseconds.
+/// Formats a duration in milliseconds.
 pub(in crate::http::console) fn millis(duration: Duration) -> String {
     let millis = duration.as_secs_f64() * 1e3;
     let digits = if millis < 10.0 { 1 } else { 0 };
     format!("{millis:.digits$} ms")
 }
 
-/// Seconds since the Unix epoch, in UTC.
+/// Formats seconds since the Unix epoch as a time in UTC. Empty if it is out of range.
 pub(in crate::http::console) fn time(seconds: i64) -> String {
     let time = DateTime::from_timestamp(seconds, 0);
     time.map_or_else(String::new, |time| time.to_rfc3339_opts(SecondsFormat::Secs, true))
 }
 
-/// The time since an event, as words.
+/// Formats the time since an event in words.
 pub(in crate::http::console) fn ago(age: Duration) -> String {
     match age.as_secs() {
         seconds if seconds < 120 => format!("{seconds} s ago"),

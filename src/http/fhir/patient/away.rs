@@ -1,4 +1,4 @@
-//! Fetches documents that are only at their sources, while the client waits for the pages.
+//! Fetches documents that are only at their sources, while the client waits for a PDF.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,18 +15,18 @@ use crate::http::service::Service;
 use crate::patient::pdf::{Attached, Documents, FetchError, Held, binary_id};
 use crate::sync::Shelf;
 
-/// The maximum number of documents fetched at the same time.
+/// The maximum number of documents that are fetched from one source concurrently.
 const AT_ONCE: usize = 4;
 /// The maximum time for all documents of a request.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The maximum bytes of one document, and of all documents of a request.
+/// The maximum bytes of one document. `MAX_BYTES_OF_REQUEST` is the maximum for all documents of a request.
 const MAX_BYTES: u64 = 64 << 20;
 const MAX_BYTES_OF_REQUEST: u64 = 256 << 20;
 
-/// The results of the requested addresses.
+/// The fetched documents, or why they could not be fetched, by URL.
 pub(super) type Away = FxHashMap<String, Result<Attached, FetchError>>;
 
-/// The limits of all sources of a request: bytes and time.
+/// The bytes and the time that are left for all documents of a request.
 pub(super) struct Budget {
     room: AtomicU64,
     deadline: Instant,
@@ -42,7 +42,8 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Requests documents from a source: those that its records name and the lake does not hold.
+    /// Fetches documents from a source: those in `named` that the lake does not have, and that the source serves with
+    /// this authorization or by a signed URL.
     pub(super) async fn fetch(
         &self,
         service: &Arc<Service>,
@@ -71,7 +72,7 @@ impl Budget {
         let came = match tokio::time::timeout_at(self.deadline, shelf.get(&url, max_bytes)).await {
             Ok(Ok(document)) => {
                 let bytes = document.bytes.len() as u64;
-                // Documents that arrive at the same time may exceed the limit a little.
+                // Documents that arrive concurrently may exceed the limit a little.
                 room.fetch_sub(bytes.min(room.load(Ordering::Relaxed)), Ordering::Relaxed);
                 Ok(Attached {
                     content_type: document.content_type,
@@ -85,7 +86,7 @@ impl Budget {
     }
 }
 
-/// The documents of one source: those in the lake and those fetched now.
+/// The documents of one source: those in the lake, and those that were fetched for this request.
 #[derive(Clone, Copy)]
 pub(super) struct Here<'h> {
     pub(super) held: Held<'h>,

@@ -1,4 +1,4 @@
-//! `POST /fhir/Patient/[id]/$health-cards-issue`: all of a patient's records as a signed SMART Health Card.
+//! `POST /fhir/Patient/[id]/$health-cards-issue`: issues a signed SMART Health Card with all of a patient's records.
 
 use std::sync::Arc;
 
@@ -28,11 +28,11 @@ use crate::patient::{PatientError, REFERRED, Record, record};
 use crate::search::Handling;
 use crate::search::raw::last;
 
-/// The only parameter, and its only allowed value.
+/// The only parameter. Its only allowed value is `EVERYTHING`.
 const PARAMETER: &str = "credentialType";
 const EVERYTHING: &str = "Patient/$everything";
 
-/// The routes of the operation.
+/// Returns the routes of the operation.
 pub(super) fn routes() -> Vec<Route> {
     let summary = "All of a patient's records as a SMART Health Card, for the patient's token; \
                    $PATIENT_ID as the id is all Patients of the token's consent";
@@ -53,7 +53,7 @@ fn answered() -> Value {
     one_parameter("HealthCard", "verifiableCredential", "valueString", value)
 }
 
-/// A Parameters resource with this parameter.
+/// Returns the schema of a Parameters resource with exactly this parameter.
 fn one_parameter(schema: &str, name: &str, value_name: &str, value: Value) -> Value {
     let mut parameter = json!({"name": {"type": "string", "const": name}});
     parameter[value_name] = value;
@@ -107,7 +107,7 @@ async fn by_post(
     Ok(preferred.answer(Body::from(text)))
 }
 
-/// Checks that this is the only allowed request. Otherwise reports the difference.
+/// Returns an error if the body is anything but the only allowed request.
 fn only_everything(sent: &[u8]) -> Result<(), Error> {
     let mut tape = Tape::new();
     let root = parameters::json(sent, &mut tape)?;
@@ -138,8 +138,8 @@ fn only_everything(sent: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// A card with the records of some Patients of a consent, as a JWS. The store records the card, so it is revoked when
-/// any of the records end.
+/// Issues a card, as a JWS, with the records of some Patients of a consent. The store records the card first, so that
+/// it is revoked when the sharing of any of these records ends.
 pub(in crate::http) async fn issue(
     service: &Arc<Service>,
     access: &Arc<Access>,
@@ -158,7 +158,8 @@ pub(in crate::http) async fn issue(
     let reading = {
         let (service, scope, card) = (service.clone(), access.scope.clone(), card.clone());
         async move {
-            // Held to the end even if the client disconnects, because the limit counts computation.
+            // Keep the turn until the end even if the client disconnects: the work continues, and the limit counts
+            // running work.
             let _turn = turn;
             let now = service.store.clock().now() * 1_000_000;
             let record = record(&service.engine, &scope, &patients, &REFERRED, now).await?;

@@ -1,4 +1,4 @@
-//! `GET` and `POST /fhir/Patient/[id]/$everything`: a page of a patient's records, streamed.
+//! `GET` and `POST /fhir/Patient/[id]/$everything`: stream a page of a patient's records.
 
 use std::sync::Arc;
 
@@ -24,13 +24,13 @@ use crate::patient::PatientError;
 use crate::patient::everything::{Asked, Subject};
 use crate::search::raw::{RawParameter, last};
 
-/// The operation's name and definition.
+/// The operation's name and the URL of its definition.
 pub(super) const DECLARED: (&str, &str) = (
     "$everything",
     "http://hl7.org/fhir/OperationDefinition/Patient-everything",
 );
 
-/// The routes of the operation.
+/// Returns the routes of the operation.
 pub(super) fn routes() -> Vec<Route> {
     let form = json!({"type": "object", "additionalProperties": true});
     let sent = "A Parameters resource, or a form; the parameters of the query may stand here instead";
@@ -64,7 +64,7 @@ fn described(id: &'static str) -> Operation {
     with_handling(operation).answers(&[FHIR], &bundle())
 }
 
-/// Parameters in the URL.
+/// Answers GET, with the parameters in the query.
 pub(in crate::http) async fn by_get(
     State(service): State<Arc<Service>>,
     caller: Caller,
@@ -77,7 +77,7 @@ pub(in crate::http) async fn by_get(
     answer(service, caller, id, &parameters, (&headers, request)).await
 }
 
-/// Parameters in the body, in the URL, or in both.
+/// Answers POST, with the parameters in the body, in the query, or in both.
 async fn by_post(
     State(service): State<Arc<Service>>,
     caller: Caller,
@@ -118,7 +118,8 @@ async fn answer(
             };
             let path = format!("{}/$everything", named.path);
             let page = asked.page(&service.engine, subject, &path).await?;
-            // Held to the end even if the client disconnects, because the limit counts computation.
+            // The turn is kept until the work ends, even if the client disconnects, because the limit counts running
+            // work.
             Ok::<_, PatientError>((streamed::begin(page)?, turn))
         }
     };

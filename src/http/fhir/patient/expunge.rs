@@ -1,4 +1,5 @@
-//! `POST /fhir/Patient/[id]/$expunge`: erases all records of a patient's consent, and reports the progress.
+//! `POST /fhir/Patient/[id]/$expunge` erases all records of a patient's consent. `GET /fhir/$expunge-status/[id]`
+//! reports the progress.
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ use crate::lake::Mode;
 
 const PROGRESS: HeaderName = HeaderName::from_static("x-progress");
 
-/// The routes of the operation.
+/// Returns the routes of the operation.
 pub(super) fn routes() -> Vec<Route> {
     let expunge = "Has all records of the token's consent erased, history and attachments included; the answer's diagnostics is the \
                    address to ask how far it is. Only a new authorization brings records back";
@@ -50,7 +51,7 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-/// Any valid token, whether or not its records are stored.
+/// The access of a valid token, whether or not its records are stored. Application tokens of test mode are refused.
 struct Holder(Arc<Access>);
 
 impl FromRequestParts<Arc<Service>> for Holder {
@@ -159,8 +160,8 @@ async fn show(
     Ok(answer(StatusCode::OK, &outcome))
 }
 
-/// Whether the caller may ask about a job: the patient of its records may, and the application with which the patient
-/// shared them.
+/// Whether the caller may read the status of an erasure: the token is of the same application and mode, and a patient
+/// token is of the same consent.
 fn may_ask(job: &ErasureJob, access: &Access) -> bool {
     let same = job.application == *access.scope.application && job.mode == access.scope.mode;
     let own = access.patients().is_none() || job.consent.as_deref() == Some(&*access.subject);
@@ -184,7 +185,7 @@ fn body(id: &str, issue: Issue) -> Value {
     outcome
 }
 
-/// The ids that find this answer in logs: the request's id and the trace's id.
+/// Returns an extension with the ids by which this response is found in logs: the request's id and the trace's id.
 fn tracing(service: &Service, RequestId(request): RequestId, headers: &HeaderMap) -> Value {
     let trace = headers
         .get("traceparent")
@@ -199,7 +200,7 @@ fn tracing(service: &Service, RequestId(request): RequestId, headers: &HeaderMap
     })
 }
 
-/// The trace-id of a `traceparent`: 32 hexadecimal digits after the version, not all zero.
+/// Reads the trace-id of a `traceparent`: 32 hexadecimal digits after the version, not all of them zero.
 fn trace_id(text: &str) -> Option<Uuid> {
     let id = text.split('-').nth(1).filter(|id| id.len() == 32)?;
     Uuid::try_parse(id).ok().filter(|id| !id.is_nil())

@@ -1,5 +1,5 @@
-//! Operations on all of a patient's records, under `/fhir/Patient/[id]/`: one file per operation. The room `patient`
-//! decides their content. This folder decides who may call them and the form of the answer.
+//! Operations on all of a patient's records, under `/fhir/Patient/[id]/`. The module `patient` of the crate decides
+//! their content. This folder decides who may call them, and builds the responses.
 
 mod away;
 pub(in crate::http) mod card;

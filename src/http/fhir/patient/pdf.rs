@@ -1,4 +1,5 @@
-//! `GET /fhir/Patient/[id]/$pdf`: a patient's records as pages, or as an archive with a file for each source.
+//! `GET /fhir/Patient/[id]/$pdf`: returns a patient's records as a PDF, or as a ZIP archive with a PDF for each
+//! source.
 
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
@@ -39,11 +40,12 @@ const RESOURCES: HeaderName = HeaderName::from_static("x-pdf-resource-count");
 
 const TOO_LONG: &str = "the file would be too long; ask for one source at a time, by patient-authorization-id";
 
-/// Characters of a source's name that the header has percent-encoded: those outside of ASCII, which clients read in
-/// different ways, the comma between names, and the percent sign itself.
+/// The characters that are percent-encoded in the header with sources' names: control characters, the comma between
+/// names, and the percent sign. Characters outside of ASCII, which clients read in different ways, are always
+/// encoded.
 const ENCODED: &AsciiSet = &CONTROLS.add(b',').add(b'%');
 
-/// The route of the operation.
+/// Returns the route of the operation.
 pub(super) fn routes() -> Vec<Route> {
     let operation = Operation::new(
         "pdf",
@@ -77,14 +79,14 @@ pub(super) fn routes() -> Vec<Route> {
     vec![Route::at("/fhir/Patient/{id}/$pdf").get(answer, with_handling(operation))]
 }
 
-/// The parameters.
+/// The parameters of the operation.
 struct Asked {
     authorization: Option<String>,
     is_archive: bool,
 }
 
 impl Asked {
-    /// Reads the parameters. Unknown ones are ignored or refused, as `handling` says.
+    /// Reads the parameters. Unknown parameters are refused if `handling` is strict, and ignored if it is lenient.
     fn read(parameters: &[RawParameter], handling: Handling) -> Result<Asked, Error> {
         let mut asked = Asked {
             authorization: None,
@@ -108,20 +110,20 @@ impl Asked {
     }
 }
 
-/// A source whose records were read.
+/// A source, with its records as they were read.
 struct Read {
     source: Source,
-    /// `None` if its Patient does not exist, or if nothing was ever stored.
+    /// The records. `None` if the source's Patient does not exist, or if no records of it were ever stored.
     record: Option<Record>,
     own: Arc<Scope>,
     authorization: Option<Authorization>,
-    /// The addresses of documents that its records name.
+    /// The URLs of documents to which the records refer.
     named: Vec<String>,
     away: Away,
 }
 
 impl Read {
-    /// Requests the documents that its records name from the source.
+    /// Fetches the documents to which the records refer from the source.
     async fn fetch(&mut self, service: &Arc<Service>, budget: &Budget) -> Result<(), Error> {
         let (named, authorization) = (std::mem::take(&mut self.named), self.authorization.take());
         self.away = budget.fetch(service, named, authorization).await?;
@@ -155,7 +157,8 @@ pub(in crate::http) async fn answer(
     let chosen = chosen(&service, &access, &named, asked.authorization.as_deref())?;
     let reading = {
         let service = service.clone();
-        // The turn is held to the end even if the client disconnects, because the limit counts computation.
+        // The turn is kept until the work ends, even if the client disconnects, because the limit counts running
+        // work.
         async move { Ok::<_, Error>((read(service, named, chosen).await?, turn)) }
     };
     let ((patient, mut read), turn) = service.workers.run(reading).await??;
@@ -169,14 +172,14 @@ pub(in crate::http) async fn answer(
     Ok(response)
 }
 
-/// A file that is ready to be sent. The credential's turn is held until the client has the file.
+/// A file that is complete. The credential's turn is held until the file was sent.
 struct Drawn {
     export: Export,
     file: Spool,
     turn: Turn,
 }
 
-/// Draws the pages of all sources. A client that leaves ends the work.
+/// Writes the PDF or the archive of all sources. The work stops if the client disconnects.
 async fn drawn(service: &Arc<Service>, read: Vec<Read>, is_archive: bool, turn: Turn) -> Result<Drawn, Error> {
     let now = service.store.clock().now();
     let (_wanted, stop) = Wanted::begin();
@@ -218,7 +221,7 @@ fn written(export: Export, parts: &[Part<'_>], is_archive: bool, file: &mut Spoo
     Ok(export)
 }
 
-/// The records of each source, and the primary Patient's id.
+/// Reads the records of each source. Also returns the first named Patient's id.
 async fn read(service: Arc<Service>, named: Named, chosen: Vec<Chosen>) -> Result<(String, Vec<Read>), Error> {
     let now = service.store.clock().now() * 1_000_000;
     let alone = chosen.len() == 1;
@@ -228,7 +231,7 @@ async fn read(service: Arc<Service>, named: Named, chosen: Vec<Chosen>) -> Resul
             let base = &service.fhir_base;
             match pdf::gather(&service.engine, &chosen.scope, &chosen.patients, base, now).await {
                 Ok(record) => Some(record),
-                // If one of several sources has no Patient, the document says so.
+                // If one of several sources has no Patient, the PDF says so.
                 Err(PatientError::NoPatient(_)) if !alone => None,
                 Err(error) => return Err(error.into()),
             }
@@ -261,7 +264,7 @@ fn response(patient: &str, is_archive: bool, total: usize, drawn: Drawn) -> Resu
     head.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     head.insert(CONTENT_LENGTH, length.into());
     let name = format!("attachment; filename=\"{patient}.{ending}\"");
-    // An id of FHIR has only characters that a header may have.
+    // This always succeeds, because FHIR ids have only characters that a header may contain.
     if let Ok(name) = HeaderValue::try_from(name) {
         head.insert(CONTENT_DISPOSITION, name);
     }

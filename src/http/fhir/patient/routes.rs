@@ -1,12 +1,12 @@
-//! The routes of the operations, and the operations that the CapabilityStatement names.
+//! The routes of the operations on all of a patient's records.
 
 use super::{card, everything, expunge, pdf, summary};
 use crate::http::routes::Route;
 
-/// The operations that the CapabilityStatement names, with the addresses of their definitions.
+/// The operations in the CapabilityStatement, with the URLs of their definitions.
 pub(in crate::http) const OPERATIONS: [(&str, &str); 2] = [everything::DECLARED, summary::DECLARED];
 
-/// The routes of all operations.
+/// Returns the routes of all these operations.
 pub(in crate::http) fn routes() -> Vec<Route> {
     [
         everything::routes(),

@@ -1,4 +1,4 @@
-//! An operation's parameters as one list: from the URL, a form, a Parameters resource, or several of these.
+//! Reads an operation's parameters as one list, from the query, a form or a Parameters resource.
 
 use axum::body::Body;
 use axum::http::HeaderMap;
@@ -12,16 +12,16 @@ use crate::http::service::Service;
 use crate::search::raw;
 use crate::search::raw::RawParameter;
 
-/// The media types of bodies with parameters.
+/// The media types of a body that is a Parameters resource.
 pub(super) const JSON: [&str; 2] = ["application/fhir+json", "application/json"];
 pub(super) const FORM: &str = "application/x-www-form-urlencoded";
 
-/// The parameters of the URL.
+/// Reads the parameters of the query.
 pub(super) fn in_query(query: Option<&str>) -> Result<Vec<RawParameter>, Error> {
     Ok(raw::parse_checked(query.unwrap_or_default())?)
 }
 
-/// The parameters of the URL, then those of the body.
+/// Reads the parameters of the query, then those of the body.
 pub(super) async fn in_both(
     service: &Service,
     headers: &HeaderMap,
@@ -44,7 +44,7 @@ pub(super) async fn in_both(
     Ok(all)
 }
 
-/// The parameters of a Parameters resource, each with its value as text.
+/// Reads the parameters of a Parameters resource, each with its value as a string.
 fn of_resource(sent: &[u8]) -> Result<Vec<RawParameter>, Error> {
     let mut tape = Tape::new();
     let root = parameters::json(sent, &mut tape)?;

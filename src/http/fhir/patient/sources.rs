@@ -1,4 +1,4 @@
-//! The sources of a patient's pages, and the scope through which each is read.
+//! Finds the sources of the records in a PDF, and the scope through which each source's records are read.
 
 use std::sync::Arc;
 
@@ -9,27 +9,29 @@ use crate::http::service::Service;
 use crate::lake::{Mode, Scope};
 use crate::patient::pdf::{Source, SourceKind, endpoint_of};
 
-/// A source whose records will be read.
+/// A source whose records are to be read.
 pub(super) struct Chosen {
     pub(super) source: Source,
     pub(super) scope: Arc<Scope>,
     pub(super) patients: Vec<String>,
-    /// The scope for reading its documents: the patient's own, even if an application may see more.
+    /// The scope for reading the records' documents: that of the patient alone, even if the caller is an application
+    /// that may see more.
     pub(super) own: Arc<Scope>,
-    /// The access for fetching documents that are not in the lake.
+    /// The authorization for fetching documents that are not in the lake. `None` if no flow connected the source.
     pub(super) authorization: Option<Authorization>,
-    /// Whether a sync stored records.
+    /// Whether there may be stored records. `false` if the first sync failed.
     pub(super) has_records: bool,
 }
 
-/// The requested sources, each with its scope.
+/// Returns the requested sources, each with its scopes. `only`: the id of the only authorization that is requested.
+/// Records that no consent covers have one source: that of their Patient's tag.
 pub(super) fn chosen(
     service: &Service,
     access: &Access,
     named: &Named,
     only: Option<&str>,
 ) -> Result<Vec<Chosen>, Error> {
-    // An application has no authorization of its own, so it cannot name one.
+    // For an application token, use the consent that covers the Patient, unless the request chooses an authorization.
     let full_consent = match (access.patients(), only, named.patients.as_slice()) {
         (Some(_), ..) => service.store.consents().full(&access.subject),
         (None, None, [patient]) => {
@@ -49,7 +51,7 @@ pub(super) fn chosen(
             let patient = authorization.patient.as_ref();
             patient.is_some_and(|id| named.patients.contains(id))
         };
-        // A source whose first sync failed has no Patient, so only the wildcard can select it.
+        // A source whose first sync failed has no Patient, so only the wildcard selects it.
         let is_failed = || named.is_wildcard() && has_failed(authorization);
         let is_shown = authorization.is_active(now) && is_named() || is_failed();
         is_shown && only.is_none_or(|only| only == authorization.id)
@@ -59,7 +61,7 @@ pub(super) fn chosen(
         .collect();
     match (chosen.is_empty(), only) {
         (false, _) => Ok(chosen),
-        // Within this consent, an id outside it is unknown.
+        // The id is not that of an authorization of this consent.
         (true, Some(only)) => Err(Error::Unknown(format!(
             "there is no patient authorization {only:?} here"
         ))),
@@ -86,13 +88,13 @@ fn connected(service: &Service, full_consent: &ConsentWithSources, source: &cons
     }
 }
 
-/// Whether the application got an authorization, and its first sync failed, so that nothing is stored.
+/// Whether the application got the authorization, but its first sync failed, so that no records are stored.
 fn has_failed(authorization: &Authorization) -> bool {
     authorization.state == AuthorizationState::Errored && authorization.exchanged_at.is_some()
 }
 
-/// A source of a consent, and the types that its newest sync could not get in full. Missing attachments are not among
-/// them, because the pages name each.
+/// Describes a source of a consent, with the resource types that its newest sync could not get completely.
+/// Attachments are left out, because the PDF mentions each missing one.
 fn of_consent(source: &consent::Source) -> Source {
     let kind = match source.authorization.authorization_type {
         AuthorizationType::Ial1 => SourceKind::SelfAttested,
@@ -110,8 +112,8 @@ fn of_consent(source: &consent::Source) -> Source {
     shown
 }
 
-/// The scope of the named Patient's rows only. An application may see Binaries of other people, and a record may refer
-/// to them.
+/// Returns the scope of the requested Patient's own rows. An application's scope also has other people's Binaries,
+/// and a record may refer to them.
 fn own(service: &Service, named: &Named) -> Result<Arc<Scope>, Error> {
     let Scope {
         application,
@@ -121,7 +123,7 @@ fn own(service: &Service, named: &Named) -> Result<Arc<Scope>, Error> {
     else {
         return Ok(named.scope.clone());
     };
-    // An application names one Patient.
+    // A request with an application token names one Patient.
     let patient = named.patients.first().map_or("", String::as_str);
     let scope = service
         .store
@@ -130,8 +132,8 @@ fn own(service: &Service, named: &Named) -> Result<Arc<Scope>, Error> {
     scope.map(Arc::new).map_err(Error::internal)
 }
 
-/// The source of records that no flow connected, or that an application requests. The endpoint in the Patient's tag
-/// identifies it.
+/// Finds the source of records that no consent covers, or that an application requests: by the endpoint in the
+/// Patient's tag.
 fn unconnected(service: &Service, named: &Named) -> Result<Source, Error> {
     let patient = crate::fhir::facts().lookup("Patient");
     let snapshot = service.lake.snapshot();
@@ -142,7 +144,7 @@ fn unconnected(service: &Service, named: &Named) -> Result<Source, Error> {
     tagged(&service.store, row.as_ref().map(|row| &*row.resource)).map_err(Error::internal)
 }
 
-/// The source whose endpoint a Patient's tag names.
+/// Returns the source of the endpoint in a Patient's tag. Without a known endpoint, the records are imported ones.
 fn tagged(store: &Store, patient: Option<&[u8]>) -> Result<Source, consent::Error> {
     let endpoint = match patient.and_then(endpoint_of) {
         Some(id) => store.endpoints().get(&id)?,
@@ -154,7 +156,8 @@ fn tagged(store: &Store, patient: Option<&[u8]>) -> Result<Source, consent::Erro
     })
 }
 
-/// The source of one Patient's records, named as the server names it. `resource` is the Patient.
+/// Returns the source of one Patient's records, with the name that the server uses in PDFs. `resource` is the
+/// Patient.
 pub(crate) fn source_of_patient(
     store: &Store,
     application: &str,

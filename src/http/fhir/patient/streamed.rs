@@ -1,7 +1,7 @@
-//! A record as a streamed answer: pieces are sent as they are read, and a few are read ahead.
+//! Streams a patient's records: pieces are sent as they are read, and a few are read ahead.
 //!
-//! The answer starts with its first piece. An error before that is an OperationOutcome. A later error breaks the
-//! connection. Reading stops when the client disconnects.
+//! The response begins with the first piece. An error before that is an OperationOutcome. A later error breaks the
+//! connection off. Reading stops when the client disconnects.
 
 use std::io;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use crate::http::server::request_id::RequestId;
 use crate::http::service::Service;
 use crate::search::{RecordPage, SearchError};
 
-/// The maximum number of pieces that wait for the connection.
+/// The maximum number of pieces that wait to be sent.
 const WAITING: usize = 4;
 
-/// The first piece of a record, and the remaining pieces.
+/// The first piece of a page, and the rest that is not read yet.
 pub(super) struct Begun {
     pub(super) first: Bytes,
     pub(super) rest: RecordPage,
 }
 
-/// Reads the first piece.
+/// Reads the first piece of a page.
 pub(super) fn begin(mut page: RecordPage) -> Result<Begun, SearchError> {
     let first = page.next().transpose()?.unwrap_or_default();
     Ok(Begun { first, rest: page })
 }
 
-/// The whole record in one piece.
+/// Reads the whole page.
 pub(super) fn whole(Begun { first, rest }: Begun) -> Result<Vec<u8>, SearchError> {
     let mut all = Vec::from(first);
     for piece in rest {
@@ -38,7 +38,8 @@ pub(super) fn whole(Begun { first, rest }: Begun) -> Result<Vec<u8>, SearchError
     Ok(all)
 }
 
-/// A body that begins with the first piece. `turn` is held until the last one has been read.
+/// Returns a body that streams the page. `turn` is held until the last piece was read, or the client has
+/// disconnected.
 pub(super) fn body(
     service: &Arc<Service>,
     Begun { first, mut rest }: Begun,
@@ -52,7 +53,7 @@ pub(super) fn body(
     service.workers.go_on(async move {
         let _turn = turn;
         loop {
-            // Stop if the client has disconnected.
+            // This fails if the client has disconnected.
             let Ok(place) = sender.reserve().await else { return };
             match rest.next() {
                 Some(Ok(piece)) => place.send(Ok(piece)),

@@ -1,4 +1,4 @@
-//! The patient of an operation.
+//! The Patients whose records an operation reads.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use crate::http::error::Error;
 use crate::http::fhir::patient_wildcard;
 use crate::lake::Scope;
 
-/// Patients that a path names.
+/// The Patients that a path names.
 pub(super) struct Named {
     /// The caller's scope.
     pub(super) scope: Arc<Scope>,
-    /// The Patients' ids. There is at least one.
+    /// The Patients' ids, at least one.
     pub(super) patients: Vec<String>,
-    /// `Patient/[id]` as the client sent it, for links. The wildcard in a link works for any token.
+    /// `Patient/[id]` as the client sent it, for links. It may have the wildcard, which links may have, too.
     pub(super) path: String,
 }
 
@@ -24,8 +24,8 @@ impl Named {
         self.path.strip_prefix("Patient/") == Some(patient_wildcard::WILDCARD)
     }
 
-    /// The Patient with this id or, for the wildcard, all Patients of the caller's consent. The reader of their records
-    /// finds out whether they exist. An invalid id belongs to no Patient.
+    /// Returns the Patient with this id. For the wildcard, returns all Patients of the caller's consent. Does not
+    /// check whether they exist. An invalid id is an error, as if there were no such Patient.
     pub(super) fn in_path(id: String, access: &Access) -> Result<Named, Error> {
         let path = format!("Patient/{id}");
         let patients = patient_wildcard::in_body(&id, access)?;

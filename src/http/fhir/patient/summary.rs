@@ -1,5 +1,5 @@
-//! `GET` and `POST /fhir/Patient/[id]/$summary`: a patient's International Patient Summary. Without an id, the patient
-//! is named by an identifier.
+//! `GET` and `POST /fhir/Patient/[id]/$summary`: return a patient's International Patient Summary.
+//! `/fhir/Patient/$summary` finds the patient by an identifier.
 
 use std::sync::Arc;
 
@@ -30,10 +30,10 @@ use crate::pdf::PdfError;
 use crate::search::raw::{RawParameter, last};
 use crate::search::{Handling, Request};
 
-/// The operation's name and definition.
+/// The operation's name and the URL of its definition.
 pub(super) const DECLARED: (&str, &str) = ("$summary", "http://hl7.org/fhir/uv/ips/OperationDefinition/summary");
 
-/// The routes of the operation.
+/// Returns the routes of the operation.
 pub(super) fn routes() -> Vec<Route> {
     let by_id = "A patient's International Patient Summary, a document; \
                  $PATIENT_ID as the id is all Patients of the token's consent";
@@ -78,7 +78,7 @@ fn posted(operation: Operation) -> Operation {
         .body_example(JSON[0], parameters())
 }
 
-/// Parameters in the URL.
+/// Answers GET for an id, with the parameters in the query.
 pub(in crate::http) async fn by_get(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -90,7 +90,7 @@ pub(in crate::http) async fn by_get(
     answer(service, access, Some(id), &parameters, &headers).await
 }
 
-/// Parameters in the body, in the URL, or in both.
+/// Answers POST for an id, with the parameters in the body, in the query, or in both.
 async fn by_post(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -103,7 +103,7 @@ async fn by_post(
     answer(service, access, Some(id), &parameters, &headers).await
 }
 
-/// The patient by identifier, with parameters in the URL.
+/// Answers GET for an identifier, with the parameters in the query.
 async fn by_identifier_get(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -114,7 +114,7 @@ async fn by_identifier_get(
     answer(service, access, None, &parameters, &headers).await
 }
 
-/// The patient by identifier, with parameters in the body, in the URL, or in both.
+/// Answers POST for an identifier, with the parameters in the body, in the query, or in both.
 async fn by_identifier_post(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
@@ -153,7 +153,8 @@ async fn answer(
                 Some(named) => named.patients,
                 None => by_identifier(&service, &access, asked.identifier.as_deref()).await?,
             };
-            // The turn is held to the end even if the client disconnects, because the limit counts computation.
+            // The turn is kept until the work ends, even if the client disconnects, because the limit counts running
+            // work.
             Ok::<_, Error>((read(&service, &access, &patients, asked.sections).await?, turn))
         }
     };
@@ -163,7 +164,7 @@ async fn answer(
     Ok(preferred.answer(Body::from(bundle)))
 }
 
-/// The whole summary of a caller's patients, for other documents that contain it.
+/// Builds the summary of a caller's patients with all sections, for health links.
 pub(in crate::http) async fn summary_of(
     service: &Arc<Service>,
     access: &Arc<Access>,
@@ -187,9 +188,9 @@ async fn read(service: &Service, access: &Access, patients: &[String], sections:
     Ok(summary(&service.engine, subject, sections).await?)
 }
 
-/// The document with its pages inside.
+/// Builds the summary's document. It contains a PDF of itself.
 async fn drawn(service: &Arc<Service>, made: Summary, turn: Turn) -> Result<Vec<u8>, Error> {
-    // A client that leaves ends the work.
+    // The work stops if the client disconnects.
     let (_wanted, stop) = Wanted::begin();
     let drawing = service.blocking(move |_| {
         let _turn = turn;
@@ -198,7 +199,7 @@ async fn drawn(service: &Arc<Service>, made: Summary, turn: Turn) -> Result<Vec<
     drawing.await?.map_err(Error::internal)
 }
 
-/// The Patient with an identifier. Several Patients are accepted if all belong to one consent.
+/// Finds the Patient with an identifier. Several Patients are accepted if all are of the caller's consent.
 async fn by_identifier(service: &Service, access: &Access, identifier: Option<&str>) -> Result<Vec<String>, Error> {
     let Some(identifier) = identifier else {
         let problem = "is missing: it names the patient, where the path does not";
@@ -240,7 +241,7 @@ async fn by_identifier(service: &Service, access: &Access, identifier: Option<&s
     }
 }
 
-/// The store's endpoints.
+/// Finds the names of endpoints in the store.
 struct Endpoints<'s>(&'s Store);
 
 impl std::fmt::Debug for Endpoints<'_> {

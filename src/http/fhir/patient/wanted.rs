@@ -1,12 +1,12 @@
-//! Ends the drawing of pages when their client leaves.
+//! Stops the rendering of a PDF when its client disconnects.
 
 use crate::patient::pdf::Stop;
 
-/// Requests the end of the work when it is dropped with the request.
+/// Stops the work when this is dropped with its request.
 pub(super) struct Wanted(Stop);
 
 impl Wanted {
-    /// A flag for the work, and its owner.
+    /// Returns the stop flag for the work, and its owner.
     pub(super) fn begin() -> (Wanted, Stop) {
         let stop = Stop::default();
         (Wanted(stop.clone()), stop)

@@ -1,15 +1,15 @@
-//! `Accept` as RFC 9110 defines it: which media types a client accepts, and how it ranks them.
+//! Reads `Accept` as RFC 9110 defines it: which media types a client accepts, and how it ranks them.
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
 
-/// The ranges of a request's `Accept`, in order.
+/// The media ranges of a request's `Accept`, in their order.
 #[derive(Debug)]
 pub(in crate::http) struct Accept(Vec<Range>);
 
 #[derive(Debug)]
 struct Range {
-    /// The main type in lower case. `*` means any.
+    /// The main type in lower case. `*` means any type.
     main_type: String,
     subtype: String,
     quality: f32,
@@ -18,14 +18,14 @@ struct Range {
 /// How a client ranks a media type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::http) struct Welcome {
-    /// Above 0, at most 1.
+    /// The weight: above 0, at most 1.
     pub(in crate::http) quality: f32,
-    /// The index in the header of the range that decided.
+    /// The position in the header of the range that decided.
     pub(in crate::http) place: usize,
 }
 
 impl Accept {
-    /// `None` if the header is missing or unreadable. The client then accepts anything.
+    /// Reads the header. `None` if it is missing, empty or unreadable. The client then accepts anything.
     pub(in crate::http) fn of(headers: &HeaderMap) -> Option<Accept> {
         let texts = headers.get_all(ACCEPT).iter().map(|value| value.to_str().ok());
         let texts: Vec<&str> = texts.collect::<Option<_>>()?;
@@ -37,13 +37,14 @@ impl Accept {
         (!ranges.is_empty()).then_some(Accept(ranges))
     }
 
-    /// Whether the client names this media type itself, without an asterisk.
+    /// Whether the header contains this media type itself, not only a wildcard for it.
     pub(in crate::http) fn names(&self, media: &str) -> bool {
         let is = |range: &Range| media.split_once('/') == Some((&range.main_type, &range.subtype));
         self.0.iter().any(is)
     }
 
-    /// Whether the client accepts this media type. The most specific range decides.
+    /// Returns how the client ranks this media type. The most specific range decides. `None` if the client does not
+    /// accept it.
     pub(in crate::http) fn welcomes(&self, media: &str) -> Option<Welcome> {
         let (main_type, subtype) = media.split_once('/')?;
         let fits = |range: &Range| match (range.main_type.as_str(), range.subtype.as_str()) {
@@ -56,7 +57,7 @@ impl Accept {
             let closeness = fits(range)?;
             Some((closeness, place, range.quality))
         });
-        // Of two equal ranges the first decides.
+        // Of two equally specific ranges, the first decides.
         let (_, place, quality) =
             fitting.max_by_key(|(closeness, place, _)| (*closeness, std::cmp::Reverse(*place)))?;
         (quality > 0.0).then_some(Welcome { quality, place })
@@ -64,7 +65,7 @@ impl Accept {
 }
 
 impl Range {
-    /// Parameters other than `q` are ignored.
+    /// Parses a media range. Parameters other than `q` are ignored. `None` if it is malformed.
     fn parse(text: &str) -> Option<Range> {
         let mut parts = text.split(';');
         let (main_type, subtype) = parts.next()?.trim().split_once('/')?;

@@ -1,7 +1,7 @@
-//! Rows as a streamed answer, computed a few pieces ahead of the connection.
+//! Streams the rows of a view. They are computed a few pieces ahead of the connection.
 //!
-//! The answer starts with the first rows. An error of the view before that is an OperationOutcome. A later error breaks
-//! the connection. A client that disconnects stops the work.
+//! The response begins with the first rows. An error of the view before that is an OperationOutcome. A later error
+//! breaks the connection off. The work stops if the client disconnects.
 
 use std::io;
 
@@ -13,10 +13,10 @@ use crate::http::error::Error;
 use crate::http::server::request_id::RequestId;
 use crate::views::{Format, Pieces, Rows, RunError, Stop};
 
-/// The maximum number of pieces that wait for the connection.
+/// The maximum number of pieces that wait to be sent.
 const WAITING: usize = 2;
 
-/// Stops the work when it is dropped with the request or with the body.
+/// Stops the work when it is dropped with the request or the body.
 struct Wanted(Stop);
 
 impl Drop for Wanted {
@@ -25,7 +25,7 @@ impl Drop for Wanted {
     }
 }
 
-/// The channel for a thread's results.
+/// The channels through which a thread sends its results.
 struct Desk {
     begun: oneshot::Sender<Result<Vec<u8>, RunError>>,
     sender: mpsc::Sender<io::Result<Bytes>>,
@@ -33,8 +33,8 @@ struct Desk {
     id: RequestId,
 }
 
-/// A body of rows with text before and after them. The text after them is made when the last row has been computed.
-/// The turn is held until then.
+/// Returns a body with the rows, and text before and after them. Computes the text after them when the last row was
+/// computed. Holds the turn until then. Waits for the first rows, and returns an error if the view fails before them.
 pub(in crate::http) async fn stream(
     rows: Rows,
     stop: Stop,
@@ -67,12 +67,12 @@ pub(in crate::http) async fn stream(
 impl Desk {
     fn fill(self, mut pieces: Pieces, (before, after): (Vec<u8>, impl FnOnce() -> Vec<u8>)) {
         let mut start = before;
-        // The first piece may be only a heading. The second one shows whether there are rows.
+        // The first piece may be only a header row. The second one shows whether the first rows can be computed.
         for _ in 0..2 {
             match pieces.next() {
                 Some(Ok(piece)) => start.extend(piece),
                 Some(Err(error)) => {
-                    // An error here and below means that the client has disconnected.
+                    // Sending fails here and below if the client has disconnected.
                     let _ = self.begun.send(Err(error));
                     return;
                 }
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use crate::views::{Document, Refused, View};
 
-    /// A resource as text.
+    /// A resource as JSON text.
     #[derive(Clone, Copy)]
     struct Text(&'static [u8]);
 
@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    /// A test's run: resources as long as they are wanted, and a signal of their end.
+    /// A run over endless resources, until it is stopped. `ended` tells when the run is dropped.
     struct Endless {
         stop: Stop,
         turns: Arc<Semaphore>,
@@ -166,8 +166,8 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().build().unwrap()
     }
 
-    /// A client disconnected from a view that found no row. The view went on and read the whole lake, because it would
-    /// have noticed only when it sent a row.
+    /// A view that finds no row never sends one, so it must notice in another way that its client has disconnected.
+    /// If not, it would read the whole lake.
     #[test]
     fn a_request_given_up_stops_work_that_finds_no_rows() {
         let Endless {
@@ -215,7 +215,7 @@ mod tests {
             turns.add_permits(1);
             let definition = br#"{"resource":"Patient","select":[{"column":[{"name":"id","path":"name.given"}]}]}"#;
             let view = Arc::new(View::parse(definition).unwrap());
-            // Many groups of valid resources, then an invalid one.
+            // Many valid resources, then an invalid one.
             let sound = std::iter::repeat_n(Text(b"{\"resourceType\":\"Patient\"}"), 60_000);
             let rows = Rows::of_documents(view, sound.chain([Text(two)]), None);
             let pieces = body(rows, Stop::default(), &turns).await.unwrap().into_data_stream();

@@ -1,4 +1,4 @@
-//! The format of a view's rows: `_format` before `Accept`. JSON without either.
+//! Chooses the format of a view's rows: by `_format`, or else by `Accept`. Without both it is JSON.
 
 use axum::http::HeaderMap;
 
@@ -6,8 +6,8 @@ use super::accept::Accept;
 use crate::http::error::Error;
 use crate::views::Format;
 
-/// The media types and their formats, in order of preference. The first media type of each format is its own, and
-/// wildcard ranges mean this one. The others are alternative names.
+/// The formats in order of preference, each with its media types. The first media type is the format's own, and only
+/// this one matches a wildcard. The others are alternative names.
 const FORMATS: [(Format, &[&str]); 4] = [
     (
         Format::Json,
@@ -24,11 +24,11 @@ const FORMATS: [(Format, &[&str]); 4] = [
     ),
 ];
 
-/// The media types of a view's rows, for messages.
+/// The media types of a view's rows, for error messages.
 pub(in crate::http) const SERVED: &str =
     "application/json, text/csv, application/x-ndjson and application/vnd.apache.parquet";
 
-/// The format that a request wants.
+/// Returns the format that a request wants. An error if it accepts none.
 pub(in crate::http) fn chosen(parameter: Option<Format>, headers: &HeaderMap) -> Result<Format, Error> {
     match (parameter, Accept::of(headers)) {
         (Some(format), _) => Ok(format),
@@ -37,13 +37,14 @@ pub(in crate::http) fn chosen(parameter: Option<Format>, headers: &HeaderMap) ->
     }
 }
 
-/// The format with the highest weight. Among equal ones the first in the header, then the first in the list.
+/// Returns the accepted format with the highest weight. Among equals, the first in the header wins, then the first in
+/// [`FORMATS`].
 fn best(accept: &Accept) -> Option<Format> {
     let mut best: Option<(f32, usize, Format)> = None;
     for (format, media) in FORMATS {
         let welcomes = media.iter().enumerate().filter_map(|(place, media)| {
             let welcome = accept.welcomes(media)?;
-            // An asterisk means a format by its own name only, not by an alternative one.
+            // A wildcard matches only the format's own media type.
             (place == 0 || accept.names(media)).then_some(welcome)
         });
         for welcome in welcomes {

@@ -1,7 +1,7 @@
-//! Resources in a request, restricted like those of a lake: by type, by the person under whom an import would file
-//! them, and by their last update. They are the client's own, so no scope applies.
+//! Resources that a request brings, restricted like those of a lake: by type, by the person under whom an import
+//! would file them, and by their last update. No scope applies, because they are the client's own.
 //!
-//! A Bundle counts as its entries, one level deep, and references by `fullUrl` between them are resolved. A resource
+//! A Bundle stands for its entries, one level deep, and references between them by `fullUrl` are resolved. A resource
 //! without `meta.lastUpdated` never counts as updated since a given time.
 
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ use crate::http::error::Error;
 use crate::ingest;
 use crate::views::{Document, Refused};
 
-/// A resource of the view's type, as text.
+/// A resource of the view's type, as JSON text.
 pub(in crate::http) struct Found(Bytes);
 
 impl Document for Found {
@@ -31,12 +31,12 @@ impl Document for Found {
     }
 
     fn refuse(&self, _: usize, reason: Refused) {
-        // `narrowed` has checked that it fits into columns.
+        // This does not occur, because `narrowed` has checked that the resource fits into columns.
         tracing::error!(%reason, "a resource that was fit for columns is not");
     }
 }
 
-/// The sent resources of one type, in their order.
+/// Returns the sent resources that meet the restrictions, in their order. An error if one is malformed.
 pub(in crate::http) fn narrowed(
     sent: &[Bytes],
     type_id: TypeId,
@@ -78,7 +78,7 @@ struct Sieve<'a> {
     found: Vec<Found>,
 }
 
-/// The target of a reference's text, if a Bundle defines it.
+/// Resolves a reference to an entry of the same Bundle. `None` if the Bundle has no such entry.
 type Known<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 impl Sieve<'_> {
@@ -108,7 +108,7 @@ impl Sieve<'_> {
         Ok(())
     }
 
-    /// Adds a resource for the view.
+    /// Adds a resource, if it has the view's type and meets the restrictions.
     fn resource(&mut self, text: &Bytes, resource: Value<'_>, name: &str, known: &Known<'_>) -> Result<(), String> {
         if name != facts().get(self.type_id).name || !self.is_of_patients(resource, known) || !self.is_recent(resource)
         {

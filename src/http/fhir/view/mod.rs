@@ -1,4 +1,4 @@
-//! `ViewDefinition/$run` and `$validate`.
+//! The operations `ViewDefinition/$run` and `$validate`.
 
 pub(in crate::http) mod accept;
 pub(in crate::http) mod body;

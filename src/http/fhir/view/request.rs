@@ -1,17 +1,18 @@
-//! The parameters of a `$run`, from body and query, checked.
+//! Reads and checks the parameters of a `$run`, from the body and the query.
 //!
-//! The specification that this service follows has `viewResource`, `patient`, `group`, `_format`, `_limit`, `_since`,
-//! `header`, `_count` and `_offset`. SQL on FHIR 3.0 (ballot) first had `$viewdefinition-run` (of the system, a type or
-//! an instance) and `$sqlquery-run`, and then replaced both by `$sql-run` of the system. There the view is one of
-//! `subjectCanonical`, `subjectReference` and `subjectResource` (before: `viewCanonical`, `viewReference`,
-//! `viewResource`). `resource` has the resources to run over, `source` names another place to read, and `parameters`
-//! and `context` belong to SQL libraries. `patient` may repeat.
+//! The specification that this service implements has `viewResource`, `patient`, `group`, `_format`, `_limit`,
+//! `_since`, `header`, `_count` and `_offset`. The ballot of SQL on FHIR 3.0 first had `$viewdefinition-run` (for the
+//! system, a type or an instance) and `$sqlquery-run`. It then replaced both by `$sql-run` for the system. There the
+//! view is in `subjectCanonical`, `subjectReference` or `subjectResource` (before that in `viewCanonical`,
+//! `viewReference` or `viewResource`). `resource` has the resources to run over, `source` is another place to read
+//! from, and `parameters` and `context` are for SQL libraries. `patient` may be repeated.
 //!
-//! This service accepts the inline view and `resource` for every operation, and `patient` may repeat everywhere. It
-//! refuses the other parameters by name, because ignoring one would answer a different question.
+//! This service accepts the inline view and `resource` for all of these operations, and `patient` may always be
+//! repeated. It refuses the other parameters of the ballot, because ignoring one would answer a different question.
 //!
-//! Every parameter may be in the body, and the simple ones in the query too. A parameter in both must have the same
-//! value. Only for a page link (it has a `_tag`) the query overrides the body, which the client posts again.
+//! All parameters may be in the body. Those without a resource may be in the query, too. A parameter in both must
+//! have the same value. Only `_count` and `_offset` of a page link (it has a `_tag`) override those of the body,
+//! which the client posts again.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -29,60 +30,61 @@ use crate::lake::Lake;
 use crate::search::{Handling, SnapshotToken};
 use crate::views::Format;
 
-/// A checked request. The view itself is not checked yet.
+/// A request whose parameters are checked. The view itself is not checked yet.
 #[derive(Debug)]
 pub(in crate::http) struct RunRequest {
     /// The ViewDefinition as the client sent it.
     pub(in crate::http) view: Bytes,
-    /// Resources to run over in place of the lake's. `None` for the lake's.
+    /// The resources to run over. `None` to run over those of the lake.
     pub(in crate::http) resources: Option<Vec<Bytes>>,
-    /// Ids of the Patients whose resources are included, or the wildcard.
+    /// The ids of the Patients whose resources are included. One may be the wildcard. `None` to include all.
     pub(in crate::http) patients: Option<Vec<String>>,
-    /// Ids of the Groups whose members are included.
+    /// The ids of the Groups whose members' resources are included. Empty to include all.
     pub(in crate::http) groups: Vec<String>,
     pub(in crate::http) format: Option<Format>,
-    /// The maximum number of output rows.
+    /// The maximum number of rows.
     pub(in crate::http) limit: Option<usize>,
-    /// Only resources updated since this time, in microseconds since 1970.
+    /// Only resources that were updated at this time or later are included, in microseconds since 1970.
     pub(in crate::http) since: Option<i64>,
     /// Whether CSV begins with a header row.
     pub(in crate::http) header: bool,
-    /// The number of source resources on a page.
+    /// The number of resources on a page.
     pub(in crate::http) count: Option<usize>,
-    /// The number of source resources before the page.
+    /// The number of resources before the page.
     pub(in crate::http) offset: usize,
-    /// The snapshot that a link names.
+    /// The snapshot of a page link.
     pub(in crate::http) pin: Option<SnapshotToken>,
-    /// Whether JSON's names of elements are refused.
+    /// Whether the view is checked strictly: then JSON's names of elements in FHIRPath, such as `valueCoding`, are
+    /// errors.
     pub(in crate::http) handling: Handling,
-    /// Other parameters of the query that the link to the next page must repeat.
+    /// The other parameters of the query, which the link to the next page repeats.
     pub(in crate::http) repeated: Vec<(String, String)>,
 }
 
-/// The received request.
+/// A request as it was received.
 pub(in crate::http) struct Sent<'a> {
-    /// The body of a POST.
+    /// The body of a POST. `None` for a GET.
     pub(in crate::http) body: Option<&'a Bytes>,
     pub(in crate::http) query: Option<&'a str>,
     pub(in crate::http) handling: Handling,
-    /// The operation's parameter for the view.
+    /// The name of the operation's parameter for the view, for error messages.
     pub(in crate::http) view_name: &'static str,
-    /// `{base_url}/fhir/`, with which a reference may begin.
+    /// `{base_url}/fhir/`, with which references may begin.
     pub(in crate::http) fhir_base: &'a str,
-    /// The lake that encrypted the request's page link.
+    /// The lake that encrypted the `_tag` of the request's page link.
     pub(in crate::http) lake: &'a Lake,
 }
 
 const VIEW_NAMES: [&str; 2] = ["viewResource", "subjectResource"];
-/// Names of parameters that refer to a view which this service would have to look up.
+/// Parameters that refer to a view which this service would have to look up.
 const LOOKED_UP: [&str; 4] = ["viewReference", "viewCanonical", "subjectReference", "subjectCanonical"];
 const PATIENT: &str = "patient";
 const GROUP: &str = "group";
 const NUMBERS: [&str; 3] = ["Integer", "PositiveInt", "UnsignedInt"];
-/// The document that names `_count` and `_offset` declares them as strings.
+/// The types of `_count` and `_offset`. The specification that has them declares them as strings.
 const PAGE_NUMBERS: [&str; 4] = ["Integer", "PositiveInt", "UnsignedInt", "String"];
 
-/// The parameters that a query can hold, from the query or from the body.
+/// The parameters that may be in a query, from the query or from the body.
 #[derive(Debug, Default)]
 struct Simple {
     patients: Option<BTreeSet<String>>,
@@ -96,7 +98,7 @@ struct Simple {
 }
 
 impl RunRequest {
-    /// Reads a request.
+    /// Reads and checks a request.
     pub(in crate::http) fn parse(sent: &Sent<'_>) -> Result<RunRequest, Error> {
         let mut of_query = Simple::default();
         let mut repeated = Vec::new();
@@ -156,7 +158,7 @@ impl RunRequest {
     }
 }
 
-/// Parameters that only a body can contain.
+/// The parameters that only a body may have.
 #[derive(Default)]
 struct Carried {
     view: Option<Bytes>,
@@ -164,7 +166,7 @@ struct Carried {
 }
 
 impl Carried {
-    /// Reads a body. Returns its simple parameters.
+    /// Reads a body: the view itself, or a Parameters resource. Returns its other parameters.
     fn read(&mut self, body: &Bytes, fhir_base: &str) -> Result<Simple, Error> {
         let mut tape = Tape::new();
         let mut simple = Simple::default();
@@ -205,7 +207,7 @@ impl Carried {
 }
 
 impl Simple {
-    /// Reads a parameter. Returns whether it is a known one.
+    /// Reads a parameter. Returns whether its name is known.
     fn take(&mut self, name: &str, given: &Given<'_>, fhir_base: &str) -> Result<bool, Error> {
         match name {
             PATIENT => {
@@ -253,7 +255,7 @@ impl Simple {
     }
 }
 
-/// Refuses parameters of the ballot that this service does not support.
+/// Returns an error for a parameter of the ballot that this service does not support.
 fn refuse_foreign(name: &str) -> Result<(), Error> {
     let problem = match name {
         name if LOOKED_UP.contains(&name) => {
@@ -271,8 +273,8 @@ fn refuse_foreign(name: &str) -> Result<(), Error> {
     Err(Error::parameter(name, code, problem))
 }
 
-/// Whether a body is the view itself, and not a Parameters resource that contains it. Some bodies do not state their
-/// type.
+/// Whether the body is the view itself, not a Parameters resource that contains it. Some views have no
+/// `resourceType`.
 fn is_view(root: Value<'_>) -> bool {
     match root.get_str("resourceType") {
         Some(name) => name.rsplit('/').next() == Some("ViewDefinition"),
@@ -284,7 +286,7 @@ fn is_resource(name: &str) -> bool {
     name == "resource" || VIEW_NAMES.contains(&name)
 }
 
-/// The ballot's operations allow a SQL library in place of a view.
+/// Returns an error for a SQL library, which the ballot permits in place of a view.
 fn runnable(name: &str, view: Value<'_>) -> Result<(), Error> {
     match view.get_str("resourceType").as_deref() {
         Some("Library") => {
@@ -295,8 +297,8 @@ fn runnable(name: &str, view: Value<'_>) -> Result<(), Error> {
     }
 }
 
-/// The id in a reference to a resource of this type. The reference is relative or has this service's address. In a
-/// query it may be the id alone.
+/// Reads the id in a reference to a resource of this type. The reference is relative or has this service's base URL.
+/// In a query it may be the id alone.
 fn id_of(resource_type: &str, given: &Given<'_>, fhir_base: &str) -> Option<String> {
     let reference = given.reference()?;
     let relative = reference.strip_prefix(fhir_base).unwrap_or(&reference);
@@ -311,7 +313,7 @@ fn id_of(resource_type: &str, given: &Given<'_>, fhir_base: &str) -> Option<Stri
 
 fn instant(given: &Given<'_>) -> Option<i64> {
     let text = given.text(&["Instant", "DateTime"])?;
-    // A plus sign in a query value reads as a space.
+    // A `+` in a query value is decoded as a space.
     let text = match given {
         Given::Text(_) => Cow::Owned(text.replace(' ', "+")),
         _ => text,

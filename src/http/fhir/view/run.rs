@@ -1,8 +1,8 @@
-//! `ViewDefinition/$run`: streams the rows of a view in the request. SQL on FHIR has three more names for it
-//! (`run_request` says which of their parameters are accepted), and all of them answer alike.
+//! `ViewDefinition/$run`: streams the rows of a view in the request. SQL on FHIR has three more names for this
+//! operation, which all do the same (the module `request` has their parameters).
 //!
-//! The ballot lets GET run stored views by name. This server stores no views. So a GET never runs a view, and the
-//! answer explains what to do.
+//! In the ballot, GET runs a stored view. This server stores no views, so GET never runs one, and the error says what
+//! to do.
 
 use std::sync::Arc;
 
@@ -33,11 +33,11 @@ const JSON: [&str; 2] = ["application/json", "application/fhir+json"];
 const X_RESOURCE_COUNT: HeaderName = HeaderName::from_static("x-resource-count");
 const X_NEXT_LINK: HeaderName = HeaderName::from_static("x-next-link");
 
-/// The routes for all names of `$run`.
+/// Returns the routes for all names of `$run`.
 pub(in crate::http) fn routes() -> Vec<Route> {
     let named = |path, operation| Route::at(path).post(by_post, operation).otherwise(other_method);
     let view = "viewResource";
-    // SQL on FHIR's own names also allow GET.
+    // The names of SQL on FHIR also allow GET.
     vec![
         named("/fhir/ViewDefinition/$run", described("run", view)),
         named(
@@ -53,7 +53,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
     ]
 }
 
-/// `$run` with parameters in the query or in the body.
+/// Describes `$run`, with its parameters in the query or in the body.
 fn described(id: &'static str, view: &str) -> Operation {
     let references =
         |of: &str| json!({"type": "array", "items": {"type": "string"}, "description": format!("{of}/id")});
@@ -116,7 +116,7 @@ pub(in crate::http) struct Asked {
     id: RequestId,
 }
 
-/// Runs the view of a body.
+/// Answers POST: runs the view in the body.
 async fn by_post(
     State(service): State<Arc<Service>>,
     caller: Caller,
@@ -139,7 +139,7 @@ async fn by_post(
     asked.run(Some(&sent)).await
 }
 
-/// Checks the parameters of a GET, which can name views but not contain one.
+/// Answers GET, which cannot contain a view: checks the parameters and returns an error.
 async fn by_get(
     State(service): State<Arc<Service>>,
     caller: Caller,
@@ -202,7 +202,8 @@ impl Asked {
         let erasures = begin.service.lake.snapshot().erasures();
         let begun = begin.clone().response().await;
         let mut response = match begun {
-            // Files were erased before they were held. A newer snapshot has their replacements.
+            // An erasure removed files of the snapshot before they were opened. A newer snapshot has their
+            // replacements.
             Err(Error::Internal(_)) if begin.service.lake.erased_since(erasures) => begin.response().await,
             begun => begun,
         }?;
@@ -211,21 +212,21 @@ impl Asked {
     }
 }
 
-/// A view to be run.
+/// A request to run a view, and its turn.
 struct Begin {
     service: Arc<Service>,
     caller: Caller,
     request: RunRequest,
     path: String,
     format: Format,
-    /// The form of the explanation after the rows.
+    /// The form of the explanation that follows the rows, if one is requested.
     explained: Option<Form>,
     turn: Arc<Turn>,
     id: RequestId,
 }
 
 impl Begin {
-    /// Plans the view over the newest snapshot, or the one that the request names, and waits for its first rows.
+    /// Plans the view over the newest snapshot, or over that of a page link. Waits for the first rows.
     async fn response(self: Arc<Begin>) -> Result<Response, Error> {
         let (format, turn, id, explained) = (self.format, self.turn.clone(), self.id, self.explained);
         let room = self.service.view_room.clone();
@@ -255,10 +256,10 @@ impl Begin {
     }
 }
 
-/// The answer to unsupported methods of an operation.
+/// Answers the methods that an operation does not support.
 pub(in crate::http) async fn other_method(_: Caller, request: Request) -> Response {
     if request.method() == Method::OPTIONS {
-        // The router adds the allowed methods.
+        // The router adds the header with the allowed methods.
         return StatusCode::NO_CONTENT.into_response();
     }
     Error::NotSupported(format!(
@@ -268,7 +269,7 @@ pub(in crate::http) async fn other_method(_: Caller, request: Request) -> Respon
     .into_response()
 }
 
-/// The answer to an operation on one stored view.
+/// Answers operations on one stored view, which do not exist.
 async fn instance(_: Caller) -> Error {
     Error::NotSupported(
         "no views are kept here: POST the ViewDefinition, or a Parameters resource that holds it, to \
@@ -277,7 +278,7 @@ async fn instance(_: Caller) -> Error {
     )
 }
 
-/// The operation's place under the base address, for links.
+/// Returns the operation's path relative to the FHIR base URL, for links.
 fn operation(uri: &Uri) -> String {
     let path = uri.path();
     path.strip_prefix("/fhir/").unwrap_or(path).replace("%24", "$")
@@ -296,7 +297,7 @@ fn head(work: &Work, format: Format) -> Result<Response, Error> {
     Ok(response)
 }
 
-/// The text before the rows in a JSON answer.
+/// Returns the text before the rows of a JSON response.
 fn envelope(work: &Work) -> Vec<u8> {
     let mut before = format!("{{\"resourceCount\":{},", work.resources);
     if let Some(next) = &work.next {

@@ -1,5 +1,5 @@
-//! The resources of a `$run`: those of the lake within the caller's scope, or those in the request, restricted to
-//! patients, members of Groups, a time and a page. Also makes the link to the next page.
+//! Plans a `$run` over its resources: those of the lake in the caller's scope, or those in the request, restricted by
+//! patients, members of Groups, a time and a page. Also builds the link to the next page.
 
 use std::sync::Arc;
 
@@ -16,27 +16,27 @@ use crate::lake::scan::{SeenScan, Watch};
 use crate::search::{Form, Handling, SearchError, SnapshotToken};
 use crate::views::{Finding, Page, Resources, Rows, Run, RunError, Stop, View};
 
-/// A view that is ready to run, with the header values of its answer.
+/// A view that is ready to run, and values for the headers of its response.
 pub(in crate::http) struct Work {
     pub(in crate::http) rows: Rows,
     pub(in crate::http) stop: Stop,
-    /// Source resources on this page.
+    /// The number of resources on this page.
     pub(in crate::http) resources: usize,
-    /// Address of the next page.
+    /// The URL of the next page. `None` on the last page.
     pub(in crate::http) next: Option<String>,
-    /// The run, if it is explained after its last row.
+    /// The run, if it is to be explained after its last row.
     pub(in crate::http) explained: Option<ExplainedRun>,
 }
 
-/// A run whose reads are recorded.
+/// A run that is to be explained.
 pub(in crate::http) struct ExplainedRun {
     run: Run,
-    /// Makes the scan count why it skips row groups and pages.
+    /// While this is held, the scan counts why it skips row groups and pages.
     _watch: Arc<Watch>,
 }
 
 impl ExplainedRun {
-    /// The plan with its metrics, and what the scan read and skipped.
+    /// Returns the plan with its metrics, and what the scan read and skipped.
     pub(in crate::http) fn text(&self, form: Form) -> String {
         let plan = self.run.explain();
         match form {
@@ -50,7 +50,8 @@ impl ExplainedRun {
 }
 
 impl Work {
-    /// Plans the view. `path` is the operation's path under the base address. `explained` records the reads.
+    /// Plans the view. `path` is the operation's path relative to the FHIR base URL. `explained`: the run is to be
+    /// explained.
     pub(in crate::http) fn plan(
         service: &Service,
         access: &Access,
@@ -67,13 +68,13 @@ impl Work {
             findings.retain(Finding::is_error);
             Error::Faulty(findings)
         })?;
-        // If the lake is not read, the snapshot of a link does not matter.
+        // If the request does not read the lake, the snapshot of its page link does not matter.
         let reads_lake = request.resources.is_none() || !request.groups.is_empty();
         let snapshot = match request.pin.filter(|_| reads_lake) {
             None => service.lake.snapshot(),
             Some(pin) => service.lake.snapshot_at(pin.snapshot).map_err(RunError::from)?,
         };
-        // A page begins at a counted position, which an erasure of earlier rows would shift.
+        // A page begins at a number of resources, and the erasure of earlier resources would shift it.
         let counted = request.pin.filter(|_| reads_lake && request.offset > 0);
         if counted.is_some_and(|pin| pin.erasures != snapshot.erasures()) {
             return Err(SearchError::Expired.into());
@@ -123,7 +124,7 @@ struct Plan<'a> {
 struct Planned {
     rows: Rows,
     stop: Stop,
-    /// Source resources on all pages.
+    /// The number of resources on all pages.
     total: usize,
     explained: Option<ExplainedRun>,
 }
@@ -137,7 +138,7 @@ impl Plan<'_> {
     ) -> Result<Planned, Error> {
         let lake = &self.service.lake;
         let table = lake.table(self.snapshot, self.view.resource(), &self.access.scope);
-        // A patient token's scope has the owners of its rows.
+        // A patient token's scope already has the owners of its rows.
         let owners = match (&patients, self.access.patients()) {
             (Some(patients), None) => {
                 let application = &self.access.scope.application;
@@ -183,7 +184,7 @@ impl Plan<'_> {
         let rows = Rows::of_documents(self.view, page, request.limit);
         Ok(Planned {
             rows,
-            // Resources in a request take little time.
+            // Nobody sets this flag: running over a request's resources takes little time.
             stop: Stop::default(),
             total,
             explained: None,
@@ -191,7 +192,8 @@ impl Plan<'_> {
     }
 }
 
-/// The Patients of the request: the named ones, or the members of its Groups. If it has both, the Patients in both.
+/// Returns the ids of the request's Patients: those it names, or the members of its Groups. If it has both, those in
+/// both. `None` for all.
 fn patients(
     request: &RunRequest,
     access: &Access,
@@ -235,8 +237,8 @@ fn patients(
     Ok(Some(members))
 }
 
-/// Ids of the Patients that are members of a Group at `now`, in microseconds since 1970. Groups within it are not
-/// followed.
+/// Returns the ids of the Patients that are members of a Group at `now`, in microseconds since 1970. Groups that are
+/// members are not followed.
 fn members_of(group: &[u8], now: i64) -> Result<Vec<String>, Error> {
     let group: serde_json::Value = serde_json::from_slice(group).map_err(Error::internal)?;
     let members = group["member"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -250,14 +252,14 @@ fn members_of(group: &[u8], now: i64) -> Result<Vec<String>, Error> {
     Ok(current.filter_map(patient).collect())
 }
 
-/// Whether a Period contains a moment. A bound that is missing or is no dateTime counts as open.
+/// Whether a Period contains a moment. A bound that is missing or invalid counts as open.
 fn is_within(period: &serde_json::Value, moment: i64) -> bool {
     let bound = |name: &str| Temporal::date_time(period[name].as_str()?).ok();
     bound("start").is_none_or(|start| start.start <= moment) && bound("end").is_none_or(|end| moment < end.end)
 }
 
-/// The address of the next page, to which the client posts the same body. It repeats the query and names the snapshot.
-/// So all pages show the same data, whatever is imported in between.
+/// Builds the URL of the next page, to which the client posts the same body. It repeats the query and has the
+/// snapshot, so that all pages show the same data, whatever is imported in between.
 fn next_link(
     service: &Service,
     request: &RunRequest,

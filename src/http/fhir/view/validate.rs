@@ -1,10 +1,10 @@
-//! `ViewDefinition/$validate`: all findings about a ViewDefinition, and its columns.
+//! `ViewDefinition/$validate`: returns all findings about a ViewDefinition, and its columns.
 //!
-//! FHIR's `$validate` returns one OperationOutcome, and so does this operation. The status is 200 whatever it finds,
-//! because the validation itself succeeded. An issue's `expression` is the place in the ViewDefinition, and its
-//! `diagnostics` the place inside the FHIRPath there. Programs that want the columns use our own parameter
-//! `columns=true`. The answer is then a Parameters resource. Its `return` is the outcome, and its `column`s have the
-//! parts `name`, `type` (FHIR's), `sqlType`, `collection` and `description`.
+//! Like FHIR's `$validate`, this operation returns one OperationOutcome. The status is 200 whatever it finds, because
+//! the validation itself succeeded. An issue's `expression` is the position in the ViewDefinition, and its
+//! `diagnostics` the position in the FHIRPath there. Programs that want the columns send our own parameter
+//! `columns=true`. The response is then a Parameters resource. Its `return` is the outcome, and its `column`s have
+//! the parts `name`, `type` (FHIR's), `sqlType`, `collection` and `description`.
 
 use std::sync::Arc;
 
@@ -34,10 +34,10 @@ use crate::views::{Checked, Column, View};
 
 const JSON: [&str; 2] = ["application/fhir+json", "application/json"];
 const COLUMNS: &str = "columns";
-/// The modes of validation that FHIR allows a client.
+/// The values of `mode` that FHIR allows.
 const MODES: [&str; 3] = ["create", "update", "profile"];
 
-/// The route of the check.
+/// Returns the route of the operation.
 pub(in crate::http) fn routes() -> Vec<Route> {
     let columns = json!({"type": "boolean", "default": false,
         "description": "whether the answer is a Parameters resource with the columns for programs to read"});
@@ -66,7 +66,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
     vec![route.post(by_post, operation).otherwise(other_method)]
 }
 
-/// Checks the ViewDefinition of a body.
+/// Answers POST: validates the ViewDefinition in the body.
 async fn by_post(
     State(service): State<Arc<Service>>,
     _: Caller,
@@ -186,7 +186,7 @@ fn no_profile() -> Error {
     )
 }
 
-/// The findings. For a view that can be run, also a note that says so and lists its columns for people.
+/// Returns the findings as issues. Adds a note if the view can be run, and a note about each column for people.
 fn outcome(checked: &Checked) -> OperationOutcome {
     let information = |text: String| Issue::information(IssueType::Informational, text);
     let count = checked.columns().len();
@@ -201,7 +201,7 @@ fn outcome(checked: &Checked) -> OperationOutcome {
     });
     let mut issues = checked.findings().iter().map(issue).chain(verdict).chain(columns);
     let first = issues.next();
-    // A definition that is no view has an error.
+    // This does not occur: a definition that cannot be run has a finding.
     let first = first.unwrap_or_else(|| information("there is nothing to say".to_owned()));
     issues.fold(OperationOutcome::new(first), OperationOutcome::and)
 }

@@ -1,5 +1,5 @@
-//! The request for a view, from a form or a link. A link contains the compressed definition, so that it is short enough
-//! for an address.
+//! A request to show a view, from a form or a link. A link contains the definition compressed, so that it is short
+//! enough for a URL.
 
 use std::io::{Read, Write};
 
@@ -13,10 +13,10 @@ use crate::http::console::pages::table::encoded;
 use crate::http::console::session::form::Fields;
 use crate::http::error::Error;
 
-/// The maximum number of bytes of a definition that a link may hold.
+/// The maximum bytes of a definition in a link, before compression.
 const LONGEST: u64 = 256 << 10;
 
-/// The content of an empty editor.
+/// The definition with which the editor begins.
 const EXAMPLE: &str = r#"{
   "resourceType": "ViewDefinition",
   "name": "patients",
@@ -33,7 +33,7 @@ const EXAMPLE: &str = r#"{
   ]
 }"#;
 
-/// The kind of plot, and its columns.
+/// The kind of a plot, and its columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
     /// `bar`, `line` or `histogram`. Empty for no plot.
@@ -42,7 +42,7 @@ pub(super) struct Wanted {
     pub(super) y: String,
 }
 
-/// A definition, and the plot of its rows.
+/// A ViewDefinition, and the plot of its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ask {
     pub(super) definition: String,
@@ -50,7 +50,7 @@ pub(super) struct Ask {
 }
 
 impl Ask {
-    /// The content of a form.
+    /// Reads the request in a form.
     pub(super) fn of_form(fields: &Fields) -> Ask {
         let text = |name| fields.filled(name).unwrap_or_default().to_owned();
         Ask {
@@ -63,7 +63,7 @@ impl Ask {
         }
     }
 
-    /// The request in a link. `None` if it has no definition.
+    /// Reads the request in a link. `None` if the link has no definition.
     pub(super) fn of_link(fields: &Fields) -> Result<Option<Ask>, Error> {
         let Some(packed) = fields.filled("d") else {
             return Ok(None);
@@ -74,7 +74,7 @@ impl Ask {
         }))
     }
 
-    /// The content of an empty editor.
+    /// Returns the request with which the editor begins.
     pub(super) fn example() -> Ask {
         Ask {
             definition: EXAMPLE.to_owned(),
@@ -82,12 +82,12 @@ impl Ask {
         }
     }
 
-    /// Whether a link may hold the definition.
+    /// Whether the definition is short enough for a link.
     pub(super) fn fits_link(&self) -> bool {
         self.definition.len() as u64 <= LONGEST
     }
 
-    /// The query of a link to the same request.
+    /// Returns the query of a link to this request.
     pub(super) fn query(&self) -> String {
         let mut query = format!("d={}", packed(&self.definition));
         let Wanted { kind, x, y } = &self.plot;

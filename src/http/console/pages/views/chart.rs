@@ -1,4 +1,4 @@
-//! Computes the points of a plot: groups a view's rows by the chosen columns.
+//! Computes the points of a plot from a view's rows and draws it.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use super::preview::Rows;
 use crate::fhir::temporal::Temporal;
 use crate::http::console::shown::plot::{Plot, PlotError, Points};
 
-/// The maximum number of bars. The longest ones are drawn.
+/// The maximum number of bars. Those with the largest sums are drawn.
 const BARS: usize = 30;
 const MICROS_OF_DAY: f64 = 86_400e6;
-/// The unit of a plot without a value column.
+/// The label of the y axis if rows are counted.
 const COUNT: &str = "rows";
 
-/// The plot of some rows, or the reason why there is none.
+/// Draws the plot as SVG. Or returns the reason why there is none.
 pub(super) fn chart(wanted: &Wanted, rows: &Rows) -> Result<String, String> {
     let column = |name: &str| {
         rows.column(name)
@@ -54,7 +54,7 @@ pub(super) fn chart(wanted: &Wanted, rows: &Rows) -> Result<String, String> {
     })
 }
 
-/// The sum of each name, the largest first.
+/// Sums the values for each name, largest sum first.
 fn bars(rows: &Rows, x: usize, value: &dyn Fn(&[Option<String>]) -> Option<f64>) -> Points {
     let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
     for row in &rows.cells {
@@ -68,7 +68,7 @@ fn bars(rows: &Rows, x: usize, value: &dyn Fn(&[Option<String>]) -> Option<f64>)
     Points::Bars(bars)
 }
 
-/// A point for each row. If rows are counted, one point for each value of `x`.
+/// Returns a point for each row. If rows are counted, returns one point for each value of `x`.
 fn line(rows: &Rows, x: usize, counts: bool, value: &dyn Fn(&[Option<String>]) -> Option<f64>) -> Points {
     let numbers = rows
         .cells
@@ -96,7 +96,7 @@ fn line(rows: &Rows, x: usize, counts: bool, value: &dyn Fn(&[Option<String>]) -
             is_same
         });
     }
-    // Years alone are both numbers and dates. They are drawn as numbers.
+    // Years alone can be read as numbers and as dates. Draw them as numbers.
     if numbers {
         Points::Line(points)
     } else {
@@ -108,7 +108,7 @@ fn number(text: Option<&str>) -> Option<f64> {
     text?.trim().parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Days since 1970 of a date or a time.
+/// Parses a date or time, as days since 1970.
 fn day(text: Option<&str>) -> Option<f64> {
     let date = Temporal::date_time(text?).ok()?;
     Some(date.start as f64 / MICROS_OF_DAY)

@@ -1,5 +1,5 @@
-//! Views: an editor, the findings of the definition, its columns, its first rows with their cost, a plot, and a link
-//! that reproduces all of it.
+//! The page of views: an editor, the findings about the definition, its columns, its first rows with their cost, a
+//! plot, and a link that reproduces all of these.
 
 mod ask;
 mod chart;

@@ -1,4 +1,4 @@
-//! Runs a view for its first rows and measures the cost.
+//! Runs a view for its first rows, and measures the cost.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::http::service::Service;
 use crate::lake::scan::ScanReport;
 use crate::views::{Format, Resources, Run, RunError, Stop, View};
 
-/// The timeout of a preview, and of its plot.
+/// How long a preview may take, and how long drawing its plot may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Rows as texts, by columns.
+/// Rows as strings. `names` are the columns of each row of `cells`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
     pub(super) names: Vec<String>,
@@ -23,13 +23,13 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// The index of a column.
+    /// Returns the index of a column.
     pub(super) fn column(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|one| one == name)
     }
 }
 
-/// The result of a run.
+/// The first rows of a view, and what it cost to compute them.
 pub(super) struct Preview {
     pub(super) rows: Rows,
     pub(super) report: ScanReport,
@@ -37,7 +37,7 @@ pub(super) struct Preview {
     pub(super) took: Duration,
 }
 
-/// Stops the work when its client disconnects.
+/// Stops the work when it is dropped, because the client disconnected or the time is over.
 struct Waiting(Stop);
 
 impl Drop for Waiting {
@@ -61,7 +61,7 @@ pub(super) async fn planned(
     Ok(planning.await??)
 }
 
-/// The first rows.
+/// Runs a view for its first rows. An error if it takes too long.
 pub(super) async fn preview(
     service: &Arc<Service>,
     place: &Tenant,
@@ -99,7 +99,7 @@ pub(super) async fn preview(
     })
 }
 
-/// The cells of a line of NDJSON. Numbers keep their written digits.
+/// Parses a line of NDJSON into cells. Numbers keep their digits as they are written.
 fn cells(names: &[String], line: &[u8]) -> Result<Vec<Option<String>>, Error> {
     let row: HashMap<String, Box<RawValue>> = serde_json::from_slice(line).map_err(Error::internal)?;
     let cell = |name: &String| {

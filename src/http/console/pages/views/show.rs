@@ -1,4 +1,4 @@
-//! The page of a view, and its rows as files.
+//! Shows the page of a view, and returns its rows as files.
 
 use std::sync::Arc;
 
@@ -25,9 +25,9 @@ use crate::http::server::request_id::RequestId;
 use crate::http::service::Service;
 use crate::views::{Checked, Column, Finding, Format, View};
 
-/// The maximum number of rows of a preview.
+/// The maximum number of rows that the page shows.
 const SHOWN: usize = 50;
-/// The maximum number of rows in a plot.
+/// The maximum number of rows for a plot.
 const DRAWN: usize = 20_000;
 
 #[derive(Template)]
@@ -37,7 +37,7 @@ struct Page<'a> {
     definition: &'a str,
     wanted: &'a Wanted,
     link: String,
-    /// Whether the link is too long for browsers or servers.
+    /// Whether the link is longer than this server accepts.
     is_long: bool,
     findings: Vec<Said>,
     columns: Vec<Shown>,
@@ -45,7 +45,7 @@ struct Page<'a> {
     result: Option<Outcome>,
 }
 
-/// A finding.
+/// A finding about the definition.
 struct Said {
     kind: &'static str,
     at: String,
@@ -60,7 +60,7 @@ struct Shown {
     is_collection: bool,
 }
 
-/// The result of a run.
+/// The result of running the view.
 struct Outcome {
     rows: Rows,
     count: usize,
@@ -73,7 +73,7 @@ struct Outcome {
     plot: Option<Result<String, String>>,
 }
 
-/// The editor. If the address has a definition, also its result.
+/// Answers GET: shows the editor. If the link has a definition, also shows its result.
 pub(in crate::http::console) async fn open(
     State(service): State<Arc<Service>>,
     operator: Operator,
@@ -104,8 +104,8 @@ struct Over<'a> {
     next: Option<String>,
 }
 
-/// The page for a definition that was sent after the session's end. It keeps the definition, and opens it after
-/// sign-in.
+/// Shows the page for a form that was sent after the session had ended. It keeps the definition, and links to
+/// sign-in, after which the definition opens.
 async fn over(service: &Arc<Service>, path: &str, headers: &HeaderMap, sent: Body) -> Response {
     let frame = Frame::outside(service);
     match Fields::of_body(service, headers, sent).await {
@@ -123,7 +123,7 @@ async fn over(service: &Arc<Service>, path: &str, headers: &HeaderMap, sent: Bod
     }
 }
 
-/// Runs the definition in the editor.
+/// Answers POST: runs the definition in the editor.
 pub(in crate::http::console) async fn run(
     State(service): State<Arc<Service>>,
     operator: Result<Operator, Response>,
@@ -167,7 +167,7 @@ async fn answered(
             let result = result(service, preview, &ask.plot, limit).await?;
             Ok(page(service, frame, place, ask, (&checked, Some(result), None)))
         }
-        // A mismatch between view and data is shown beside the view.
+        // Show a problem of running the view beside the view.
         Err(error) if error.status().is_client_error() => {
             let problem = error.to_string();
             Ok(page(service, frame, place, ask, (&checked, None, Some(problem))))
@@ -211,7 +211,8 @@ async fn result(service: &Arc<Service>, preview: Preview, wanted: &Wanted, limit
     })
 }
 
-/// The plot of rows, or the reason why there is none. Drawing blocks its thread, so it has its own.
+/// Draws the plot, or returns the reason why there is none. Runs on a thread that may block, because drawing takes
+/// long.
 async fn drawn(service: &Arc<Service>, wanted: Wanted, rows: Arc<Rows>) -> Result<Result<String, String>, Error> {
     let drawing = service.blocking(move |_| chart(&wanted, &rows));
     match tokio::time::timeout(PATIENCE, drawing).await {
@@ -264,7 +265,7 @@ fn column(column: &Column) -> Shown {
     }
 }
 
-/// All rows of a view, as CSV or Parquet.
+/// Answers GET with all rows of a view, as CSV or Parquet.
 pub(in crate::http::console) async fn rows(
     State(service): State<Arc<Service>>,
     operator: Operator,
@@ -297,7 +298,7 @@ pub(in crate::http::console) async fn rows(
         private(&mut response);
         let head = response.headers_mut();
         head.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
-        // A view's name has letters, digits and underscores.
+        // A valid view's name has only these characters.
         let name: String = name
             .chars()
             .filter(|one| one.is_ascii_alphanumeric() || *one == '_')
