@@ -1,5 +1,5 @@
-//! The bearer token of a request, as an extractor: only a request with a valid token reaches a handler that takes a
-//! [`Caller`].
+//! Checks the bearer token of a request. A handler that takes a [`Caller`] or an [`AnyToken`] runs only for requests
+//! with a valid token.
 
 use std::sync::Arc;
 
@@ -15,10 +15,11 @@ use super::service::Service;
 use crate::consent::{Access, LOCAL_APPLICATION, Readiness};
 use crate::lake::Mode;
 
-/// Seconds after which a client should look again for records that are being fetched.
+/// The least number of seconds after which a client should ask again for records that are being fetched.
 const SYNC_WAIT: i64 = 3;
 
-/// The caller on a FHIR route.
+/// The caller of a FHIR route. Application tokens of test mode are refused, and so are patient tokens without stored
+/// records.
 pub(super) struct Caller(pub(super) Arc<Access>);
 
 impl FromRequestParts<Arc<Service>> for Caller {
@@ -36,14 +37,14 @@ impl FromRequestParts<Arc<Service>> for Caller {
     }
 }
 
-/// The access of a patient token whose records are stored. Otherwise an error.
+/// Returns the access of a patient token if its records are stored. An error if they are not.
 pub(super) fn present(access: Arc<Access>, service: &Service) -> Result<Arc<Access>, Error> {
     let store = &service.store;
     let presence = store.consents().presence(&access.subject).map_err(Error::internal)?;
     if presence.readiness != Readiness::Ready {
         return Err(not_ready(presence.readiness, &access, service));
     }
-    // Some of several sources may have expired. Their Patients are gone.
+    // Some of the consent's sources may have expired, and their Patients are gone with them.
     let changed = access.patients().is_some_and(|known| *known != *presence.patients);
     if changed && !presence.patients.is_empty() {
         Ok(Arc::new(access.narrowed_to(&presence.patients)))
@@ -52,7 +53,7 @@ pub(super) fn present(access: Arc<Access>, service: &Service) -> Result<Arc<Acce
     }
 }
 
-/// The error for records that cannot be read.
+/// Returns the error that tells why a patient token's records cannot be read.
 pub(super) fn not_ready(readiness: Readiness, access: &Access, service: &Service) -> Error {
     let store = &service.store;
     match readiness {
@@ -75,7 +76,7 @@ pub(super) fn not_ready(readiness: Readiness, access: &Access, service: &Service
     }
 }
 
-/// Parses the issues of all sources' messages into one list.
+/// Parses the issues that the sources' messages contain, into one list.
 fn issues(said: &[String]) -> Vec<Value> {
     let each = said
         .iter()
@@ -83,7 +84,7 @@ fn issues(said: &[String]) -> Vec<Value> {
     each.flatten().collect()
 }
 
-/// The caller on a route outside `/fhir`. Such routes accept tokens of both kinds and modes.
+/// The caller of a route outside `/fhir`. Patient and application tokens of both modes are accepted.
 pub(super) struct AnyToken(pub(super) Arc<Access>);
 
 impl FromRequestParts<Arc<Service>> for AnyToken {
@@ -94,13 +95,14 @@ impl FromRequestParts<Arc<Service>> for AnyToken {
     }
 }
 
-/// The access of the request's token. Charges the request to it.
+/// Verifies the request's token and returns its access. Charges the request to the token's consent or application
+/// key.
 pub(super) fn admitted(parts: &Parts, service: &Service) -> Result<Arc<Access>, Error> {
     let access = service
         .tokens
         .verify(bearer(&parts.headers)?)
         .map_err(Error::BadToken)?;
-    // The operator's own tokens have the same rights as the command line.
+    // The operator's own tokens are not limited, because they have the same rights as the command line.
     match &*access.scope.application {
         LOCAL_APPLICATION => service.throttle.exempt(&parts.extensions),
         _ => service.throttle.charge_credential(&access.subject, &parts.extensions)?,
@@ -108,7 +110,8 @@ pub(super) fn admitted(parts: &Parts, service: &Service) -> Result<Arc<Access>, 
     Ok(access)
 }
 
-/// The token after `Bearer`. RFC 9110 compares this scheme without regard to case.
+/// Returns the token after `Bearer` in the Authorization header. The scheme's case does not matter (RFC 9110). More
+/// than one such header is an error.
 pub(super) fn bearer(headers: &HeaderMap) -> Result<&str, Error> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let value = values.next().ok_or(Error::NoToken)?;

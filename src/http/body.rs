@@ -1,4 +1,4 @@
-//! Reads a request's body within the limits of bytes and time, and decodes its content coding.
+//! Reads a request's body within limits of bytes and time, and decodes its content coding.
 
 use axum::body::Body;
 use axum::http::HeaderMap;
@@ -11,8 +11,8 @@ use super::limits::Limits;
 use super::server::admission::Broken;
 use super::server::coding::Coding;
 
-/// Reads the whole body. Refuses a body that announces too many bytes or an unsupported coding, without reading it. The
-/// limit applies to the received bytes and to the decoded ones.
+/// Reads the whole body. If the headers announce too many bytes or an unsupported coding, refuses it without reading.
+/// The limit of bytes applies to the received body and to the decoded one.
 pub(super) async fn read(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<Bytes, Error> {
     let coding = coding(headers)?;
     let announced = headers
@@ -41,7 +41,8 @@ pub(super) async fn read(headers: &HeaderMap, body: Body, limits: &Limits) -> Re
     }
 }
 
-/// The content coding of the body, if any. More than one is an error.
+/// Returns the content coding of the body. `None` if it has none. An error if it is not supported, or if there are
+/// several.
 fn coding(headers: &HeaderMap) -> Result<Option<Coding>, Error> {
     let mut found = None;
     for value in headers.get_all(CONTENT_ENCODING) {
@@ -79,7 +80,7 @@ fn broken(error: axum::Error) -> Error {
     }
 }
 
-/// Whether the body has one of these media types. A body without a type is accepted.
+/// Whether the body has one of these media types. A body without Content-Type is accepted.
 pub(super) fn is_typed(headers: &HeaderMap, media: &[&str]) -> bool {
     let Some(value) = headers.get(CONTENT_TYPE) else {
         return true;

@@ -1,5 +1,5 @@
-//! CSRF tokens: prove that a form came from a page of the session, whose cookie is the secret. The token is masked with
-//! random bytes each time, so that the length of compressed answers reveals nothing.
+//! CSRF tokens. They prove that a form came from a page of the session. A token is a hash of the session's cookie,
+//! masked with new random bytes each time, so that the length of compressed pages does not reveal it.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Context, SHA256};
@@ -8,12 +8,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 const LENGTH: usize = 32;
 
-/// The forms of a kind of session. Tokens of one kind are not valid for another.
+/// The tokens for one kind of session. Tokens of one kind are not valid for another.
 #[derive(Clone, Copy)]
 pub(in crate::http) struct Csrf(pub(in crate::http) &'static str);
 
 impl Csrf {
-    /// The token for the forms of the session with this cookie. `None` if the system has no random bytes.
+    /// Creates a token for the forms of the session with this cookie. `None` if the system has no random bytes.
     pub(in crate::http) fn token(self, cookie: &str) -> Option<String> {
         let mut mask = [0u8; LENGTH];
         aws_lc_rs::rand::fill(&mut mask).ok()?;
@@ -22,7 +22,7 @@ impl Csrf {
         Some(URL_SAFE_NO_PAD.encode(mask.into_iter().chain(masked).collect::<Vec<u8>>()))
     }
 
-    /// Whether a form carries a valid token for the session with this cookie.
+    /// Whether a form's token is valid for the session with this cookie.
     pub(in crate::http) fn is_valid(self, cookie: &str, token: &str) -> bool {
         let Ok(bytes) = URL_SAFE_NO_PAD.decode(token) else {
             return false;

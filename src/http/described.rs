@@ -1,20 +1,20 @@
-//! Bodies that several families of routes share, for the OpenAPI document: FHIR resources, with only the elements that
-//! all have, and error answers.
+//! Schemas and examples of bodies that several groups of routes share, for the OpenAPI document: FHIR resources and
+//! errors. A resource's schema has only the elements that all resources have.
 
 use serde_json::{Value, json};
 
 use super::routes::{Operation, list, named, object};
 
-/// The media type of resources.
+/// The media type of FHIR JSON.
 pub(super) const FHIR: &str = "application/fhir+json";
 
-/// An operation with the `Prefer` header, which sets how strictly parameters are handled.
+/// Adds the `Prefer` header to an operation. It sets how unknown parameters are handled.
 pub(super) fn with_handling(operation: Operation) -> Operation {
     let handling = "handling=strict refuses unknown parameters, handling=lenient leaves them out";
     operation.header("Prefer", handling)
 }
 
-/// Any resource.
+/// Returns the schema of any resource.
 pub(super) fn resource() -> Value {
     let mut schema = object(
         &["resourceType"],
@@ -28,12 +28,12 @@ pub(super) fn resource() -> Value {
     named("Resource", schema)
 }
 
-/// A Parameters resource without parameters.
+/// Returns an example: a Parameters resource without parameters.
 pub(super) fn parameters() -> Value {
     json!({"resourceType": "Parameters"})
 }
 
-/// A ViewDefinition that any lake can run.
+/// Returns an example: a ViewDefinition of Patients that every lake can run.
 pub(super) fn view() -> Value {
     let column = |name: &str, path: &str, fhir_type: &str| json!({"name": name, "path": path, "type": fhir_type});
     let columns = [
@@ -46,7 +46,7 @@ pub(super) fn view() -> Value {
     })
 }
 
-/// The page of a search.
+/// Returns the schema of a search's page, a Bundle of type `searchset`.
 pub(super) fn bundle() -> Value {
     let text = json!({"type": "string"});
     let link = object(&["relation", "url"], json!({"relation": text, "url": text}));
@@ -70,7 +70,7 @@ pub(super) fn bundle() -> Value {
     named("Bundle", object(&["resourceType", "id", "type", "link"], properties))
 }
 
-/// A document.
+/// Returns the schema of a document, a Bundle of type `document`.
 pub(super) fn document() -> Value {
     let text = json!({"type": "string"});
     let identifier = object(&["system", "value"], json!({"system": text, "value": text}));
@@ -101,7 +101,7 @@ pub(super) fn document() -> Value {
     named("Document", object(&required, properties))
 }
 
-/// Errors and remarks.
+/// Returns the schema of an OperationOutcome.
 pub(super) fn outcome() -> Value {
     let (text, texts) = (json!({"type": "string"}), list(&json!({"type": "string"})));
     let issue = object(
@@ -123,12 +123,12 @@ pub(super) fn outcome() -> Value {
     named("OperationOutcome", object(&["resourceType", "issue"], properties))
 }
 
-/// A refusal outside of FHIR and OAuth.
+/// Returns the schema of an error outside of FHIR and OAuth.
 pub(super) fn message() -> Value {
     named("Message", object(&["message"], json!({"message": {"type": "string"}})))
 }
 
-/// A refusal of a token endpoint (RFC 6749, section 5.2; RFC 7591, section 3.2.2).
+/// Returns the schema of an OAuth error (RFC 6749, section 5.2; RFC 7591, section 3.2.2).
 pub(super) fn oauth_error() -> Value {
     let text = json!({"type": "string"});
     let properties = json!({"error": text, "error_description": text});

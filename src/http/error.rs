@@ -1,7 +1,7 @@
-//! The error type of all requests: status, headers and the text in an OperationOutcome.
+//! The error type of all requests: its HTTP status, its headers and its message.
 //!
-//! Errors of the client are described in its own terms. Internal errors are logged with the request's id and not shown.
-//! A handler returns its error unchanged. The frame renders it once, in the form of the route's surface
+//! Messages about a client's fault use the client's own terms. Internal errors are logged with the request's id and
+//! not shown. A handler returns its error unchanged. The middleware `frame` renders it in the format of the path
 //! (`routes::refusals`).
 
 use std::borrow::Cow;
@@ -23,25 +23,25 @@ use crate::patient::PatientError;
 use crate::search::SearchError;
 use crate::views::{Finding, RunError};
 
-/// The maximum length of a name that a message repeats.
+/// The maximum number of characters of a name that a message repeats.
 const LONGEST_NAME: usize = 64;
 
-/// Why a request is not answered as requested.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    /// No bearer token came.
+    /// The request has no bearer token.
     #[error("this route needs an access token: send it as Authorization: Bearer ...")]
     NoToken,
-    /// The bearer token is not accepted.
+    /// The bearer token is not valid, or cannot be checked now.
     #[error("{0}")]
     BadToken(consent::Refusal),
-    /// A test-mode application token on a FHIR route.
+    /// The FHIR API does not accept application tokens of test mode.
     #[error("the FHIR API takes live-mode application tokens, and this is one of test mode")]
     TestMode,
-    /// The caller may not request this.
+    /// The caller is not allowed to do this.
     #[error("{0}")]
     Forbidden(&'static str),
-    /// The caller's scope shows no such resource.
+    /// The caller's scope has no such resource.
     #[error("there is no {resource_type} with the id {id:?}")]
     NotFound {
         /// The resource type.
@@ -49,110 +49,111 @@ pub(super) enum Error {
         /// The id in the request.
         id: String,
     },
-    /// The type, method or operation is not served.
+    /// The resource type, method or operation is not supported.
     #[error("{0}")]
     NotSupported(String),
-    /// A value is invalid.
+    /// The request, or a value in it, is invalid.
     #[error("{0}")]
     Invalid(String),
     /// A parameter of an operation is missing, invalid or unsupported.
     #[error("{problem}")]
     Parameter {
-        /// The parameters that it concerns.
+        /// The names of the parameters.
         names: Vec<String>,
-        /// The kind of the problem.
+        /// The issue's code in the OperationOutcome.
         code: IssueType,
-        /// The problem, with the names.
+        /// The message, which contains the names.
         problem: String,
     },
-    /// The ViewDefinition of a request cannot be run. There is at least one finding.
+    /// The request's ViewDefinition is invalid. There is at least one finding.
     #[error("the ViewDefinition cannot be run")]
     Faulty(Vec<Finding>),
-    /// The request is understood and cannot be carried out. A retry does not help.
+    /// The request is valid but cannot be carried out. Trying again does not help.
     #[error("{0}")]
     Processing(String),
-    /// The caller's first records are still being fetched. Try again after this many seconds.
+    /// The patient's records are being fetched for the first time. The client should try again after this many
+    /// seconds.
     #[error("the records are being fetched for the first time; try again in {0} s")]
     Syncing(i64),
-    /// No source delivered the caller's first records. Contains the issues of the sources' messages.
+    /// No source delivered records. Contains the issues that the sources returned.
     #[error("no records could be fetched; the patient has to authorize again")]
     NothingSynced(Vec<Value>),
-    /// The server has none of the requested formats.
+    /// The server has no format that the request accepts. Contains the formats that it has.
     #[error("answers come as {0}, which the request does not accept")]
     NotAcceptable(&'static str),
-    /// The requested range begins after the end, which is at this many bytes.
+    /// The requested byte range begins after the end. Contains the length in bytes.
     #[error("there are {0} bytes, and the part that is asked for begins behind them")]
     Range(u64),
-    /// The route does not read request bodies of this type.
+    /// The route does not accept the body's media type. Contains the accepted ones.
     #[error("the body must be {0}")]
     MediaType(&'static str),
-    /// The request's body has an unsupported content coding, or several.
+    /// The request's body has an unsupported content coding, or more than one.
     #[error("the body may be coded once, by gzip or zstd, or not at all")]
     ContentCoding,
-    /// The client accepts no content coding of the answer.
+    /// The client accepts neither a supported content coding nor a response without one.
     #[error("answers come as they are or coded by gzip or zstd, and Accept-Encoding admits none of these")]
     NoCoding,
     /// The path exists, but does not support this method.
     #[error("this is not answered by that method; the Allow header says by which it is")]
     Method,
-    /// The path and query exceed this length.
+    /// The path and query exceed this number of bytes.
     #[error("the URL is longer than {0} bytes; send a search as POST .../_search")]
     LongUrl(usize),
-    /// The body exceeds this length.
+    /// The body exceeds this number of bytes.
     #[error("the body is longer than {0} bytes")]
     LongBody(usize),
-    /// The body did not arrive in time, or was cut off.
+    /// The body was not received in time, or was cut off.
     #[error("the request's body did not arrive")]
     LostBody,
-    /// The answer exceeds a page, or the request exceeds the allowed work.
+    /// The response would be too large, or the request needs too much work.
     #[error("{0}")]
     TooCostly(String),
-    /// The snapshot of a page link is no longer kept.
+    /// The snapshot to which a page link refers no longer exists.
     #[error("{0}")]
     Gone(String),
-    /// The server has too many requests at the moment.
+    /// The server has too much work at the moment.
     #[error("the service is busy; try again in a moment")]
     Busy,
-    /// This client has sent too many requests.
+    /// The client has sent too many requests.
     #[error("this is more than {limit} requests in a row; try again in {wait} s", limit = .0.limit(), wait = .0.wait)]
     Throttled(Allowance),
-    /// The caller's scope shows nothing with this name.
+    /// There is nothing with this name or id that the caller may see.
     #[error("{0}")]
     Unknown(String),
-    /// There is no such style sheet, script or picture.
+    /// There is no such static file.
     #[error("there is no such file")]
     NoFile,
-    /// The route needs a patient token, and this is an application token.
+    /// The route needs a patient token, and the request has an application token.
     #[error("A Consent access token is required for this endpoint.")]
     ConsentToken,
-    /// The route needs an application token, and this is a patient token.
+    /// The route needs an application token, and the request has a patient token.
     #[error("An Application access token is required for this endpoint.")]
     ApplicationToken,
     /// The secret key does not belong to the token's application and mode.
     #[error("the secret_key is not one of the application and mode that the access token is for")]
     SecretKey,
-    /// An error for which OAuth has a name.
+    /// An error that has a code in OAuth.
     #[error("{description}")]
     OAuth {
-        /// OAuth's name.
+        /// OAuth's code.
         code: &'static str,
-        /// The status of the answer.
+        /// The HTTP status.
         status: StatusCode,
-        /// The description of the fault.
+        /// The description of the error.
         description: String,
     },
-    /// An internal error.
+    /// An internal error. The response does not contain it.
     #[error("the service failed to answer; the X-Request-Id header names this request")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Error {
-    /// An internal error. The client did not cause it.
+    /// Returns an internal error, which the client did not cause.
     pub(super) fn internal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
         Error::Internal(error.into())
     }
 
-    /// A problem with one parameter of an operation.
+    /// Returns an error about one parameter of an operation.
     pub(super) fn parameter(name: &str, code: IssueType, problem: impl fmt::Display) -> Error {
         let name = shortened(name);
         Error::Parameter {
@@ -162,7 +163,7 @@ impl Error {
         }
     }
 
-    /// Unknown parameters of the operation. There is at least one.
+    /// Returns the error for unknown parameters of an operation. There is at least one.
     pub(super) fn unknown_parameters(names: &[String]) -> Error {
         let names: Vec<String> = names.iter().map(|name| shortened(name).into_owned()).collect();
         let plain = names.join(", ");
@@ -230,7 +231,7 @@ impl Error {
         }
     }
 
-    /// The error as an OperationOutcome.
+    /// Returns the error as an OperationOutcome.
     fn outcome(&self) -> OperationOutcome {
         let plain = Issue::error(self.code(), self.to_string());
         match self {
@@ -249,7 +250,8 @@ impl Error {
         }
     }
 
-    /// The OperationOutcome as JSON. The sources' messages follow in their own words.
+    /// Returns the OperationOutcome as JSON. The issues that sources returned follow the error's own issue,
+    /// unchanged.
     pub(super) fn outcome_json(&self) -> String {
         let outcome = self.outcome();
         match self {
@@ -264,13 +266,14 @@ impl Error {
         }
     }
 
-    /// The challenge of RFC 6750. It has an error code only if a token was sent and is the cause.
+    /// Returns the challenge for `WWW-Authenticate` (RFC 6750). It has an error code only if the request's token is
+    /// the cause of the error.
     fn challenge(&self) -> Option<String> {
         match self {
             Error::NoToken | Error::SecretKey => Some(bearer_challenge(None)),
             Error::BadToken(consent::Refusal::Unavailable) => None,
             Error::BadToken(refusal) => Some(bearer_challenge(Some(&refusal.to_string()))),
-            // The token is of the wrong kind for the route.
+            // The token is valid but of the wrong kind for the route.
             Error::ConsentToken | Error::ApplicationToken => Some(bearer_challenge(Some(&self.to_string()))),
             _ => None,
         }
@@ -338,7 +341,8 @@ impl From<RunError> for Error {
 }
 
 impl Error {
-    /// An answer without a body: the error's status and headers, which are the same on every surface.
+    /// Returns a response with the error's status and headers, without a body. They do not depend on the format of
+    /// the body.
     pub(super) fn head(&self) -> Response {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = self.status();
@@ -377,7 +381,7 @@ impl Error {
         response
     }
 
-    /// The internal cause of the failure.
+    /// Returns the cause of an internal error. `None` for other errors.
     pub(super) fn cause(&self) -> Option<Cause> {
         match self {
             Error::Internal(cause) => Some(Cause(chain(cause.as_ref()).into())),
@@ -386,11 +390,12 @@ impl Error {
     }
 }
 
-/// The error of a request, on its way from the handler to the frame.
+/// The error of a request, as an extension of the response. The handler adds it, and `frame` renders it.
 #[derive(Clone, Debug)]
 pub(super) struct Raised(pub(super) Arc<Error>);
 
-/// The error itself, with its status. Only the frame knows the form that the route's clients expect.
+/// Returns an empty response that has the error as an extension. Only `frame` knows the format that clients of the
+/// route expect.
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let mut response = Response::new(Body::empty());
@@ -400,8 +405,8 @@ impl IntoResponse for Error {
     }
 }
 
-/// The challenge of RFC 6750, section 3. All access tokens belong to one realm, which is the whole service. With a
-/// reason, the received token is the cause.
+/// Returns a bearer challenge (RFC 6750, section 3). All access tokens belong to one realm, the whole service. A
+/// `reason` says why the request's token is not accepted.
 fn bearer_challenge(reason: Option<&str>) -> String {
     match reason {
         None => r#"Bearer realm="records""#.to_owned(),
@@ -411,19 +416,18 @@ fn bearer_challenge(reason: Option<&str>) -> String {
     }
 }
 
-/// The internal cause of a failed request, for the log. The frame adds the request's id. The client must not see the
-/// cause.
+/// The cause of an internal error, for the log only. `frame` logs it with the request's id.
 #[derive(Clone, Debug)]
 pub(super) struct Cause(pub(super) Arc<str>);
 
-/// An error and its causes, on one line.
+/// Joins the messages of an error and its causes in one line.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     let texts: Vec<String> = causes.map(ToString::to_string).collect();
     texts.join(": ")
 }
 
-/// A name as messages repeat it.
+/// Shortens a name that a message repeats to its maximum length.
 pub(super) fn shortened(name: &str) -> Cow<'_, str> {
     match name.char_indices().nth(LONGEST_NAME) {
         None => Cow::Borrowed(name),
@@ -431,7 +435,7 @@ pub(super) fn shortened(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// A finding, with the place inside an expression.
+/// Converts a finding to an issue. Adds the position inside the FHIRPath expression, if it is known.
 pub(super) fn issue(finding: &Finding) -> Issue {
     match finding.position {
         Some(position) => finding.issue().diagnostics(format!("in the FHIRPath: {position}")),

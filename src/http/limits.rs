@@ -1,36 +1,39 @@
-//! Limits the requests of one client, and of all clients together.
+//! The limits of a server: what one client and all clients together may request.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// The limits of a server. A request that exceeds one gets an OperationOutcome and costs no further work.
+/// The limits of a server. A request that exceeds a limit is refused.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// The maximum number of open connections, at most a quarter of the process's limit of open files. A new connection
-    /// beyond it replaces one that waits for its client.
+    /// The maximum number of open connections. At most a quarter of the process's limit of open files is used. If all
+    /// are in use, a new connection replaces one that waits for its client.
     pub connections: usize,
-    /// The maximum number of requests in progress; one address may have half of them. A request whose body is still
-    /// being received does not count.
+    /// The maximum number of requests in progress. One address may have half of them. A request does not count while
+    /// the server waits for its body.
     pub requests: usize,
-    /// The maximum number of running searches. Further ones wait for `patience`.
+    /// The maximum number of running searches. Further searches wait for at most `patience`.
     pub queries: usize,
-    /// The maximum number of running views, in addition to the first one of each credential. Further ones wait for
-    /// `patience`. One credential may run half as many.
+    /// The maximum number of running views, without the first view of each credential: first views have four times as
+    /// many places of their own. Further views wait for at most `patience`. One credential may run half as many.
     pub views: usize,
-    /// The maximum number of running operations on all of a patient's records, in addition to the first one of each
-    /// credential. Further ones wait for `patience`. One credential may run half as many.
+    /// The maximum number of running operations on all of a patient's records, without the first one of each
+    /// credential: first ones have four times as many places of their own. Further ones wait for at most `patience`.
+    /// One credential may run half as many.
     pub records: usize,
-    /// The maximum number of documents of all of a patient's records (pages, health cards) in progress, in addition to
-    /// the first one of each credential. Further ones wait for `patience`. One credential may run two.
+    /// The maximum number of documents (PDFs, archives, health cards) that are built from all of a patient's records
+    /// at once, without the first one of each credential: first ones have four times as many places of their own.
+    /// Further ones wait for at most `patience`. One credential may have two.
     pub documents: usize,
-    /// The maximum bytes of such documents that are on their way to their clients.
+    /// The maximum total bytes of PDFs and archives that are being built or sent.
     pub spools: u64,
-    /// The maximum bytes of rows of one view that wait until the types of a Parquet answer are known, mostly in a
-    /// temporary file.
+    /// The maximum bytes of one view's rows that wait until the column types of a Parquet response are known. Most of
+    /// them are in a temporary file.
     pub view_spool: u64,
-    /// The maximum bytes of such rows of all views.
+    /// The maximum total bytes of such rows of all views.
     pub view_spools: u64,
-    /// How long a search, a view or such an operation waits for its turn.
+    /// How long a search, a view, an operation on all records or a document waits for its turn. After that it is
+    /// refused.
     pub patience: Duration,
     /// The maximum bytes of a request's path and query.
     pub url: usize,
@@ -38,43 +41,44 @@ pub struct Limits {
     pub headers: usize,
     /// The maximum bytes of a request's body.
     pub body: usize,
-    /// The maximum bytes of all incomplete bodies together.
+    /// The maximum total bytes of all bodies that are being received.
     pub bodies: usize,
     /// How long a client may take to send its request's headers, and how long an idle connection stays open.
     pub header_time: Duration,
     /// How long a client may take to send its request's body.
     pub body_time: Duration,
-    /// How long the client may leave an answer unread before the connection is closed.
+    /// How long a client may leave a response unread before its connection is closed.
     pub write_time: Duration,
-    /// How long a revocation waits until the records have left the lake. They are removed even if this time ends first.
+    /// How long a revocation waits until the records are erased from the lake. If this time ends first, they are
+    /// erased later.
     pub erasure_time: Duration,
-    /// How long a page is delayed while a source answers. After that the waiting page is shown.
+    /// How long a page waits for the answer of a source before the waiting page is shown instead.
     pub interim: Duration,
-    /// The rates of requests.
+    /// The maximum rates of requests.
     pub rates: Rates,
-    /// How long requests may take to finish after the server was told to stop.
+    /// How long running requests may take to finish after the server was told to stop.
     pub grace: Duration,
 }
 
-/// How often one client may send requests. Without a rate there is no limit.
+/// The maximum rates of one client's requests. `None` means no limit.
 #[derive(Clone, Debug, Default)]
 pub struct Rates {
-    /// The rate for each consent, and for each key of an application. The operator's own tokens are not counted.
+    /// The rate for each consent and for each application key. The operator's own tokens are not limited.
     pub credential: Option<Rate>,
-    /// The rate of operations on all of a patient's records, for each consent and each key of an application. They
-    /// count as requests, too.
+    /// The rate of operations on all of a patient's records, for each consent and each application key. They are
+    /// charged to `credential`, too.
     pub records: Option<Rate>,
-    /// The rate of health cards for each consent, because each card leaves a permanent row in the store. They also
-    /// count as operations on all records.
+    /// The rate of health cards for each consent, because each card leaves a permanent row in the store. They are
+    /// charged to `records`, too.
     pub cards: Option<Rate>,
-    /// The rate for each address, of requests without a valid credential.
+    /// The rate of requests without a valid credential, for each address.
     pub address: Option<Rate>,
-    /// The rate for each address, of requests without a credential that add rows to the store: requests for access,
-    /// registrations.
+    /// The rate of requests without a credential that add rows to the store, for each address: requests for access,
+    /// registrations, uses of health links.
     pub writes: Option<Rate>,
-    /// The rate for each address, of begun flows and of steps towards sources, which add rows to the store.
+    /// The rate of begun flows and of steps towards sources, for each address. Each adds rows to the store.
     pub flows: Option<Rate>,
-    /// Whether there is a proxy before the service, which adds its clients' addresses to `X-Forwarded-For`.
+    /// Whether clients connect through a proxy, which adds their addresses to `X-Forwarded-For`.
     pub behind_proxy: bool,
 }
 
@@ -98,12 +102,12 @@ impl Rates {
 pub struct Rate {
     /// The time after which one more request is allowed. Not zero.
     pub every: Duration,
-    /// The maximum number of requests at once, after a pause.
+    /// The maximum number of requests at once after a pause.
     pub burst: NonZeroU32,
 }
 
 impl Rate {
-    /// A rate of `requests` per second, with bursts of five seconds' worth. `None` for zero.
+    /// Returns a rate of `requests` per second, with bursts of five seconds' worth. `None` for zero.
     pub fn per_second(requests: u32) -> Option<Rate> {
         let per_second = NonZeroU32::new(requests)?;
         Some(Rate {
@@ -112,7 +116,7 @@ impl Rate {
         })
     }
 
-    /// This many requests per minute, all of them at once after a pause. `None` for zero.
+    /// Returns a rate of `requests` per minute, which may all come at once after a pause. `None` for zero.
     pub fn per_minute(requests: u32) -> Option<Rate> {
         Some(Rate {
             every: Duration::from_secs(60) / requests.max(1),
@@ -120,7 +124,7 @@ impl Rate {
         })
     }
 
-    /// The seconds after which `requests` requests are available again.
+    /// Returns the seconds after which this many requests are available again, rounded up.
     pub(super) fn seconds(&self, requests: u32) -> u64 {
         let time = self.every.saturating_mul(requests);
         time.as_secs() + u64::from(time.subsec_nanos() > 0)
@@ -141,7 +145,8 @@ impl Default for Limits {
             view_spool: 4 << 30,
             view_spools: 16 << 30,
             patience: Duration::from_secs(10),
-            // Links to further pages repeat a POST's parameters, such as a list of a thousand patients.
+            // The links to further pages of a search by POST repeat its parameters, such as a list of a thousand
+            // patients.
             url: 60 * 1_024,
             headers: 96 * 1_024,
             body: 2 * 1_024 * 1_024,

@@ -1,5 +1,5 @@
-//! The errors of handlers outside `/fhir` whose answers no cache may keep. `routes::refusals` renders them like all
-//! errors.
+//! The error type of handlers outside `/fhir` whose error responses must not be cached. `routes::refusals` renders it
+//! like all errors.
 
 use axum::http::HeaderValue;
 use axum::http::header::CACHE_CONTROL;
@@ -9,12 +9,12 @@ use super::error::Error;
 use super::oauth::OAuthError;
 use crate::consent;
 
-/// Why a request outside `/fhir` is not answered as requested.
+/// An error of a request outside `/fhir`. Its response has `Cache-Control: no-store`.
 #[derive(Debug)]
 pub(super) struct Refused(Error);
 
 impl Refused {
-    /// An internal error. The client did not cause it.
+    /// Returns an internal error, which the client did not cause.
     pub(super) fn internal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Refused {
         Refused(Error::internal(error))
     }
@@ -26,7 +26,7 @@ impl From<Error> for Refused {
     }
 }
 
-/// For a body with the fields of token endpoints.
+/// Converts an error of reading fields as token endpoints do, on a route whose errors do not have OAuth's format.
 impl From<OAuthError> for Refused {
     fn from(error: OAuthError) -> Refused {
         match error {

@@ -1,7 +1,8 @@
-//! The service over HTTP: routes, their parameters, and the status and body of every outcome.
+//! The HTTP service: routes, their parameters, and the status and body of each response.
 //!
-//! One file per endpoint family. `error` is the only place that maps errors to answers, and `frame` wraps every
-//! request. The rooms below (`search`, `views`, `lake` and `consent`) decide what is found and who may see it.
+//! Each group of endpoints has a module of its own. `error` maps all errors to statuses and headers, and
+//! `server::frame` wraps every request. The modules `search`, `views`, `lake` and `consent` decide what is found and
+//! who may see it.
 
 mod auth;
 mod body;

@@ -1,4 +1,4 @@
-//! `GET /receipts/.well-known/jwks.json`: the keys that verify receipts of erasures.
+//! `GET /receipts/.well-known/jwks.json`: the public keys that verify receipts of erasures.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use super::service::Service;
 
 const JSON: &str = "application/json";
 const PATH: &str = "/receipts/.well-known/jwks.json";
-/// How long clients may cache the set, in seconds. Keys may be added.
+/// Clients may cache the key set for 300 seconds. Not longer, because keys may be added.
 const KEPT: &str = "public, max-age=300";
 
-/// The address of the keys.
+/// Returns the URL of the key set.
 pub(super) fn address(base_url: &str) -> String {
     format!("{base_url}{PATH}")
 }
 
-/// The route of the keys.
+/// Returns the route of the key set.
 pub(super) fn routes() -> Vec<Route> {
     let text = json!({"type": "string"});
     let names = ["kty", "kid", "use", "alg", "crv", "x", "y"];

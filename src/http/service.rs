@@ -23,36 +23,36 @@ use crate::sync::intent;
 use crate::terminology::Terminology;
 use crate::views::SpoolRoom;
 
-/// The maximum number of concurrent documents of one credential.
+/// The maximum number of documents that one credential may have at once.
 const DOCUMENTS_OF_ONE: usize = 2;
-/// The maximum bytes of a document, including attachments.
+/// The maximum bytes of one document, including attachments.
 const LARGEST_DOCUMENT: u64 = 512 << 20;
 
-/// The parts of a server.
+/// The parts from which a service is built.
 pub struct Options {
-    /// The records.
+    /// The lake with all records.
     pub lake: Lake,
-    /// Applications, keys and consents.
+    /// The store with applications, keys and consents.
     pub store: Arc<Store>,
     /// The known search parameters.
     pub parameters: Arc<SearchParameters>,
     /// The known code systems and value sets.
     pub terminology: Arc<Terminology>,
-    /// The service's public address.
+    /// The service's public URL.
     pub base_url: String,
     /// The service's limits.
     pub limits: Limits,
     /// Whether application tokens may request explanations of searches.
     pub explain: bool,
-    /// Whether the console is on.
+    /// Whether the console is available.
     pub console: bool,
-    /// Calls sources, identity providers and record locators.
+    /// The HTTP client that calls sources, identity providers and record locators.
     pub sources: Client,
-    /// The look and the texts of the patient's pages.
+    /// The design and the texts of the patient's pages.
     pub pages: Pages,
 }
 
-/// A service ready to answer.
+/// A running service.
 pub struct Service {
     pub(super) lake: Lake,
     pub(super) store: Arc<Store>,
@@ -60,14 +60,14 @@ pub struct Service {
     pub(super) engine: Engine,
     pub(super) terminology: Arc<Terminology>,
     pub(super) counts: Counts,
-    /// Without a trailing slash.
+    /// The public URL, without a slash at its end.
     pub(super) base_url: String,
     /// `{base_url}/fhir/`.
     pub(super) fhir_base: String,
     pub(super) limits: Limits,
     pub(super) explain: bool,
     pub(super) console: bool,
-    /// Slow requests, for the console.
+    /// The slow requests, which the console shows.
     pub(super) slow: SlowRequests,
     pub(super) sources: Client,
     pub(super) pages: Pages,
@@ -81,7 +81,7 @@ pub struct Service {
     records: Turns,
     documents: Turns,
     spools: Arc<Spools>,
-    /// The room for waiting rows of views.
+    /// Limits the bytes of view rows that wait for the types of a Parquet response.
     pub(super) view_room: Arc<SpoolRoom>,
 }
 
@@ -138,26 +138,26 @@ impl Service {
         Ok(Arc::new(service))
     }
 
-    /// A function that checks whether at least as many requests run as there are processors. Work that is not urgent
-    /// waits in that case.
+    /// Returns a function that checks whether at least as many requests are being answered as there are processors.
+    /// If so, work that is not urgent waits.
     pub fn busy(&self) -> impl Fn() -> bool + Send + 'static + use<> {
         let admission = self.admission.clone();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         move || admission.answering() >= processors
     }
 
-    /// The client for sources, identity providers and record locators.
+    /// Returns the client that calls sources, identity providers and record locators.
     pub fn sources(&self) -> &Client {
         &self.sources
     }
 
-    /// The path with which the service's addresses begin. Empty unless it is served below the root of its host.
+    /// Returns the path of the public URL. Empty if the service is at the root of its host.
     pub(super) fn base_path(&self) -> &str {
         let behind = self.base_url.split_once("://").map_or("", |(_, behind)| behind);
         behind.find('/').map_or("", |at| &behind[at..])
     }
 
-    /// A turn for a search. Hold it until the search ends.
+    /// Waits for a turn to run a search. Hold the permit until the search ends.
     pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit, Error> {
         match tokio::time::timeout(self.limits.patience, self.queries.clone().acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
@@ -165,22 +165,22 @@ impl Service {
         }
     }
 
-    /// A turn for a view of a credential. Hold it until its rows are sent.
+    /// Waits for a turn to run a view for a credential. Hold it until the rows are sent.
     pub(super) async fn view_turn(&self, credential: &str) -> Result<Turn, Error> {
         self.turn_of(&self.views, credential).await
     }
 
-    /// A turn for an operation on all of a patient's records. Hold it until they are sent.
+    /// Waits for a turn to run an operation on all of a patient's records. Hold it until the records are sent.
     pub(super) async fn record_turn(&self, credential: &str) -> Result<Turn, Error> {
         self.turn_of(&self.records, credential).await
     }
 
-    /// A turn for a document from all of a patient's records.
+    /// Waits for a turn to build a document (PDF, archive or health card) from all of a patient's records.
     pub(super) async fn document_turn(&self, credential: &str) -> Result<Turn, Error> {
         self.turn_of(&self.documents, credential).await
     }
 
-    /// A spool for such a document.
+    /// Creates a spool for a PDF or an archive.
     pub(super) fn spool(&self) -> Spool {
         self.spools.begin(&self.lake.folder().data())
     }
@@ -203,9 +203,9 @@ impl Service {
         working.await.map_err(Error::internal)
     }
 
-    /// Hides rows with requested erasures, recorded in the lake or not.
+    /// Hides the rows of all requested erasures from reads, whether the lake has recorded the erasures or not.
     pub(super) fn hide_what_is_erased(&self) -> Result<(), crate::consent::Error> {
-        // Held over both steps, so that the later of two requests decides.
+        // Hold the lock over both steps, so that of two concurrent calls the later one decides.
         let mut hidden = self.hidden.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = self.store.erasures().open(0, usize::MAX >> 1)?;
         if !asked.is_empty() || *hidden > 0 {
@@ -215,12 +215,12 @@ impl Service {
         Ok(())
     }
 
-    /// Whether the service's public address is encrypted.
+    /// Whether the public URL is `https`.
     pub(super) fn is_encrypted(&self) -> bool {
         self.base_url.starts_with("https:")
     }
 
-    /// Loads the commits of other processes.
+    /// Loads the commits of other processes to the lake and the store. Called about once a second.
     pub(super) fn refresh(&self) {
         self.throttle.tidy();
         if let Err(error) = self.lake.refresh() {

@@ -1,8 +1,9 @@
-//! Holds an answer before it is sent, because its headers depend on all of it: in memory while it is small, then in an
-//! unnamed file, sealed under a key in memory. The system removes it with the process.
+//! Holds a response until it is complete, because its headers depend on all of its bytes. A small response is in
+//! memory. A larger one is in an unnamed file, encrypted with a key that is only in memory. The system removes the
+//! file when the process ends.
 //!
-//! One answer has a size limit, and so have all answers of a server together. Bytes count until the client has received
-//! all of them.
+//! One response has a size limit, and so have all responses of a server together. Bytes count until the response was
+//! sent or the client has disconnected.
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -14,33 +15,33 @@ use bytes::Bytes;
 
 use crate::lake::scratch::ScratchFile;
 
-/// The maximum bytes of an answer in memory.
+/// The maximum bytes of a response in memory.
 const IN_MEMORY: usize = 1 << 20;
-/// The number of bytes read for the connection at once.
+/// The maximum bytes that are read at once while a response is sent.
 const PIECE: usize = 256 << 10;
 
-/// The limits of a server's answers.
+/// The limits of a server's held responses, and the bytes in use.
 #[derive(Debug)]
 pub(super) struct Spools {
     used: AtomicU64,
-    /// Bytes of all answers.
+    /// The maximum bytes of all responses together.
     max: u64,
-    /// The maximum bytes of one answer.
+    /// The maximum bytes of one response.
     largest: u64,
 }
 
-/// Why an answer is not written.
+/// Why a spool accepts no more bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Full {
-    /// The answer is too long.
+    /// The response exceeds its own limit.
     #[error("the answer is too long")]
     One,
-    /// Other answers fill the room.
+    /// All responses together reach their limit.
     #[error("too many answers are on their way")]
     All,
 }
 
-/// An answer that is being written.
+/// A response that is being written or sent.
 #[derive(Debug)]
 pub(super) struct Spool {
     written: Written,
@@ -51,7 +52,7 @@ pub(super) struct Spool {
     spools: Arc<Spools>,
 }
 
-/// The place of the written bytes.
+/// The written bytes.
 #[derive(Debug)]
 enum Written {
     Memory(Cursor<Vec<u8>>),
@@ -59,7 +60,7 @@ enum Written {
 }
 
 impl Spools {
-    /// The limits in bytes: `max` for all answers together, `largest` for one answer.
+    /// Creates the limits, in bytes: `max` for all responses together, `largest` for one.
     pub(super) fn new(max: u64, largest: u64) -> Arc<Spools> {
         Arc::new(Spools {
             used: AtomicU64::new(0),
@@ -68,7 +69,7 @@ impl Spools {
         })
     }
 
-    /// Begins an answer. Its file is in this folder.
+    /// Begins a response. If it becomes large, its file is in this folder.
     pub(super) fn begin(self: &Arc<Spools>, folder: &Path) -> Spool {
         Spool {
             written: Written::Memory(Cursor::default()),
@@ -82,17 +83,18 @@ impl Spools {
 }
 
 impl Spool {
-    /// The reason why it accepts no more bytes.
+    /// Returns why the last write failed. `None` if no write exceeded a limit.
     pub(super) fn full(&self) -> Option<Full> {
         self.full
     }
 
-    /// The written bytes as a body. `held` is dropped with its last byte, or when the client disconnects.
+    /// Returns the number of written bytes, and a body that sends them. `held` is dropped after the last byte, or
+    /// when the client disconnects.
     pub(super) fn into_body(mut self, held: impl Send + 'static) -> io::Result<(u64, Body)> {
         self.rewind()?;
         let length = self.length;
         let pieces = futures::stream::try_unfold((self, held), |(mut spool, held)| async move {
-            // Waiting for the disk must not block others.
+            // Read on a blocking thread: waiting for the disk must not block other requests.
             let reading = tokio::task::spawn_blocking(move || {
                 let piece = spool.piece()?;
                 Ok::<_, io::Error>((piece, spool))
@@ -109,7 +111,7 @@ impl Spool {
         Ok(bytes.into())
     }
 
-    /// Reserves room, up to `end` bytes in total.
+    /// Counts the bytes up to the position `end` against the limits.
     fn grow(&mut self, end: u64) -> Result<(), Full> {
         let more = end.saturating_sub(self.length);
         let spools = &self.spools;
@@ -197,7 +199,7 @@ mod tests {
         let spools = Spools::new(100 << 20, 10 << 20);
         for (bytes, on_disk) in [(0, false), (5, false), (IN_MEMORY, false), (3 * IN_MEMORY + 7, true)] {
             let mut spool = written(&spools, folder.path(), bytes).unwrap();
-            // An archive seeks back to write values that it did not know before.
+            // The writer of an archive seeks back to fill in values that it did not know before.
             if bytes > 0 {
                 spool.seek(SeekFrom::Start(1)).unwrap();
                 spool.write_all(b"ab").unwrap();
@@ -232,7 +234,7 @@ mod tests {
         assert_eq!(spools.used.load(Ordering::Relaxed), 0);
     }
 
-    /// A body that nobody reads frees its space.
+    /// A body that is dropped before its end frees its bytes.
     #[tokio::test]
     async fn a_client_that_leaves_gives_everything_back() {
         let folder = tempfile::tempdir().unwrap();

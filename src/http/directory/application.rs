@@ -1,4 +1,4 @@
-//! `POST /apply`: requests access. The request is checked and stored for the operator.
+//! `POST /apply`: a developer requests access to the service. The request is checked and stored for the operator.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use crate::http::service::Service;
 const JSON: &str = "application/json";
 const REQUIRED: [&str; 5] = ["name", "email", "why", "location", "resume"];
 const OPTIONAL: [&str; 5] = ["phone", "github", "linkedin", "website", "twitter"];
-/// The fields that are links.
+/// The fields with a URL.
 const LINKS: [&str; 2] = ["resume", "website"];
-/// The maximum number of characters of a value. `why` may be longer, because it may be a letter.
+/// The maximum number of characters of a field other than `why`. In `why` people may write a letter.
 const LONGEST: usize = 500;
 const LONGEST_WHY: usize = 10_000;
-/// The maximum bytes of a request for access. No valid one is longer.
+/// The maximum bytes of a request for access. No valid request is longer.
 const LONGEST_BODY: usize = 256 * 1_024;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -60,7 +60,7 @@ async fn apply(State(service): State<Arc<Service>>, request: Request) -> Result<
     Ok((StatusCode::ACCEPTED, [(CONTENT_TYPE, JSON)], body).into_response())
 }
 
-/// The request for access with its known members only. Each is within its limits.
+/// Checks a request for access. Returns its known fields, without empty optional ones.
 fn checked(sent: &[u8]) -> Result<Value, Error> {
     let malformed = |problem: &str| Error::Invalid(problem.to_owned());
     let sent: Value = serde_json::from_slice(sent).map_err(|_| malformed("the body is no JSON"))?;
@@ -88,7 +88,7 @@ fn checked(sent: &[u8]) -> Result<Value, Error> {
     Ok(kept.into())
 }
 
-/// Returns the value to be stored.
+/// Checks the value of a field. Returns the value to be stored.
 fn check<'v>(name: &str, value: &'v str) -> Result<Cow<'v, str>, Error> {
     let longest = if name == "why" { LONGEST_WHY } else { LONGEST };
     if value.chars().count() > longest {
@@ -107,7 +107,7 @@ fn check<'v>(name: &str, value: &'v str) -> Result<Cow<'v, str>, Error> {
     Ok(Cow::Borrowed(value))
 }
 
-/// Whether mail could be sent to the address at all. Nobody knows in advance whether anyone will read it.
+/// Whether the text has the form of an email address. Whether somebody reads mail to it is not known.
 fn is_address(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else {
         return false;
@@ -118,7 +118,8 @@ fn is_address(text: &str) -> bool {
     part(local) && part(domain) && domain.contains('.') && !domain.starts_with('.') && !domain.ends_with('.')
 }
 
-/// An `http` or `https` link. People leave out the scheme, as in `example.org/me`. Then it is `https`.
+/// Returns the text as an `http` or `https` URL. A URL without a scheme, such as `example.org/me`, becomes `https`.
+/// `None` if it is no such URL.
 fn link(text: &str) -> Option<Cow<'_, str>> {
     let is_link =
         |text: &str| Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host().is_some());

@@ -1,4 +1,4 @@
-//! `GET /organizations` and `GET /endpoints`: the directory, by name.
+//! `GET /organizations` and `GET /endpoints`: list the directory, sorted by name.
 
 use std::sync::Arc;
 
@@ -76,14 +76,14 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-/// A [`ShownOrganization`] as the OpenAPI document describes it.
+/// Returns the schema of a [`ShownOrganization`] for the OpenAPI document.
 fn organization() -> Value {
     let text = json!({"type": "string"});
     let properties = json!({"name": text, "id": text, "note": text, "type": text});
     named("Organization", object(&["name", "id", "note", "type"], properties))
 }
 
-/// A [`ShownEndpoint`] as the OpenAPI document describes it.
+/// Returns the schema of a [`ShownEndpoint`] for the OpenAPI document.
 fn endpoint() -> Value {
     let text = json!({"type": "string"});
     let seconds = |about: &str| json!({"type": ["integer", "null"], "description": about});

@@ -1,4 +1,4 @@
-//! Public routes: the organizations and endpoints, and applying for access.
+//! Public routes: lists of the organizations and endpoints, and requests for access.
 
 mod application;
 mod listing;

@@ -1,5 +1,5 @@
-//! Documents for verifiers of health cards: the issuer's keys, and the revoked cards. Neither may be cached, because a
-//! card may be revoked at any moment.
+//! Documents for verifiers of health cards: the issuer's keys, and the revoked cards. Caches must revalidate them
+//! before each use, because a card may be revoked at any moment.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use crate::http::routes::{Operation, Route};
 use crate::http::service::Service;
 
 const JSON: &str = "application/json";
-/// It may be cached, but must be revalidated before each use.
+/// Caches may store the response, but must revalidate it before each use.
 const ASKED_AGAIN: &str = "public, no-cache";
 
-/// The `iss` of health cards. Its own key set is below it, because verifiers refuse a key set with other keys than
-/// theirs.
+/// Returns the `iss` of health cards. It is not the service's own issuer, because verifiers refuse a key set that has
+/// other keys than those of health cards.
 pub(in crate::http) fn card_issuer(base_url: &str) -> String {
     format!("{base_url}/health-cards")
 }
 
-/// The routes of the issuer.
+/// Returns the routes of the issuer's documents.
 pub(super) fn routes() -> Vec<Route> {
     let keys = Operation::new(
         "healthCardKeys",

@@ -1,16 +1,16 @@
-//! The documents as the OpenAPI document describes them.
+//! The JSON schemas of the discovery documents, for the OpenAPI document.
 
 use serde_json::{Value, json};
 
 use crate::http::routes::{list, named, object};
 
-/// RFC 8414.
+/// Returns the schema of the authorization server's metadata (RFC 8414).
 pub(super) fn authorization_server() -> Value {
     let properties = common();
     named("AuthorizationServer", all_of(&properties))
 }
 
-/// OpenID Connect discovery.
+/// Returns the schema of the OpenID Connect discovery document.
 pub(super) fn openid() -> Value {
     let (text, texts) = (json!({"type": "string"}), list(&json!({"type": "string"})));
     let mut properties = common();
@@ -20,7 +20,7 @@ pub(super) fn openid() -> Value {
     named("OpenIdConfiguration", all_of(&properties))
 }
 
-/// SMART App Launch.
+/// Returns the schema of the SMART App Launch configuration.
 pub(super) fn smart() -> Value {
     let (text, texts) = (json!({"type": "string"}), list(&json!({"type": "string"})));
     let properties = json!({
@@ -31,7 +31,7 @@ pub(super) fn smart() -> Value {
     named("SmartConfiguration", all_of(&properties))
 }
 
-/// RFC 7517: public RSA keys.
+/// Returns the schema of a JSON Web Key Set (RFC 7517) with public RSA keys.
 pub(super) fn keys() -> Value {
     let text = json!({"type": "string"});
     let key = json!({"kty": text, "kid": text, "use": text, "alg": text, "n": text, "e": text});
@@ -39,7 +39,7 @@ pub(super) fn keys() -> Value {
     named("JsonWebKeySet", object(&["keys"], json!({"keys": list(&key)})))
 }
 
-/// P-256 keys, each with the version of its revocation list.
+/// Returns the schema of a key set with public P-256 keys, each with the version of its revocation list.
 pub(super) fn card_keys() -> Value {
     let text = json!({"type": "string"});
     let version = json!({"type": "integer", "minimum": 1, "description": "the ctr of the key's revocation list"});
@@ -50,7 +50,7 @@ pub(super) fn card_keys() -> Value {
     named("HealthCardKeySet", object(&["keys"], json!({"keys": list(&key)})))
 }
 
-/// A revocation list in the form of SMART Health Cards.
+/// Returns the schema of a revocation list as SMART Health Cards defines it.
 pub(super) fn revoked_cards() -> Value {
     let text = json!({"type": "string"});
     let properties = json!({
@@ -72,7 +72,7 @@ fn common() -> Value {
     })
 }
 
-/// An object that always has all of these.
+/// Returns the schema of an object in which all of these properties are required.
 fn all_of(properties: &Value) -> Value {
     let names: Vec<&str> = properties
         .as_object()

@@ -1,4 +1,4 @@
-//! The documents. All of them have the same issuer, which is byte for byte the `iss` of tokens.
+//! Builds the discovery documents. All have the same issuer, which is byte for byte the `iss` of tokens.
 
 use serde_json::{Value, json};
 
@@ -6,21 +6,21 @@ use crate::consent::issuer;
 
 const GRANTS: [&str; 3] = ["authorization_code", "refresh_token", "client_credentials"];
 const SCOPES: [&str; 2] = ["launch/patient", "offline_access"];
-/// The preferred method comes first.
+/// The ways to authenticate a client. The preferred one comes first.
 const METHODS: [&str; 3] = ["client_secret_basic", "client_secret_post", "none"];
 
-/// The authorization endpoint of SMART apps. `/oauth/authorize` requires an identifier for the user, which SMART apps
-/// do not send.
+/// Returns the URL of the authorization endpoint for SMART apps. It is not `/oauth/authorize`, which requires an
+/// identifier of the user that SMART apps do not send.
 pub(in crate::http) fn authorization_address(base_url: &str) -> String {
     format!("{base_url}/link/auth")
 }
 
-/// The token endpoint of SMART apps.
+/// Returns the URL of the token endpoint for SMART apps.
 pub(in crate::http) fn token_address(base_url: &str) -> String {
     format!("{base_url}/link/token")
 }
 
-/// RFC 8414.
+/// Builds the authorization server's metadata (RFC 8414).
 pub(super) fn authorization_server(base_url: &str) -> Value {
     json!({
         "issuer": issuer(base_url),
@@ -37,7 +37,7 @@ pub(super) fn authorization_server(base_url: &str) -> Value {
     })
 }
 
-/// OpenID Connect discovery.
+/// Builds the OpenID Connect discovery document.
 pub(super) fn openid(base_url: &str) -> Value {
     let mut document = authorization_server(base_url);
     document["subject_types_supported"] = json!(["public"]);
@@ -46,7 +46,7 @@ pub(super) fn openid(base_url: &str) -> Value {
     document
 }
 
-/// SMART App Launch.
+/// Builds the SMART App Launch configuration.
 pub(super) fn smart(base_url: &str) -> Value {
     json!({
         "issuer": issuer(base_url),

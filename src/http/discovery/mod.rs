@@ -1,5 +1,5 @@
 //! Discovery documents for clients: where to authorize, what is supported, and the keys that verify tokens and health
-//! cards. Only these documents may be read by the scripts of any page.
+//! cards. Scripts of any web page may read them.
 
 mod cards;
 mod described;

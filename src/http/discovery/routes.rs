@@ -1,4 +1,4 @@
-//! The routes of discovery.
+//! The routes of the discovery documents.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::http::routes::{Operation, Route};
 use crate::http::service::Service;
 
 const JSON: &str = "application/json";
-/// How long clients may cache a document, in seconds. Keys may be rotated.
+/// Clients may cache a document for 300 seconds. Not longer, because keys may be rotated.
 const KEPT: &str = "public, max-age=300";
 
-/// The routes of discovery.
+/// Returns the routes of the discovery documents.
 pub(in crate::http) fn routes() -> Vec<Route> {
     let described = |id, summary, schema: &Value| Operation::new(id, summary).open().answers(&[JSON], schema);
     let smart = "SMART App Launch: where to authorize, and what is supported";

@@ -1,4 +1,4 @@
-//! Common answers of the manifest and the files of a link.
+//! Responses that the manifest and the files of a link share.
 
 use axum::body::Body;
 use axum::http::HeaderValue;
@@ -10,19 +10,19 @@ use crate::http::message::Refused;
 
 const JOSE: &str = "application/jose";
 
-/// The same answer for unknown links and for ended ones, so that nobody can distinguish them.
+/// Returns the error for unknown and ended links. It is the same for both, so that nobody can distinguish them.
 pub(super) fn over() -> Refused {
     Error::Unknown("There is no such link: it has ended, or there never was one.".to_owned()).into()
 }
 
-/// Marks an answer that no cache may keep.
+/// Sets the media type, and forbids caches to store the response.
 fn unkept(response: &mut Response, media: &'static str) {
     let head = response.headers_mut();
     head.insert(CONTENT_TYPE, HeaderValue::from_static(media));
     head.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
 }
 
-/// An answer with an encrypted file.
+/// Returns a response with an encrypted file.
 pub(super) fn jose(jwe: String) -> Response {
     let mut response = Response::new(Body::from(jwe));
     unkept(&mut response, JOSE);

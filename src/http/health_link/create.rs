@@ -1,4 +1,4 @@
-//! `POST /rest/health-links`: a new link. Its key is in this answer and nowhere else.
+//! `POST /rest/health-links`: creates a link. Only this response has its key: the server does not keep it.
 
 use std::sync::Arc;
 
@@ -26,9 +26,9 @@ use crate::http::service::Service;
 use crate::http::shape::no_store;
 
 const JSON: &str = "application/json";
-/// The maximum size of a link's file before encryption.
+/// The maximum bytes of a link's file before encryption.
 const LARGEST_FILE: usize = 16 * 1_024 * 1_024;
-/// The number of characters of an address's random part.
+/// The number of characters in the random part of a link's URL.
 const ADDRESS: usize = 43;
 
 pub(super) async fn create(
@@ -48,7 +48,8 @@ pub(super) async fn create(
         return Err(Error::Processing(problem).into());
     }
     let access = present(access, &service)?;
-    // Read this before the records. If records are revoked in the meantime, the link is not made.
+    // Read the terms before the records. If the consent's sources or its end change in the meantime, the store
+    // refuses the link.
     let terms = service.store.health_links().terms(&access.subject)?;
     let terms = terms.ok_or_else(|| Error::Unknown("There is no such consent any more.".to_owned()))?;
     let file = file(&service, &access, asked.content).await?;
@@ -58,7 +59,7 @@ pub(super) async fn create(
     Ok(no_store(StatusCode::CREATED, &made)?)
 }
 
-/// The content of the link.
+/// Builds the link's file: the patient's summary, or all records as a health card.
 async fn file(service: &Arc<Service>, access: &Arc<Access>, content: LinkContent) -> Result<Vec<u8>, Error> {
     let patients = access.patients().map(<[String]>::to_vec).unwrap_or_default();
     let file = match content {

@@ -1,4 +1,4 @@
-//! The routes of links as the OpenAPI document describes them.
+//! The operations of health links, for the OpenAPI document.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! `GET /health-links/{address}/file/{ticket}`: a file that a manifest names. Its address is valid for an hour.
+//! `GET /health-links/{address}/file/{ticket}`: returns a file to which a manifest refers. This URL is valid for an
+//! hour.
 
 use std::sync::Arc;
 
@@ -12,10 +13,10 @@ use super::shlink::url;
 use crate::http::message::Refused;
 use crate::http::service::Service;
 
-/// The maximum that the specification allows.
+/// The seconds for which a file's URL is valid: the maximum that SMART Health Links allows.
 const LIFETIME: i64 = 3_600;
 
-/// The address of a link's file for the next hour, if the link lasts that long.
+/// Returns a URL of the link's file. It is valid for an hour, or until the link expires.
 pub(super) fn location(service: &Service, address: &str, expires_at: i64) -> Result<String, Refused> {
     let until = service.store.clock().now().saturating_add(LIFETIME).min(expires_at);
     let sealed = service.store.seal(&purpose(address), &until.to_le_bytes())?;

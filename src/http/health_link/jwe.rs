@@ -1,4 +1,4 @@
-//! A file encrypted for a link: JWE in its compact form (RFC 7516) with a direct key, AES-256-GCM over raw DEFLATE.
+//! Encrypts a link's file as a compact JWE (RFC 7516): with a direct key, AES-256-GCM, after raw DEFLATE.
 
 use std::io::Write;
 
@@ -13,18 +13,18 @@ use crate::http::error::Error;
 
 const TAG: usize = 16;
 
-/// A link's key.
+/// The key of a link.
 pub(super) struct LinkKey([u8; 32]);
 
 impl LinkKey {
-    /// A new random key.
+    /// Creates a random key.
     pub(super) fn random() -> Result<LinkKey, Error> {
         let mut key = [0; 32];
         aws_lc_rs::rand::fill(&mut key).map_err(|_| Error::internal("the system gave no random numbers"))?;
         Ok(LinkKey(key))
     }
 
-    /// The key in the form of links: 43 characters.
+    /// Encodes the key as links have it: 43 characters of base64url.
     pub(super) fn text(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.0)
     }
@@ -45,7 +45,7 @@ pub(super) fn encrypted(key: &LinkKey, media_type: &str, file: &[u8]) -> Result<
     let nonce: &[u8; NONCE_LEN] = nonce.as_ref();
     let (text, tag) = text.split_at(text.len() - TAG);
     let [nonce, text, tag] = [nonce.as_slice(), text, tag].map(|part| URL_SAFE_NO_PAD.encode(part));
-    // With a direct key there is no encrypted key.
+    // With a direct key (`dir`), the part for the encrypted key is empty.
     Ok(format!("{header}..{nonce}.{text}.{tag}"))
 }
 
@@ -97,7 +97,7 @@ mod tests {
             let mut changed = jwe.clone().into_bytes();
             changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
             let changed = String::from_utf8(changed).unwrap();
-            // The last character of a part may have unused bits that are set. Such a text is invalid base64.
+            // A changed last character of a part may set unused bits, which is invalid base64.
             let found = (changed.matches('.').count() == 4)
                 .then(|| decrypted(&key.text(), &changed))
                 .flatten();

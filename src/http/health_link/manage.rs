@@ -1,4 +1,5 @@
-//! `GET /rest/health-links` and `DELETE /rest/health-links/{id}`: a patient's links, without their keys.
+//! `GET /rest/health-links` and `DELETE /rest/health-links/{id}`: list and revoke a patient's links. Their keys are
+//! not known here.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::http::oauth::PatientToken;
 use crate::http::service::Service;
 use crate::http::shape::no_store;
 
-/// A link for the answer to its patient.
+/// A link as the JSON that its patient gets.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Shown<'l> {
@@ -26,7 +27,7 @@ pub(super) struct Shown<'l> {
     flag: &'static str,
     created_at: Option<String>,
     expires_at: Option<String>,
-    /// How many wrong passcodes are allowed. Absent without a passcode.
+    /// How many more wrong passcodes the link permits. Absent if it has no passcode.
     #[serde(skip_serializing_if = "Option::is_none")]
     remaining_attempts: Option<u32>,
     uses: u64,
@@ -51,7 +52,7 @@ impl<'l> Shown<'l> {
     }
 }
 
-/// A time in the form of answers.
+/// Formats Unix seconds as ISO 8601 in UTC. `None` if the time is out of range.
 pub(super) fn time(seconds: i64) -> Option<String> {
     let time = DateTime::from_timestamp(seconds, 0);
     time.map(|time| time.to_rfc3339_opts(SecondsFormat::Secs, true))

@@ -1,9 +1,9 @@
-//! SMART Health Links: a patient's summary, or all records as a health card, behind an address and a key that the
-//! patient can pass on.
+//! SMART Health Links. A link contains a URL and a key, and the patient can pass it on. It leads to the patient's
+//! summary, or to all records as a health card.
 //!
-//! `/rest/health-links` makes, lists and revokes links. Recipients call `/health-links/{address}`. `/health-link` is a
-//! page that opens a link in a browser. Only the link contains the key: the file is encrypted before it is stored, and
-//! the server drops the key after the answer with the link.
+//! Patients create, list and revoke links at `/rest/health-links`. Recipients call `/health-links/{address}`.
+//! `/health-link` is a page that opens a link in a browser. Only the link contains the key: the server encrypts the
+//! file before it stores it, and drops the key after the response with the link.
 
 mod answers;
 mod create;

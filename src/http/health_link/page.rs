@@ -1,5 +1,5 @@
-//! `GET /health-link`: the page that opens a link in a browser. The link is in the fragment, which browsers do not
-//! send. The page's script fetches the file and decrypts it.
+//! `GET /health-link`: the page that opens a link in a browser. The link is in the URL's fragment, which browsers do
+//! not send to the server. The page's script fetches the file and decrypts it.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::http::connect::language::{self, Texts};
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// No inline code, nothing from other origins, no form targets, no frames.
+/// Content-Security-Policy: no inline code, nothing from other origins, no forms, no frames.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
@@ -34,7 +34,7 @@ pub(super) async fn page(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Error> {
-    // The browser adds the fragment of the old address to the new one.
+    // On this redirect the browser keeps the fragment, and so the link.
     let address = format!("{}/health-link", service.base_path());
     if let Some(response) = language::switched(&service, query.as_deref(), &address, false) {
         return Ok(response);
@@ -56,7 +56,7 @@ pub(super) async fn page(
     Ok((headers, text).into_response())
 }
 
-/// The page's style and script.
+/// Returns a style sheet or a script of the page.
 pub(super) async fn asset(Path(name): Path<String>) -> Result<Response, Error> {
     let (media, body) = match name.as_str() {
         "viewer.css" => (

@@ -1,31 +1,32 @@
-//! A link as a QR code, level M as the specification recommends: as PNG and as SVG.
+//! Draws a link as a QR code, as PNG and as SVG. The code has error correction level M, as the specification
+//! recommends.
 
 use fast_qr::{ECL, QRBuilder, QRCode};
 
 use crate::http::error::Error;
 
-/// The width of the white margin in modules. Cameras need it to find the code.
+/// The width of the white margin in modules. Cameras need a margin to find the code.
 const QUIET: usize = 4;
-/// The number of pixels of a module in the PNG.
+/// The width of a module in the PNG, in pixels.
 const SCALE: usize = 8;
 
 /// A QR code.
 pub(super) struct Qr(QRCode);
 
 impl Qr {
-    /// The code of a text.
+    /// Encodes a text. An error if it is too long.
     pub(super) fn of(text: &str) -> Result<Qr, Error> {
         let code = QRBuilder::new(text).ecl(ECL::M).build();
         code.map(Qr)
             .map_err(|_| Error::internal("the link is too long for a QR code"))
     }
 
-    /// The number of modules of a side, including the margin.
+    /// Returns the number of modules on each side, including the margin.
     fn side(&self) -> usize {
         self.0.size + 2 * QUIET
     }
 
-    /// Whether a module is dark. Positions include the margin.
+    /// Whether the module at this position is dark. Positions include the margin.
     fn is_dark(&self, x: usize, y: usize) -> bool {
         let inside = |at: usize| at.checked_sub(QUIET).filter(|at| *at < self.0.size);
         match (inside(x), inside(y)) {
@@ -34,7 +35,7 @@ impl Qr {
         }
     }
 
-    /// The code as SVG.
+    /// Draws the code as SVG.
     pub(super) fn svg(&self) -> String {
         let side = self.side();
         let mut path = String::new();
@@ -49,7 +50,7 @@ impl Qr {
         )
     }
 
-    /// The code as PNG, black on white.
+    /// Draws the code as PNG, black on white.
     pub(super) fn png(&self) -> Result<Vec<u8>, Error> {
         let pixels = self.side() * SCALE;
         let row_bytes = pixels.div_ceil(8);

@@ -1,11 +1,11 @@
-//! The checked request for a new link.
+//! Reads and checks the request for a new link.
 
 use serde_json::{Map, Value};
 
 use crate::consent::LinkContent;
 use crate::http::error::Error;
 
-/// The maximum length of a label in the specification, in characters.
+/// The maximum length of a label: 80 characters, as the specification requires.
 pub(super) const LONGEST_LABEL: usize = 80;
 /// The minimum number of characters of a passcode.
 pub(super) const SHORTEST_PASSCODE: usize = 4;
@@ -13,24 +13,24 @@ pub(super) const SHORTEST_PASSCODE: usize = 4;
 pub(super) const LONGEST_PASSCODE: usize = 128;
 /// The default lifetime of a link in seconds: 30 days.
 pub(super) const USUAL_TIME: i64 = 30 * 86_400;
-/// The maximum lifetime of a link: a year.
+/// The maximum lifetime of a link in seconds: a year.
 pub(super) const LONGEST_TIME: i64 = 365 * 86_400;
 
 const MEMBERS: [&str; 5] = ["content", "label", "passcode", "exp", "flag"];
 
-/// A requested link.
+/// The link that a patient requests.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) content: LinkContent,
     pub(super) label: Option<String>,
     pub(super) passcode: Option<String>,
     pub(super) is_direct: bool,
-    /// When it expires.
+    /// When the link expires, in seconds since the Unix epoch.
     pub(super) expires_at: i64,
 }
 
 impl Asked {
-    /// Reads the body of a request. Without a body, a link with all defaults.
+    /// Reads a request's body. An empty body requests a link with all defaults.
     pub(super) fn read(body: &[u8], now: i64) -> Result<Asked, Error> {
         let invalid = |problem: &str| Error::Invalid(problem.to_owned());
         let body: Map<String, Value> = if body.iter().all(u8::is_ascii_whitespace) {
@@ -54,7 +54,7 @@ impl Asked {
         };
         let label = text(&body, "label")?.map(|label| label.trim().to_owned());
         let label = label.filter(|label| !label.is_empty());
-        // Recipients' programs count UTF-16 code units.
+        // The length is in UTF-16 code units, because recipients' programs count them.
         if label
             .as_ref()
             .is_some_and(|label| label.encode_utf16().count() > LONGEST_LABEL)
@@ -89,7 +89,8 @@ fn text(body: &Map<String, Value>, name: &str) -> Result<Option<String>, Error> 
     }
 }
 
-/// Whether the flags request a file at the link's own address.
+/// Whether the flags request a link whose own URL returns the file, without a manifest (flag `U`). An error if the
+/// flags and the passcode do not fit together.
 fn flags(flag: Option<&str>, has_passcode: bool) -> Result<bool, Error> {
     let invalid = |problem: &str| Err(Error::Invalid(problem.to_owned()));
     match (flag.unwrap_or(""), has_passcode) {
@@ -106,7 +107,7 @@ fn flags(flag: Option<&str>, has_passcode: bool) -> Result<bool, Error> {
     }
 }
 
-/// `exp`: seconds since the Unix epoch, as in the link.
+/// Reads `exp`, in seconds since the Unix epoch. By default it is 30 days from now. At most it is a year from now.
 fn end(exp: Option<&Value>, now: i64) -> Result<i64, Error> {
     let longest = now.saturating_add(LONGEST_TIME);
     match exp {

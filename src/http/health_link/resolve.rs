@@ -1,4 +1,4 @@
-//! `POST /health-links/{address}`, the manifest of a link, and `GET` of the same, the file of a link with flag `U`.
+//! `POST /health-links/{address}` returns the manifest of a link. `GET` returns the file of a link with flag `U`.
 
 use std::sync::Arc;
 
@@ -21,18 +21,18 @@ use crate::http::service::Service;
 use crate::http::shape::no_store;
 
 const JSON: &str = "application/json";
-/// The maximum length of a recipient's name in characters.
+/// A recipient's name is cut to this number of characters.
 pub(super) const LONGEST_RECIPIENT: usize = 200;
-/// The maximum length of a received passcode, in bytes. No link has a longer one.
+/// The maximum bytes of the passcode in a request. No link has a longer one.
 const LONGEST_PASSCODE: usize = 1_000;
-/// The maximum size of a file in the manifest, if the client states no other.
+/// The maximum bytes of a file in the manifest, if the request has no `embeddedLengthMax`.
 const EMBEDDED: usize = 1_024 * 1_024;
-/// The maximum bytes of a manifest request. No valid one is longer.
+/// The maximum bytes of a manifest request. No valid request is longer.
 const LONGEST_BODY: usize = 64 * 1_024;
-/// A 401 carries a challenge (RFC 9110, section 15.5.2).
+/// The challenge that every response with status 401 must have (RFC 9110, section 15.5.2).
 const CHALLENGE: HeaderValue = HeaderValue::from_static(r#"Passcode realm="health-link""#);
 
-/// The request for a manifest.
+/// A request for a manifest.
 struct Asked {
     recipient: String,
     passcode: Option<String>,
@@ -68,7 +68,7 @@ pub(super) async fn direct(
 ) -> Result<Response, Refused> {
     service.throttle.charge_write(request.extensions())?;
     let asked = parameter(query.as_deref(), "recipient");
-    // Link checkers send HEAD, which serves no file.
+    // Link checkers send HEAD. Such a request must not count as a use of the link.
     let is_head = request.method() == Method::HEAD;
     let work = move |service: &Service| -> Result<Response, Refused> {
         let link = service.store.health_links().at(&address)?;
@@ -116,7 +116,8 @@ fn link_manifest(service: &Service, address: &str, asked: &Asked) -> Result<Resp
     Ok(no_store(StatusCode::OK, &json!({"files": [entry]}))?)
 }
 
-/// The answer to a wrong passcode. A missing passcode is no try, and is not counted.
+/// Returns a response with status 401 if the link needs a passcode, and the request has none or a wrong one. A
+/// missing passcode does not count as an attempt. `None` if the request may continue.
 fn refused(service: &Service, link: &HealthLink, asked: &Asked) -> Result<Option<Response>, Refused> {
     if !link.has_passcode {
         return Ok(None);
@@ -169,7 +170,8 @@ impl Asked {
     }
 }
 
-/// The recipient's name, on one line.
+/// Reads the recipient's name: one line without control characters, cut to its maximum length. An error if it is
+/// empty.
 fn named(recipient: Option<String>) -> Result<String, Error> {
     let printed = |text: String| text.replace(|letter: char| letter.is_control() && !letter.is_whitespace(), "");
     let named = recipient.map(|text| printed(text).split_whitespace().collect::<Vec<_>>().join(" "));

@@ -1,9 +1,9 @@
-//! The routes of health links: those of patients, and those of recipients.
+//! The routes of health links: for patients, and for recipients.
 
 use super::{create, described, file, manage, page, resolve};
 use crate::http::routes::Route;
 
-/// The routes of patients.
+/// Returns the routes for patients, who create, list and revoke links.
 pub(in crate::http) fn patient_routes() -> Vec<Route> {
     vec![
         Route::at("/rest/health-links")
@@ -13,7 +13,7 @@ pub(in crate::http) fn patient_routes() -> Vec<Route> {
     ]
 }
 
-/// The routes of recipients.
+/// Returns the routes for recipients, who open links.
 pub(in crate::http) fn recipient_routes() -> Vec<Route> {
     vec![
         Route::at("/health-links/{address}")

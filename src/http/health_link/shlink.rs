@@ -1,4 +1,4 @@
-//! The link itself: `shlink:/` and a payload, in the form of the specification.
+//! Encodes a link as the specification defines it: `shlink:/` and a payload.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -22,7 +22,7 @@ struct Payload<'a> {
     v: u32,
 }
 
-/// The link that leads to a file at this address.
+/// Returns the link with this URL and key.
 pub(super) fn shlink(url: &str, key: &LinkKey, link: &HealthLink) -> Result<String, serde_json::Error> {
     let payload = serde_json::to_vec(&Payload {
         url,
@@ -35,7 +35,7 @@ pub(super) fn shlink(url: &str, key: &LinkKey, link: &HealthLink) -> Result<Stri
     Ok(format!("shlink:/{}", URL_SAFE_NO_PAD.encode(payload)))
 }
 
-/// The address of a link's file or manifest. `address` is the random part.
+/// Returns the URL of a link's manifest, or of its file with flag `U`. `address` is the random part.
 pub(super) fn url(base_url: &str, address: &str) -> String {
     format!("{base_url}/health-links/{address}")
 }

@@ -1,5 +1,5 @@
-//! The OpenAPI document as a page: its families, their operations, and for each operation its input, its answers, and a
-//! sample call.
+//! Shows the OpenAPI document as a web page: groups of operations, and for each operation its input, its responses,
+//! and a sample call.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::http::routes::{Document, Operation, Route, resolved, schema};
 use crate::http::service::Service;
 
 const HTML: &str = "text/html";
-/// The methods in display order. HEAD is GET without a body.
+/// The methods in the order of the page. HEAD is left out, because it is GET without a body.
 const METHODS: [&str; 3] = ["get", "post", "delete"];
 
 #[derive(Template)]
@@ -34,7 +34,7 @@ struct Home<'a> {
 struct Docs<'a> {
     style: &'static str,
     script: &'static str,
-    /// The text that the user searches for.
+    /// The user's search text.
     query: &'a str,
     title: &'a str,
     version: &'a str,
@@ -44,14 +44,14 @@ struct Docs<'a> {
 }
 
 struct Family<'a> {
-    /// The anchor of its links on the page.
+    /// The HTML id of the group, to which links on the page point.
     id: String,
     name: &'a str,
     about: &'a str,
     operations: Vec<Shown<'a>>,
 }
 
-/// An operation.
+/// An operation as the page shows it.
 struct Shown<'a> {
     id: &'a str,
     method: String,
@@ -71,7 +71,7 @@ struct Parameter<'a> {
     required: bool,
     schema_type: String,
     about: &'a str,
-    /// A sample value.
+    /// The value with which the page's form begins. Empty for optional parameters.
     value: String,
 }
 
@@ -81,7 +81,7 @@ struct Body<'a> {
     members: Vec<Member<'a>>,
 }
 
-/// A member of a body that is an object.
+/// A member of a body that is a JSON object.
 struct Member<'a> {
     name: &'a str,
     required: bool,
@@ -95,7 +95,7 @@ struct Answer<'a> {
     media: Vec<&'a str>,
 }
 
-/// The routes of the pages.
+/// Returns the routes of `/` and `/docs`.
 pub(in crate::http) fn routes() -> Vec<Route> {
     let described = |id, summary| {
         let operation = Operation::new(id, summary).open();
@@ -163,7 +163,7 @@ fn refusal<'a>(document: &'a Value, name: &'a str, response: &'a Value) -> (&'a 
 }
 
 impl<'a> Family<'a> {
-    /// A family with the operations that contain all of these words.
+    /// Returns a group with those of its operations that match all words of the search.
     fn of(family: &'a Value, document: &'a Value, sought: &[&str]) -> Family<'a> {
         let name = text(&family["name"]);
         let operations = members(&document["paths"]).flat_map(|(path, methods)| {
@@ -221,7 +221,7 @@ impl<'a> Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// Whether all words occur in the shown text, or in the family's name.
+    /// Whether all words occur in the operation's id, method, path, summary, parameter names, or group name.
     fn has(&self, family: &str, sought: &[&str]) -> bool {
         let names = self.parameters.iter().map(|parameter| parameter.name);
         let shown: Vec<&str> = [self.id, self.method.as_str(), self.path, self.summary, family]
@@ -247,7 +247,7 @@ impl<'a> Parameter<'a> {
                 .map(text)
                 .find(|text| !text.is_empty())
                 .unwrap_or_default(),
-            // The first try leaves out optional parameters.
+            // The form for trying the call begins without optional parameters.
             value: if parameter["required"] == true {
                 value_of(path, parameter)
             } else {
@@ -277,7 +277,8 @@ impl<'a> Body<'a> {
     }
 }
 
-/// The credential that a caller needs, from the operation's own requirement or the document's.
+/// Returns the credential that a caller needs, as text and for the sample call. Without `security` of its own, an
+/// operation needs an access token.
 fn credential(security: &Value) -> (&'static str, Proof) {
     match security.as_array().map(Vec::as_slice) {
         None => ("access token", Proof::Token),
@@ -287,7 +288,7 @@ fn credential(security: &Value) -> (&'static str, Proof) {
     }
 }
 
-/// A type in one or two words.
+/// Describes the type of a schema in a few words.
 fn type_of(schema: &Value) -> String {
     let values: Vec<&str> = strings(&schema["enum"]).collect();
     if !values.is_empty() {

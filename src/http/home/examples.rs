@@ -1,27 +1,27 @@
-//! Sample calls of operations, made from their descriptions. So no example contradicts the description.
+//! Builds sample calls of operations from the OpenAPI document, so that they never contradict it.
 
 use serde_json::{Map, Value, json};
 
 use super::json::{members, strings, text};
 use crate::http::routes::resolved;
 
-/// The maximum depth of examples. Schemas may contain themselves.
+/// The maximum depth of sample values. Schemas may contain themselves.
 const DEEP: usize = 6;
-/// How many members an example shows of an object without required members.
+/// How many members a sample object has if its schema requires none.
 const SHOWN: usize = 3;
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// A call.
+/// A sample call.
 pub(super) struct Example {
-    /// The command for a terminal.
+    /// The call as a `curl` command.
     pub(super) curl: String,
     /// The body and its media type.
     pub(super) body: Option<(String, String)>,
-    /// The answer, if it is JSON.
+    /// A sample response, if it is JSON.
     pub(super) answer: Option<String>,
 }
 
-/// The caller's credential, as a part of the command.
+/// The kind of credential that the command sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Proof {
     Nothing,
@@ -62,13 +62,13 @@ impl Example {
     }
 }
 
-/// A value of a parameter, by its schema and its name.
+/// Returns a sample value for a parameter, by its schema and its name.
 pub(super) fn value_of(path: &str, parameter: &Value) -> String {
     let name = text(&parameter["name"]);
     match (text(&parameter["in"]), name) {
         ("path", "type") if path.starts_with("/fhir/Patient/") => "Observation".to_owned(),
         ("path", "type") => "Patient".to_owned(),
-        // The wildcard for the patient of the token, whoever it is.
+        // The server replaces this wildcard by the id of the token's patient.
         ("path", "id") if path.starts_with("/fhir/Patient/") || path == "/fhir/{type}/{id}" => "$PATIENT_ID".to_owned(),
         ("path", name) => name.to_ascii_uppercase(),
         _ => match sample(&Value::Null, &parameter["schema"], name, 0) {
@@ -78,7 +78,7 @@ pub(super) fn value_of(path: &str, parameter: &Value) -> String {
     }
 }
 
-/// The path and query of a call: the parameters of the path, and the required ones of the query.
+/// Builds the path and query of a call, with all parameters of the path and the required ones of the query.
 fn address(path: &str, operation: &Value) -> String {
     let mut address = path.to_owned();
     let mut query = form_urlencoded::Serializer::new(String::new());
@@ -100,7 +100,7 @@ fn address(path: &str, operation: &Value) -> String {
     }
 }
 
-/// The body of a call and its media type.
+/// Builds the body of a call, and returns its media type and text. `None` if the operation has no body.
 fn sent(document: &Value, operation: &Value) -> Option<(String, String)> {
     let mut content = members(&operation["requestBody"]["content"]);
     let (media, content) = content.next()?;
@@ -121,7 +121,7 @@ fn sent(document: &Value, operation: &Value) -> Option<(String, String)> {
     Some((media.to_owned(), body))
 }
 
-/// The kind of an answer.
+/// What a call returns.
 enum Answered {
     Json(String),
     /// Bytes that a terminal cannot show.
@@ -141,7 +141,7 @@ fn answered(document: &Value, operation: &Value) -> Answered {
     }
 }
 
-/// A value that a schema admits.
+/// Returns a sample value that a schema allows.
 fn sample(document: &Value, schema: &Value, name: &str, depth: usize) -> Value {
     let schema = resolved(document, schema);
     for known in ["const", "example", "default"] {
@@ -168,7 +168,7 @@ fn sample(document: &Value, schema: &Value, name: &str, depth: usize) -> Value {
     }
 }
 
-/// An object with its required members, or with its first ones.
+/// Returns a sample object with the required members, or with the first few if none is required.
 fn object(document: &Value, schema: &Value, depth: usize) -> Value {
     let required: Vec<&str> = strings(&schema["required"]).collect();
     let all = members(&schema["properties"]);
@@ -183,7 +183,7 @@ fn object(document: &Value, schema: &Value, depth: usize) -> Value {
     Value::Object(shown.collect::<Map<_, _>>())
 }
 
-/// A text by its format, otherwise by its name.
+/// Returns a sample string by the format, or if that is not known by the member's name.
 fn written(name: &str, format: &str) -> &'static str {
     match (format, name) {
         ("date", _) => "2024-05-01",
@@ -204,7 +204,7 @@ fn written(name: &str, format: &str) -> &'static str {
     }
 }
 
-/// A word of a shell command.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

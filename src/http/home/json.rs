@@ -1,4 +1,4 @@
-//! Parts of a JSON value for a page. A missing part is empty.
+//! Reads parts of a JSON value for a page. A missing part is an empty string or an empty list.
 
 use serde_json::{Map, Value};
 

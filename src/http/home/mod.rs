@@ -1,5 +1,5 @@
-//! Pages for developers: `/`, which introduces the service, and `/docs`, which shows the OpenAPI document with an
-//! example of each call. Scripts add a way to try calls, and a search while the user types.
+//! Pages for developers. `/` introduces the service. `/docs` shows the OpenAPI document with an example of each call.
+//! A script on it lets users try calls and search while they type.
 
 mod docs;
 mod examples;

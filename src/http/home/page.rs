@@ -1,4 +1,4 @@
-//! The common parts of both pages: their style and script, and the policy that admits nothing else.
+//! What both pages share: the style sheet, the script, and a Content-Security-Policy that allows nothing else.
 
 use std::sync::LazyLock;
 
@@ -12,13 +12,14 @@ use sha2::{Digest, Sha256};
 
 use crate::http::error::Error;
 
-/// Inlined into the pages, so that they need no other file.
+/// The style sheet. It is inlined into both pages, so that they need no other file.
 pub(super) const STYLE: &str = include_str!("../../../templates/home/style.css");
 
-/// `/docs` contains it unchanged.
+/// The script. It is inlined into `/docs` unchanged, because the policy has its digest.
 pub(super) const SCRIPT: &str = include_str!("../../../templates/home/docs.js");
 
-/// The policy: the style and the script by their digests, calls of this service, its own form and its icon.
+/// The Content-Security-Policy. It allows the style and the script by their digests, requests and forms to this
+/// service, and its icon.
 static POLICY: LazyLock<Option<HeaderValue>> = LazyLock::new(|| {
     let digest = |text: &str| STANDARD.encode(Sha256::digest(text));
     let (style, script) = (digest(STYLE), digest(SCRIPT));
@@ -29,7 +30,7 @@ static POLICY: LazyLock<Option<HeaderValue>> = LazyLock::new(|| {
     HeaderValue::from_str(&policy).ok()
 });
 
-/// A template as a page.
+/// Renders a template as an HTML response with the policy.
 pub(super) fn page(template: &impl Template) -> Result<Response, Error> {
     let text = template.render().map_err(Error::internal)?;
     let mut response = ([(CONTENT_TYPE, "text/html; charset=utf-8")], text).into_response();

@@ -1,4 +1,5 @@
-//! `POST /link/exchange`: tokens for a public token and the secret key.
+//! `POST /link/exchange`: exchanges a public token of the link component, with the application's secret key, for
+//! tokens.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ struct Answer<'g> {
     usage: Usage,
     #[serde(skip_serializing_if = "Option::is_none")]
     refresh_token: Option<&'g str>,
-    /// Null if the token cannot be refreshed.
+    /// The seconds until the refresh token expires. Null without a refresh token.
     refresh_expires_in: Option<i64>,
     patient: Option<String>,
     user: Option<User<'g>>,

@@ -1,4 +1,4 @@
-//! `GET /link/introspect`.
+//! `GET /link/introspect`: describes the access of a patient token, and says whether the token is still valid.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `POST /link/revoke`: ends all links of the same user to the same endpoint.
+//! `POST /link/revoke`: revokes the token's consent, and all authorizations of the same user to the same endpoints.
 
 use std::sync::Arc;
 

@@ -9,7 +9,7 @@ use crate::http::shape::described::{endpoint, max_auth, sync, usage, user};
 
 const JSON: [&str; 1] = ["application/json"];
 
-/// The routes.
+/// Returns the routes of the link API.
 pub(in crate::http) fn routes() -> Vec<Route> {
     let exchange = Operation::new("linkExchange", "Tokens for the public token of the link component")
         .open()
@@ -57,7 +57,7 @@ fn public_token() -> Value {
     named("PublicToken", object(&["public_token", "secret_key"], properties))
 }
 
-/// The schema of the response to an exchange.
+/// Returns the schema of the response to an exchange.
 fn exchanged() -> Value {
     let seconds = "seconds for which the token can be refreshed; null where there is nothing to refresh";
     let properties = json!({

@@ -1,4 +1,5 @@
-//! The answer of a token endpoint (RFC 6749, section 5.1), with the additions of SMART.
+//! The response body of a token endpoint (RFC 6749, section 5.1), with SMART's `patient` and the fields of the link
+//! API.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -9,7 +10,7 @@ use crate::consent::{Granted, Issued};
 use crate::http::error::Error;
 use crate::http::shape::{Sync, no_store, seconds_left};
 
-/// A token answer. Missing values are left out.
+/// A successful token response. Fields without a value are left out.
 #[derive(Debug, Serialize)]
 pub(in crate::http) struct TokenAnswer<'g> {
     access_token: &'g str,
@@ -17,14 +18,14 @@ pub(in crate::http) struct TokenAnswer<'g> {
     expires_in: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
-    /// The id alone, as SMART requires.
+    /// The Patient's id without `Patient/`, as SMART requires.
     #[serde(skip_serializing_if = "Option::is_none")]
     patient: Option<&'g str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refresh_token: Option<&'g str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refresh_expires_in: Option<i64>,
-    /// Only in refreshes of the link API.
+    /// The progress of the sync. Only refreshes at `/link/token` have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     sync: Option<Sync>,
     #[serde(rename = "timeUntilMaxAuth", skip_serializing_if = "Option::is_none")]
@@ -32,7 +33,7 @@ pub(in crate::http) struct TokenAnswer<'g> {
 }
 
 impl<'g> TokenAnswer<'g> {
-    /// A token for a client itself.
+    /// Returns the response for a token that stands for the client itself.
     pub(in crate::http) fn of_application(issued: &'g Issued) -> TokenAnswer<'g> {
         TokenAnswer {
             access_token: &issued.token,
@@ -47,8 +48,8 @@ impl<'g> TokenAnswer<'g> {
         }
     }
 
-    /// The tokens of a consent. The link API's tokens have neither a scope nor a patient's id alone, because the link
-    /// API writes these differently.
+    /// Returns the response for the tokens of a consent. For tokens that the link API issued, it leaves out `scope`
+    /// and `patient`.
     pub(in crate::http) fn of_consent(granted: &'g Granted) -> TokenAnswer<'g> {
         let consent = &granted.full_consent.consent;
         let smart = !granted.by_link;
@@ -61,7 +62,7 @@ impl<'g> TokenAnswer<'g> {
         }
     }
 
-    /// The same with the progress of the sync.
+    /// Adds the progress of the sync and the time until the patient must authorize again.
     pub(in crate::http) fn with_sync(self, sync: Sync, max_auth: Value) -> TokenAnswer<'g> {
         TokenAnswer {
             sync: Some(sync),
@@ -70,7 +71,7 @@ impl<'g> TokenAnswer<'g> {
         }
     }
 
-    /// The answer as a response.
+    /// Renders the response with status 200, not to be cached.
     pub(in crate::http) fn response(&self) -> Result<Response, Error> {
         no_store(StatusCode::OK, self)
     }

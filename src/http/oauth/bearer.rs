@@ -1,4 +1,4 @@
-//! The patient token of a request to a route outside `/fhir`, as extractors.
+//! Extractors for routes outside `/fhir` that need a patient token.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::http::error::Error;
 use crate::http::message::Refused;
 use crate::http::service::Service;
 
-/// An accepted patient token.
+/// The access of a valid patient token.
 pub(in crate::http) struct PatientToken(pub(in crate::http) Arc<Access>);
 
-/// A patient token that this service signed, valid or not.
+/// The claims of a patient token that this service signed. It may be expired or revoked.
 pub(in crate::http) struct SignedToken(pub(in crate::http) Inspected);
 
 impl FromRequestParts<Arc<Service>> for PatientToken {
@@ -45,7 +45,7 @@ impl FromRequestParts<Arc<Service>> for SignedToken {
     }
 }
 
-/// A consent has one rate for all of its tokens.
+/// Charges the request to the rate of its consent. All tokens of a consent share one rate.
 fn charge(service: &Service, subject: &str, parts: &Parts) -> Result<(), Error> {
     service.throttle.charge_credential(subject, &parts.extensions)
 }

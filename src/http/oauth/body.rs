@@ -1,6 +1,8 @@
-//! The fields of a request to a token endpoint: a form, as in OAuth, or one JSON object with the same names.
+//! Reads the fields of a request to a token endpoint, from a form, as in OAuth, or from one JSON object with the same
+//! names.
 //!
-//! A repeated field is refused, and an empty one counts as absent (RFC 6749, section 3.2). Unknown fields are ignored.
+//! A repeated field is refused. An empty field and a JSON null count as absent (RFC 6749, section 3.2). Unknown
+//! fields are ignored.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,10 +19,10 @@ use crate::http::limits::Limits;
 
 const FORM: &str = "application/x-www-form-urlencoded";
 const JSON: &str = "application/json";
-/// The maximum bytes of a body. Valid ones have at most a few thousand.
+/// The maximum bytes of a body. Valid bodies have at most a few thousand.
 const LONGEST: usize = 64 * 1_024;
 
-/// The fields without duplicates.
+/// The fields of a request, by name.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::http) struct Fields(BTreeMap<String, Given>);
 
@@ -28,12 +30,13 @@ pub(in crate::http) struct Fields(BTreeMap<String, Given>);
 #[derive(Debug, PartialEq, Eq)]
 enum Given {
     Text(String),
-    /// A JSON value that is no text.
+    /// A JSON value that is neither a string nor null.
     Other,
 }
 
 impl Fields {
-    /// Reads a request's body.
+    /// Reads the fields of a request's body. A body without Content-Type is read as JSON if it begins with `{`, and
+    /// as a form if not.
     pub(in crate::http) async fn read(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<Fields, OAuthError> {
         if !is_typed(headers, &[FORM, JSON]) {
             return Err(OAuthError::media_type());
@@ -87,7 +90,7 @@ impl Fields {
         Ok(())
     }
 
-    /// A field's value, if it has one.
+    /// Returns a field's value. `None` if the field is absent or empty. An error if its JSON value is not a string.
     pub(in crate::http) fn get(&self, name: &'static str) -> Result<Option<&str>, OAuthError> {
         match self.0.get(name) {
             None => Ok(None),
@@ -96,19 +99,19 @@ impl Fields {
         }
     }
 
-    /// A required field.
+    /// Returns a required field's value. An error if the field is absent or empty.
     pub(in crate::http) fn need(&self, name: &'static str) -> Result<&str, OAuthError> {
         self.get(name)?
             .ok_or_else(|| OAuthError::request(format!("the field {name} is missing")))
     }
 }
 
-/// The position at which the text stops being JSON. The text there is not repeated.
+/// Returns the position of a JSON error. The text there is not repeated, because it may be secret.
 fn place(error: &serde_json::Error) -> String {
     format!("line {}, column {}", error.line(), error.column())
 }
 
-/// An object's members in order. Members that are null have no value.
+/// The members of a JSON object in their order, with repeated names. A null member has the value `None`.
 struct Pairs(Vec<(String, Option<Given>)>);
 
 impl<'de> Deserialize<'de> for Pairs {

@@ -1,6 +1,6 @@
-//! Which client a request to a token endpoint names, and how (RFC 6749, section 2.3.1): its key pair by `Authorization:
-//! Basic`, or `client_id` in the body with or without `client_secret`. Never both the header and the body. This file
-//! does not check whether the client exists.
+//! Reads which client a request to a token endpoint names (RFC 6749, section 2.3.1). The request sends the client's
+//! key pair by `Authorization: Basic`, or `client_id` in the body with or without `client_secret`. A request that
+//! does both is refused. This file does not check whether the client exists.
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
@@ -11,21 +11,21 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use super::body::Fields;
 use super::error::OAuthError;
 
-/// Base64 with or without its padding.
+/// Decodes base64 with or without padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// A client, as the request names it.
+/// A client and its credentials, as the request sends them. They are not verified.
 #[derive(Clone, PartialEq, Eq)]
 pub(in crate::http) enum Identity {
-    /// Its publishable key alone.
+    /// The request has only the publishable key.
     Public {
         /// The publishable key.
         client: String,
     },
-    /// Its key pair.
+    /// The request has the publishable key and the secret key.
     Confidential {
         /// The publishable key.
         client: String,
@@ -35,7 +35,7 @@ pub(in crate::http) enum Identity {
 }
 
 impl Identity {
-    /// The client named by these headers and fields. `None` if there is none.
+    /// Reads the client from a request's headers and fields. `None` if the request names no client.
     pub(in crate::http) fn of(headers: &HeaderMap, fields: &Fields) -> Result<Option<Identity>, OAuthError> {
         let basic = basic(headers)?;
         let named = fields.get("client_id")?.map(str::to_owned);
@@ -52,14 +52,14 @@ impl Identity {
         }
     }
 
-    /// The publishable key.
+    /// Returns the publishable key.
     pub(in crate::http) fn client(&self) -> &str {
         match self {
             Identity::Public { client } | Identity::Confidential { client, .. } => client,
         }
     }
 
-    /// The secret key, if the request has one.
+    /// Returns the secret key, if the request has one.
     pub(in crate::http) fn secret(&self) -> Option<&str> {
         match self {
             Identity::Public { .. } => None,
@@ -74,7 +74,7 @@ impl std::fmt::Debug for Identity {
     }
 }
 
-/// The key pair of the Authorization header, if there is one.
+/// Reads the key pair of the Authorization header. `None` if there is no such header.
 fn basic(headers: &HeaderMap) -> Result<Option<(String, String)>, OAuthError> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -100,8 +100,9 @@ fn basic(headers: &HeaderMap) -> Result<Option<(String, String)>, OAuthError> {
     Ok(Some((client, secret)))
 }
 
-/// Decodes a half of the form-encoded pair (RFC 6749, section 2.3.1). Encoding changes no character of a key, so
-/// unencoded keys stay the same.
+/// Decodes one half of the form-encoded key pair (RFC 6749, section 2.3.1). Keys have only characters that form
+/// encoding leaves unchanged, so this also reads keys that the client did not encode. `None` if the result is not
+/// UTF-8.
 fn plain(half: &str) -> Option<String> {
     let spaced = half.replace('+', " ");
     let decoded = percent_encoding::percent_decode_str(&spaced).decode_utf8().ok()?;

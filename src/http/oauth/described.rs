@@ -1,14 +1,14 @@
-//! Requests and answers about tokens, as the OpenAPI document describes them.
+//! The JSON schemas of the OAuth API's requests and responses, for the OpenAPI document.
 
 use serde_json::{Value, json};
 
 use crate::http::routes::{list, named, object, one_of, or_null};
 use crate::http::shape::described::{endpoint, max_auth, sync, usage, user};
 
-/// The parameters of token endpoints.
+/// The media types of bodies that token endpoints accept.
 pub(in crate::http) const BODIES: [&str; 2] = ["application/x-www-form-urlencoded", "application/json"];
 
-/// A grant's fields.
+/// Returns the schema of a token request.
 pub(in crate::http) fn grant() -> Value {
     let text = |about: &str| json!({"type": "string", "description": about});
     let grants = one_of(["authorization_code", "refresh_token", "client_credentials"]);
@@ -25,12 +25,12 @@ pub(in crate::http) fn grant() -> Value {
     named("Grant", object(&["grant_type"], properties))
 }
 
-/// The answer to a grant.
+/// Returns the schema of a token response.
 pub(in crate::http) fn tokens() -> Value {
     named("Tokens", object(&TOKENS, token_properties()))
 }
 
-/// The answer of the link API to a grant.
+/// Returns the schema of the link API's token response. It adds the progress of the sync.
 pub(in crate::http) fn link_tokens() -> Value {
     let mut properties = token_properties();
     properties["sync"] = sync();
@@ -38,7 +38,7 @@ pub(in crate::http) fn link_tokens() -> Value {
     named("LinkTokens", object(&TOKENS, properties))
 }
 
-/// The answer about a token.
+/// Returns the schema of an introspection response.
 pub(in crate::http) fn introspection() -> Value {
     let text = json!({"type": "string"});
     let time = json!({"type": "integer", "description": "seconds since the Unix epoch"});
@@ -55,7 +55,7 @@ pub(in crate::http) fn introspection() -> Value {
     named("Introspection", schema)
 }
 
-/// A body with the secret key.
+/// Returns the schema of a body that has only the secret key.
 pub(in crate::http) fn secret() -> Value {
     named(
         "SecretKey",
@@ -63,17 +63,17 @@ pub(in crate::http) fn secret() -> Value {
     )
 }
 
-/// The answer of a revocation.
+/// Returns the schema of a revocation's response.
 pub(in crate::http) fn count() -> Value {
     named("Revoked", object(&["count"], json!({"count": {"type": "integer"}})))
 }
 
-/// A client's metadata.
+/// Returns the schema of a registration request: the client's metadata.
 pub(in crate::http) fn registration() -> Value {
     named("ClientMetadata", object(&[], metadata()))
 }
 
-/// A client with its keys.
+/// Returns the schema of a registration response: the client's metadata with its keys.
 pub(in crate::http) fn registered() -> Value {
     let mut properties = metadata();
     properties["client_id"] = json!({"type": "string", "description": "the publishable key"});

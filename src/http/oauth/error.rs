@@ -1,4 +1,4 @@
-//! Errors of token endpoints: RFC 6749, section 5.2.
+//! Errors of token endpoints (RFC 6749, section 5.2) and of client registration (RFC 7591, section 3.2.2).
 
 use std::borrow::Cow;
 
@@ -15,60 +15,59 @@ const INVALID_REQUEST: &str = "invalid_request";
 const INVALID_CLIENT: &str = "invalid_client";
 const INVALID_TOKEN: &str = "invalid_token";
 
-/// The errors of token endpoints.
+/// An error of a token endpoint or of client registration.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::http) enum OAuthError {
     /// `invalid_request`.
     #[error("{0}")]
     Request(Cow<'static, str>),
-    /// `invalid_client`: the client is missing, unknown, or failed to authenticate.
+    /// `invalid_client`: the client is not named, is unknown, or failed to authenticate.
     #[error("{0}")]
     Client(&'static str),
     /// `invalid_grant`: the code or token is invalid, or belongs to another client.
     #[error("{0}")]
     Grant(Cow<'static, str>),
-    /// `invalid_grant`, with the status of a request that is understood and cannot be carried out: no source can be
-    /// synced for it.
+    /// `invalid_grant` with status 422: no source delivered records for the consent, and none can be queried again.
     #[error("{0}")]
     Unprocessable(String),
     /// `unsupported_grant_type`.
     #[error("grant_type must be authorization_code, refresh_token or client_credentials")]
     GrantType,
-    /// A registration is refused with `invalid_redirect_uri`.
+    /// `invalid_redirect_uri`, for a registration.
     #[error("{0}")]
     RedirectUri(String),
-    /// A registration is refused with `invalid_client_metadata`.
+    /// `invalid_client_metadata`, for a registration.
     #[error("{0}")]
     Metadata(String),
-    /// The initial access token of a registration is invalid (RFC 6750).
+    /// `invalid_token`: the initial access token of a registration is invalid (RFC 6750).
     #[error("the initial access token is unknown, used or expired")]
     InitialAccessToken,
-    /// The request could not be read, or an internal error.
+    /// An error that any route may have: the request could not be read, a rate limit applies, or the service failed.
     #[error("{0}")]
     Common(#[from] Error),
 }
 
 impl OAuthError {
-    /// `invalid_request`.
+    /// Returns the error `invalid_request` with this description.
     pub(in crate::http) fn request(problem: impl Into<Cow<'static, str>>) -> OAuthError {
         OAuthError::Request(problem.into())
     }
 
-    /// No client is named.
+    /// Returns the error for a request that names no client.
     pub(super) fn unnamed() -> OAuthError {
         OAuthError::Client(
             "the client is not named: send its key pair by Authorization: Basic or client_id in the body",
         )
     }
 
-    /// The body's type is not supported here.
+    /// Returns the error for a body that is neither a form nor JSON.
     pub(super) fn media_type() -> OAuthError {
         OAuthError::Common(Error::MediaType(
             "application/x-www-form-urlencoded or application/json",
         ))
     }
 
-    /// OAuth's name of the error, and its status.
+    /// Returns OAuth's code of the error, and the HTTP status.
     fn kind(&self) -> (&'static str, StatusCode) {
         match self {
             OAuthError::Request(_) => (INVALID_REQUEST, StatusCode::BAD_REQUEST),
@@ -105,7 +104,7 @@ impl From<consent::Error> for OAuthError {
     }
 }
 
-/// Errors of all routes keep their form. The others occur at token endpoints only.
+/// Unwraps errors that any route may have. Turns the others into [`Error::OAuth`].
 impl From<OAuthError> for Error {
     fn from(error: OAuthError) -> Error {
         match error {
@@ -129,7 +128,7 @@ impl IntoResponse for OAuthError {
     }
 }
 
-/// Renders an error in the form that OAuth clients expect.
+/// Renders an error as a JSON object with `error` and `error_description` (RFC 6749, section 5.2).
 pub(in crate::http) fn rendered(error: &Error) -> Response {
     let code = match error {
         Error::OAuth { code, .. } => *code,
@@ -153,7 +152,7 @@ pub(in crate::http) fn rendered(error: &Error) -> Response {
     response
 }
 
-/// OAuth's name for a refusal by other code.
+/// Returns OAuth's code for an error that has only an HTTP status.
 fn code(status: StatusCode) -> &'static str {
     match status {
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => "temporarily_unavailable",
@@ -162,7 +161,7 @@ fn code(status: StatusCode) -> &'static str {
     }
 }
 
-/// Replaces characters that a description may not have.
+/// Replaces characters that RFC 6749 does not allow in `error_description`.
 fn described(text: &str) -> String {
     let allowed = |letter: char| match letter {
         '"' | '\\' => '\'',

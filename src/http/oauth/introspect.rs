@@ -1,4 +1,4 @@
-//! `GET /oauth/introspect`: the access of a patient token, and whether it is still valid.
+//! `GET /oauth/introspect`: describes the access of a patient token, and says whether the token is still valid.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(super) async fn introspect(
     introspected(&service, inspected, Surface::Oauth).await
 }
 
-/// The introspection of a token, for both APIs.
+/// Returns the introspection of a token, for the OAuth API and the link API.
 pub(in crate::http) async fn introspected(
     service: &Arc<Service>,
     inspected: Inspected,

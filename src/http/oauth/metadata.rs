@@ -1,6 +1,6 @@
-//! The metadata of a client's registration (RFC 7591, section 2): checks them, and decides the registered values.
-//! Grants, response types and scopes are those that the client can use, not those it requested (section 3.2.1): every
-//! client gets all that its keys and redirect URIs permit.
+//! Checks the metadata of a client's registration (RFC 7591, section 2), and decides which values are registered. A
+//! client gets all grants, response types and scopes that its keys and redirect URIs permit. They replace those that
+//! it requested (section 3.2.1).
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -8,14 +8,14 @@ use url::Url;
 
 use super::error::OAuthError;
 
-/// Known scopes.
+/// The scopes that every client with a redirect URI gets.
 const SCOPES: [&str; 2] = ["launch/patient", "offline_access"];
 const GRANT_TYPES: [&str; 3] = ["authorization_code", "refresh_token", "client_credentials"];
-/// Metadata that are addresses of pages.
+/// Optional metadata with the URLs of web pages.
 const PAGES: [&str; 4] = ["client_uri", "logo_uri", "tos_uri", "policy_uri"];
-/// Metadata that are stored and returned unchanged.
+/// Optional strings that are stored and returned unchanged.
 const TEXTS: [&str; 2] = ["software_id", "software_version"];
-/// The maximum number of redirect URIs, contacts and similar items of one client.
+/// The maximum number of items in an array, such as redirect URIs or contacts.
 const MAX_ITEMS: usize = 50;
 
 /// A client's registered metadata.
@@ -28,13 +28,13 @@ pub(super) struct Metadata {
     pub(super) client_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
-    /// Other metadata to store.
+    /// The client's values for [`PAGES`], [`TEXTS`] and `contacts`.
     #[serde(flatten)]
     more: Map<String, Value>,
 }
 
 impl Metadata {
-    /// Reads the metadata of an object. Unknown names are ignored, as in the standard.
+    /// Reads and checks the metadata of a registration. Unknown members are ignored (RFC 7591, section 2).
     pub(super) fn of(object: &Map<String, Value>) -> Result<Metadata, OAuthError> {
         let method = match text(object, "token_endpoint_auth_method")? {
             None | Some("client_secret_basic") => "client_secret_basic",
@@ -101,8 +101,8 @@ impl Metadata {
     }
 }
 
-/// The grants that a client can use: codes, each with a refresh token, if it has a redirect URI, and its own
-/// credentials if it has a secret.
+/// Returns the grant types that a client can use. `by_code`: whether it has a redirect URI. `confidential`: whether
+/// it has a secret key.
 fn granted(by_code: bool, confidential: bool) -> Vec<&'static str> {
     let possible = [
         ("authorization_code", by_code),

@@ -1,8 +1,8 @@
-//! The OAuth API: tokens for codes, for refresh tokens and for key pairs; introspection, revocation and registration of
-//! clients.
+//! The OAuth API: tokens for authorization codes, refresh tokens and key pairs; introspection and revocation of
+//! tokens; registration of clients.
 //!
-//! `consent` decides grants. This room turns a request into one of its calls, and the result into an answer. It also
-//! has the code shared with the link API's token endpoints.
+//! The module `consent` decides on grants. This module turns a request into a call of `consent`, and the result into
+//! a response. It also has the code that it shares with the link API's token endpoints.
 
 mod answer;
 mod bearer;

@@ -21,7 +21,7 @@ use crate::http::service::Service;
 use crate::http::shape::no_store;
 use crate::lake::Mode;
 
-/// The maximum number of bytes of a registration.
+/// The maximum bytes of a registration's body.
 const LONGEST: usize = 64 * 1_024;
 
 #[derive(Serialize)]
@@ -30,7 +30,7 @@ struct Registered<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     client_secret: Option<&'r str>,
     client_id_issued_at: i64,
-    /// Always 0: the secret does not expire (RFC 7591, section 3.2.1).
+    /// Always 0, because the secret key does not expire (RFC 7591, section 3.2.1).
     client_secret_expires_at: i64,
     #[serde(flatten)]
     metadata: &'r Metadata,

@@ -1,4 +1,4 @@
-//! `POST /oauth/revoke`: ends a consent, with its tokens and its records.
+//! `POST /oauth/revoke`: revokes a consent, with its tokens and its records.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,17 +16,18 @@ use crate::http::message::Refused;
 use crate::http::service::Service;
 use crate::http::shape::no_store;
 
-/// The interval of checks whether the records are gone.
+/// The interval at which a revocation checks whether the records are erased.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A permitted revocation: the token is valid, and the secret key belongs to its application.
+/// A permitted revocation. The token is valid, the secret key belongs to the token's application and mode, and the
+/// operator did not create the consent.
 pub(in crate::http) struct Revocation {
     /// The consent of the token.
     pub(in crate::http) consent: String,
 }
 
 impl Revocation {
-    /// Reads a request's body and checks the secret key in it.
+    /// Reads a request's body and checks that its `secret_key` permits the revocation.
     pub(in crate::http) async fn asked(
         service: &Arc<Service>,
         access: Arc<Access>,
@@ -67,8 +68,8 @@ pub(super) async fn revoke(
     Ok(no_store(StatusCode::OK, &json!({"count": count}))?)
 }
 
-/// Waits until the records of these consents have left the lake, up to the service's time limit. What remains is erased
-/// later. The tokens are invalid in any case.
+/// Waits until the records of these consents are erased from the lake, for at most `erasure_time` of the limits.
+/// After that the erasure continues in the background. The tokens are already invalid.
 pub(in crate::http) async fn erased(service: &Arc<Service>, mut consents: Vec<String>) -> Result<(), Refused> {
     let waiting = async {
         while let Some(consent) = consents.last().cloned() {

@@ -6,7 +6,7 @@ use crate::http::routes::{Operation, Route};
 
 const JSON: [&str; 1] = ["application/json"];
 
-/// The routes.
+/// Returns the routes of the OAuth API.
 pub(in crate::http) fn routes() -> Vec<Route> {
     let token = Operation::new(
         "token",

@@ -1,5 +1,5 @@
-//! `POST /oauth/token`: the three grants. `/link/token` accepts the same requests, and its refreshes have another
-//! effect.
+//! `POST /oauth/token`: the three grants. `/link/token` accepts the same requests, but its refreshes also fetch fresh
+//! records.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::http::service::Service;
 /// PKCE verifiers have 43 to 128 characters (RFC 7636, section 4.1).
 const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;
 
-/// A complete and well-formed request.
+/// The grant of a well-formed token request, with the fields that it requires.
 pub(in crate::http) enum Grant {
     /// Tokens for an authorization code.
     Code {
         /// The code.
         code: String,
-        /// The redirect URI, which must be the one to which the code was sent.
+        /// The redirect URI. It must be the one to which the code was sent.
         redirect_uri: String,
         /// The PKCE verifier.
         verifier: String,
@@ -33,11 +33,11 @@ pub(in crate::http) enum Grant {
         /// The refresh token.
         token: String,
     },
-    /// A token for the client itself.
+    /// A token that stands for the client itself.
     Client,
 }
 
-/// `grant_type`.
+/// The value of `grant_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) enum GrantType {
     /// `authorization_code`.
@@ -52,7 +52,7 @@ pub(in crate::http) enum GrantType {
 pub(in crate::http) enum Given {
     /// Tokens for a consent.
     Consent(Box<Granted>),
-    /// A token for the client.
+    /// A token that stands for the client itself.
     Application(Issued),
 }
 
@@ -112,21 +112,21 @@ impl Grant {
     }
 }
 
-/// A request to a token endpoint.
+/// A token request that was read but not carried out.
 pub(in crate::http) struct Asked {
-    /// A refresh may omit it: the token then identifies the client.
+    /// The client. A refresh may omit it, because the refresh token identifies the client.
     identity: Option<Identity>,
-    /// The request's grant.
+    /// The grant that the client requests.
     pub(in crate::http) grant: Grant,
     extensions: Extensions,
 }
 
 impl Asked {
-    /// Reads a request.
+    /// Reads a token request. A request that is not a refresh must name its client.
     pub(in crate::http) async fn read(service: &Service, request: Request) -> Result<Asked, OAuthError> {
         let (parts, body) = request.into_parts();
         let fields = Fields::read(&parts.headers, body, &service.limits).await?;
-        // Check the grant first: a request without one is malformed, whoever sent it.
+        // Check the grant type first: a request without one is malformed, whoever sent it.
         let grant_type = GrantType::of(&fields)?;
         let identity = Identity::of(&parts.headers, &fields)?;
         if identity.is_none() && grant_type != GrantType::Refresh {
@@ -139,7 +139,8 @@ impl Asked {
         })
     }
 
-    /// Carries out the grant. The client is known, and its secret key was checked if it sent one. Blocks on the store.
+    /// Authenticates the client, if the request names one, and carries out the grant. A client that proved its secret
+    /// key is charged to its rate. Blocks on the store.
     pub(in crate::http) fn carry_out(&self, service: &Service, resync: Resync) -> Result<Given, OAuthError> {
         let authenticate = |identity: &Identity| {
             service

@@ -1,4 +1,4 @@
-//! `GET /rest/consent`, the token's own consent, and `GET /rest/consent/{id}`.
+//! `GET /rest/consent` returns the consent of a patient token. `GET /rest/consent/{id}` returns a consent by its id.
 
 use std::sync::Arc;
 

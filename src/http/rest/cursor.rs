@@ -1,5 +1,5 @@
-//! The cursor of a list of consents. It is encrypted for its list, so that nobody can read it, make one up, or use it
-//! for another application's list.
+//! The cursor of a list of consents. It is encrypted for one application and mode. So clients cannot read it, forge
+//! it, or use it for the list of another application.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,7 +8,8 @@ use crate::consent::{ConsentState, Store};
 use crate::http::error::Error;
 use crate::lake::Scope;
 
-/// The last consent of a page (its time and id), and the state that filters its list.
+/// The position at which a list continues: the time and id of a page's last consent, and the state that filters the
+/// list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
     pub(super) at: i64,
@@ -17,14 +18,14 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// The text for `meta.nextCursor`.
+    /// Encrypts the cursor for `meta.nextCursor`.
     pub(super) fn seal(&self, store: &Store, scope: &Scope) -> Result<String, Error> {
         let plain = format!("{} {} {}", self.at, self.id, self.state.map_or("", ConsentState::name));
         let sealed = store.seal(&purpose(scope), plain.as_bytes()).map_err(Error::internal)?;
         Ok(URL_SAFE_NO_PAD.encode(sealed))
     }
 
-    /// Reads a cursor that a client sent, if it is from one of this application's lists.
+    /// Decrypts a cursor that a client sent. An error if it is not from a list of this application and mode.
     pub(super) fn open(text: &str, store: &Store, scope: &Scope) -> Result<Cursor, Error> {
         let opened = || {
             let sealed = URL_SAFE_NO_PAD.decode(text).ok()?;
@@ -45,7 +46,7 @@ impl Cursor {
     }
 }
 
-/// The application of the list.
+/// Returns the name for which cursors are encrypted. It differs for each mode and application.
 fn purpose(scope: &Scope) -> String {
     format!("consents/{}/{}", scope.mode.schema(), scope.application)
 }

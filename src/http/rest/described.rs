@@ -1,4 +1,4 @@
-//! Consents as the OpenAPI document describes them.
+//! The JSON schemas of consents, for the OpenAPI document.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::consent::{AuthorizationState, ConsentState};
 use crate::http::routes::{list, named, object, one_of, or_null};
 use crate::http::shape::described::{authorization_type, endpoint, max_auth, mode, sync, usage, user};
 
-/// A consent.
+/// Returns the schema of a consent.
 pub(super) fn consent() -> Value {
     let properties = json!({
         "id": {"type": "string"},
@@ -29,7 +29,7 @@ pub(super) fn consent() -> Value {
     named("Consent", object(&required, properties))
 }
 
-/// A page of consents.
+/// Returns the schema of a page of consents.
 pub(super) fn consents() -> Value {
     let meta = json!({
         "hasMore": {"type": "boolean"},
@@ -39,7 +39,7 @@ pub(super) fn consents() -> Value {
     named("Consents", object(&["consents", "meta"], properties))
 }
 
-/// A patient authorization. In a list it has no `sync` and `scope`.
+/// Returns the schema of a patient authorization. In a list, authorizations have no `sync`, `scope` and `syncIssues`.
 fn authorization() -> Value {
     let texts = list(&json!({"type": "string"}));
     let scope = json!({"requested": texts, "granted": texts, "rejected": texts});

@@ -66,7 +66,7 @@ fn page(service: &Service, access: &Access, query: Option<&str>) -> Result<Value
     let (store, scope) = (&*service.store, &*access.scope);
     let cursor = parameter(query, "cursor").filter(|text| !text.is_empty());
     let cursor = cursor.map(|text| Cursor::open(&text, store, scope)).transpose()?;
-    // A cursor carries the filter of its list.
+    // A cursor carries the state that filters its list. The parameter `state` must not contradict it.
     let state = match (&cursor, state) {
         (Some(cursor), Some(state)) if cursor.state != Some(state) => {
             let of = cursor.state.map_or("without a state", ConsentState::name);
@@ -78,7 +78,7 @@ fn page(service: &Service, access: &Access, query: Option<&str>) -> Result<Value
         (Some(cursor), _) => cursor.state,
         (None, state) => state,
     };
-    // Read one more than requested, to know whether there are more.
+    // Read one consent more than requested, to know whether there is another page.
     let mut found = store.consents().list(&ConsentFilter {
         application: Some(&scope.application),
         mode: Some(scope.mode),

@@ -1,7 +1,7 @@
-//! The consent REST API: the facts that an application may know about its patients' consents.
+//! The consent REST API: what an application may know about its patients' consents.
 //!
-//! An application token sees the consents of its application and mode, a patient token its own. Any other consent looks
-//! as if it did not exist.
+//! An application token sees the consents of its application and mode. A patient token sees only its own consent. Any
+//! other consent looks as if it did not exist.
 
 mod consent;
 mod cursor;

@@ -1,4 +1,4 @@
-//! A consent in the form of the REST API: complete by itself, as a summary in a list.
+//! A consent as the REST API's JSON: in full if it is requested by its id, as a summary in a list.
 
 use chrono::{DateTime, SecondsFormat};
 use serde::Serialize;
@@ -18,10 +18,10 @@ use crate::lake::Mode;
 pub(super) enum Extent {
     /// Everything.
     Full {
-        /// Whether resources are counted.
+        /// Whether the sync's progress has the number of stored resources.
         counted: bool,
     },
-    /// Without syncs and scopes.
+    /// All but syncs, their issues and scopes.
     Summary,
 }
 
@@ -59,12 +59,12 @@ struct ShownAuthorization<'s> {
     sync: Option<Sync>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<Scopes<'s>>,
-    /// The records that the newest sync could not get. Absent if it got all.
+    /// What the newest sync could not get. Absent if it got everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     sync_issues: Option<OperationOutcome>,
 }
 
-/// The scopes requested from a source, and its grant.
+/// The scopes that were requested from a source, and those that it granted and rejected.
 #[derive(Serialize)]
 struct Scopes<'s> {
     requested: Vec<&'s str>,
@@ -73,7 +73,7 @@ struct Scopes<'s> {
 }
 
 impl<'s> ShownConsent<'s> {
-    /// The requested form of the consent. It reads files if resources are counted.
+    /// Builds the JSON form of a consent to this extent. Reads files of the lake if resources are counted.
     pub(super) fn of(
         service: &Service,
         full_consent: &'s ConsentWithSources,
@@ -105,11 +105,11 @@ impl<'s> ShownConsent<'s> {
 }
 
 impl<'s> ShownAuthorization<'s> {
-    /// With `sync` the authorization is shown in full.
+    /// Builds the JSON form of an authorization: in full if there is a `sync`, a summary if not.
     fn of(source: &'s Source, now: i64, sync: Option<Sync>) -> ShownAuthorization<'s> {
         let authorization = &source.authorization;
         let scope = sync.as_ref().and_then(|_| Scopes::of(source));
-        // Absent if the records are gone.
+        // Leave out the issues of records that are gone.
         let told = sync.as_ref().filter(|_| !authorization.is_over(now));
         let sync_issues = told.and_then(|_| issues(&source.missing));
         ShownAuthorization {
@@ -135,7 +135,7 @@ impl<'s> ShownAuthorization<'s> {
 }
 
 impl<'s> Scopes<'s> {
-    /// `None` if the source has not answered yet.
+    /// Reads the scopes of a source. `None` if the source has not answered yet.
     fn of(source: &'s Source) -> Option<Scopes<'s>> {
         let words = |text: &'s Option<String>| text.as_deref().map(|text| text.split_whitespace().collect::<Vec<_>>());
         let requested = words(&source.authorization.scope_requested)?;
@@ -152,8 +152,8 @@ impl<'s> Scopes<'s> {
     }
 }
 
-/// The scopes that were not granted. If a source granted single types instead of a scope for all types
-/// (`patient/*.read`), these are its other types.
+/// Returns the rejected scopes for one requested scope that was not granted. If the source granted single types
+/// instead of all types (`patient/*.read`), these are the scopes of its other types.
 fn refused(scope: &str, granted: &[&str], types: &[String]) -> Vec<String> {
     let Some((context, access)) = scope.split_once("/*.") else {
         return vec![scope.to_owned()];
@@ -169,7 +169,8 @@ fn refused(scope: &str, granted: &[&str], types: &[String]) -> Vec<String> {
     }
 }
 
-/// One issue for each type, or part of one, that is missing.
+/// Builds an OperationOutcome with one issue for each resource type, or part of a type, that a sync could not get.
+/// `None` if it got everything.
 fn issues(missing: &[Missing]) -> Option<OperationOutcome> {
     let mut all = missing.iter().map(|one| {
         let (severity, code) = match one.reason {
@@ -190,7 +191,7 @@ fn issues(missing: &[Missing]) -> Option<OperationOutcome> {
     Some(all.fold(first, OperationOutcome::and))
 }
 
-/// ISO 8601, in UTC.
+/// Formats Unix seconds as ISO 8601 in UTC.
 fn time(seconds: Option<i64>) -> Option<String> {
     let time = DateTime::from_timestamp(seconds?, 0)?;
     Some(time.to_rfc3339_opts(SecondsFormat::Secs, true))

@@ -1,5 +1,5 @@
-//! Lets the scripts of any page read an answer (the Fetch standard's CORS). For public documents: it requests no
-//! credential and permits none.
+//! Lets scripts of any web page read a response (CORS, in the Fetch standard). This is for public routes: credentials
+//! are not permitted.
 
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -8,12 +8,12 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-/// Answers preflight requests of browsers.
+/// Answers browsers' preflight requests for routes with GET only.
 pub(super) async fn preflight() -> Response {
     permitted("GET, HEAD, OPTIONS")
 }
 
-/// The same for routes that also have POST.
+/// Answers browsers' preflight requests for routes that also have POST.
 pub(super) async fn preflight_to_call() -> Response {
     permitted("GET, HEAD, POST, OPTIONS")
 }
@@ -27,7 +27,7 @@ fn permitted(methods: &'static str) -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-/// Marks an answer as readable for scripts.
+/// Adds the headers that let scripts of any web page read the response.
 pub(in crate::http) fn allow(headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(

@@ -1,5 +1,5 @@
-//! `GET /openapi.json`: the routes for programs, in OpenAPI 3.1. It lists operations that the CapabilityStatement does
-//! not have. It needs no token, because it only repeats the public documentation.
+//! `GET /openapi.json`: describes all routes as an OpenAPI 3.1 document. It needs no token, because it only repeats
+//! the public documentation.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,10 +16,10 @@ use crate::http::service::Service;
 
 const JSON: &str = "application/json";
 
-/// The document, made at its first request. The router passes it to its routes.
+/// The OpenAPI document. It is built at the first request. The router adds it to requests as an extension.
 #[derive(Debug)]
 pub(in crate::http) struct Document {
-    /// Describes the routes under a base URL.
+    /// Builds the document for a base URL.
     describe: fn(&str) -> Value,
     made: OnceLock<Made>,
 }
@@ -38,7 +38,7 @@ impl Document {
         }
     }
 
-    /// The document as a value.
+    /// Returns the document as JSON. The base URL matters only at the first call.
     pub(in crate::http) fn value(&self, base_url: &str) -> &Value {
         &self.of(base_url).value
     }
@@ -54,7 +54,7 @@ impl Document {
     }
 }
 
-/// The route of the document.
+/// Returns the route of the document.
 pub(super) fn routes() -> Vec<Route> {
     let operation = Operation::new("openapi", "These routes, as an OpenAPI document").open();
     let schema = json!({

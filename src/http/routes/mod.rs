@@ -1,8 +1,8 @@
-//! All routes of the service in one table: path, method, handler, and description for the OpenAPI document. The router
-//! and `/openapi.json` are both made from the table, so both have the same routes.
+//! All routes of the service in one table: path, methods, handlers, and descriptions for the OpenAPI document. Both
+//! the router and `/openapi.json` are built from the table, so they cannot differ.
 //!
-//! Each endpoint family declares its own routes with [`Route`] and [`Operation`], and `table` joins them. This folder
-//! does not decide what a route does.
+//! Each module with handlers declares its own routes with [`Route`] and [`Operation`], and `table` joins them. This
+//! folder does not decide what a route does.
 
 mod cross_origin;
 mod document;

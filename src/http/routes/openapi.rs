@@ -1,4 +1,4 @@
-//! Converts the table of routes to an OpenAPI document.
+//! Builds the OpenAPI document from the table of routes.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::http::described;
 
 const JSON: &str = "application/json";
 
-/// The document of all routes.
+/// Builds the document that describes all routes.
 pub(super) fn described(base_url: &str) -> Value {
     let mut document = with_schemas_in_place(base_url, &table());
     let mut schemas = Map::new();
@@ -51,7 +51,7 @@ fn with_schemas_in_place(base_url: &str, families: &[Family]) -> Value {
     })
 }
 
-/// How programs get access tokens by themselves.
+/// Returns the OAuth 2 security scheme: the flows in which programs get access tokens.
 fn oauth2(base_url: &str) -> Value {
     let token_url = format!("{base_url}/oauth/token");
     json!({
@@ -90,7 +90,7 @@ fn paths(families: &[Family]) -> Map<String, Value> {
     paths
 }
 
-/// Every GET route also has HEAD.
+/// Adds HEAD to a path that has GET.
 fn add_head(path: &mut Map<String, Value>) {
     let Some(mut head) = path.get("get").cloned() else {
         return;

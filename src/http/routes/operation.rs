@@ -1,10 +1,10 @@
-//! The description of one method of a route in OpenAPI's terms. Path parameters come from the path itself.
+//! Describes one method of a route for the OpenAPI document. The path's parameters are taken from the path itself.
 
 use serde_json::{Map, Value, json};
 
 use super::refusals::Refusals;
 
-/// An operation of the document.
+/// An operation of the OpenAPI document.
 #[derive(Clone, Debug)]
 pub(in crate::http) struct Operation {
     id: &'static str,
@@ -16,7 +16,7 @@ pub(in crate::http) struct Operation {
 }
 
 impl Operation {
-    /// An operation for bearers of an access token. `id` is unique among all operations.
+    /// Creates an operation that needs an access token. `id` is unique among all operations.
     pub(in crate::http) fn new(id: &'static str, summary: &'static str) -> Operation {
         Operation {
             id,
@@ -28,7 +28,7 @@ impl Operation {
         }
     }
 
-    /// The operation needs no credential.
+    /// Declares that the operation needs no credential.
     pub(in crate::http) fn open(mut self) -> Operation {
         self.security = Some(json!([]));
         self
@@ -41,23 +41,23 @@ impl Operation {
             .is_some_and(Vec::is_empty)
     }
 
-    /// The operation accepts the key pair as HTTP Basic, or the client in the body.
+    /// Declares that the client is named by HTTP Basic, by fields of the body, or not at all.
     pub(in crate::http) fn by_key_pair_or_body(mut self) -> Operation {
         self.security = Some(json!([{"keys": []}, {}]));
         self
     }
 
-    /// Adds an optional parameter of the query.
+    /// Adds an optional query parameter.
     pub(in crate::http) fn query(self, name: &str, schema: Value) -> Operation {
         self.parameter(json!({"name": name, "in": "query", "schema": schema}))
     }
 
-    /// Adds a required parameter of the query.
+    /// Adds a required query parameter.
     pub(in crate::http) fn required_query(self, name: &str, schema: Value) -> Operation {
         self.parameter(json!({"name": name, "in": "query", "required": true, "schema": schema}))
     }
 
-    /// Adds a header that the operation reads.
+    /// Adds a request header that the operation reads.
     pub(in crate::http) fn header(self, name: &str, description: &str) -> Operation {
         let schema = json!({"type": "string"});
         self.parameter(json!({"name": name, "in": "header", "description": description, "schema": schema}))
@@ -68,13 +68,14 @@ impl Operation {
         self
     }
 
-    /// Adds a body with one of these media types.
+    /// Adds a required request body in one of these media types.
     pub(in crate::http) fn body(mut self, media: &[&str], description: &str, schema: &Value) -> Operation {
         self.body = Some(json!({"required": true, "description": description, "content": content(media, schema)}));
         self
     }
 
-    /// Adds an example of its body in this media type. The page of operations shows it, and sends it on a first try.
+    /// Adds an example of the request body in this media type. `/docs` shows it, and its form for trying the call
+    /// begins with it.
     pub(in crate::http) fn body_example(mut self, media: &str, example: Value) -> Operation {
         if let Some(body) = &mut self.body {
             body["content"][media]["example"] = example;
@@ -82,12 +83,12 @@ impl Operation {
         self
     }
 
-    /// Adds the answer 200 with such a body, in one of these media types.
+    /// Adds the response 200 in one of these media types, all with the same schema.
     pub(in crate::http) fn answers(self, media: &[&str], schema: &Value) -> Operation {
         self.response(200, "The answer", media, schema)
     }
 
-    /// Adds the answer 200 in one of these media types, each with its own schema.
+    /// Adds the response 200 in one of these media types, each with its own schema.
     pub(in crate::http) fn answers_as(mut self, media: &[(&str, Value)]) -> Operation {
         let content = media.iter().map(|(media, schema)| content(&[media], schema));
         let content: Map<String, Value> = content.flatten().collect();
@@ -96,7 +97,7 @@ impl Operation {
         self
     }
 
-    /// Adds an answer with this status. Without media types it has no body.
+    /// Adds a response with this status. It has no body if there are no media types.
     pub(in crate::http) fn response(mut self, status: u16, about: &str, media: &[&str], schema: &Value) -> Operation {
         let mut response = json!({"description": about});
         if !media.is_empty() {
@@ -106,7 +107,7 @@ impl Operation {
         self
     }
 
-    /// Adds a header to its answers with this status.
+    /// Adds a header to the response with this status, which must have been added before.
     pub(in crate::http) fn response_header(mut self, status: u16, name: &str, about: &str) -> Operation {
         if let Some(response) = self.responses.get_mut(&status.to_string()) {
             response["headers"][name] = json!({"description": about, "schema": {"type": "string"}});
@@ -114,7 +115,7 @@ impl Operation {
         self
     }
 
-    /// The operation as a value for its path in the document.
+    /// Returns the operation as JSON. `path` gives its path parameters and the form of its errors.
     pub(super) fn at(&self, path: &str, family: &str) -> Value {
         let mut parameters: Vec<Value> = names(path).map(in_path).collect();
         parameters.extend(self.parameters.iter().cloned());
@@ -145,7 +146,7 @@ fn content(media: &[&str], schema: &Value) -> Map<String, Value> {
     media.iter().map(one).collect()
 }
 
-/// The names in braces of a path.
+/// Returns the names of a path's parameters, which are in braces.
 fn names(path: &str) -> impl Iterator<Item = &str> {
     path.split('/')
         .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))

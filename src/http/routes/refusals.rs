@@ -1,5 +1,4 @@
-//! The one place where errors become answers. The surface that a route belongs to decides their form: FHIR, token
-//! endpoints, and all others.
+//! Renders errors as responses. The path decides the form of the body: FHIR, OAuth, or a message.
 
 use axum::body::Body;
 use axum::http::HeaderValue;
@@ -11,8 +10,8 @@ use crate::http::error::{Error, Raised};
 use crate::http::fhir::negotiate::FHIR_JSON;
 use crate::http::oauth;
 
-/// The format of an error's body. It depends on the path, so that it is known before the handler is, and for unknown
-/// paths.
+/// The format of an error's body. It depends only on the path, so errors that occur before a handler runs, and
+/// unknown paths, have it, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) enum Refusals {
     /// An OperationOutcome.
@@ -23,11 +22,11 @@ pub(in crate::http) enum Refusals {
     Message,
 }
 
-/// Paths on which OAuth clients expect OAuth's own errors.
+/// The paths on which OAuth clients expect errors in OAuth's format.
 const OAUTH: [&str; 4] = ["/oauth/token", "/oauth/register", "/link/token", "/link/exchange"];
 
 impl Refusals {
-    /// The form of errors at this path.
+    /// Returns the format of errors at this path.
     pub(in crate::http) fn at(path: &str) -> Refusals {
         if path == "/fhir" || path.starts_with("/fhir/") {
             Refusals::Outcome
@@ -38,14 +37,14 @@ impl Refusals {
         }
     }
 
-    /// Renders the error that an answer carries. Headers that were added to the answer stay. An answer without an error
-    /// is unchanged.
+    /// Renders the error that the response has as an extension. Headers and other extensions of the response stay. A
+    /// response without an error is unchanged.
     pub(in crate::http) fn rendered(self, mut response: Response) -> Response {
         let Some(Raised(error)) = response.extensions_mut().remove() else {
             return response;
         };
         let (mut head, _) = response.into_parts();
-        // This is the length of the body that is replaced.
+        // This is the length of the body that is being replaced.
         head.headers.remove(CONTENT_LENGTH);
         let mut rendered = self.answer(&error);
         rendered.headers_mut().extend(head.headers);
@@ -53,7 +52,7 @@ impl Refusals {
         rendered
     }
 
-    /// The answer with the text of an error.
+    /// Returns the response for an error.
     pub(in crate::http) fn answer(self, error: &Error) -> Response {
         let (media, body) = match self {
             Refusals::OAuth => return oauth::rendered(error),
@@ -69,7 +68,7 @@ impl Refusals {
         response
     }
 
-    /// Its name among the OpenAPI document's responses.
+    /// Returns the name of this format among the responses of the OpenAPI document.
     pub(super) fn component(self) -> &'static str {
         match self {
             Refusals::Outcome => "outcome",

@@ -1,4 +1,4 @@
-//! One route: a path with its methods, and the description of each for the OpenAPI document.
+//! One route: a path with its methods, and the description of each method for the OpenAPI document.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use super::cross_origin;
 use super::operation::Operation;
 use crate::http::service::Service;
 
-/// A path and its handlers.
+/// A path, its handlers and their descriptions.
 pub(in crate::http) struct Route {
     path: &'static str,
     methods: MethodRouter<Arc<Service>>,
     operations: Vec<(&'static str, Operation)>,
-    /// Whether the scripts of any page may read its answers.
+    /// Whether scripts of any web page may read the responses.
     for_scripts: bool,
 }
 
-/// The paths of routes that the frame treats differently.
+/// The paths of routes that the middleware `frame` treats differently.
 pub(in crate::http) struct Paths {
     open: FxHashSet<&'static str>,
     for_scripts: FxHashSet<&'static str>,
@@ -38,20 +38,20 @@ impl Paths {
         }
     }
 
-    /// Whether the route needs no credential.
+    /// Whether no method of the route needs a credential.
     pub(in crate::http) fn is_open(&self, route: &str) -> bool {
         self.open.contains(route)
     }
 
-    /// Whether the scripts of any page may read the route.
+    /// Whether scripts of any web page may read the route's responses.
     pub(in crate::http) fn is_for_scripts(&self, route: &str) -> bool {
         self.for_scripts.contains(route)
     }
 }
 
 impl Route {
-    /// A route without methods. If the last part of `path` begins with a dollar sign, it is also served at `%24`. Paths
-    /// are matched as sent, and clients may encode the sign.
+    /// Creates a route without methods. If a part of the path begins with `$`, the route is also served with `%24` in
+    /// its place. Paths are matched as they are sent, and clients may encode this character.
     pub(in crate::http) fn at(path: &'static str) -> Route {
         Route {
             path,
@@ -61,7 +61,7 @@ impl Route {
         }
     }
 
-    /// Answers GET, and HEAD with the headers of GET.
+    /// Sets the handler for GET and HEAD, and describes GET. A HEAD response has no body.
     pub(in crate::http) fn get<H, T>(self, handler: H, operation: Operation) -> Route
     where
         H: Handler<T, Arc<Service>>,
@@ -70,7 +70,7 @@ impl Route {
         self.also_get(handler).describe("get", operation)
     }
 
-    /// Answers POST.
+    /// Sets the handler for POST, and describes it.
     pub(in crate::http) fn post<H, T>(mut self, handler: H, operation: Operation) -> Route
     where
         H: Handler<T, Arc<Service>>,
@@ -80,7 +80,7 @@ impl Route {
         self.describe("post", operation)
     }
 
-    /// Answers DELETE.
+    /// Sets the handler for DELETE, and describes it.
     pub(in crate::http) fn delete<H, T>(mut self, handler: H, operation: Operation) -> Route
     where
         H: Handler<T, Arc<Service>>,
@@ -90,7 +90,8 @@ impl Route {
         self.describe("delete", operation)
     }
 
-    /// Answers GET without describing it: for aliases, and for requests that are always refused.
+    /// Sets the handler for GET and HEAD without a description: for aliases, assets, browser pages, and requests that
+    /// are always refused.
     pub(in crate::http) fn also_get<H, T>(mut self, handler: H) -> Route
     where
         H: Handler<T, Arc<Service>>,
@@ -100,7 +101,7 @@ impl Route {
         self
     }
 
-    /// Answers POST without describing it: for forms that only our own pages send.
+    /// Sets the handler for POST without a description: for forms that only our own pages send.
     pub(in crate::http) fn also_post<H, T>(mut self, handler: H) -> Route
     where
         H: Handler<T, Arc<Service>>,
@@ -110,7 +111,7 @@ impl Route {
         self
     }
 
-    /// Answers every method without its own handler, if "not served by this method" would say too little.
+    /// Sets the handler for all other methods, if the general error for unsupported methods would say too little.
     pub(in crate::http) fn otherwise<H, T>(mut self, handler: H) -> Route
     where
         H: Handler<T, Arc<Service>>,
@@ -120,14 +121,14 @@ impl Route {
         self
     }
 
-    /// Lets the scripts of any page read this route's answers and errors.
+    /// Lets scripts of any web page read this route's responses and errors.
     pub(in crate::http) fn readable_anywhere(mut self) -> Route {
         self.methods = self.methods.on(MethodFilter::OPTIONS, cross_origin::preflight);
         self.for_scripts = true;
         self
     }
 
-    /// The same for a route that also has POST.
+    /// Lets scripts of any web page read this route's responses and errors, and call it by POST.
     pub(in crate::http) fn callable_anywhere(mut self) -> Route {
         self.methods = self.methods.on(MethodFilter::OPTIONS, cross_origin::preflight_to_call);
         self.for_scripts = true;
@@ -139,12 +140,12 @@ impl Route {
         self
     }
 
-    /// Whether every method works without a credential.
+    /// Whether all described methods work without a credential. `false` if none is described.
     pub(super) fn is_open(&self) -> bool {
         !self.operations.is_empty() && self.operations.iter().all(|(_, operation)| operation.is_open())
     }
 
-    /// Whether the scripts of any page may read its answers.
+    /// Whether scripts of any web page may read the route's responses.
     pub(super) fn is_for_scripts(&self) -> bool {
         self.for_scripts
     }

@@ -1,5 +1,5 @@
-//! The router over the table. Browsers see a page for paths that do not exist. Unlisted paths under `/fhir` are
-//! `not-supported` for callers with a token.
+//! Builds the router from the table of routes. For unknown paths, browsers get a page. Under `/fhir`, callers with a
+//! valid token get `not-supported`.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::http::fhir::capability::Capability;
 use crate::http::server::frame::frame;
 use crate::http::service::Service;
 
-/// All routes, within the frame.
+/// Builds the router of all routes. Each request passes through the middleware `frame`.
 pub(in crate::http) fn router(service: Arc<Service>) -> Router {
     let routes: Vec<Route> = table().into_iter().flat_map(|family| family.routes).collect();
     let paths = Arc::new(Paths::of(&routes));
@@ -35,7 +35,7 @@ pub(in crate::http) fn router(service: Arc<Service>) -> Router {
         .with_state(service)
 }
 
-/// Answers an existing path with an unsupported method.
+/// Answers a request whose path exists but does not support the method.
 async fn unsupported(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Error> {
     let (mut parts, _) = request.into_parts();
     if Refusals::at(parts.uri.path()) == Refusals::Outcome {
@@ -45,7 +45,7 @@ async fn unsupported(State(service): State<Arc<Service>>, request: Request) -> R
     Err(Error::Method)
 }
 
-/// Answers a path without a route.
+/// Answers a request whose path does not exist.
 async fn not_found(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Error> {
     let (mut parts, _) = request.into_parts();
     if Refusals::at(parts.uri.path()) == Refusals::Outcome {

@@ -1,56 +1,57 @@
-//! Schemas of bodies: JSON Schema in OpenAPI 3.1. The document has each named schema once, among its components. So
-//! generated clients have a type of that name.
+//! Builds the schemas of bodies (JSON Schema in OpenAPI 3.1). Each named schema is in the document once, as a
+//! component, so that generated clients have a type with this name.
 
 use serde_json::{Map, Value, json};
 
-/// A type and its description.
+/// Returns a schema with a type and a description.
 pub(in crate::http) fn schema(schema_type: &str, description: &str) -> Value {
     json!({"type": schema_type, "description": description})
 }
 
-/// An object with these properties. Some of them are always present.
+/// Returns the schema of an object with these properties. Those in `required` are always present.
 pub(in crate::http) fn object(required: &[&str], properties: Value) -> Value {
     json!({"type": "object", "required": required, "properties": properties})
 }
 
-/// The same schema with a name. A name belongs to one schema only.
+/// Gives the schema a name. Two different schemas must not have the same name.
 pub(in crate::http) fn named(name: &str, mut schema: Value) -> Value {
     schema[NAME] = name.into();
     schema
 }
 
-/// One of these texts.
+/// Returns the schema of a string that has one of these values.
 pub(in crate::http) fn one_of<'t>(texts: impl IntoIterator<Item = &'t str>) -> Value {
     let texts: Vec<&str> = texts.into_iter().collect();
     json!({"type": "string", "enum": texts})
 }
 
-/// A list of these values.
+/// Returns the schema of an array whose items have this schema.
 pub(in crate::http) fn list(items: &Value) -> Value {
     json!({"type": "array", "items": items})
 }
 
-/// Such a value, or null.
+/// Returns the schema of a value that has this schema or is null.
 pub(in crate::http) fn or_null(schema: &Value) -> Value {
     json!({"oneOf": [schema, {"type": "null"}]})
 }
 
-/// The schema that a reference within the document points to. Any other schema stays as it is.
+/// Follows a `$ref` within the document. Returns any other schema unchanged.
 pub(in crate::http) fn resolved<'d>(document: &'d Value, schema: &'d Value) -> &'d Value {
     let target = schema["$ref"].as_str().and_then(|target| target.strip_prefix('#'));
     target.and_then(|target| document.pointer(target)).unwrap_or(schema)
 }
 
-/// The member that holds a schema's name.
+/// The member of a schema that has its name.
 const NAME: &str = "title";
 
-/// Moves the named schemas out of a part of the document, and leaves references to them.
+/// Moves the named schemas from a part of the document to `taken`, and leaves references to them.
 pub(super) fn take_named(value: &mut Value, taken: &mut Map<String, Value>) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| take_named(item, taken)),
         Value::Object(members) => {
             members.values_mut().for_each(|member| take_named(member, taken));
-            // A property may have the same name as the marker. Its value is then a schema, not a text.
+            // In an object's properties, this member may be a property with this name. Its value is then a schema,
+            // not a string.
             if let Some(Value::String(name)) = members.get(NAME).cloned() {
                 members.remove(NAME);
                 let schema = std::mem::replace(value, json!({"$ref": format!("#/components/schemas/{name}")}));

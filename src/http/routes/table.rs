@@ -1,4 +1,4 @@
-//! The families of routes, in the order of the document. A new family needs only a line here.
+//! The table of routes, in the order of the OpenAPI document. A new family needs only an entry here.
 
 use super::document;
 use super::route::Route;
@@ -6,14 +6,14 @@ use super::route::Route;
 use crate::http::fhir::{binary, capability, patient, read, search, view};
 use crate::http::{connect, console, directory, discovery, health_link, home, link, oauth, receipts, rest};
 
-/// Routes that belong together.
+/// Routes that belong together. The OpenAPI document has a tag for each family.
 pub(super) struct Family {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     pub(super) routes: Vec<Route>,
 }
 
-/// All routes.
+/// Returns all routes.
 pub(super) fn table() -> Vec<Family> {
     let family = |name, about, routes| Family { name, about, routes };
     vec![
@@ -67,7 +67,7 @@ pub(super) fn table() -> Vec<Family> {
         family(
             "Description",
             "This service, described",
-            // The console's pages are for browsers and are not described.
+            // The console's routes are for browsers and are not in the OpenAPI document.
             [document::routes(), home::routes(), console::routes()]
                 .into_iter()
                 .flatten()

@@ -1,5 +1,5 @@
-//! Limits concurrent requests: in total, and per address. A request whose body is still being received returns its turn
-//! for that time, so slow clients take none from others.
+//! Limits concurrent requests, in total and per address. A request gives its turn back while it waits for more of its
+//! body, so slow clients do not block others.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -17,21 +17,21 @@ use super::super::limits::Limits;
 use super::super::throttle::subscriber;
 use super::places::Seat;
 
-/// One address may have this fraction of all concurrent requests.
+/// One address may have at most one in this many of all concurrent requests.
 const SHARE: usize = 2;
 
-/// Admits the requests of a server.
+/// Counts and admits the concurrent requests of a server.
 #[derive(Debug)]
 pub(in crate::http) struct Admission {
     requests: Arc<Semaphore>,
     max: usize,
     by_address: Mutex<FxHashMap<IpAddr, usize>>,
-    /// The bytes of incomplete bodies, and their maximum.
+    /// The total bytes of bodies that are being received. `max_arriving` is their maximum.
     arriving: AtomicUsize,
     max_arriving: usize,
 }
 
-/// A request that is being answered, or will be after its body has arrived.
+/// An admitted request: it is being answered, or it waits for its body.
 #[derive(Clone, Debug)]
 pub(in crate::http) struct Admitted {
     admission: Arc<Admission>,
@@ -39,7 +39,7 @@ pub(in crate::http) struct Admitted {
     turn: Arc<Mutex<Option<Turn>>>,
 }
 
-/// Counts a request until it is dropped.
+/// The right to be answered now. It counts as a concurrent request until it is dropped.
 #[derive(Debug)]
 struct Turn {
     _permit: OwnedSemaphorePermit,
@@ -47,23 +47,24 @@ struct Turn {
     address: Option<IpAddr>,
 }
 
-/// Why a body ends too early.
+/// Why a request's body ends before it is complete.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::http) enum Broken {
-    /// There are too many concurrent requests.
+    /// There are too many concurrent requests or too many bytes of incomplete bodies, or the connection was closed
+    /// for another one.
     #[error("too much is being asked at once")]
     Busy,
-    /// The client's side failed.
+    /// The client did not send the whole body.
     #[error("the body broke off")]
     Lost,
 }
 
-/// A request's body that is being received.
+/// A request's body while it is being received.
 struct Arriving {
     body: Body,
     admitted: Admitted,
     seat: Option<Arc<Seat>>,
-    /// Whether the turn was returned.
+    /// Whether the request waits for its client, and gave its turn back.
     waits: bool,
     bytes: usize,
 }
@@ -79,7 +80,8 @@ impl Admission {
         })
     }
 
-    /// Admits a request from this address, unless too many are being answered.
+    /// Admits a request from this address. `None` if too many requests are being answered, in total or for this
+    /// address.
     pub(in crate::http) fn admit(self: &Arc<Admission>, address: Option<IpAddr>) -> Option<Admitted> {
         let address = address.map(subscriber);
         let turn = self.turn(address)?;
@@ -90,7 +92,7 @@ impl Admission {
         })
     }
 
-    /// The number of requests being answered.
+    /// Returns the number of requests that are being answered.
     pub(in crate::http) fn answering(&self) -> usize {
         self.max.saturating_sub(self.requests.available_permits())
     }
@@ -128,7 +130,8 @@ impl Drop for Turn {
 }
 
 impl Admitted {
-    /// The request's body. It returns the turn while it waits for the client, and tells the connection.
+    /// Wraps the request's body. If the body must wait for bytes from the client, the request gives its turn back,
+    /// and its seat shows that the connection waits.
     pub(in crate::http) fn body(&self, body: Body, seat: Option<Arc<Seat>>) -> Body {
         if body.is_end_stream() {
             return body;
@@ -146,7 +149,7 @@ impl Admitted {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// Takes a turn again, if there is one.
+    /// Takes a turn again. Returns whether one was free.
     fn resume(&self) -> bool {
         let turn = self.admission.turn(self.address);
         let admitted = turn.is_some();
@@ -156,14 +159,15 @@ impl Admitted {
 }
 
 impl Arriving {
-    /// Whether this many more bytes may be held until the body is complete.
+    /// Adds the bytes of a chunk to those being received. Returns whether the total is within the maximum.
     fn holds(&mut self, bytes: usize) -> bool {
         let admission = &self.admitted.admission;
         self.bytes += bytes;
         admission.arriving.fetch_add(bytes, Ordering::Relaxed) + bytes <= admission.max_arriving
     }
 
-    /// Whether the request may be answered now that it no longer waits for its client.
+    /// Takes a turn again, if the request gave it back. Returns whether the request may be answered: the connection
+    /// still has its place, and a turn was free.
     fn goes_on(&mut self) -> bool {
         if !std::mem::take(&mut self.waits) {
             return true;
@@ -203,7 +207,7 @@ impl HttpBody for Arriving {
     }
 
     fn is_end_stream(&self) -> bool {
-        // Always false: a reader must poll the body to its end, because the request takes its turn again there.
+        // Always false: a reader must poll the body to its end, because only there the request takes its turn again.
         false
     }
 
@@ -218,7 +222,7 @@ impl Drop for Arriving {
             .admission
             .arriving
             .fetch_sub(self.bytes, Ordering::Relaxed);
-        // If the body is not read to its end, the request does not wait for it either.
+        // The body was dropped before its end, so the request no longer waits for the client.
         if std::mem::take(&mut self.waits)
             && let Some(seat) = &self.seat
         {

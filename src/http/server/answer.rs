@@ -1,4 +1,4 @@
-//! The body of an answer. When it ends, its connection is idle again.
+//! The body of a response. When it is dropped, its connection counts as idle again.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use hyper::body::{Frame, SizeHint};
 
 use super::places::Seat;
 
-/// An answer's body that is being sent.
+/// A response's body while it is being sent.
 pub(in crate::http) struct Answer {
     body: Body,
     _answering: Answering,
 }
 
-/// When it is dropped, it tells the connection's place that the request is answered.
+/// Marks the connection's seat as idle when it is dropped, because the response was sent or abandoned.
 struct Answering(Arc<Seat>);
 
 impl Answer {

@@ -1,4 +1,5 @@
-//! Content codings: chooses an answer's coding by `Accept-Encoding` (RFC 9110, 12.5.3), and encodes and decodes bytes.
+//! Content codings. Chooses a response's coding by `Accept-Encoding` (RFC 9110, section 12.5.3), and encodes and
+//! decodes bytes.
 
 use std::cell::RefCell;
 use std::io::{self, Read, Write};
@@ -9,13 +10,13 @@ use bytes::Bytes;
 use flate2::write::GzEncoder;
 use flate2::{Compress, Compression, FlushCompress, Status};
 
-/// Fast, and the result is a third smaller than that of the fastest level.
+/// Level 4 is fast, and its result is a third smaller than that of level 1.
 const GZIP_LEVEL: u32 = 4;
 const ZSTD_LEVEL: i32 = 1;
-/// The maximum window of a request's zstd in memory: 8 MiB, as RFC 8878 recommends.
+/// The binary logarithm of the largest zstd window that a request's body may use: 8 MiB, as RFC 8878 recommends.
 const ZSTD_WINDOW_LOG: u32 = 23;
 
-/// A supported coding.
+/// A supported content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) enum Coding {
     /// RFC 8878. Preferred if a client accepts both equally, because it needs less time and yields fewer bytes.
@@ -24,20 +25,22 @@ pub(in crate::http) enum Coding {
     Gzip,
 }
 
-/// The accepted codings of request bodies, for the answer that refuses another one (RFC 9110, 12.5.3).
+/// The codings that request bodies may have. A response that refuses another coding lists them (RFC 9110, section
+/// 12.5.3).
 pub(in crate::http) const SPOKEN: HeaderValue = HeaderValue::from_static("zstd, gzip");
 
-/// The codings that a client accepts.
+/// How a client accepts a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) struct Taken {
-    /// The client's preferred coding, if the client ranks it at least as high as no coding.
+    /// The supported coding that the client prefers. `None` if it accepts none of them, or prefers a response without
+    /// a coding.
     pub(in crate::http) coding: Option<Coding>,
-    /// Whether an answer may be sent without a coding.
+    /// Whether the client accepts a response without a coding.
     pub(in crate::http) plain: bool,
 }
 
 impl Taken {
-    /// `None` if the client accepts neither a known coding nor an answer without one.
+    /// Reads `Accept-Encoding`. `None` if the client accepts neither a supported coding nor a response without one.
     pub(in crate::http) fn by(headers: &HeaderMap) -> Option<Taken> {
         let mut weights = Weights::default();
         for value in headers.get_all(ACCEPT_ENCODING) {
@@ -49,7 +52,7 @@ impl Taken {
     }
 }
 
-/// The weight of each coding that the header names.
+/// The weights (`q`) in the header. `None` for a coding that it does not list.
 #[derive(Default)]
 struct Weights {
     zstd: Option<f32>,
@@ -77,7 +80,8 @@ impl Weights {
     }
 
     fn taken(&self) -> Option<Taken> {
-        // Unlisted codings are refused. Identity is the fallback.
+        // A coding that the header does not list has the weight of `*`, or 0 without `*`. A response without a coding
+        // is accepted unless the header refuses it.
         let of = |named: Option<f32>| named.or(self.any).unwrap_or(0.0);
         let plain = self.identity.or(self.any.filter(|weight| *weight <= 0.0));
         let (zstd, gzip) = (of(self.zstd), of(self.gzip));
@@ -95,7 +99,7 @@ impl Weights {
 }
 
 impl Coding {
-    /// The coding with this name.
+    /// Returns the coding with this name. `None` if it is not supported.
     pub(in crate::http) fn named(name: &str) -> Option<Coding> {
         match name.trim() {
             name if name.eq_ignore_ascii_case("zstd") => Some(Coding::Zstd),
@@ -104,7 +108,7 @@ impl Coding {
         }
     }
 
-    /// The value of `Content-Encoding`.
+    /// Returns the value of `Content-Encoding` for this coding.
     pub(in crate::http) fn name(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Coding::Zstd => "zstd",
@@ -115,7 +119,7 @@ impl Coding {
     /// Encodes all bytes at once.
     pub(in crate::http) fn encode(self, plain: &[u8]) -> io::Result<Vec<u8>> {
         thread_local! {
-            // An encoder's buffers are larger than most answers, so each thread keeps one.
+            // An encoder's buffers are larger than most responses, so each thread reuses one encoder per coding.
             static GZIP: RefCell<Compress> = RefCell::new(Compress::new_gzip(Compression::new(GZIP_LEVEL), 15));
             static ZSTD: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
         }
@@ -131,7 +135,7 @@ impl Coding {
         }
     }
 
-    /// Decodes all bytes at once, if the result has at most `limit` bytes. `None` if it has more.
+    /// Decodes all bytes at once. `None` if the result has more than `limit` bytes.
     pub(in crate::http) fn decode(self, coded: &[u8], limit: usize) -> io::Result<Option<Bytes>> {
         let mut plain = Vec::new();
         let max_bytes = limit as u64 + 1;
@@ -148,7 +152,7 @@ impl Coding {
         Ok((plain.len() <= limit).then(|| Bytes::from(plain)))
     }
 
-    /// An encoder of pieces.
+    /// Returns an encoder for a body that is streamed in pieces.
     pub(in crate::http) fn encoder(self) -> io::Result<Encoder> {
         Ok(match self {
             Coding::Gzip => Encoder::Gzip(GzEncoder::new(Vec::new(), Compression::new(GZIP_LEVEL))),
@@ -169,14 +173,14 @@ fn gzip(compress: &mut Compress, plain: &[u8]) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Encodes pieces so that each can be decoded on arrival.
+/// Encodes a stream of pieces.
 pub(in crate::http) enum Encoder {
     Gzip(GzEncoder<Vec<u8>>),
     Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
 }
 
 impl Encoder {
-    /// Encodes a piece, so that it can be decoded on arrival.
+    /// Encodes a piece and flushes it, so that the client can decode it when it arrives.
     pub(in crate::http) fn piece(&mut self, plain: &[u8]) -> io::Result<Bytes> {
         let coded = match self {
             Encoder::Gzip(encoder) => {
@@ -193,7 +197,7 @@ impl Encoder {
         Ok(Bytes::from(std::mem::take(coded)))
     }
 
-    /// The last bytes of the encoded result.
+    /// Ends the stream. Returns its last bytes.
     pub(in crate::http) fn end(self) -> io::Result<Bytes> {
         Ok(Bytes::from(match self {
             Encoder::Gzip(encoder) => encoder.finish()?,

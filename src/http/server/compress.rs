@@ -1,5 +1,6 @@
-//! Compresses answers as their clients accept it, except small and already compressed ones. A complete answer is
-//! compressed as a whole. Streamed rows are compressed piece by piece, so that each piece can be read on arrival.
+//! Compresses responses with a coding that the client accepts, except small and already compressed ones. A response
+//! of known length is compressed at once. A streamed response is compressed piece by piece, so that the client can
+//! decode each piece when it arrives.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY};
@@ -13,12 +14,13 @@ use super::super::error::Error;
 use super::super::service::Service;
 use super::coding::{Coding, Encoder, Taken};
 
-/// Smaller answers fit into one packet in any case.
+/// Responses of fewer bytes stay uncompressed if the client permits it, because they fit into one packet anyway.
 const SMALL: u64 = 1_024;
-/// From this size on, the compute threads compress. The threads that serve clients have no time for it.
+/// The search threads compress responses of at least this many bytes. The threads that serve clients must not spend
+/// time on them.
 const LARGE: usize = 32 * 1_024;
 
-/// The answer in a coding that its client accepts.
+/// Encodes the response, if it is compressible, with the coding that the client prefers.
 pub(in crate::http) async fn compressed(
     service: &Service,
     taken: Taken,
@@ -40,16 +42,16 @@ pub(in crate::http) async fn compressed(
         None => pieces(coding, body)?,
     };
     head.headers.insert(CONTENT_ENCODING, coding.name());
-    // The header has the uncompressed length. The compressed body has another one.
+    // This header has the uncompressed length.
     head.headers.remove(CONTENT_LENGTH);
     Ok(Response::from_parts(head, body))
 }
 
-/// Marks an answer that is sent without a coding.
+/// Marks a response that must not be compressed. Handlers set it as an extension of the response.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct AsIs;
 
-/// Parquet is compressed already.
+/// Whether the response has a text body without a coding. Other formats, such as Parquet, are compressed already.
 fn is_compressible(response: &Response) -> bool {
     let bodiless = matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
     let head = response.headers();
@@ -72,10 +74,10 @@ async fn whole(service: &Service, coding: Coding, body: Body) -> Result<Body, Er
     Ok(Body::from(coded.map_err(Error::internal)?))
 }
 
-/// The rest of a body that is compressed piece by piece.
+/// The part of a streamed body that is not compressed yet.
 struct Rest {
     body: axum::body::BodyDataStream,
-    /// `None` after it has ended or failed.
+    /// `None` after the body has ended or an error occurred.
     encoder: Option<Encoder>,
 }
 
@@ -115,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    /// Rows waited in the encoder until there were many, and a slow view seemed to yield none.
+    /// Each piece must be flushed. If the encoder held rows back, a slow view would seem to yield none.
     #[test]
     fn what_has_come_can_be_read_before_the_rest_comes() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -1,6 +1,6 @@
-//! Wraps every request: assigns its id, limits URLs, concurrent requests and their rate, catches panics, chooses the
-//! coding of the answer, adds the headers of all answers, and writes one log line. The line names the route's template,
-//! never the path, the query, a token or any contents.
+//! Wraps every request. Assigns its id, limits URLs, concurrent requests and their rate, catches panics, compresses
+//! the response, adds the headers that all responses have, and writes one log line. The line has the route's
+//! template, but no path, query, token or contents.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use super::request_id::RequestId;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Answers a request within the frame.
+/// Answers a request. This middleware is around all handlers.
 pub(in crate::http) async fn frame(
     State((service, paths)): State<(Arc<Service>, Arc<Paths>)>,
     mut request: Request,
@@ -52,7 +52,7 @@ pub(in crate::http) async fn frame(
         None => refusals.answer(&Error::NoCoding),
     };
     protect(response.headers_mut(), service.is_encrypted());
-    // Refusals of the frame count too: a script must learn that it sends too many requests.
+    // Refused requests get these headers, too: a script must be able to read that it sends too many requests.
     if route.as_ref().is_some_and(|route| paths.is_for_scripts(route.as_str())) {
         allow_scripts(response.headers_mut());
     }
@@ -79,7 +79,8 @@ pub(in crate::http) async fn frame(
     response
 }
 
-/// Charges the request to its address if it needs no credential, has none, or has an invalid one.
+/// Answers a request, and charges it to its address if the route needs no credential, or if the request has no valid
+/// one.
 async fn charged(service: &Service, paths: &Paths, mut request: Request, next: Next) -> Response {
     let rates = &service.limits.rates;
     if !rates.limit_anything() {
@@ -131,7 +132,7 @@ async fn guarded(service: &Service, request: Request, next: Next) -> Response {
     };
     let seat = extensions.get::<Arc<Seat>>().cloned();
     let request = request.map(|body| admitted.body(body, seat));
-    // A handler shares mutable state with the next request only through locks, which recover from poisoning.
+    // After a panic, state that a handler changed is reached only through locks, and these recover from poisoning.
     match AssertUnwindSafe(next.run(request)).catch_unwind().await {
         Ok(response) => response,
         Err(_) => Error::internal("a handler panicked").into_response(),

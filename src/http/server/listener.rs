@@ -1,4 +1,4 @@
-//! Accepts connections, and lets them finish when the server is told to stop.
+//! Accepts connections. When the server is told to stop, running requests may finish.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -25,18 +25,19 @@ use super::places::{ConnectionSlot, Places, Seat};
 use super::stream::Stream;
 use crate::lake::REFRESH;
 
-/// How long the server accepts no connection after the system ran out of a resource.
+/// How long the server pauses after a connection could not be accepted.
 const REST: Duration = Duration::from_millis(50);
 
-/// The server ended without being told to.
+/// Why the server did not stop cleanly.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Requests were still running when the time for them ended.
+    /// Requests were still running when the time for them (`Limits::grace`) was over.
     #[error("requests still in flight were cut off")]
     CutOff,
 }
 
-/// Serves until `stop` is ready. Then accepts nothing more, lets running requests finish, and returns.
+/// Serves until `stop` is ready. Then accepts no more connections, and waits until the running requests have
+/// finished, for at most `Limits::grace`.
 pub async fn serve(
     listener: TcpListener,
     service: Arc<Service>,
@@ -70,7 +71,7 @@ pub async fn serve(
     }
 }
 
-/// The next connection, when there is a place for it.
+/// Accepts the next connection, and waits for a place for it. `None` if the system reported an error.
 async fn accept(listener: &TcpListener, places: &Arc<Places>) -> Option<(TcpStream, ConnectionSlot)> {
     match listener.accept().await {
         Ok((stream, peer)) => {
@@ -79,7 +80,7 @@ async fn accept(listener: &TcpListener, places: &Arc<Places>) -> Option<(TcpStre
         }
         Err(error) => {
             tracing::warn!(%error, "a connection could not be accepted");
-            // The system may have run out of file descriptors.
+            // The system may have run out of file descriptors. Closing connections frees some.
             places.evict();
             tokio::time::sleep(REST).await;
             None
@@ -87,7 +88,7 @@ async fn accept(listener: &TcpListener, places: &Arc<Places>) -> Option<(TcpStre
     }
 }
 
-/// Serves one connection, from its first request to its last, or until another connection gets its place.
+/// Serves one connection until it ends, or until another connection gets its place.
 async fn converse(
     stream: TcpStream,
     seat: &Arc<Seat>,
@@ -106,14 +107,14 @@ async fn converse(
             .then(|| TowerToHyperService::new(router.clone()).call(request));
         async {
             let Some(answering) = answering else {
-                // Another connection got the place. This one is about to be closed.
+                // Another connection got the place. The task that serves this one is about to return.
                 return std::future::pending().await;
             };
             let response = answering.await?;
             Ok::<_, Infallible>(response.map(|body| Answer::new(body, seat.clone())))
         }
     });
-    // A failure only costs latency.
+    // If this fails, responses only arrive later.
     let _ = stream.set_nodelay(true);
     let io = TokioIo::new(Stream::new(stream, seat.clone(), limits.write_time));
     let connection = http1::Builder::new()
@@ -135,12 +136,12 @@ async fn converse(
     }
 }
 
-/// Waits until the server stops.
+/// Waits until the server is told to stop.
 async fn told(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-/// Loads the commits of other processes to the lake and the store.
+/// Loads the commits of other processes to the lake and the store, once in each interval.
 async fn refresh(service: Arc<Service>) {
     let mut ticks = tokio::time::interval(REFRESH);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -1,4 +1,4 @@
-//! Accepts connections and wraps requests: limits, places, codings, threads.
+//! Accepts connections and wraps requests: limits, places of connections, content codings, threads.
 
 pub(super) mod admission;
 pub(super) mod answer;

@@ -1,15 +1,16 @@
-//! Places for connections. If all are taken and another client comes, one connection loses its place.
+//! The places of a server's connections. If all are taken and another client connects, one of the connections is
+//! closed.
 //!
-//! A connection keeps its place while the server answers it. All others wait for their client. The one to close is
-//! chosen in this order:
+//! A connection is not closed while the server answers its request. All other connections wait for their client. Of
+//! these, the server closes the one that comes first by this order:
 //!
-//! 1. Its address holds more than its share.
-//! 2. It has been waiting for over a second.
-//! 3. It waits between requests; then for a head, for a body, for the client to read its answer.
-//! 4. Its address has the most places.
+//! 1. Its address has more connections than its share. The address with the most connections comes first.
+//! 2. It has waited for at least a second.
+//! 3. It is between two requests; then it waits for a head, for a body, for its client to read the response.
+//! 4. Its address has the most connections.
 //! 5. It has waited longest.
 //!
-//! So neither idle nor slow connections keep new clients out, and a new client has a moment to send its request.
+//! So neither idle nor slow connections keep new clients out, and a new client has a second to send its request.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,26 +20,28 @@ use std::time::Instant;
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
-/// An address with more than this fraction of all places loses places before others do. If no other client needs
-/// places, it may have all of them.
+/// If places are needed, connections of an address that has more than one in this many of all places are closed
+/// first. If not, one address may have all places.
 const SHARE: usize = 4;
-/// For this many milliseconds a new connection keeps its place, if other connections can be closed.
+/// A connection that has waited for fewer milliseconds is closed only if no other can be, or if its address is above
+/// its share.
 const SPARED: u64 = 1_000;
-/// At most one in this many slots is closed at once.
+/// At most one in this many connections is closed at once, but at least one.
 const BATCH: usize = 64;
-/// The bits of a state for its activity. The higher bits hold the milliseconds at its start.
+/// The low bits of a seat's `state` hold the activity. The higher bits hold when it began, in milliseconds since the
+/// server started.
 const ACTIVITY_BITS: u32 = 3;
 
-/// The places of a server.
+/// The places of a server's connections.
 #[derive(Debug)]
 pub(in crate::http) struct Places {
     max: usize,
-    /// If an address has more connections than this, its own are closed first. `None` if one address stands for many
-    /// clients.
+    /// If an address has more connections than this, its own are closed first. `None` if all connections come from
+    /// one proxy.
     share: Option<usize>,
     started: Instant,
     taken: Mutex<Taken>,
-    /// Tells that a place was freed, or that a connection began to wait for its client.
+    /// Notifies waiters when a place is freed or a connection begins to wait for its client.
     changed: Arc<Notify>,
 }
 
@@ -49,7 +52,7 @@ struct Taken {
     next: u64,
 }
 
-/// A connection's slot. Dropping it frees the slot.
+/// The place of one connection. Dropping it frees the place.
 #[derive(Debug)]
 pub(in crate::http) struct ConnectionSlot {
     places: Arc<Places>,
@@ -57,37 +60,39 @@ pub(in crate::http) struct ConnectionSlot {
     seat: Arc<Seat>,
 }
 
-/// The activity of a connection, as the connection reports it.
+/// The current activity of a connection. The connection reports it, and [`Places`] reads it.
 #[derive(Debug)]
 pub(in crate::http) struct Seat {
     address: IpAddr,
     started: Instant,
-    /// An [`Activity`] and when it began.
+    /// An [`Activity`] and when it began. See [`ACTIVITY_BITS`].
     state: AtomicU64,
-    /// When a write began to wait for the client. Zero if none waits.
+    /// When a write began to wait for the client, in milliseconds since the server started. Zero if no write waits.
     unread: AtomicU64,
     evicted: Notify,
     changed: Arc<Notify>,
 }
 
-/// The activity of a connection, in the order in which connections are closed.
+/// What a connection does. The first one in this order is closed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Activity {
-    /// Between two requests.
+    /// The connection is between two requests.
     Idle = 0,
     /// The connection waits for a request's head.
     Head = 1,
     /// The connection waits for a request's body.
     Body = 2,
-    /// The client does not read its answer.
+    /// The client does not read the response.
     Unread = 3,
-    /// A request is being answered.
+    /// A request is being answered. The connection must not be closed.
     Work = 4,
-    /// Another connection got the place.
+    /// The connection was closed for another one.
     Evicted = 5,
 }
 
-/// The order in which places are given up, and the state that it was computed from. `None` if the place is kept.
+/// The order in which connections are closed, highest first: the number of its address's connections if above the
+/// share, whether it has waited for [`SPARED`], its activity, the number of its address's connections, how long it
+/// has waited.
 type Rank = (usize, bool, std::cmp::Reverse<Activity>, usize, u64);
 
 impl Activity {
@@ -108,7 +113,7 @@ impl Activity {
 }
 
 impl Places {
-    /// This many slots. If all connections come `from_one_address`, that of a proxy, addresses have no share.
+    /// Creates `max` places. With `from_one_address` all connections come from one proxy, and no address has a share.
     pub(in crate::http) fn new(max: usize, from_one_address: bool) -> Arc<Places> {
         Arc::new(Places {
             max,
@@ -119,8 +124,8 @@ impl Places {
         })
     }
 
-    /// A place for a connection from this address. If all are taken, it closes another connection. Waits if all are
-    /// answering requests.
+    /// Takes a place for a connection from this address. If all are taken, closes another connection. If all others
+    /// are answering requests, waits.
     pub(in crate::http) async fn take(self: &Arc<Places>, address: IpAddr) -> ConnectionSlot {
         loop {
             let changed = self.changed.notified();
@@ -131,13 +136,14 @@ impl Places {
         }
     }
 
-    /// Closes waiting connections, if there are any, because the system ran out of another resource.
+    /// Closes connections that wait for their client, if there are any. Frees file descriptors when the system has
+    /// run out of them.
     pub(in crate::http) fn evict(&self) {
         let mut taken = self.locked();
         self.evict_from(&mut taken, self.now());
     }
 
-    /// Waits until no place is taken.
+    /// Waits until all connections are closed.
     pub(in crate::http) async fn emptied(&self) {
         loop {
             let changed = self.changed.notified();
@@ -175,8 +181,8 @@ impl Places {
         })
     }
 
-    /// Whether a connection was closed. In a flood several are closed at once, because otherwise every new connection
-    /// would have to search all places.
+    /// Closes connections that wait for their client, at least one. Returns `false` if no connection waits. It may
+    /// close several at once, because it searches all places, which is too slow for every new connection of a flood.
     fn evict_from(&self, taken: &mut Taken, now: u64) -> bool {
         let batch = (self.max / BATCH).max(1);
         loop {
@@ -195,11 +201,13 @@ impl Places {
             first.sort_unstable_by(|one, other| other.cmp(one));
             let mut evicted = false;
             for ((above_share, spared_no_more, ..), id, state) in first {
-                // One connection must be closed. More are closed only if that harms nobody.
+                // One connection must be closed. Close more only if they are above their share or have waited long
+                // enough.
                 if evicted && above_share == 0 && !spared_no_more {
                     break;
                 }
-                // The connection may have continued in the meantime.
+                // The connection may have become active since its rank was computed. Then its state differs, and it
+                // is not closed.
                 if taken.seats.get(&id).is_some_and(|seat| seat.evict(state)) {
                     taken.remove(id);
                     evicted = true;
@@ -212,7 +220,8 @@ impl Places {
         }
     }
 
-    /// The priority of closing a place, and the state from which it was computed. `None` if it must not be closed.
+    /// Returns the rank of a connection, and the state from which it was computed. `None` if the connection must not
+    /// be closed.
     fn rank(&self, taken: &Taken, seat: &Seat, now: u64) -> Option<(Rank, u64)> {
         let (state, activity, since) = seat.waiting()?;
         let held = taken.by_address.get(&seat.address).copied().unwrap_or(0);
@@ -249,7 +258,7 @@ impl Taken {
 }
 
 impl ConnectionSlot {
-    /// The connection's handle for reporting its activity.
+    /// Returns the seat to which the connection reports its activity.
     pub(in crate::http) fn seat(&self) -> &Arc<Seat> {
         &self.seat
     }
@@ -262,7 +271,7 @@ impl Drop for ConnectionSlot {
 }
 
 impl Seat {
-    /// Bytes arrived from the client. For an idle connection they begin the next request.
+    /// Reports that bytes arrived. On an idle connection they begin the next request.
     pub(in crate::http) fn heard(&self) {
         let state = self.state.load(Ordering::Acquire);
         if Activity::of(state) == Activity::Idle {
@@ -270,24 +279,25 @@ impl Seat {
         }
     }
 
-    /// A request's head has arrived, and the answer begins. `false` if the slot was given to another connection.
+    /// Reports that the server answers a request, because its head or its body has arrived. `false` if the connection
+    /// was closed for another one.
     pub(in crate::http) fn answers(&self) -> bool {
         self.turn(Activity::Work)
     }
 
-    /// The answer needs more of the request's body.
+    /// Reports that the server waits for more of the request's body.
     pub(in crate::http) fn awaits_body(&self) {
         self.turn(Activity::Body);
         self.changed.notify_waiters();
     }
 
-    /// The answer is made.
+    /// Reports that the response was sent, so the connection is idle.
     pub(in crate::http) fn answered(&self) {
         self.turn(Activity::Idle);
         self.changed.notify_waiters();
     }
 
-    /// Whether a write waits for the client.
+    /// Reports whether a write waits for the client to read.
     pub(in crate::http) fn is_unread(&self, waits: bool) {
         let since = if waits { millis(self.started).max(1) } else { 0 };
         if waits != (self.unread.load(Ordering::Relaxed) > 0) {
@@ -296,12 +306,12 @@ impl Seat {
         }
     }
 
-    /// Ready when another connection got the place.
+    /// Waits until the connection is closed for another one.
     pub(in crate::http) async fn evicted(&self) {
         self.evicted.notified().await;
     }
 
-    /// The state, the activity, and the start of the activity. `None` if the connection does not wait for its client.
+    /// Returns the state, the activity, and when it began. `None` if the connection does not wait for its client.
     fn waiting(&self) -> Option<(u64, Activity, u64)> {
         let unread = self.unread.load(Ordering::Acquire);
         let state = self.state.load(Ordering::Acquire);
@@ -313,7 +323,7 @@ impl Seat {
         }
     }
 
-    /// Changes the activity, unless another connection got the place.
+    /// Changes the activity. `false` if the connection was closed for another one.
     fn turn(&self, activity: Activity) -> bool {
         let next = activity.since(millis(self.started));
         let goes_on = |state| (Activity::of(state) != Activity::Evicted).then_some(next);
@@ -348,14 +358,14 @@ mod tests {
         IpAddr::from([192, 0, 2, last])
     }
 
-    /// A slot whose connection has had this activity for this many milliseconds.
+    /// Takes a place whose connection has had this activity for this many milliseconds.
     fn place(places: &Arc<Places>, last: u8, activity: Activity, waited: u64) -> ConnectionSlot {
         let place = places.try_take(address(last)).unwrap();
         place.seat.state.store(activity.since(NOW - waited), Ordering::Release);
         place
     }
 
-    /// The index of the one that is closed next.
+    /// Closes the next connection. Returns its index.
     fn next(places: &Places, held: &[ConnectionSlot]) -> Option<usize> {
         let gone = |place: &ConnectionSlot| Activity::of(place.seat.state.load(Ordering::Acquire)) == Activity::Evicted;
         let before: Vec<bool> = held.iter().map(gone).collect();
@@ -374,7 +384,7 @@ mod tests {
             place(&places, 3, Activity::Head, 3_000),
             place(&places, 4, Activity::Head, 4_000),
             place(&places, 5, Activity::Idle, 2_000),
-            // Some have just begun to wait.
+            // These have waited for less than a second.
             place(&places, 6, Activity::Idle, 999),
             place(&places, 7, Activity::Head, 10),
         ];
@@ -390,7 +400,7 @@ mod tests {
         );
         assert_eq!(places.locked().seats.len(), 1);
         assert_eq!(places.locked().by_address.len(), 1);
-        // No answer is being made, so none can be unread.
+        // If the client does not read the response, the connection can be closed.
         held[0].seat.is_unread(true);
         assert_eq!(next(&places, &held), Some(0));
         assert!(!held[0].seat.answers(), "it is over");

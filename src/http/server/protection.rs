@@ -1,4 +1,4 @@
-//! The headers that tell browsers what they may do with an answer: nothing, unless the answer itself says otherwise.
+//! The security headers of responses. They forbid browsers everything that the response itself does not allow.
 
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY, VARY,
@@ -6,7 +6,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue};
 
-/// An answer that is no page loads nothing, and no page may frame it.
+/// The policy of responses that are no pages: they load nothing, and no page may frame them.
 const NOTHING: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
 const A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 const PERSONAL: HeaderValue = HeaderValue::from_static("private, no-cache");
@@ -14,7 +14,7 @@ const BY_CREDENTIAL: HeaderValue = HeaderValue::from_static("authorization");
 const PERMISSIONS: HeaderName = HeaderName::from_static("permissions-policy");
 const NO_DEVICES: HeaderValue = HeaderValue::from_static("camera=(), geolocation=(), microphone=()");
 
-/// Adds missing security headers. `encrypted` if clients use `https`.
+/// Adds the security headers. A response's own policies stay. `encrypted`: whether clients use `https`.
 pub(in crate::http) fn protect(headers: &mut HeaderMap, encrypted: bool) {
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if !headers.contains_key(REFERRER_POLICY) {
@@ -23,7 +23,7 @@ pub(in crate::http) fn protect(headers: &mut HeaderMap, encrypted: bool) {
     if !headers.contains_key(CONTENT_SECURITY_POLICY) {
         headers.insert(CONTENT_SECURITY_POLICY, NOTHING);
     } else {
-        // A page with its own policy.
+        // Only pages have a policy of their own.
         headers.insert(PERMISSIONS, NO_DEVICES);
     }
     if encrypted {
@@ -31,7 +31,8 @@ pub(in crate::http) fn protect(headers: &mut HeaderMap, encrypted: bool) {
     }
 }
 
-/// An answer to a credential is only for its bearer: a cache must revalidate it each time, for each bearer.
+/// Marks a response to a request with a credential as personal: a cache must revalidate it for each use, and must not
+/// reuse it for another credential.
 pub(in crate::http) fn keep_personal(headers: &mut HeaderMap) {
     if !headers.contains_key(CACHE_CONTROL) {
         headers.insert(CACHE_CONTROL, PERSONAL);

@@ -1,4 +1,5 @@
-//! The id in the `X-Request-Id` of every answer, for log lines that are written after the answer's head.
+//! The request id that every response has as `X-Request-Id`. Handlers extract it for log lines that they write after
+//! the response has begun.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -7,7 +8,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use uuid::Uuid;
 
-/// A request's id. The frame assigns it.
+/// The id of a request. `frame` assigns it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct RequestId(pub(in crate::http) Uuid);
 

@@ -1,6 +1,6 @@
-//! A TCP connection that closes if its client does not read, because an unread answer keeps its memory. It reports to
-//! its slot whether it waits for the client. It adds an id and an OperationOutcome to hyper's own answers to malformed
-//! requests.
+//! A TCP connection that fails if its client does not read, because an unread response occupies memory. It reports to
+//! its seat whether a write waits for the client. It also completes the responses that hyper itself sends to
+//! malformed requests: it adds a request id and an OperationOutcome.
 
 use std::io;
 use std::pin::Pin;
@@ -17,14 +17,14 @@ use uuid::Uuid;
 use super::places::Seat;
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
 
-/// A connection whose writes fail if the client has not read for `patience`.
+/// A connection whose writes fail after they have waited for the client for `patience`.
 pub(in crate::http) struct Stream {
     inner: TcpStream,
     seat: Arc<Seat>,
     patience: Duration,
-    /// Runs while a write waits.
+    /// The timer of a write that waits.
     waiting: Option<Pin<Box<Sleep>>>,
-    /// A head that replaces another one.
+    /// The response that replaces one of hyper's, while it is being written.
     amended: Option<Amended>,
 }
 
@@ -44,7 +44,7 @@ impl Stream {
         }
     }
 
-    /// Passes a write's result on, or ends the connection if the client's time is over.
+    /// Passes a write's result on. A write that has waited for `patience` fails.
     fn timed<T>(&mut self, cx: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         self.seat.is_unread(outcome.is_pending());
         if outcome.is_ready() {
@@ -63,8 +63,8 @@ impl Stream {
 }
 
 impl Stream {
-    /// Writes the replacement of a head of `length` bytes. When the replacement is written, the whole head counts as
-    /// written.
+    /// Writes the replacement of a head of `length` bytes. When all of it is written, returns `length`, so that the
+    /// caller takes its own head as written.
     fn poll_amended(&mut self, cx: &mut Context<'_>, length: usize) -> Poll<io::Result<usize>> {
         while let Some(Amended { head, written }) = &mut self.amended {
             match Pin::new(&mut self.inner).poll_write(cx, &head[*written..]) {
@@ -80,7 +80,7 @@ impl Stream {
         Poll::Ready(Ok(length))
     }
 
-    /// Whether these bytes are a head of hyper's own, which must be replaced.
+    /// Whether these bytes must be replaced, because hyper itself made them. Prepares the replacement.
     fn amends(&mut self, bytes: &[u8]) -> bool {
         if self.amended.is_none() && is_bare(bytes) {
             self.amended = Some(Amended {
@@ -92,7 +92,8 @@ impl Stream {
     }
 }
 
-/// Whether it is hyper's answer to a malformed request: only a head, without the id that every other answer has.
+/// Whether these bytes are hyper's response to a malformed request: a head alone, without the id that every other
+/// response has.
 fn is_bare(bytes: &[u8]) -> bool {
     let has = |text: &[u8]| memmem::find(bytes, text).is_some();
     bytes.starts_with(b"HTTP/1.1 4")
@@ -103,7 +104,8 @@ fn is_bare(bytes: &[u8]) -> bool {
         && !has(b"\r\nx-request-id: ")
 }
 
-/// The head with an id, which the log also has, and the fault as an OperationOutcome.
+/// Adds to a head of hyper's a request id, the security headers, and a body: an OperationOutcome with the error. Logs
+/// the id.
 fn amended(head: &[u8]) -> Vec<u8> {
     let id = Uuid::new_v4();
     let status = String::from_utf8_lossy(head.get(9..12).unwrap_or_default());

@@ -1,5 +1,6 @@
-//! Limits expensive work, in total and per credential: views and whole records. A credential may use at most half of
-//! the places. Its first piece of work does not wait for other credentials.
+//! Limits how much expensive work (views, operations on all of a patient's records) runs at once, in total and per
+//! credential. By default a credential may use half of the places. First work (a credential's work while no other
+//! first work of it runs) has separate places, so it does not wait for the further work of other credentials.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,31 +8,31 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many credentials may have a first piece of work running, for each place that further work shares.
+/// The number of places for first work, per place for further work.
 const FIRST_FOR_EACH: usize = 4;
 
-/// The places for one kind of work of a server.
+/// The places for one kind of expensive work.
 #[derive(Clone)]
 pub(in crate::http) struct Turns(Arc<Places>);
 
 struct Places {
-    /// The places for the first work of each credential.
+    /// The places for first work. Each credential may use one.
     first: Arc<Semaphore>,
-    /// The places for further work.
+    /// The places for all work beyond the first of a credential.
     further: Arc<Semaphore>,
-    /// The maximum number of places of one credential.
+    /// The maximum number of places that one credential uses at once.
     each: usize,
-    /// The credentials whose work runs or waits.
+    /// The credentials whose work runs or waits, each with its places.
     shares: Mutex<FxHashMap<Box<str>, Arc<Share>>>,
 }
 
-/// The places of one credential.
+/// The places that one credential uses.
 struct Share {
     own: Arc<Semaphore>,
     has_first: AtomicBool,
 }
 
-/// A place. Dropping this returns it.
+/// A place for one piece of work. Dropping it returns the place.
 pub(in crate::http) struct Turn {
     place: Option<OwnedSemaphorePermit>,
     first: Option<First>,
@@ -39,23 +40,23 @@ pub(in crate::http) struct Turn {
     _member: Member,
 }
 
-/// A credential whose work runs or waits.
+/// Keeps a credential's entry in `shares` while its work runs or waits.
 struct Member {
     places: Arc<Places>,
     credential: Box<str>,
     share: Arc<Share>,
 }
 
-/// The credential's claim on a place for first work.
+/// Exists while a credential's first work runs. After it was dropped, the credential's next work is first work again.
 struct First(Arc<Share>);
 
 impl Turns {
-    /// This many places, half of them for one credential.
+    /// Creates this many places for further work. One credential may use half of them, but at least one.
     pub(in crate::http) fn new(places: usize) -> Turns {
         Turns::with_share(places, (places / 2).max(1))
     }
 
-    /// This many places, and the maximum for one credential.
+    /// Creates this many places for further work. One credential may use `each` at once, its first work included.
     pub(in crate::http) fn with_share(places: usize, each: usize) -> Turns {
         Turns(Arc::new(Places {
             first: Arc::new(Semaphore::new(places.max(1) * FIRST_FOR_EACH)),
@@ -65,7 +66,7 @@ impl Turns {
         }))
     }
 
-    /// A place for this credential, when one is free.
+    /// Waits for a place for this credential. Never `None`, because the semaphores are never closed.
     pub(in crate::http) async fn take(&self, credential: &str) -> Option<Turn> {
         let member = self.member(credential);
         let own = member.share.own.clone().acquire_owned().await.ok()?;
@@ -100,8 +101,8 @@ impl Turns {
 }
 
 impl Turn {
-    /// Frees the place for others when the computation ends. It still counts for the credential until its client has
-    /// received the result.
+    /// Frees the place for other credentials when the computation ends. The work counts for its own credential until
+    /// its client has received the result.
     pub(in crate::http) fn computed(mut self) -> Turn {
         self.place = None;
         self.first = None;
@@ -112,8 +113,8 @@ impl Turn {
 impl Drop for Member {
     fn drop(&mut self) {
         let mut shares = self.places.shares.lock().unwrap_or_else(PoisonError::into_inner);
-        // Two references: the map's and this one. Shares are taken under the lock only. A permit holds only the
-        // semaphore, and a claim is dropped first.
+        // If only the map and this member refer to the share, no other work of the credential runs or waits. Other
+        // members are created only under this lock. A [`Turn`] drops `first`, its other reference, before its member.
         if Arc::strong_count(&self.share) <= 2 {
             shares.remove(&self.credential);
         }
@@ -143,7 +144,7 @@ mod tests {
         turns.take(credential).now_or_never().flatten()
     }
 
-    /// Six costly views of one patient's token blocked every other view for ten seconds.
+    /// Costly views of one patient's token must not block the views of others.
     #[test]
     fn one_credential_keeps_no_other_waiting() {
         let turns = Turns::new(4);
@@ -157,7 +158,7 @@ mod tests {
         assert!(now(&turns, "greedy").is_some());
     }
 
-    /// A client that reads its result slowly delays only itself.
+    /// A client that reads its result slowly delays only its own work.
     #[test]
     fn what_is_computed_counts_for_its_credential_alone() {
         let turns = Turns::with_share(1, 2);

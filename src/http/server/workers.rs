@@ -1,5 +1,5 @@
 //! The threads that run searches, separate from those that serve clients. A scan of a whole population computes for
-//! seconds without a pause, and reads by id must not wait for it.
+//! seconds without a pause, and a read by id must not wait for it.
 
 use std::future::Future;
 
@@ -8,10 +8,10 @@ use tokio::task::JoinHandle;
 
 use super::super::error::Error;
 
-/// A pool of threads, as many as there are processors.
+/// A pool with as many threads as there are processors.
 pub(in crate::http) struct Workers(Option<Runtime>);
 
-/// Running work. It is abandoned if nobody waits for it any more.
+/// A running task. Dropping this aborts it.
 struct Working<T>(JoinHandle<T>);
 
 impl Workers {
@@ -23,7 +23,8 @@ impl Workers {
             .map(|runtime| Workers(Some(runtime)))
     }
 
-    /// Runs work. A panic in it is an error.
+    /// Runs work on the pool and waits for it. Aborts the work if the returned future is dropped. A panic of the work
+    /// is an error.
     pub(in crate::http) async fn run<F>(&self, work: F) -> Result<F::Output, Error>
     where
         F: Future<Output: Send> + Send + 'static,
@@ -36,7 +37,8 @@ impl Workers {
         (&mut working.0).await.map_err(Error::internal)
     }
 
-    /// Continues work after an answer has begun. The work ends by itself when nobody reads its results.
+    /// Starts work that continues after the response has begun. Nothing aborts it: it must end by itself when nobody
+    /// reads its results.
     pub(in crate::http) fn go_on<F>(&self, work: F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -49,7 +51,8 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        // Do not wait: this may be dropped where blocking is forbidden, and nobody needs the results.
+        // Do not wait for running tasks: this may be dropped where blocking is forbidden, and nobody needs their
+        // results.
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }

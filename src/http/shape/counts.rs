@@ -1,5 +1,5 @@
-//! The number of resources of each type that a consent has in the lake. Counting reads only the system columns of row
-//! groups. The last result is cached by scope, because introspections are often repeated.
+//! Counts the resources that a consent or one of its sources has in the lake, by type. Reads only the system columns.
+//! Caches the last counts of each scope, because clients introspect repeatedly.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -11,10 +11,10 @@ use crate::http::error::Error;
 use crate::lake::scan::ScanError;
 use crate::lake::{Lake, Scope, Snapshot};
 
-/// Resources by type, in the order of the types' names.
+/// The number of resources of each type, in the order of the types' names.
 pub(in crate::http) type ByType = BTreeMap<&'static str, u64>;
 
-/// The types that always appear.
+/// The types that always appear, if need be with 0.
 const LISTED: [&str; 23] = [
     "AllergyIntolerance",
     "CarePlan",
@@ -41,16 +41,17 @@ const LISTED: [&str; 23] = [
     "Provenance",
 ];
 
-/// The answer if nothing is stored.
+/// The counts of a scope without resources.
 static ZEROS: LazyLock<Arc<ByType>> = LazyLock::new(|| Arc::new(LISTED.iter().map(|name| (*name, 0)).collect()));
 
-/// The number of consents whose counts are cached.
+/// The number of scopes whose counts are cached.
 const KEPT: usize = 8_192;
 
-/// Counts, with the recent ones cached.
+/// Counts resources, and caches the results.
 pub(in crate::http) struct Counts(Cache<Arc<Scope>, Counted>);
 
-/// The counts of a snapshot. An erasure changes a snapshot's counts.
+/// The counts of a scope in one snapshot. They are valid only while the lake's epoch equals `erasures`, because an
+/// erasure changes the rows of existing snapshots.
 #[derive(Clone)]
 struct Counted {
     snapshot: u64,
@@ -65,7 +66,7 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// The resources that belong to the scope itself, by type.
+    /// Counts the resources that belong to the scope itself, without the shared rows to which they refer.
     pub(in crate::http) fn of(&self, lake: &Lake, scope: Scope) -> Result<Arc<ByType>, Error> {
         let scope = Arc::new(scope);
         let counted = |snapshot: &Arc<Snapshot>| {
@@ -86,7 +87,8 @@ impl Counts {
         };
         let snapshot = lake.snapshot();
         match counted(&snapshot) {
-            // Another process's erasure may have replaced and removed a file.
+            // Another process's erasure may have removed a file of this snapshot. Try again with the current
+            // snapshot.
             Err(_) if lake.erased_since(snapshot.erasures()) => counted(&lake.snapshot()),
             counts => counts,
         }

@@ -1,4 +1,4 @@
-//! The structures as the OpenAPI document describes them.
+//! The JSON schemas of the members that responses about a consent share, for the OpenAPI document.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::parts::{INDEFINITE, UNKNOWN, UNSUPPORTED};
 use crate::consent::{AuthorizationType, JobState, Usage};
 use crate::http::routes::{list, named, object, one_of};
 
-/// `user`.
+/// Returns the schema of `user`.
 pub(in crate::http) fn user() -> Value {
     named(
         "User",
@@ -14,7 +14,7 @@ pub(in crate::http) fn user() -> Value {
     )
 }
 
-/// `endpoint`.
+/// Returns the schema of `endpoint`.
 pub(in crate::http) fn endpoint() -> Value {
     let text = json!({"type": "string"});
     let properties = json!({"id": text, "name": text, "label": list(&text), "refreshable": {"type": "boolean"}});
@@ -24,12 +24,12 @@ pub(in crate::http) fn endpoint() -> Value {
     )
 }
 
-/// `mode`.
+/// Returns the schema of `mode`.
 pub(in crate::http) fn mode() -> Value {
     named("Mode", one_of(["TEST", "LIVE"]))
 }
 
-/// `type` of a patient authorization.
+/// Returns the schema of a patient authorization's `type`.
 pub(in crate::http) fn authorization_type() -> Value {
     named(
         "AuthorizationType",
@@ -41,12 +41,12 @@ pub(in crate::http) fn authorization_type() -> Value {
     )
 }
 
-/// `usage`.
+/// Returns the schema of `usage`.
 pub(in crate::http) fn usage() -> Value {
     named("Usage", one_of(Usage::ALL.iter().map(|usage| usage.name())))
 }
 
-/// `sync`.
+/// Returns the schema of `sync`.
 pub(in crate::http) fn sync() -> Value {
     let properties = json!({
         "resourceTypes": {"type": "object", "additionalProperties": {"type": "integer"},
@@ -57,7 +57,7 @@ pub(in crate::http) fn sync() -> Value {
     named("Sync", object(&["lastSyncedAt"], properties))
 }
 
-/// `timeUntilMaxAuth`.
+/// Returns the schema of `timeUntilMaxAuth`.
 pub(in crate::http) fn max_auth() -> Value {
     let seconds = json!({"type": "integer", "description": "seconds, below zero when the time is over"});
     named(

@@ -1,4 +1,4 @@
-//! The introspection of a patient token: its claims, its consent, and the state of its records.
+//! Introspects a patient token: its claims, its consent, and the state of its records.
 
 use serde_json::{Value, json};
 
@@ -7,17 +7,17 @@ use crate::consent::{AuthorizationState, ConsentWithSources, Inspected, MaxAuth,
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// The API that introspects a token.
+/// The API through which a token is introspected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) enum Surface {
     /// `/oauth/introspect`.
     Oauth,
-    /// `/link/introspect`. For this API a token belongs to one authorization. It also reports a refreshed
-    /// authorization.
+    /// `/link/introspect`. In its response `sub` is the id of the primary authorization, and `state` may be
+    /// `REFRESHED`.
     Link,
 }
 
-/// The answer for the token of a consent. It reads files.
+/// Builds the introspection response for a token of a consent. Reads files of the lake to count resources.
 pub(in crate::http) fn introspection(
     service: &Service,
     inspected: &Inspected,
@@ -27,9 +27,10 @@ pub(in crate::http) fn introspection(
     let (claims, consent) = (&inspected.claims, &full_consent.consent);
     let primary = full_consent.primary();
     let now = service.store.clock().now();
-    // A token is useless after every source's records have expired, though it may be refreshed.
+    // When the records of all sources have expired, the token is useless, though its refresh token may still be
+    // valid.
     let active = inspected.active && full_consent.readiness(now) != Readiness::Expired;
-    // Another source's Patient may have become the primary one since the token was made.
+    // The primary Patient of the consent may have changed since the token was issued.
     let patient = consent.patients.first().map(|id| format!("Patient/{id}"));
     let subject = match (surface, primary) {
         (Surface::Link, Some(source)) => &source.authorization.id,
@@ -52,14 +53,14 @@ pub(in crate::http) fn introspection(
         "sync": sync(service, full_consent, None, true)?,
         "timeUntilMaxAuth": max_auth(primary.map_or(MaxAuth::Unsupported, |source| source.max_auth(now))),
     });
-    // The token is still accepted, but its records are gone.
+    // The patient had the records erased. The token itself stays valid.
     if let Some(at) = consent.expunged_at {
         answer["expungedAt"] = at.into();
     }
     Ok(answer)
 }
 
-/// The state of an authorization. Only the link API reports a refreshed one.
+/// Returns the state of an authorization. Only the link API reports that it was refreshed.
 fn state(source: &Source, surface: Surface, now: i64) -> &'static str {
     let authorization = &source.authorization;
     let refreshed = authorization.refreshed_at.is_some() && authorization.usage == Usage::Multiple;

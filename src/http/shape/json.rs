@@ -1,4 +1,4 @@
-//! Answers that must not be cached.
+//! JSON responses that must not be cached.
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, PRAGMA};
@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::consent::Issued;
 use crate::http::error::Error;
 
-/// An answer with a token or facts about a person: no cache keeps it (RFC 6749, section 5.1).
+/// Builds a JSON response with a token or facts about a person. Caches must not store it (RFC 6749, section 5.1).
 pub(in crate::http) fn no_store(status: StatusCode, body: &impl Serialize) -> Result<Response, Error> {
     let text = serde_json::to_vec(body).map_err(Error::internal)?;
     let mut response = Response::new(Body::from(text));
@@ -21,7 +21,7 @@ pub(in crate::http) fn no_store(status: StatusCode, body: &impl Serialize) -> Re
     Ok(response)
 }
 
-/// `expires_in` of a new token.
+/// Returns `expires_in` of a new token, in seconds.
 pub(in crate::http) fn seconds_left(issued: &Issued) -> i64 {
     issued.expires_at - issued.issued_at
 }

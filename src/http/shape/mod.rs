@@ -1,7 +1,8 @@
-//! Parts that several answers about a consent share: user, endpoint, usage, sync with its counts, the time until a
-//! patient must authorize again.
+//! Members that several responses about a consent share: user, endpoint, usage, sync with its counts, and the time
+//! until the patient must authorize again.
 //!
-//! Each is one value here, so the OAuth, link and REST answers cannot differ. Each answer decides which of them it has.
+//! Each member is built in one place, so the OAuth, link and REST APIs cannot differ. Each API chooses the members of
+//! its responses.
 
 mod counts;
 pub(super) mod described;

@@ -1,4 +1,4 @@
-//! The structures themselves.
+//! Builds the members that responses about a consent share.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(super) const UNKNOWN: &str = "unknown";
 pub(super) const INDEFINITE: &str = "indefinite";
 pub(super) const UNSUPPORTED: &str = "unsupported";
 
-/// `user`.
+/// The member `user`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::http) struct User<'c> {
@@ -22,14 +22,14 @@ pub(in crate::http) struct User<'c> {
 }
 
 impl<'c> User<'c> {
-    /// The user that the application named, if any.
+    /// Returns the user's external id from the application. `None` if the application sent none.
     pub(in crate::http) fn of(consent: &'c Consent) -> Option<User<'c>> {
         let external_id = consent.external_id.as_deref()?;
         Some(User { external_id })
     }
 }
 
-/// `endpoint`.
+/// The member `endpoint`.
 #[derive(Debug, Serialize)]
 pub(in crate::http) struct Endpoint<'s> {
     id: &'s str,
@@ -49,20 +49,20 @@ impl<'s> From<&'s ChosenEndpoint> for Endpoint<'s> {
     }
 }
 
-/// `sync`.
+/// The member `sync`.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::http) struct Sync {
-    /// Left out if the counts are not wanted.
+    /// The number of resources of each type. Absent if the caller did not want counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     resource_types: Option<Arc<ByType>>,
     last_synced_at: Option<i64>,
-    /// Left out if no job ran, or if the records are gone.
+    /// The state of the newest job. Absent if there was no job, or if the records are gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<JobState>,
 }
 
-/// `sync` of a whole consent, or of one source. Without counts if they are not wanted. It reads files.
+/// Builds `sync` for a consent, or for one `source` of it. If `counted`, reads files of the lake to count resources.
 pub(in crate::http) fn sync(
     service: &Service,
     full_consent: &ConsentWithSources,
@@ -90,14 +90,15 @@ pub(in crate::http) fn sync(
     })
 }
 
-/// The member `usage`: the final usage of the primary source. Without a source, the requested usage.
+/// Returns the member `usage`: the usage of the primary source's authorization. Without a source, the usage that the
+/// application requested.
 pub(in crate::http) fn usage(full_consent: &ConsentWithSources) -> Usage {
     full_consent
         .primary()
         .map_or(full_consent.consent.usage, |source| source.authorization.usage)
 }
 
-/// `timeUntilMaxAuth`.
+/// Returns the member `timeUntilMaxAuth`.
 pub(in crate::http) fn max_auth(max: MaxAuth) -> Value {
     match max {
         MaxAuth::Seconds(seconds) => seconds.into(),

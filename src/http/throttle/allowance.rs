@@ -1,4 +1,4 @@
-//! The remaining allowance of a client, for the response headers.
+//! What a client's rate limit still allows, for the response headers.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,13 +11,13 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 /// The state of a bucket after a charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) struct Allowance {
-    /// How many requests a full bucket admits.
+    /// The number of requests that a full bucket admits.
     pub(super) limit: u32,
-    /// How many more it admits now.
+    /// The number of requests that the bucket still admits now.
     pub(super) remaining: u32,
-    /// The seconds until it is full again.
+    /// The seconds until the bucket is full again.
     pub(super) reset: u64,
-    /// The seconds until it admits another request, if it admits none now.
+    /// The seconds until the bucket admits another request. Zero if the charge was admitted.
     pub(in crate::http) wait: u64,
 }
 
@@ -33,17 +33,17 @@ impl Allowance {
     }
 }
 
-/// Carries the charge of a request from the code that knows its credential to the code that sets the headers.
+/// Carries the result of a charge from the code that knows the credential to the code that sets the headers.
 #[derive(Clone, Debug, Default)]
 pub(in crate::http) struct Meter(Arc<OnceLock<Option<Allowance>>>);
 
 impl Meter {
-    /// A request is charged once. Of several charges the first is reported. `None` for unlimited requests.
+    /// Records the charge of a request, `None` for an unlimited one. Only the first charge of a request is recorded.
     pub(super) fn note(&self, allowance: Option<Allowance>) {
         let _ = self.0.set(allowance);
     }
 
-    /// Whether the request was charged to anybody.
+    /// Whether a charge was recorded, or the request is unlimited.
     pub(in crate::http) fn is_charged(&self) -> bool {
         self.0.get().is_some()
     }

@@ -1,4 +1,4 @@
-//! The buckets, by credential and by address.
+//! Token buckets, by credential and by address.
 
 use std::hash::Hash;
 use std::net::IpAddr;
@@ -17,27 +17,28 @@ use super::peer::{ClientAddress, subscriber};
 use crate::http::error::Error;
 use crate::http::limits::{Rate, Rates};
 
-/// The approximate maximum number of buckets: new ones of the last second may exceed it.
+/// If there are more buckets of one kind, all charges go to one shared bucket. The number is checked about once a
+/// second.
 const MAX_BUCKETS: usize = 200_000;
 
-/// The buckets of a server.
+/// The buckets of a server. `None` for a kind of charge without a limit.
 pub(in crate::http) struct Throttle {
     credentials: Option<Buckets<Box<str>>>,
-    /// The buckets for operations on whole records.
+    /// The buckets for operations on all of a patient's records.
     records: Option<Buckets<Box<str>>>,
     /// The buckets for health cards.
     cards: Option<Buckets<Box<str>>>,
     addresses: Option<Buckets<IpAddr>>,
-    /// The buckets for requests without a credential that are stored.
+    /// The buckets for requests without a credential that add rows to the store.
     writes: Option<Buckets<IpAddr>>,
-    /// The buckets for flows and steps towards sources.
+    /// The buckets for begun flows, and for steps of a flow that add rows to the store.
     flows: Option<Buckets<IpAddr>>,
 }
 
 struct Buckets<K: Hash + Eq + Clone> {
     limiter: RateLimiter<K, DashMapStateStore<K>, DefaultClock, StateInformationMiddleware>,
     rate: Rate,
-    /// Whether the buckets are so many that new ones share `overflow`.
+    /// Whether there are so many buckets that all charges go to the bucket `overflow`.
     crowded: AtomicBool,
     overflow: K,
 }
@@ -54,7 +55,7 @@ impl Throttle {
         }
     }
 
-    /// Charges a request to a valid credential: a consent or a publishable key.
+    /// Charges a request to its valid credential: a consent, or an application key.
     pub(in crate::http) fn charge_credential(&self, credential: &str, extensions: &Extensions) -> Result<(), Error> {
         let buckets = self.credentials.as_ref();
         let charged = buckets.map(|buckets| buckets.charge(&Box::from(credential)));
@@ -71,14 +72,14 @@ impl Throttle {
         charged_to(self.cards.as_ref(), consent)
     }
 
-    /// Admits a request of a valid credential without a limit.
+    /// Records that a request is not charged to anybody. For the operator's own tokens.
     pub(in crate::http) fn exempt(&self, extensions: &Extensions) {
         if let Some(meter) = extensions.get::<Meter>() {
             meter.note(None);
         }
     }
 
-    /// Charges a request to its address.
+    /// Charges a request to its address. Does nothing if the address is not known.
     pub(in crate::http) fn charge_address(
         &self,
         address: Option<IpAddr>,
@@ -89,17 +90,17 @@ impl Throttle {
         noted(charged.transpose(), extensions)
     }
 
-    /// Charges an address for permanent data in the store.
+    /// Charges the request's address for rows that it adds to the store.
     pub(in crate::http) fn charge_write(&self, extensions: &Extensions) -> Result<(), Error> {
         charged_for(self.writes.as_ref(), extensions).map_err(Error::Throttled)
     }
 
-    /// Charges an address for a flow, or for a step of a flow that adds rows to the store.
+    /// Charges the request's address for a flow, or for a step of a flow, that adds rows to the store.
     pub(in crate::http) fn charge_flow(&self, extensions: &Extensions) -> Result<(), Allowance> {
         charged_for(self.flows.as_ref(), extensions)
     }
 
-    /// Drops full buckets, which are the same as new ones.
+    /// Drops full buckets, because they equal new ones. Checks whether there are too many buckets.
     pub(in crate::http) fn tidy(&self) {
         for buckets in [&self.credentials, &self.records, &self.cards].into_iter().flatten() {
             buckets.tidy();
@@ -133,7 +134,7 @@ fn noted(charged: Result<Option<Allowance>, Allowance>, extensions: &Extensions)
 
 impl<K: Hash + Eq + Clone> Buckets<K> {
     fn new(rate: Rate, overflow: K) -> Buckets<K> {
-        // The period is at least a billionth of a second.
+        // A period of zero is invalid. Use at least a nanosecond.
         let quota =
             Quota::with_period(rate.every.max(Duration::from_nanos(1))).unwrap_or(Quota::per_second(NonZeroU32::MAX));
         let limiter = RateLimiter::dashmap(quota.allow_burst(rate.burst));
@@ -185,7 +186,7 @@ impl<K: Hash + Eq + Clone> Buckets<K> {
 mod tests {
     use super::*;
 
-    /// A rate so slow that no test outlasts it.
+    /// Returns a rate so slow that no bucket gains a request during a test.
     fn hourly(burst: u32) -> Option<Rate> {
         Some(Rate {
             every: Duration::from_secs(3_600),

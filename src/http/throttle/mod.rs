@@ -1,9 +1,8 @@
-//! Rate limits for each credential, and for each address without a credential: token buckets, which fill up evenly and
-//! hold some seconds' worth.
+//! Limits the rate of requests for each credential, and for each address. The limits are token buckets: they fill
+//! evenly, up to a maximum.
 //!
-//! A request without a credential is charged to its address. One with a valid token is charged to the consent or
-//! application key of the token. One with an invalid credential is charged to its address, so that guessing is not
-//! free.
+//! A request with a valid token is charged to its consent or application key. A request without a credential or with
+//! an invalid one is charged to its address. So guessing credentials is limited, too.
 
 mod allowance;
 mod buckets;

@@ -1,4 +1,4 @@
-//! The client's address.
+//! Finds the address of the client, behind a proxy or not.
 
 use std::net::IpAddr;
 
@@ -6,16 +6,16 @@ use axum::http::{Extensions, HeaderMap};
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// The peer of a connection.
+/// The address of a connection's peer: the client or a proxy.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct Peer(pub(in crate::http) IpAddr);
 
-/// The client's address, after resolving proxies.
+/// The address of the client that sent the request.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct ClientAddress(pub(in crate::http) IpAddr);
 
-/// The client's address. Behind a proxy it is the last entry of `X-Forwarded-For`, which the proxy added. Anybody can
-/// write the entries before it.
+/// Returns the client's address. Behind a proxy this is the last entry of `X-Forwarded-For`, which the proxy added.
+/// Anybody can write the entries before it. Without a valid entry, returns the peer's address.
 pub(in crate::http) fn client_address(
     headers: &HeaderMap,
     extensions: &Extensions,
@@ -30,7 +30,8 @@ pub(in crate::http) fn client_address(
     last.or(peer)
 }
 
-/// The owner of an address. For IPv6 this is the network of 64 bits, in which a subscriber has any number of addresses.
+/// Returns the address that stands for a subscriber. For IPv6 this is the /64 network, because a subscriber can use
+/// any address in it.
 pub(in crate::http) fn subscriber(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
