@@ -1,4 +1,4 @@
-//! The tables of access tokens of consents: the issued ones and the revoked ones.
+//! The tables of issued and of revoked access tokens.
 
 use std::sync::PoisonError;
 
@@ -7,7 +7,7 @@ use rusqlite::params;
 use super::super::error::Error;
 use super::super::store::Store;
 
-/// Issued and revoked access tokens.
+/// The repository of issued and revoked access tokens.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessTokens<'a> {
     pub(in crate::consent) store: &'a Store,
@@ -23,7 +23,7 @@ impl AccessTokens<'_> {
         })
     }
 
-    /// Revokes a token. The entry is removed when the token would have expired.
+    /// Revokes a token. `expires_at` is the token's expiry. A later call removes entries of tokens that have expired.
     pub fn revoke(&self, jti: &str, expires_at: i64) -> Result<(), Error> {
         let connection = self.store.connection();
         connection.execute(
@@ -42,7 +42,8 @@ impl AccessTokens<'_> {
         Ok(())
     }
 
-    /// Whether a token was revoked, by its own id or with all tokens of its consent. Answered from memory.
+    /// Whether a token id or a consent id was revoked. A revoked consent id revokes all tokens of the consent. Reads
+    /// only memory.
     pub(in crate::consent) fn is_revoked(&self, id: &str) -> bool {
         self.store
             .held()

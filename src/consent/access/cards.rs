@@ -1,7 +1,7 @@
-//! Health cards: the issued ones and the revoked ones. The store keeps none of a card's content.
+//! Issued and revoked health cards. The store keeps nothing of a card's content.
 //!
-//! A card is registered before its records are read, so any later end of its records revokes it. It is signed only if
-//! it is not revoked by then. Cards that were never signed are removed after an hour.
+//! A card is registered before its records are read. So if an erasure of these records begins later, it revokes the
+//! card. A card that was revoked in the meantime is not signed. Cards that nobody signed are deleted after an hour.
 
 use aws_lc_rs::rand;
 use base64::Engine;
@@ -16,55 +16,56 @@ use super::super::states::ConsentState;
 use super::super::store::Store;
 use super::es256::{KeyPurpose, PublicKey, signer};
 
-/// The random bytes of a card's name. They give 16 characters; the framework allows 24.
+/// The number of random bytes in a card's `rid`. In base64 they are 16 characters. The specification allows 24.
 const NAME: usize = 12;
-/// The maximum time for making a card, in seconds.
+/// The age in seconds at which an unsigned card may be deleted.
 const UNSIGNED: i64 = 3_600;
 
-/// A card that is being made.
+/// A registered card that is not yet signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
-    /// The id for revoking it. It reveals nothing about a person.
+    /// The card's id in revocation lists. It is random and reveals nothing about a person.
     pub rid: String,
-    /// When it is issued, in seconds since the Unix epoch.
+    /// When the card is issued, in seconds since the Unix epoch.
     pub issued_at: i64,
 }
 
-/// Why a consent gets no card.
+/// Why a card is not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoCard {
-    /// The consent has ended, or its records were erased.
+    /// The consent is not EXCHANGED, or the card was revoked or deleted before it was signed.
     Ended,
-    /// Some of its records are being removed from the lake. After that it can have a card of the others.
+    /// Some of the consent's records are being erased and may still be visible. A later card will not contain them.
     Leaving,
 }
 
-/// A key that signed cards.
+/// A key that signs or has signed cards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CardKey {
     /// The public key.
     pub key: PublicKey,
-    /// How many times its revocation list was changed, starting at 1.
+    /// The number of the current version of the key's revocation list. It starts at 1 and grows with each change.
     pub version: u64,
 }
 
 /// The revoked cards of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RevocationList {
-    /// How often the list was changed, starting at 1. The names may be newer than this count, but never older.
+    /// The number of the list's version. It starts at 1 and grows with each change. `rids` may be newer than this
+    /// version, but never older.
     pub version: u64,
-    /// The names of the cards, in the order of their revocation.
+    /// The ids of the revoked cards, in the order of their revocation.
     pub rids: Vec<String>,
 }
 
-/// Health cards: the issued ones and the revoked ones.
+/// The repository of issued and revoked health cards.
 #[derive(Clone, Copy, Debug)]
 pub struct HealthCards<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl HealthCards<'_> {
-    /// Registers a card for a consent, before its records are read.
+    /// Registers a card for a consent. The caller must do this before it reads the records for the card.
     pub fn begin(&self, consent: &str) -> Result<Result<Card, NoCard>, Error> {
         let issued_at = self.store.clock().now();
         let mut bytes = [0; NAME];
@@ -75,7 +76,7 @@ impl HealthCards<'_> {
             if found.is_none_or(|consent| consent.state != ConsentState::Exchanged) {
                 return Ok(Err(NoCard::Ended));
             }
-            // Rows that are being erased may still be visible for a moment.
+            // Until `gone_at` is set, a search may still see rows that are being erased.
             let sql =
                 "SELECT EXISTS (SELECT 1 FROM erasure WHERE consent = ?1 AND done_at IS NULL AND gone_at IS NULL)";
             if transaction.query_row(sql, [consent], |row| row.get(0))? {
@@ -87,7 +88,7 @@ impl HealthCards<'_> {
         })
     }
 
-    /// Signs a card, unless it was revoked while it was made.
+    /// Signs a card. Returns [`NoCard::Ended`] if the card was revoked or deleted since it was registered.
     pub fn sign(&self, card: &Card, payload: &[u8]) -> Result<Result<String, NoCard>, Error> {
         let now = self.store.clock().now();
         let signer = self.store.write(|transaction| {
@@ -120,7 +121,7 @@ impl HealthCards<'_> {
         self.store.write(|transaction| revoke_cards(transaction, now, consent))
     }
 
-    /// The keys of all cards, at least one, the signing key first.
+    /// Returns the public keys of all cards, the current signing key first. Makes a key if there is none.
     pub fn keys(&self) -> Result<Vec<CardKey>, Error> {
         let keys = self.store.es256_keys().all(KeyPurpose::HealthCard)?;
         if keys.is_empty() {
@@ -139,10 +140,12 @@ impl HealthCards<'_> {
         })
     }
 
-    /// The revocation list of a key of cards. `None` if there is no such key.
+    /// Returns the revocation list of a card key. `None` if there is no such key.
     pub fn revoked(&self, kid: &str) -> Result<Option<RevocationList>, Error> {
         self.store.read(|connection| {
-            // Read the version first. Verifiers that know this version do not read the list again.
+            // Read the version first. If a card is revoked in between, the list has a card that its version does not
+            // count yet, which is harmless. In the opposite order the list would lack a card that its version counts.
+            // Verifiers with this version would then not read the list again.
             let Some(version) = version(connection, kid)? else {
                 return Ok(None);
             };
@@ -156,7 +159,8 @@ impl HealthCards<'_> {
     }
 }
 
-/// Revokes all cards of a consent in the caller's transaction, because some of their records will be erased.
+/// Revokes all cards of a consent in the caller's transaction, because some of its records will be erased. Returns
+/// how many were not revoked before.
 pub(in crate::consent) fn revoke_cards(connection: &Connection, now: i64, consent: &str) -> Result<usize, Error> {
     let sql = "UPDATE es256_key SET crl_version = crl_version + 1
                WHERE kid IN (SELECT kid FROM health_card WHERE consent = ?1 AND revoked_at IS NULL)";
@@ -180,7 +184,7 @@ pub(in crate::consent) fn revoke_cards(connection: &Connection, now: i64, consen
     Ok(revoked)
 }
 
-/// Deletes cards that were never signed.
+/// Deletes cards that were registered more than an hour ago and never signed.
 pub(in crate::consent) fn forget_unsigned(connection: &Connection, now: i64) -> Result<(), Error> {
     let sql = "DELETE FROM health_card WHERE kid IS NULL AND issued_at < ?1";
     connection.execute(sql, [now - UNSIGNED])?;

@@ -1,7 +1,8 @@
-//! The operator's access to the console: a token from the command line, valid for minutes and one use, and the session
-//! that it opens in one browser. The store keeps digests of both.
+//! The operator's access to the console. The command line makes a token, which is valid for ten minutes and for one
+//! use. The token opens a session in one browser, whose cookie holds a secret. The store has only digests of tokens
+//! and cookies.
 //!
-//! Neither is a token of the API. They have their own tables, and no bearer token is looked up there.
+//! Neither is a token of the API. They are in tables of their own, which the check of bearer tokens does not read.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -11,14 +12,14 @@ use super::super::store::Store;
 use super::secret;
 use crate::lake::Mode;
 
-/// How long a token for the console is valid.
+/// How long a token for the console is valid, in seconds.
 pub const CONSOLE_TOKEN_SECONDS: i64 = 600;
-/// How long an unused session lasts.
+/// How long a session lasts without use, in seconds.
 pub const CONSOLE_IDLE_SECONDS: i64 = 1_800;
-/// The maximum duration of a session.
+/// The maximum duration of a session, in seconds, even if it is in use.
 pub const CONSOLE_SESSION_SECONDS: i64 = 43_200;
 
-/// The minimum time between two records of a session's use.
+/// The minimum number of seconds between two updates of a session's last use.
 const TOUCHED_EVERY: i64 = 30;
 /// The maximum number of characters of an operator's name.
 const LONGEST_NAME: usize = 60;
@@ -27,37 +28,37 @@ const TOKEN_PREFIX: &str = "console_";
 /// A session of the console.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsoleSession {
-    /// The operator's name in the audit log.
+    /// The operator's name as it is written to the audit log.
     pub name: String,
-    /// When it began, in seconds since the Unix epoch.
+    /// When the session began, in seconds since the Unix epoch.
     pub began_at: i64,
     /// When the session ends, even if it is in use.
     pub ends_at: i64,
 }
 
-/// An operator's view of records, for the audit log. It names no person.
+/// What an operator looks at, for the audit log. It does not say whose records these are, except by the consent's id.
 #[derive(Clone, Copy, Debug)]
 pub struct ConsoleLook<'a> {
-    /// The kind of page: `table`, `resource`, `patient` and so on.
+    /// The kind of page, such as `table`, `resource` or `patient`.
     pub page: &'a str,
     /// Live or test records.
     pub mode: Mode,
-    /// The application of the records.
+    /// The id of the application to which the records belong.
     pub application: &'a str,
-    /// The consent of the records, if the page is about one person.
+    /// The id of the consent to which the records belong, if the page is about one person.
     pub consent: Option<&'a str>,
-    /// Further details, without contents and ids of records.
+    /// Further details, without contents or ids of records.
     pub detail: &'a str,
 }
 
-/// Tokens and sessions of the console.
+/// The repository of tokens and sessions of the console.
 #[derive(Clone, Copy, Debug)]
 pub struct ConsoleSessions<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl ConsoleSessions<'_> {
-    /// A token that opens the console once, within ten minutes.
+    /// Makes a token that opens the console once, within ten minutes.
     pub fn make_token(&self, name: &str) -> Result<String, Error> {
         let name = checked(name)?;
         let token = secret::random(TOKEN_PREFIX)?;
@@ -82,12 +83,12 @@ impl ConsoleSessions<'_> {
         Ok(token)
     }
 
-    /// Uses a token and begins a session. Returns the value of its cookie. `None` if the token is unknown, used or too
-    /// old.
+    /// Uses up a token and begins a session. Returns the secret for the session's cookie. `None` if the token is
+    /// unknown, used or expired.
     pub fn begin(&self, token: &str) -> Result<Option<String>, Error> {
         let digest = secret::digest(token);
         let now = self.store.clock().now();
-        // A guessed token must not take the lock for writing.
+        // Read first: a request with a guessed token must not take the write lock.
         let is_known = self.store.read(|connection| {
             let sql = "SELECT 1 FROM console_token WHERE digest = ?1 AND until > ?2";
             let mut statement = connection.prepare_cached(sql)?;
@@ -120,7 +121,8 @@ impl ConsoleSessions<'_> {
         Ok(begun.then_some(cookie))
     }
 
-    /// The session of a cookie. Records the use. `None` if it has ended or never existed.
+    /// Returns the session of a cookie, and records its use at most every 30 seconds. `None` if the session has ended
+    /// or never existed.
     pub fn get(&self, cookie: &str) -> Result<Option<ConsoleSession>, Error> {
         let digest = secret::digest(cookie);
         let now = self.store.clock().now();
@@ -150,7 +152,7 @@ impl ConsoleSessions<'_> {
         }))
     }
 
-    /// Ends the session of a cookie.
+    /// Ends the session of a cookie. Does nothing if there is none.
     pub fn end(&self, cookie: &str) -> Result<(), Error> {
         let digest = secret::digest(cookie);
         let now = self.store.clock().now();
@@ -174,7 +176,7 @@ impl ConsoleSessions<'_> {
         })
     }
 
-    /// Records that an operator is about to see records.
+    /// Writes an audit line. The caller does so before it shows the records to the operator.
     pub fn note_look(&self, session: &ConsoleSession, look: &ConsoleLook<'_>) -> Result<(), Error> {
         let now = self.store.clock().now();
         let detail = format!(
@@ -202,7 +204,7 @@ impl ConsoleSessions<'_> {
     }
 }
 
-/// Checks an operator's name: some characters on one line.
+/// Checks an operator's name: after trimming, 1 to 60 characters without control characters.
 fn checked(name: &str) -> Result<&str, Error> {
     let name = name.trim();
     let problem = match name.chars().count() {

@@ -1,5 +1,5 @@
-//! The service's credentials for an authorization: the source's tokens, encrypted. They are deleted at the
-//! authorization's end.
+//! The credential that the service has for each authorization: the tokens of its source, encrypted. The end of the
+//! authorization deletes it.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
@@ -8,18 +8,18 @@ use super::super::error::Error;
 use super::super::record::{Authorization, AuthorizationType};
 use super::super::store::Store;
 
-/// The tokens of a source.
+/// The tokens that a source has issued to the service.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credential {
     /// The access token.
     pub access_token: String,
-    /// When it expires, if the source states it.
+    /// When the access token expires. `None` if the source does not say.
     #[serde(default)]
     pub expires_at: Option<i64>,
-    /// The refresh token that renews it.
+    /// The refresh token. It renews the access token.
     #[serde(default)]
     pub refresh_token: Option<String>,
-    /// An identity provider's statement of who the patient is. It replaces a sign-in at the source.
+    /// An identity provider's assertion of who the patient is. The source accepts it in place of a sign-in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assertion: Option<String>,
 }
@@ -34,27 +34,28 @@ impl std::fmt::Debug for Credential {
 }
 
 impl Credential {
-    /// Whether the source accepts it at the time `now`, or it can be renewed. `located` if the source accepts the
-    /// service's own statement.
+    /// Whether the service can query the source at the time `now`: the access token is valid, or the service can get
+    /// a new one. `located` is true for sources that accept an assertion which the service makes itself.
     fn is_good(&self, now: i64, located: bool) -> bool {
         let holds = self.expires_at.is_none_or(|ends| ends > now);
         holds || located || self.refresh_token.is_some() || self.assertion.is_some()
     }
 }
 
-/// The sealed credentials that the service presents to sources.
+/// The repository of the sealed credentials for sources.
 #[derive(Clone, Copy, Debug)]
 pub struct Credentials<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl Credentials<'_> {
-    /// The credential for an authorization's source. `None` once the authorization has ended.
+    /// Returns the credential for an authorization's source. `None` if the source has not granted access or the
+    /// authorization has ended.
     pub fn get(&self, authorization: &str) -> Result<Option<Credential>, Error> {
         self.store.read(|connection| self.opened(connection, authorization))
     }
 
-    /// Whether the source of an authorization can be queried, within a transaction.
+    /// Whether the service has access to the source of an authorization. Reads on the caller's connection.
     pub(in crate::consent) fn has_access(
         &self,
         connection: &Connection,
@@ -77,7 +78,7 @@ impl Credentials<'_> {
             .map_err(|_| Error::Lost("credential"))
     }
 
-    /// Stores renewed tokens. `false` if the authorization has ended in the meantime. The tokens are then useless.
+    /// Stores renewed tokens. Returns `false` and stores nothing if the authorization has ended in the meantime.
     pub fn renew(&self, authorization: &str, credential: &Credential) -> Result<bool, Error> {
         let (now, sealed) = (self.store.clock().now(), self.seal(authorization, credential)?);
         self.store.write(|transaction| {
@@ -86,7 +87,7 @@ impl Credentials<'_> {
         })
     }
 
-    /// Records the first tokens of an authorization.
+    /// Stores the credential of an authorization, in place of an earlier one.
     pub fn save(&self, authorization: &str, credential: &Credential) -> Result<(), Error> {
         let (now, sealed) = (self.store.clock().now(), self.seal(authorization, credential)?);
         self.store
@@ -99,7 +100,7 @@ impl Credentials<'_> {
     }
 }
 
-/// Stores sealed credentials in the transaction that records the source's grant.
+/// Stores an encrypted credential in the caller's transaction, in place of an earlier one.
 pub(in crate::consent) fn keep(
     connection: &Connection,
     now: i64,

@@ -1,4 +1,4 @@
-//! Discards keys whose sealing key is lost.
+//! Discards keys that cannot be decrypted, because the key that sealed them is lost.
 
 use std::path::Path;
 
@@ -12,8 +12,9 @@ use super::key_rows::{DiscardedKeys, purpose, rows};
 use super::seal::Sealer;
 
 impl Store {
-    /// Discards the signing keys of a folder's store that cannot be decrypted because their sealing key is lost. The
-    /// next opening makes a new key if no signing key is left.
+    /// Discards the private keys in a folder's store that cannot be decrypted, because the key that sealed them is
+    /// lost. Also deletes the sessions that cannot be decrypted. The next [`Store::open`] makes an RSA signing key if
+    /// none is left.
     pub fn discard_unreadable_keys(folder: &Path) -> Result<DiscardedKeys, Error> {
         let path = folder.join(FILE);
         let discarded =
@@ -22,7 +23,7 @@ impl Store {
     }
 }
 
-/// Discards keys that cannot be decrypted, because their sealing key is lost.
+/// Discards keys and sessions that `sealer` cannot decrypt.
 fn discard_unreadable(connection: &mut Connection, sealer: &Sealer) -> Result<DiscardedKeys, Error> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let (mut discarded, mut kept) = (Vec::new(), Vec::new());

@@ -1,5 +1,5 @@
-//! The signing keys in the store. They are sealed, like every other secret. A clear key of an earlier release is sealed
-//! when the store is opened, and its bytes are removed from the files.
+//! The RSA signing keys in the store. They are sealed, like all other secrets. If an earlier release left a key
+//! unencrypted, opening the store seals it and removes the unencrypted bytes from the files.
 
 use std::sync::Arc;
 
@@ -10,12 +10,13 @@ use super::keys::{self, SigningKey};
 use super::seal::Sealer;
 use super::wipe::{is_marked, wipe};
 
-/// The setting that exists while the files may contain the bytes of a key that an earlier release wrote unencrypted.
+/// The name of a setting. It exists while the files may contain a key that an earlier release stored unencrypted.
 const CLEAR_KEYS: &str = "clear_keys";
-/// The first byte of a clear PKCS #8 key: a DER sequence. Sealed keys begin with a version.
+/// The first byte of an unencrypted PKCS #8 key: the tag of a DER sequence. A sealed key begins with a version
+/// number.
 const DER_SEQUENCE: u8 = 0x30;
 
-/// Makes the first key if there is none.
+/// Makes a signing key if there is none that signs.
 pub(in crate::consent) fn first_key(connection: &mut Connection, sealer: &Sealer, now: i64) -> Result<(), Error> {
     let any = |connection: &Connection| {
         let sql = "SELECT EXISTS (SELECT 1 FROM signing_key WHERE retired_at IS NULL)";
@@ -32,7 +33,7 @@ pub(in crate::consent) fn first_key(connection: &mut Connection, sealer: &Sealer
     Ok(())
 }
 
-/// Makes a key and stores it. Returns its name.
+/// Makes a key and stores it. Returns its `kid`.
 pub(in crate::consent) fn insert_new(connection: &Connection, sealer: &Sealer, now: i64) -> Result<String, Error> {
     let made = keys::generate()?;
     let kid = SigningKey::from_pkcs8(&made)?.kid;
@@ -42,7 +43,7 @@ pub(in crate::consent) fn insert_new(connection: &Connection, sealer: &Sealer, n
     Ok(kid)
 }
 
-/// The keys that were not retired before a time. The signing key comes first.
+/// Loads the keys that are not retired, or were retired at `since` or later. The current signing key comes first.
 pub(in crate::consent) fn load(
     connection: &Connection,
     sealer: &Sealer,
@@ -68,17 +69,17 @@ pub(in crate::consent) fn load(
     Ok(keys)
 }
 
-/// The names of signing keys after a discard of unreadable ones.
+/// The ids of all keys, after unreadable ones were discarded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiscardedKeys {
     /// The discarded keys.
     pub discarded: Vec<String>,
-    /// The remaining keys.
+    /// The RSA keys that are still readable.
     pub kept: Vec<String>,
 }
 
-/// Seals the clear keys of an earlier release, and removes their bytes from the store's file and its log. If another
-/// process reads the store or the disk is full, a later opening removes them.
+/// Seals the keys that an earlier release left unencrypted, and removes their bytes from the store's file and its
+/// log. If another process reads the store or the disk is full, a later opening removes the bytes.
 pub(in crate::consent) fn seal_clear_keys(connection: &mut Connection, sealer: &Sealer) -> Result<(), Error> {
     if !is_marked(connection, CLEAR_KEYS)? {
         return Ok(());
@@ -117,7 +118,7 @@ mod tests {
     use crate::consent::migrations;
     use crate::consent::store::Store;
 
-    /// A store of an earlier release, with a clear key in its file and another one in its log.
+    /// Makes a store of an earlier release, with one unencrypted key in its file and another one in its log.
     fn earlier_store(folder: &Path) -> (Connection, [Vec<u8>; 2]) {
         let path = folder.join("service.sqlite");
         let connection = Connection::open(&path).unwrap();
@@ -145,7 +146,7 @@ mod tests {
             .filter(|path| path.is_file())
             .map(|path| std::fs::read(path).unwrap())
             .collect();
-        // The first bytes of all PKCS #8 keys are the same.
+        // Skip the first bytes, which all PKCS #8 keys share.
         let mut parts = key[64..].chunks_exact(32);
         parts.any(|part| contents.iter().any(|file| memchr::memmem::find(file, part).is_some()))
     }
@@ -157,7 +158,7 @@ mod tests {
         assert!(keys.iter().all(|key| is_in_files(folder.path(), key)));
         drop(connection);
         let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
-        // The bytes are gone while the store is open, not only after the log was moved into the file at the end.
+        // The bytes must be gone while the store is open. When the store is closed, SQLite removes the log anyway.
         assert!(!keys.iter().any(|key| is_in_files(folder.path(), key)));
         let names = keys.map(|key| SigningKey::from_pkcs8(&key).unwrap().kid);
         let kept: Vec<_> = store

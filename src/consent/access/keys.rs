@@ -1,4 +1,4 @@
-//! The RSA keys that sign access tokens: generates, names and loads them.
+//! The RSA keys that sign access tokens: generates them, computes their ids, and loads them.
 
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use aws_lc_rs::rsa::{KeyPair, KeySize};
@@ -9,22 +9,24 @@ use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey};
 
 use super::super::error::Error;
 
-/// A key pair ready for use. Its name `kid` is the RFC 7638 thumbprint of its public half.
+/// A key pair in the form that signing and verifying need. Its id `kid` is the RFC 7638 thumbprint of its public
+/// half.
 #[derive(Clone)]
 pub(in crate::consent) struct SigningKey {
     pub(in crate::consent) kid: String,
     pub(in crate::consent) private: EncodingKey,
     pub(in crate::consent) public: DecodingKey,
-    /// When another key replaced it.
+    /// When another key replaced this one.
     pub(in crate::consent) retired_at: Option<i64>,
-    /// The public half, in the form of a JSON Web Key Set.
+    /// The public half as a JSON Web Key.
     pub(in crate::consent) jwk: Jwk,
 }
 
-/// How long a replaced key may still sign, in seconds, because another process has not noticed the replacement.
+/// For how many seconds after its replacement a key may still sign, because another process has not noticed the
+/// replacement.
 const LATE: i64 = 60;
 
-/// Makes a 2,048 bit RSA key as PKCS #8.
+/// Generates an RSA key of 2,048 bits, in PKCS #8 form.
 pub(in crate::consent) fn generate() -> Result<Vec<u8>, Error> {
     let pair = KeyPair::generate(KeySize::Rsa2048).map_err(|_| Error::Key("it could not be generated"))?;
     let der: Pkcs8V1Der<'static> = pair.as_der().map_err(|_| Error::Key("it could not be encoded"))?;
@@ -32,18 +34,17 @@ pub(in crate::consent) fn generate() -> Result<Vec<u8>, Error> {
 }
 
 impl SigningKey {
-    /// Whether tokens that it signed may still be valid. The last one lives for `seconds` after another key replaced
-    /// it.
+    /// Whether tokens that this key signed may still be valid. `seconds` is how long a token lives.
     pub(in crate::consent) fn is_kept(&self, now: i64, seconds: i64) -> bool {
         self.retired_at.is_none_or(|retired| now <= retired + seconds)
     }
 
-    /// Whether it may have signed a token at this time. A stolen former key cannot make new tokens.
+    /// Whether this key may have signed a token at this time. So nobody can make new tokens with a stolen former key.
     pub(in crate::consent) fn may_have_signed(&self, issued_at: i64) -> bool {
         self.retired_at.is_none_or(|retired| issued_at <= retired + LATE)
     }
 
-    /// Reads a PKCS #8 key.
+    /// Reads a key in PKCS #8 form.
     pub(in crate::consent) fn from_pkcs8(pkcs8: &[u8]) -> Result<SigningKey, Error> {
         let pem = format!(
             "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
@@ -67,7 +68,7 @@ impl SigningKey {
     }
 }
 
-/// Base64 in lines of 64 characters, as PEM requires.
+/// Encodes bytes in base64, in lines of 64 characters as PEM requires.
 fn wrapped(bytes: &[u8]) -> String {
     let text = STANDARD.encode(bytes);
     let mut out = String::with_capacity(text.len() + text.len() / 64);

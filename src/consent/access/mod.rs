@@ -1,4 +1,4 @@
-//! Credentials: tokens and the keys that sign them, codes, encrypted secrets, health cards and links.
+//! Credentials: tokens and the keys that sign them, codes, encrypted secrets, health cards and health links.
 
 pub(super) mod access_tokens;
 pub(super) mod cards;

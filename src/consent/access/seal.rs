@@ -1,6 +1,6 @@
-//! Encrypts values that the store needs in clear later (tokens of sources, verifiers, client secrets): AES-256-GCM
-//! under a key that is not in the store. The key comes from the environment variable `TABULARIUM_KEY`, or from the file
-//! `service.key` beside the store.
+//! Encrypts secrets that the service needs in clear later, such as tokens of sources and private keys: AES-256-GCM
+//! under a key that is not in the store. The key comes from the environment variable `TABULARIUM_KEY`, or from the
+//! file `service.key` beside the store.
 
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::private;
 pub const KEY_FILE: &str = "service.key";
 const FILE: &str = KEY_FILE;
 const VARIABLE: &str = "TABULARIUM_KEY";
-/// The first byte of every sealed value: the version of the rest.
+/// The first byte of every sealed value: the version of its format.
 const VERSION: u8 = 1;
 const KEY_LEN: usize = 32;
 
@@ -24,7 +24,8 @@ const KEY_LEN: usize = 32;
 pub(in crate::consent) struct Sealer(RandomizedNonceKey);
 
 impl Sealer {
-    /// The key of the environment, otherwise the key file in `folder`. Makes that file if it is missing.
+    /// Reads the key from the environment variable, or else from the key file in `folder`. Makes that file if it is
+    /// missing.
     pub(in crate::consent) fn open(folder: &Path) -> Result<Sealer, Error> {
         let key = match std::env::var(VARIABLE) {
             Ok(text) => parsed(&text)?,
@@ -61,12 +62,12 @@ impl Sealer {
     }
 }
 
-/// Whether the environment has the key, so that no key file exists.
+/// Whether the environment variable with the key exists. Then the key file is not used.
 pub fn has_key_variable() -> bool {
     std::env::var_os(VARIABLE).is_some()
 }
 
-/// Parses 32 bytes in base64 of either alphabet, with or without padding.
+/// Parses 32 bytes in base64, in the standard or the URL-safe alphabet, with or without padding.
 fn parsed(text: &str) -> Result<[u8; KEY_LEN], Error> {
     let text = text.trim().trim_end_matches('=');
     let standard = || STANDARD.decode(format!("{text}={}", if text.len() % 4 == 2 { "=" } else { "" }));
@@ -76,8 +77,7 @@ fn parsed(text: &str) -> Result<[u8; KEY_LEN], Error> {
         .ok_or(Error::Key("TABULARIUM_KEY or service.key is not 32 bytes in base64"))
 }
 
-/// The text of the key file. Makes the file if it is missing. Several processes that open the store at once get the
-/// same key.
+/// Reads the key file. Makes it if it is missing. If several processes open the store at once, all get the same key.
 fn key_file(path: &Path) -> Result<String, Error> {
     let open = |source| Error::Open {
         path: path.to_owned(),
@@ -86,8 +86,8 @@ fn key_file(path: &Path) -> Result<String, Error> {
     if !path.exists() {
         let mut bytes = [0u8; KEY_LEN];
         aws_lc_rs::rand::fill(&mut bytes).map_err(|_| Error::Key("the system gave no random numbers"))?;
-        // Write the whole file under a unique name, then link it. So a reader never sees a part of it, and the first
-        // writer wins.
+        // Write the whole file under a unique name, and then make a hard link to it. So no reader sees a partial
+        // file, and of several writers the first one wins.
         let mut name = [0u8; 8];
         aws_lc_rs::rand::fill(&mut name).map_err(|_| Error::Key("the system gave no random numbers"))?;
         let draft = path.with_extension(format!("key.{:016x}", u64::from_le_bytes(name)));

@@ -1,4 +1,4 @@
-//! The table of RSA keys that sign access tokens. The store caches the keys that may have signed a valid token.
+//! The table of RSA keys that sign access tokens. The store caches all keys whose tokens may still be valid.
 
 use std::sync::{Arc, PoisonError};
 
@@ -11,14 +11,14 @@ use super::key_rows;
 use super::keys::SigningKey;
 use super::lifetime::PATIENT_SECONDS;
 
-/// The RSA keys that sign access tokens.
+/// The repository of the RSA keys that sign access tokens.
 #[derive(Clone, Copy, Debug)]
 pub struct SigningKeys<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl SigningKeys<'_> {
-    /// Makes a new signing key. Earlier keys still verify until the last token that they signed has expired.
+    /// Makes a new signing key. Former keys still verify until the last token that they signed has expired.
     pub fn rotate(&self) -> Result<(), Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -31,7 +31,7 @@ impl SigningKeys<'_> {
         self.store.reload()
     }
 
-    /// The public halves of all keys whose tokens may still be valid.
+    /// Returns the public halves of all keys whose tokens may still be valid.
     pub fn jwks(&self) -> JwkSet {
         let (held, now) = (
             self.store.held().read().unwrap_or_else(PoisonError::into_inner),
@@ -43,13 +43,14 @@ impl SigningKeys<'_> {
         }
     }
 
-    /// The current signing key.
+    /// Returns the current signing key.
     pub(in crate::consent) fn current(&self) -> Result<Arc<SigningKey>, Error> {
         let held = self.store.held().read().unwrap_or_else(PoisonError::into_inner);
         held.keys.first().cloned().ok_or(Error::Key("there is none"))
     }
 
-    /// The key of this name, if its tokens may be valid. It finds keys that another process has just made.
+    /// Returns the key with this id if its tokens may still be valid. Also finds a key that another process has just
+    /// made.
     pub(in crate::consent) fn get(&self, kid: &str) -> Result<Option<Arc<SigningKey>>, Error> {
         let find = || {
             let held = self.store.held().read().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
-//! Access tokens: RS256 JWTs of the JOSE type `at+jwt`, made and verified here.
+//! Access tokens: RS256 JWTs of the JOSE type `at+jwt`. This file issues and verifies them.
 //!
-//! A verified token is cached by the SHA-256 of its text until it expires, because checking a signature costs more than
-//! answering a read. Revocation is checked at every use. The token's text itself is not stored.
+//! A verified token is cached by the SHA-256 of its text until it expires, because checking a signature costs more
+//! than answering a read. Each use checks whether the token was revoked. The token itself is not stored.
 
 use std::sync::Arc;
 
@@ -20,27 +20,28 @@ use super::secret::{self, Digest};
 use super::verified::Access;
 use crate::lake::{Lake, Mode, PatientScope, Scope};
 
-/// How long an application token lives.
+/// The lifetime of an application token, in seconds.
 const APPLICATION_SECONDS: i64 = 1_800;
 /// The maximum number of cached tokens.
 const REMEMBERED: usize = 16_384;
-/// Our tokens have under 1,200 characters. Much longer texts are refused before they are parsed.
+/// The maximum length of a token in bytes. The service's own tokens have under 1,200. Longer ones are refused before
+/// they are parsed.
 const LONGEST: usize = 8_192;
 const TYPE: &str = "at+jwt";
 
-/// The `iss` and `aud` of tokens for a service at this base address: the address with a trailing slash.
+/// Returns the `iss` and `aud` of tokens for a service at this base address: the address with a trailing slash.
 pub fn issuer(base_url: &str) -> String {
     format!("{}/", base_url.trim_end_matches('/'))
 }
 
-/// A token just made.
+/// A token that was just issued.
 #[derive(Clone, Debug)]
 pub struct Issued {
-    /// The text to send as `Authorization: Bearer ...`.
+    /// The signed JWT, which clients send as `Authorization: Bearer ...`.
     pub token: String,
-    /// The token's identifier.
+    /// The token's id.
     pub jti: String,
-    /// When it was made, in seconds since the Unix epoch.
+    /// When it was issued, in seconds since the Unix epoch.
     pub issued_at: i64,
     /// When it expires.
     pub expires_at: i64,
@@ -49,18 +50,18 @@ pub struct Issued {
 /// The claims of a token. Patient tokens have `patient`, application tokens do not.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Claims {
-    /// The token's own identifier.
+    /// The token's id.
     pub jti: String,
-    /// The consent. For an application token, the client.
+    /// The id of the consent. For an application token: the publishable key.
     pub sub: String,
     /// `Patient/` and the id of the consent's primary Patient.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patient: Option<String>,
-    /// The publishable key.
+    /// The publishable key of the client.
     pub client_id: String,
-    /// When it was made, in seconds since the Unix epoch.
+    /// When the token was issued, in seconds since the Unix epoch.
     pub iat: i64,
-    /// When it expires.
+    /// When the token expires.
     pub exp: i64,
     /// The service's base address with a trailing slash.
     pub iss: String,
@@ -68,16 +69,16 @@ pub struct Claims {
     pub aud: String,
 }
 
-/// A token that this service signed, valid or not.
+/// A token that this service signed. It may have expired or been revoked.
 #[derive(Clone, Debug)]
 pub struct Inspected {
     /// The token's claims.
     pub claims: Claims,
-    /// Whether it is accepted: neither expired nor revoked.
+    /// Whether the token is valid: neither expired nor revoked.
     pub active: bool,
 }
 
-/// Makes and verifies the tokens of the service at one base address.
+/// Issues and verifies the tokens of the service at one base address.
 #[derive(Debug)]
 pub struct Tokens {
     store: Arc<Store>,
@@ -87,7 +88,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Tokens of the service at `base_url` over `lake`, which computes a patient's owners.
+    /// Creates the issuer for the service at `base_url`. `lake` computes which owners a Patient's rows have.
     pub fn new(store: Arc<Store>, lake: Lake, base_url: &str) -> Tokens {
         Tokens {
             store,
@@ -97,20 +98,20 @@ impl Tokens {
         }
     }
 
-    /// A token for a whole application in one mode.
+    /// Issues a token for an application in one mode.
     pub fn for_application(&self, application: &str, mode: Mode) -> Result<Issued, Error> {
         let client = self.store.clients().of(application, mode)?;
         self.issue(client.id.to_string(), None, &client, APPLICATION_SECONDS)
     }
 
-    /// A token for one person's imported records. The caller must know that the person exists.
+    /// Issues a token for one person's imported records. Does not check that the lake has this Patient.
     pub fn for_patient(&self, application: &str, mode: Mode, patient: &str) -> Result<Issued, Error> {
         let client = self.store.clients().of(application, mode)?;
         let consent = self.store.consents().of_imported(application, mode, patient)?;
         self.issue(consent, Some(format!("Patient/{patient}")), &client, PATIENT_SECONDS)
     }
 
-    /// Verifies a token and returns its access, or the reason for the refusal.
+    /// Verifies a token. Returns the access that it grants, or why it is refused.
     pub fn verify(&self, token: &str) -> Result<Arc<Access>, Refusal> {
         if token.len() > LONGEST {
             return Err(Refusal::Malformed);
@@ -140,19 +141,19 @@ impl Tokens {
         self.store.access_tokens().revoke(&access.jti, access.expires_at)
     }
 
-    /// A token for this client itself.
+    /// Issues a token for the client itself.
     pub(in crate::consent) fn for_client(&self, client: &Client) -> Result<Issued, Error> {
         self.issue(client.id.to_string(), None, client, APPLICATION_SECONDS)
     }
 
-    /// The claims of a patient token. Sign them after the store has recorded the token.
+    /// Makes the claims of a patient token. The caller must record the token in the store before it signs them.
     pub(in crate::consent) fn draft(&self, consent: &Consent, client: &Client) -> Result<Claims, Error> {
         let primary = consent.patients.first().ok_or(Error::Lost("consent's Patient"))?;
         let patient = Some(format!("Patient/{primary}"));
         Ok(self.claims(consent.id.clone(), patient, client, PATIENT_SECONDS))
     }
 
-    /// Signs a token with the newest key.
+    /// Signs the claims with the current key.
     pub(in crate::consent) fn sign(&self, claims: &Claims) -> Result<Issued, Error> {
         let key = self.store.signing_keys().current()?;
         let mut header = Header::new(Algorithm::RS256);
@@ -167,7 +168,8 @@ impl Tokens {
         })
     }
 
-    /// The claims of one of our tokens, even if it has expired. Refuses only tokens that we never signed.
+    /// Returns the claims of a token that this service signed, and whether it is still valid. Refuses all other
+    /// tokens.
     pub fn inspect(&self, token: &str) -> Result<Inspected, Refusal> {
         let active = match self.verify(token) {
             Ok(_) => true,
@@ -202,7 +204,7 @@ impl Tokens {
         }
     }
 
-    /// The complete check of a token's text.
+    /// Checks a token that is not cached: its signature, its expiry, its client and its consent.
     fn check(&self, token: &str) -> Result<Access, Refusal> {
         let claims = self.signed(token)?;
         if claims.exp <= self.store.clock().now() {
@@ -211,11 +213,11 @@ impl Tokens {
         self.resolve(claims)
     }
 
-    /// The claims of a token with our form, signature and issuer.
+    /// Verifies the form, the signature and the issuer of a token, and returns its claims.
     fn signed(&self, token: &str) -> Result<Claims, Refusal> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| Refusal::Malformed)?;
         let typed = header.typ.as_deref().is_some_and(|typ| {
-            // RFC 7515 lets the `application/` prefix be written out; media types ignore case.
+            // RFC 7515 allows the prefix `application/`, and media types ignore case.
             let short = typ
                 .get(..12)
                 .filter(|prefix| prefix.eq_ignore_ascii_case("application/"))
@@ -234,8 +236,8 @@ impl Tokens {
             .ok_or(Refusal::Signature)?;
         let signed = jsonwebtoken::decode::<Claims>(token, &key.public, &validation(&self.issuer)).map_err(refusal)?;
         let claims = signed.claims;
-        // No token of this service lives longer. So a stolen former key is useless when the tokens from before its
-        // replacement have expired.
+        // No token of this service is valid for longer. A stolen former key can therefore forge only tokens that
+        // expire at the latest when the genuine tokens of that key have expired.
         let longest = claims.iat.saturating_add(PATIENT_SECONDS);
         if key.may_have_signed(claims.iat) && claims.exp <= longest {
             Ok(claims)
@@ -244,7 +246,8 @@ impl Tokens {
         }
     }
 
-    /// Looks up the consent or application of correctly signed claims.
+    /// Looks up the client of verified claims, and for a patient token the consent. Returns the access that they
+    /// grant.
     fn resolve(&self, claims: Claims) -> Result<Access, Refusal> {
         let client = self
             .store
@@ -278,7 +281,7 @@ impl Tokens {
             .map_err(|_| Refusal::Unavailable)?
             .ok_or(Refusal::Revoked)?;
         let ours = consent.application == *client.application && consent.mode == client.mode;
-        // Another of its Patients may have become the primary one since the token was made.
+        // Since the token was issued, another Patient of the consent may have become the primary one.
         let named = primary
             .strip_prefix("Patient/")
             .is_some_and(|id| consent.patients.iter().any(|patient| patient == id));
@@ -286,7 +289,8 @@ impl Tokens {
             return Err(Refusal::Revoked);
         }
         if let Some(owner) = consent.owner {
-            // Every token of a consent from the flow is recorded until it expires or is revoked.
+            // Every token of such a consent is recorded until it expires or is revoked. Only operator's consents have
+            // no owner.
             let known = self.store.access_tokens().knows(&claims.jti, &consent.id);
             if !known.map_err(|_| Refusal::Unavailable)? {
                 return Err(Refusal::Revoked);
@@ -305,7 +309,7 @@ impl Tokens {
         })
     }
 
-    /// The person of a consent from the flow: the rows that its own syncs stored.
+    /// Returns the scope of a consent that a patient gave: the rows that its own syncs stored.
     fn connected(&self, consent: Consent, owner: i64) -> Result<PatientScope, Refusal> {
         let authorizations = self
             .store
@@ -320,7 +324,7 @@ impl Tokens {
     }
 }
 
-/// The expiry is checked separately, by the store's own clock.
+/// Configures how a token's claims are verified. The expiry is checked elsewhere, with the store's clock.
 fn validation(issuer: &str) -> Validation {
     let mut validation = Validation::new(Algorithm::RS256);
     validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);

@@ -4,29 +4,29 @@ use std::sync::Arc;
 
 use crate::lake::{PatientScope, Scope};
 
-/// A verified token: the caller, its expiry, and the visible records.
+/// The access that a verified token grants: the client, the expiry and the visible rows.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// The token's own id, for revoking it.
+    /// The token's id, by which it can be revoked.
     pub jti: Box<str>,
-    /// The consent's identifier for a patient token, or the client's for an application token.
+    /// The token's `sub`: the id of the consent for a patient token, the publishable key for an application token.
     pub subject: Box<str>,
-    /// The publishable key of the application.
+    /// The publishable key of the client.
     pub client: Arc<str>,
-    /// When it ends, in seconds since the Unix epoch.
+    /// When the token expires, in seconds since the Unix epoch.
     pub expires_at: i64,
-    /// The rows that it may see.
+    /// The rows that the token may see.
     pub scope: Arc<Scope>,
 }
 
 impl Access {
-    /// The Patient ids of the token's consent, the primary one first. `None` for an application token.
+    /// Returns the Patient ids of the token's consent, the primary one first. `None` for an application token.
     pub fn patients(&self) -> Option<&[String]> {
         self.scope.patient.as_ref().map(|patient| patient.patients.as_slice())
     }
 
-    /// The same access for only some of its consent's Patients. The first of them is the primary one. An application
-    /// token is not restricted.
+    /// Returns a copy whose scope has only these Patients of the consent, the primary one first. The access of an
+    /// application token has no Patients and is copied unchanged.
     pub fn narrowed_to(&self, patients: &[String]) -> Access {
         let narrowed = |person: &Arc<PatientScope>| {
             Arc::new(PatientScope {

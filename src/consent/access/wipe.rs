@@ -1,16 +1,16 @@
-//! Removes from the store's files what an earlier release wrote there in clear. A migration step marks such a store
-//! by a setting. The setting stays until the bytes are gone.
+//! Removes secrets that an earlier release wrote unencrypted into the store's files. A migration adds a setting to
+//! such a store. The setting stays until the bytes are gone.
 
 use rusqlite::Connection;
 
-/// Whether the files may contain the bytes that a setting stands for.
+/// Whether this setting exists, so that the files may still contain the bytes.
 pub(in crate::consent) fn is_marked(connection: &Connection, setting: &str) -> Result<bool, rusqlite::Error> {
     let sql = "SELECT EXISTS (SELECT 1 FROM setting WHERE name = ?1)";
     connection.query_row(sql, [setting], |row| row.get(0))
 }
 
-/// Rewrites the whole file, empties the log and deletes the setting. If another process reads the store or the disk is
-/// full, a later opening does it. `what` names the bytes in the log of the process.
+/// Rewrites the whole file, empties the log and deletes the setting. If another process reads the store or the disk
+/// is full, it only logs a warning, and a later opening tries again. `what` describes the bytes in that warning.
 pub(in crate::consent) fn wipe(connection: &Connection, setting: &str, what: &str) {
     match wiped(connection, setting) {
         Ok(true) => {}
@@ -19,7 +19,8 @@ pub(in crate::consent) fn wipe(connection: &Connection, setting: &str, what: &st
     }
 }
 
-/// Returns whether no reader prevented it. It does not wait for readers, because a later opening can do it.
+/// Does the work of [`wipe`]. Returns `false` if another process prevented the checkpoint. Does not wait for that
+/// process, because a later opening can do the work.
 fn wiped(connection: &Connection, setting: &str) -> Result<bool, rusqlite::Error> {
     connection.execute_batch("VACUUM")?;
     let usual: i64 = connection.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;

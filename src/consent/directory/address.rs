@@ -1,5 +1,6 @@
-//! The addresses that an application may register: redirect URIs under the rules of RFC 6749, RFC 8252 and RFC 9700,
-//! and the origins of pages with the link component. Other files decide whether a request names a registered one.
+//! Checks the addresses that an application may register: redirect URIs under the rules of RFC 6749, RFC 8252 and RFC
+//! 9700, and the origins of pages with the link component. Other files check whether a request has a registered
+//! address.
 
 use std::net::IpAddr;
 
@@ -7,7 +8,7 @@ use url::{Host, Url};
 
 /// The maximum length of an address, in bytes.
 const LONGEST: usize = 2_048;
-/// Schemes that open a part of the browser, a file or nothing, and never an application.
+/// Schemes that open a part of the browser, a file or nothing, and never another application.
 const NO_APPLICATION: [&str; 12] = [
     "about",
     "blob",
@@ -23,7 +24,7 @@ const NO_APPLICATION: [&str; 12] = [
     "wss",
 ];
 
-/// Checks a redirect URI. The error is the end of a sentence about it.
+/// Checks a redirect URI. The error is a phrase that follows the URI in a message.
 pub(in crate::consent) fn check_redirect_uri(uri: &str) -> Result<(), &'static str> {
     check_letters(uri)?;
     let url = Url::parse(uri).map_err(|_| "is no absolute URI")?;
@@ -39,21 +40,22 @@ pub(in crate::consent) fn check_redirect_uri(uri: &str) -> Result<(), &'static s
         "http" if written_out(&url, uri) => Ok(()),
         "http" | "https" => Err("is not written as browsers write it, in lower case and without . or .. in its path"),
         scheme if NO_APPLICATION.contains(&scheme) => Err("has a scheme that leads to no application"),
-        // A reversed domain name of the application's maker prevents others from using the scheme (RFC 8252, section
-        // 7.1).
+        // A private-use scheme is a reversed domain name (RFC 8252, section 7.1). This makes it unlikely that two
+        // applications use the same one. Only the dot is checked.
         scheme if scheme.contains('.') => Ok(()),
         _ => Err("has a scheme without a dot; one looks like com.example.app:/callback"),
     }
 }
 
 /// Checks the origin of a page and returns it as browsers send it: scheme, host and port, without a trailing slash.
+/// The error is a phrase that follows the origin in a message.
 pub(in crate::consent) fn check_origin(origin: &str) -> Result<String, &'static str> {
     check_letters(origin)?;
     let url = Url::parse(origin).map_err(|_| "is no absolute URI")?;
     if origin.contains('*') {
         return Err("has an asterisk; every origin is registered by itself");
     }
-    // These characters separate origins in the content security policy.
+    // Origins are written into the header Content-Security-Policy, in which these characters have a meaning.
     if origin.contains([';', ',', '\'']) {
         return Err("has letters that no host has");
     }
@@ -72,12 +74,13 @@ pub(in crate::consent) fn check_origin(origin: &str) -> Result<String, &'static 
     Ok(url.origin().ascii_serialization())
 }
 
-/// Whether a browser would send exactly this text. Two spellings of an address would not match each other.
+/// Whether the address is written as a browser writes it. Addresses are compared as strings, so two spellings of the
+/// same address would differ.
 fn written_out(url: &Url, text: &str) -> bool {
     url.as_str() == text || url.as_str().strip_suffix('/') == Some(text)
 }
 
-/// The machine on which the browser runs.
+/// Whether the host is the machine on which the browser runs.
 fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
@@ -94,7 +97,7 @@ fn check_letters(text: &str) -> Result<(), &'static str> {
     if text.len() > LONGEST {
         return Err("is longer than 2048 letters");
     }
-    // URL parsers ignore or repair such characters. Here they are refused.
+    // URL parsers drop or encode such characters. The same address could then have two spellings.
     let plain =
         |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'}');
     if !text.bytes().all(|byte| plain(byte) && byte != b'|') {

@@ -1,4 +1,4 @@
-//! Requests for access, as the applicants wrote them.
+//! Requests for access to the service, as the applicants wrote them.
 
 use rusqlite::params;
 use uuid::Uuid;
@@ -6,14 +6,14 @@ use uuid::Uuid;
 use super::super::error::Error;
 use super::super::store::Store;
 
-/// Applications for access.
+/// The repository of requests for access to the service.
 #[derive(Clone, Copy, Debug)]
 pub struct Applicants<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl Applicants<'_> {
-    /// Stores a request for access (checked JSON) under a new id.
+    /// Stores a request for access and returns its new id. `body` is JSON that the caller has checked.
     pub fn keep(&self, body: &str) -> Result<String, Error> {
         let now = self.store.clock().now();
         let id = Uuid::new_v4().to_string();
@@ -25,7 +25,7 @@ impl Applicants<'_> {
         Ok(id)
     }
 
-    /// At most `limit` requests for access, newest first: id, time and the JSON.
+    /// Returns at most `limit` requests for access, newest first: id, time and JSON.
     pub fn newest(&self, limit: u32) -> Result<Vec<(String, i64, String)>, Error> {
         self.store.read(|connection| {
             let sql = "SELECT id, received_at, body FROM applicant ORDER BY received_at DESC, id LIMIT ?1";

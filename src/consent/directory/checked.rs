@@ -1,13 +1,13 @@
-//! Checks of texts that operators write into the directory.
+//! Checks of strings that operators write into the directory.
 
 use url::Url;
 
 use super::super::error::Error;
 
-/// The maximum length of a name or label in characters, and the message for a longer one.
+/// The maximum length of a name or label in characters, and the rest of the message for a longer one.
 pub(super) const LONGEST: (usize, &str) = (200, "is longer than 200 letters");
 
-/// A text that people and programs see.
+/// Checks a required string of at most 200 characters on one line. `what` begins the message.
 pub(super) fn checked(what: &str, text: &str) -> Result<(), Error> {
     if text.trim().is_empty() {
         return Err(Error::Invalid {
@@ -18,7 +18,8 @@ pub(super) fn checked(what: &str, text: &str) -> Result<(), Error> {
     checked_line(what, text, LONGEST)
 }
 
-/// A line of at most this many characters, which may be empty.
+/// Checks a string that may be empty: at most `longest` characters on one line. `long` is the rest of the message for
+/// a longer one.
 pub(super) fn checked_line(what: &str, text: &str, (longest, long): (usize, &'static str)) -> Result<(), Error> {
     let problem = match text {
         text if text.chars().count() > longest => long,
@@ -31,7 +32,7 @@ pub(super) fn checked_line(what: &str, text: &str, (longest, long): (usize, &'st
     })
 }
 
-/// An `http` or `https` address without query and fragment. Removes its trailing slash.
+/// Checks an `http` or `https` address without user name, query and fragment. Returns it without trailing slashes.
 pub(super) fn checked_base(text: &str) -> Result<&str, Error> {
     let sound = Url::parse(text).is_ok_and(|url| {
         let is_bare = url.query().is_none() && url.fragment().is_none();

@@ -1,4 +1,4 @@
-//! The dialect of an endpoint: facts that earlier requests learned about it, so that no job must learn them again.
+//! The dialect of an endpoint: what earlier requests have shown about it. So no sync job must find it out again.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -8,50 +8,50 @@ use super::super::record::Authorization;
 use super::super::states::named;
 use super::super::store::Store;
 
-/// The maximum number of characters kept of an OAuth error.
+/// The maximum number of characters of an OAuth error that are stored.
 const LONGEST: usize = 64;
 
 named! {
-    /// How the service authenticates at a token endpoint.
+    /// How the service authenticates at a token endpoint of a source.
     ClientAuth {
-        /// HTTP Basic, with both halves encoded as RFC 6749 requires.
+        /// HTTP Basic. Client id and secret are form-encoded, as RFC 6749 requires.
         Basic = "basic",
-        /// HTTP Basic, with both halves unencoded.
+        /// HTTP Basic. Client id and secret are not encoded.
         PlainBasic = "plain-basic",
-        /// The secret is sent in the body.
+        /// Client id and secret are sent in the body.
         Post = "post",
     }
 }
 
-/// The stored dialect of an endpoint.
+/// The stored dialect of an endpoint. `None` means that a fact is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dialect {
-    /// The `_count` that it accepts. 0 if it accepts none.
+    /// The `_count` that the endpoint accepts. 0 if it accepts none.
     pub page_size: Option<u32>,
-    /// How it accepts the service's secret.
+    /// How the endpoint accepts the service's secret.
     pub client_auth: Option<ClientAuth>,
-    /// The facts of its CapabilityStatement, as JSON. `sync` decides which facts.
+    /// Facts from the endpoint's CapabilityStatement, as JSON. `crate::sync` decides which ones.
     pub statement: Option<String>,
-    /// When the statement was read.
+    /// When the CapabilityStatement was read.
     pub statement_at: Option<i64>,
-    /// The scheme, host and port of a next page that was not followed, because it is under none of the endpoint's
-    /// addresses.
+    /// The scheme, host and port of a next page that the service did not request, because it is outside the addresses
+    /// that the endpoint may use.
     pub elsewhere: Option<String>,
-    /// An address to which the service's secret may be sent besides the origin of the FHIR base, as the operator
-    /// allowed.
+    /// An address whose origin may get the service's secret, in addition to the origin of the FHIR base. The operator
+    /// has set it.
     pub token_endpoint: Option<String>,
-    /// The error with which it last sent a patient back, and the time.
+    /// The OAuth error with which the endpoint last sent a patient back, and the time.
     pub last_error: Option<(String, i64)>,
 }
 
-/// The facts that the service has learned about each endpoint.
+/// The repository of what the service has found out about endpoints.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialects<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl Dialects<'_> {
-    /// The dialect of an endpoint. Empty for an unknown one.
+    /// Returns the dialect of an endpoint. An unknown endpoint has no facts.
     pub fn get(&self, endpoint: &str) -> Result<Dialect, Error> {
         let sql = "SELECT page_size, client_auth, statement, statement_at, elsewhere, last_error, last_error_at, token_endpoint
                    FROM endpoint WHERE id = ?1";
@@ -73,7 +73,7 @@ impl Dialects<'_> {
         Ok(found.unwrap_or_default())
     }
 
-    /// Records which `_count` an endpoint accepts. 0 if it accepts none.
+    /// Stores which `_count` an endpoint accepts. 0 if it accepts none.
     pub fn set_page_size(&self, endpoint: &str, size: u32) -> Result<(), Error> {
         self.remember(
             "UPDATE endpoint SET page_size = ?2 WHERE id = ?1 AND page_size IS NOT ?2",
@@ -81,7 +81,7 @@ impl Dialects<'_> {
         )
     }
 
-    /// Records how an endpoint accepts the service's secret.
+    /// Stores how an endpoint accepts the service's secret.
     pub fn set_client_auth(&self, endpoint: &str, how: ClientAuth) -> Result<(), Error> {
         self.remember(
             "UPDATE endpoint SET client_auth = ?2 WHERE id = ?1 AND client_auth IS NOT ?2",
@@ -89,7 +89,7 @@ impl Dialects<'_> {
         )
     }
 
-    /// Stores the facts of an endpoint's CapabilityStatement.
+    /// Stores facts from an endpoint's CapabilityStatement.
     pub fn set_statement(&self, endpoint: &str, statement: &str) -> Result<(), Error> {
         let now = self.store.clock().now();
         self.remember(
@@ -98,7 +98,7 @@ impl Dialects<'_> {
         )
     }
 
-    /// Records the address of a next page that was not followed.
+    /// Stores the origin of a next page that the service did not request.
     pub fn set_elsewhere(&self, endpoint: &str, origin: &str) -> Result<(), Error> {
         self.remember(
             "UPDATE endpoint SET elsewhere = ?2 WHERE id = ?1 AND elsewhere IS NOT ?2",
@@ -106,7 +106,7 @@ impl Dialects<'_> {
         )
     }
 
-    /// Records the OAuth error with which an endpoint sent a patient back, and writes it to the audit log.
+    /// Stores the OAuth error with which an endpoint sent a patient back, and writes an audit line.
     pub fn note_error(&self, authorization: &Authorization, code: &str) -> Result<(), Error> {
         let now = self.store.clock().now();
         let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');

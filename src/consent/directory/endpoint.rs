@@ -1,6 +1,6 @@
-//! The directory: organizations and their endpoints.
+//! The table of endpoints.
 //!
-//! The service's credentials at a source (a client secret) are encrypted. Nothing here calls a source.
+//! The service's client secrets at sources are encrypted. This file calls no source.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use uuid::Uuid;
@@ -16,70 +16,71 @@ use super::checked::{checked, checked_base, checked_line};
 use super::organization::{Organization, checked_organization, put_organization};
 use crate::lake::Mode;
 
-/// The maximum length of a list of scopes, and the message for a longer one.
+/// The maximum length of a list of scopes in characters, and the rest of the message for a longer one.
 const LONGEST_SCOPE: (usize, &str) = (4_000, "is longer than 4000 letters");
 
 named! {
-    /// How well an endpoint is known to work.
+    /// Whether an endpoint can be used, and how well it is tested.
     EndpointStatus {
-        /// Available, not yet validated by user testing.
+        /// Patients can choose the endpoint. When a sync through it is completed, the service changes this to
+        /// USER_VALIDATED.
         Available = "AVAILABLE",
-        /// Live and validated by a user.
+        /// A sync through the endpoint was completed.
         UserValidated = "USER_VALIDATED",
-        /// Live and validated by related tests.
+        /// The operator has declared that the endpoint works. The service never sets this status.
         Live = "LIVE",
-        /// Not live because of an issue found in testing.
+        /// The operator has hidden the endpoint from patients.
         Unavailable = "UNAVAILABLE",
     }
 }
 
-/// A source of records.
+/// An endpoint: the address of a source, and what the service needs to use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// The endpoint's id.
     pub id: String,
     /// The organization that runs it.
     pub organization: Organization,
-    /// Unique among endpoints. May change.
+    /// A name that is unique among endpoints. It may change.
     pub name: String,
     /// Live or test.
     pub mode: Mode,
-    /// Display names: payer or brand.
+    /// The names that patients see: of payers or brands.
     pub label: Vec<String>,
-    /// How its patients authorize.
+    /// How patients authorize the service at this endpoint.
     pub authorization_type: AuthorizationType,
-    /// Whether access can be refreshed without the user.
+    /// Whether access can be refreshed without the patient.
     pub refreshable: bool,
-    /// For how many seconds access can be refreshed. 0 means without end, `None` unknown.
+    /// For how many seconds access can be refreshed. Zero means without end, and `None` means unknown.
     pub refresh_valid_for: Option<i64>,
-    /// The maximum number of seconds that a user stays authorized. 0 means no end, `None` unknown.
+    /// For how many seconds at most a patient stays authorized. Zero means without end, and `None` means unknown.
     pub max_auth_period: Option<i64>,
-    /// How well it is known to work.
+    /// Whether the endpoint can be used, and how well it is tested.
     pub status: EndpointStatus,
-    /// The FHIR resource types it supports.
+    /// The FHIR resource types that the endpoint serves.
     pub resources: Vec<String>,
-    /// Its FHIR base, without a trailing slash.
+    /// The FHIR base, without a trailing slash.
     pub fhir_base: String,
-    /// Its SMART configuration at the last reading, as JSON.
+    /// The SMART configuration at the last reading, as JSON.
     pub configuration: Option<String>,
-    /// The service's client id there.
+    /// The service's client id at the source.
     pub client_id: String,
-    /// Whether the service has a secret there. See [`Endpoints::secret`].
+    /// Whether the service has a client secret at the source. See [`Endpoints::secret`].
     pub confidential: bool,
-    /// The requested scopes, separated by spaces.
+    /// The scopes to request at the source, separated by spaces. See [`Endpoint::scope_for`].
     pub scope: String,
-    /// The `system` of the identifiers that its resources get.
+    /// The `system` of the identifiers that the service adds to the endpoint's resources.
     pub identifier_system: String,
-    /// Seconds since the Unix epoch.
+    /// When the endpoint was added, in seconds since the Unix epoch.
     pub created_at: i64,
-    /// When its SMART configuration was last read.
+    /// When the SMART configuration was last read.
     pub checked_at: Option<i64>,
 }
 
-/// An endpoint to be added. If the id is known, a change of that endpoint.
+/// An endpoint to be added, or a change of the endpoint with this id.
 #[derive(Clone, Debug)]
 pub struct NewEndpoint<'a> {
-    /// The id. `None` makes a random one.
+    /// The id. If it is `None`, a random one is made.
     pub id: Option<&'a str>,
     /// The organization's id.
     pub organization: &'a str,
@@ -87,7 +88,7 @@ pub struct NewEndpoint<'a> {
     pub name: &'a str,
     /// See [`Endpoint::mode`].
     pub mode: Mode,
-    /// See [`Endpoint::label`]. If it is empty, the name.
+    /// See [`Endpoint::label`]. If it is empty, the label is the name.
     pub label: &'a [String],
     /// See [`Endpoint::authorization_type`].
     pub authorization_type: AuthorizationType,
@@ -107,7 +108,7 @@ pub struct NewEndpoint<'a> {
     pub configuration: Option<&'a str>,
     /// See [`Endpoint::client_id`].
     pub client_id: &'a str,
-    /// The service's secret there.
+    /// The service's client secret at the source. `None` keeps a former one.
     pub client_secret: Option<&'a str>,
     /// See [`Endpoint::scope`].
     pub scope: &'a str,
@@ -121,7 +122,8 @@ const ENDPOINT: &str = "SELECT endpoint.id, organization.id, organization.name, 
         endpoint.created_at, checked_at
     FROM endpoint JOIN organization ON organization.id = endpoint.organization";
 
-/// Records that a patient's records came through an endpoint. An AVAILABLE endpoint becomes USER_VALIDATED.
+/// Changes the status AVAILABLE to USER_VALIDATED, because a sync through the endpoint was completed. Keeps any other
+/// status.
 pub(in crate::consent) fn validated_by_user(
     connection: &Connection,
     now: i64,
@@ -138,7 +140,8 @@ pub(in crate::consent) fn validated_by_user(
 }
 
 impl Endpoint {
-    /// The scopes to request at the source: lasting access only for MULTIPLE usage, and never at a portal.
+    /// Returns the scopes to request at the source. They include lasting access only for usage MULTIPLE, and never
+    /// for a patient portal.
     pub fn scope_for(&self, usage: Usage) -> String {
         let words = self.scope.split_ascii_whitespace();
         let may_last = usage == Usage::Multiple && self.authorization_type != AuthorizationType::Credentials;
@@ -160,7 +163,7 @@ impl Endpoint {
             mode: mode_of(&row.get::<_, String>(6)?),
             label: texts(row, 7)?,
             authorization_type: row.get(8)?,
-            // Patients of a portal sign in each time, whatever the request said.
+            // Patients of a portal sign in each time, whatever the column says.
             refreshable: row.get::<_, bool>(9)?
                 && row.get::<_, AuthorizationType>(8)? != AuthorizationType::Credentials,
             refresh_valid_for: row.get(10)?,
@@ -178,7 +181,8 @@ impl Endpoint {
         })
     }
 
-    /// The endpoints that a condition selects. The condition may contain order and limit.
+    /// Returns the endpoints that match a condition. It follows the FROM of the query and may end with ORDER BY and
+    /// LIMIT.
     pub(in crate::consent) fn select(
         connection: &Connection,
         condition: &str,
@@ -190,7 +194,7 @@ impl Endpoint {
     }
 }
 
-/// A JSON array of strings.
+/// Reads a column with a JSON array of strings.
 fn texts(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<String>> {
     let text: String = row.get(column)?;
     serde_json::from_str(&text).map_err(|error| {
@@ -198,19 +202,19 @@ fn texts(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<String>> {
     })
 }
 
-/// The endpoints of organizations, with the addresses of their further pages.
+/// The repository of endpoints and the addresses of their further pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Endpoints<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl Endpoints<'_> {
-    /// Adds an endpoint, or changes the one with its id. Without a new secret the former one stays.
+    /// Adds an endpoint, or changes the one with its id. If `client_secret` is `None`, a former secret stays.
     pub fn save(&self, new: &NewEndpoint<'_>, actor: Actor) -> Result<Endpoint, Error> {
         self.put(new, None, actor)
     }
 
-    /// The same together with its organization. Saves both or neither.
+    /// Saves an endpoint like [`Endpoints::save`], together with its organization. Saves both or neither.
     pub fn save_source(
         &self,
         organization: &Organization,
@@ -246,12 +250,12 @@ impl Endpoints<'_> {
         })
     }
 
-    /// The endpoint with this id.
+    /// Returns the endpoint with this id.
     pub fn get(&self, id: &str) -> Result<Option<Endpoint>, Error> {
         self.store.read(|connection| one(connection, id))
     }
 
-    /// The endpoint of a mode with this FHIR base.
+    /// Returns the endpoint of a mode with this FHIR base.
     pub fn by_base(&self, mode: Mode, fhir_base: &str) -> Result<Option<Endpoint>, Error> {
         let base = fhir_base.trim_end_matches('/');
         self.store.read(|connection| {
@@ -260,7 +264,7 @@ impl Endpoints<'_> {
         })
     }
 
-    /// All endpoints by name. With a mode, only those of that mode.
+    /// Returns all endpoints by name. If `mode` is given, only those of that mode.
     pub fn all(&self, mode: Option<Mode>) -> Result<Vec<Endpoint>, Error> {
         self.store.read(|connection| {
             let condition = "WHERE ?1 IS NULL OR endpoint.mode = ?1 ORDER BY endpoint.name";
@@ -268,7 +272,7 @@ impl Endpoints<'_> {
         })
     }
 
-    /// The service's credentials at an endpoint. `None` if the service is a public client there.
+    /// Returns the service's client secret at an endpoint. `None` if the service is a public client there.
     pub fn secret(&self, id: &str) -> Result<Option<String>, Error> {
         let sql = "SELECT client_secret FROM endpoint WHERE id = ?1";
         let sealed = self
@@ -277,7 +281,7 @@ impl Endpoints<'_> {
         self.store.opened(sealed.flatten(), &purpose(id))
     }
 
-    /// The addresses outside its FHIR base that an endpoint may use for further pages.
+    /// Returns the addresses outside its FHIR base that an endpoint may use for further pages.
     pub fn pages(&self, id: &str) -> Result<Vec<String>, Error> {
         self.store.read(|connection| {
             let sql = "SELECT address FROM endpoint_page WHERE endpoint = ?1 ORDER BY address";
@@ -287,8 +291,8 @@ impl Endpoints<'_> {
         })
     }
 
-    /// Sets the addresses outside its FHIR base that an endpoint may use for further pages. Access tokens are sent
-    /// there, too.
+    /// Sets the addresses outside its FHIR base that an endpoint may use for further pages. The service sends access
+    /// tokens to these addresses, too.
     pub fn set_pages(&self, id: &str, addresses: &[String], actor: Actor) -> Result<(), Error> {
         let now = self.store.clock().now();
         let addresses = addresses.iter().map(|address| checked_base(address));
@@ -304,8 +308,8 @@ impl Endpoints<'_> {
         })
     }
 
-    /// Allows sending an endpoint's secret to the origin of this address, because its token endpoint is not at its FHIR
-    /// base.
+    /// Allows the service to send an endpoint's client secret to the origin of this address, because the token
+    /// endpoint has another origin than the FHIR base.
     pub fn set_token_endpoint(&self, id: &str, address: &str, actor: Actor) -> Result<(), Error> {
         let now = self.store.clock().now();
         let address = checked_base(address)?;
@@ -323,7 +327,7 @@ impl Endpoints<'_> {
         })
     }
 
-    /// Stores an endpoint's SMART configuration after reading it.
+    /// Stores an endpoint's SMART configuration, which the caller has just read, and the time.
     pub fn checked(&self, id: &str, configuration: &str) -> Result<(), Error> {
         let now = self.store.clock().now();
         let sql = "UPDATE endpoint SET configuration = ?2, checked_at = ?3 WHERE id = ?1";
@@ -335,7 +339,7 @@ impl Endpoints<'_> {
         )
     }
 
-    /// Sets how well an endpoint is known to work.
+    /// Sets the status of an endpoint.
     pub fn set_status(&self, id: &str, status: EndpointStatus, actor: Actor) -> Result<(), Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -420,7 +424,7 @@ fn list(texts: &[String]) -> String {
     serde_json::Value::from(texts).to_string()
 }
 
-/// The error for a value that the schema refused, in the directory's terms.
+/// Converts the error of a violated constraint into an error of the directory.
 fn conflict(error: rusqlite::Error, new: &NewEndpoint<'_>) -> Error {
     let text = error.to_string();
     if text.contains("endpoint.name") {

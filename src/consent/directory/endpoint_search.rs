@@ -1,4 +1,4 @@
-//! Finds endpoints by a patient's text: a brand, an organization, a part of a name.
+//! Searches endpoints by what a patient types: a brand, an organization, a part of a name.
 
 use super::super::error::Error;
 use super::super::record::AuthorizationType;
@@ -6,9 +6,9 @@ use super::endpoint::{Endpoint, Endpoints};
 use crate::lake::Mode;
 
 impl Endpoints<'_> {
-    /// Selectable endpoints of a mode and these types (all types if the list is empty) that match a text, at most
-    /// `limit`. The best match comes first. Misspelt words match, too. An empty text matches all, the most popular
-    /// first.
+    /// Returns at most `limit` endpoints of a mode and of these types (of all types if the list is empty) that match
+    /// a text, the best match first. Misspelt words match, too. UNAVAILABLE endpoints never match. An empty text
+    /// matches all others, the most popular first.
     pub fn search(
         &self,
         mode: Mode,
@@ -106,7 +106,7 @@ mod tests {
     fn what_changes_is_found_at_once() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
-        // Another process with the same store.
+        // This stands for another process that has the same store open.
         let other = Store::open(folder.path(), Clock::at(1_000)).unwrap();
         let find = |text: &str| names(store.endpoints().search(Mode::Test, text, &[], 10).unwrap());
         assert_eq!(find("lakshore"), [] as [&str; 0]);

@@ -1,4 +1,5 @@
-//! Identity providers (IAL2), and record locators, which find the facilities with a person's records.
+//! The tables of identity providers (for IAL2) and of record locators. A record locator finds the facilities that
+//! have a person's records.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -9,35 +10,36 @@ use super::super::store::Store;
 use super::checked::{checked, checked_base};
 use crate::lake::Mode;
 
-/// An identity provider, by OpenID Connect.
+/// An OpenID Connect provider that verifies who a patient is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdentityProvider {
-    /// The code that authorizations show.
+    /// The provider's code. Authorizations refer to it.
     pub code: String,
     /// Live or test.
     pub mode: Mode,
     /// The name that patients see.
     pub name: String,
-    /// The provider's issuer.
+    /// The issuer of the provider's tokens.
     pub issuer: String,
-    /// The service's client id there.
+    /// The service's client id at the provider.
     pub client_id: String,
 }
 
-/// Identity providers.
+/// The repository of identity providers.
 #[derive(Clone, Copy, Debug)]
 pub struct IdentityProviders<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl IdentityProviders<'_> {
-    /// Adds an identity provider, or changes the one with its code and mode. Without a new secret the former one stays.
+    /// Adds an identity provider, or changes the one with its code and mode. If `client_secret` is `None`, a former
+    /// secret stays.
     pub fn save(&self, provider: &IdentityProvider, client_secret: Option<&str>, actor: Actor) -> Result<(), Error> {
         let now = self.store.clock().now();
         checked("the identity provider's code", &provider.code)?;
         checked("the identity provider's name", &provider.name)?;
         checked("the identity provider's client id", &provider.client_id)?;
-        // Keep it unchanged: the tokens of the provider must name it letter by letter.
+        // Store the issuer unchanged, because it is compared with the `iss` of tokens character by character.
         checked_base(&provider.issuer)?;
         let purpose = provider_purpose(provider.mode, &provider.code);
         let secret = client_secret
@@ -68,7 +70,7 @@ impl IdentityProviders<'_> {
         })
     }
 
-    /// The identity providers of a mode, by name.
+    /// Returns the identity providers of a mode, by name.
     pub fn all(&self, mode: Mode) -> Result<Vec<IdentityProvider>, Error> {
         self.store.read(|connection| {
             let sql =
@@ -87,7 +89,7 @@ impl IdentityProviders<'_> {
         })
     }
 
-    /// The service's secret at an identity provider.
+    /// Returns the service's client secret at an identity provider. `None` if there is none.
     pub fn secret(&self, mode: Mode, code: &str) -> Result<Option<String>, Error> {
         let sql = "SELECT client_secret FROM identity_provider WHERE mode = ?1 AND code = ?2";
         let sealed = self.store.read(|connection| {
@@ -98,14 +100,14 @@ impl IdentityProviders<'_> {
     }
 }
 
-/// The record locator of each mode.
+/// The repository of the record locators, at most one for each mode.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordLocators<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl RecordLocators<'_> {
-    /// A record locator, which finds the facilities with a person's records.
+    /// Returns the address of the record locator of a mode.
     pub fn get(&self, mode: Mode) -> Result<Option<String>, Error> {
         let sql = "SELECT url FROM record_locator WHERE mode = ?1";
         self.store.read(|connection| {
@@ -115,7 +117,7 @@ impl RecordLocators<'_> {
         })
     }
 
-    /// Sets the address of the record locator, which finds the facilities with a person's records.
+    /// Sets the address of the record locator of a mode.
     pub fn set(&self, mode: Mode, url: &str, actor: Actor) -> Result<(), Error> {
         let now = self.store.clock().now();
         let url = checked_base(url)?;

@@ -14,13 +14,13 @@ pub struct Organization {
     pub id: String,
     /// The organization's name.
     pub name: String,
-    /// The plans that it supports.
+    /// Free text, such as the plans that the organization supports.
     pub note: String,
-    /// `PAYER` or another type.
+    /// The organization's type, such as `PAYER`.
     pub organization_type: String,
 }
 
-/// The organizations of the directory.
+/// The repository of organizations.
 #[derive(Clone, Copy, Debug)]
 pub struct Organizations<'a> {
     pub(in crate::consent) store: &'a Store,
@@ -35,7 +35,7 @@ impl Organizations<'_> {
             .write(|transaction| put_organization(transaction, now, organization, actor))
     }
 
-    /// All organizations, by name.
+    /// Returns all organizations, by name.
     pub fn all(&self) -> Result<Vec<Organization>, Error> {
         self.store.read(|connection| {
             let sql = "SELECT id, name, note, type FROM organization ORDER BY name, id";

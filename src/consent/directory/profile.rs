@@ -1,4 +1,5 @@
-//! Profiles of applications and organizations for patients, besides their names: purpose, place, links and a logo.
+//! The profiles of applications and organizations that patients see besides the names: purpose, place, links and a
+//! logo.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,9 +12,9 @@ use super::super::store::Store;
 
 /// The maximum length of a purpose or place, in characters.
 const LONGEST: usize = 200;
-/// Bytes of a logo.
+/// The maximum size of a logo in bytes.
 const LARGEST: usize = 256 << 10;
-/// How many bytes are searched for the sign that a file is an SVG document.
+/// How many bytes of a file are searched for `<svg`.
 const HEAD: usize = 1 << 10;
 
 /// A picture that a browser can show.
@@ -21,12 +22,12 @@ const HEAD: usize = 1 << 10;
 pub struct Logo {
     /// The logo's media type.
     pub media: String,
-    /// The file.
+    /// The bytes of the file.
     pub bytes: Vec<u8>,
 }
 
 impl Logo {
-    /// Reads a logo from a file. Its first bytes show the format: PNG, JPEG, WebP or SVG.
+    /// Makes a logo from a file. Recognizes PNG, JPEG, WebP and SVG by the first bytes, and refuses other files.
     pub fn new(bytes: Vec<u8>) -> Result<Logo, Error> {
         let invalid = |problem| Error::Invalid {
             what: "the logo".to_owned(),
@@ -51,52 +52,52 @@ impl Logo {
 /// An application's profile for patients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApplicationProfile {
-    /// The purpose for which it needs the records, in a sentence.
+    /// The purpose for which the application needs the records, in one sentence.
     pub purpose: Option<String>,
-    /// The address of its privacy policy.
+    /// The address of the privacy policy.
     pub privacy: Option<String>,
-    /// The address of its terms of use.
+    /// The address of the terms of use.
     pub terms: Option<String>,
-    /// The name of the logo, different for each logo. `None` if there is no logo.
+    /// A short digest of the logo, for its address. `None` if there is no logo.
     pub logo: Option<String>,
 }
 
 /// An organization's profile for patients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OrganizationProfile {
-    /// Its place, in patients' words.
+    /// The place, in words that patients know.
     pub place: Option<String>,
-    /// Its rank among the organizations that patients see first. `None` comes after all ranks.
+    /// The rank among organizations of the same popularity. Without a rank it comes last.
     pub rank: Option<u32>,
-    /// The name of the logo, different for each logo. `None` if there is no logo.
+    /// A short digest of the logo, for its address. `None` if there is no logo.
     pub logo: Option<String>,
 }
 
-/// Changes to an application's profile. `None` keeps a value, an empty text removes it.
+/// Changes of an application's profile. `None` keeps a value. An empty string removes it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ApplicationChange<'a> {
-    /// The purpose for which it needs the records, in a sentence.
+    /// The purpose for which the application needs the records, in one sentence.
     pub purpose: Option<&'a str>,
-    /// The address of its privacy policy.
+    /// The address of the privacy policy.
     pub privacy: Option<&'a str>,
-    /// The address of its terms of use.
+    /// The address of the terms of use.
     pub terms: Option<&'a str>,
-    /// The logo. The inner `None` removes it.
+    /// The logo. `Some(None)` removes it.
     pub logo: Option<Option<&'a Logo>>,
 }
 
-/// Changes to an organization's profile. `None` keeps a value, an empty text removes it.
+/// Changes of an organization's profile. `None` keeps a value. An empty string removes it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OrganizationChange<'a> {
-    /// Its place, in patients' words.
+    /// The place, in words that patients know.
     pub place: Option<&'a str>,
-    /// Its rank among the organizations that patients see first. The inner `None` removes it.
+    /// The rank among organizations of the same popularity. `Some(None)` removes it.
     pub rank: Option<Option<u32>>,
-    /// The logo. The inner `None` removes it.
+    /// The logo. `Some(None)` removes it.
     pub logo: Option<Option<&'a Logo>>,
 }
 
-/// The owner of a logo.
+/// The kind of a logo's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogoOf {
     /// The logo of an application.
@@ -105,14 +106,14 @@ pub enum LogoOf {
     Organization,
 }
 
-/// The profiles of applications and organizations that patients see.
+/// The repository of the profiles of applications and organizations.
 #[derive(Clone, Copy, Debug)]
 pub struct Profiles<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl Profiles<'_> {
-    /// An application's profile for patients.
+    /// Returns an application's profile. It is empty if none was set.
     pub fn of_application(&self, application: &str) -> Result<ApplicationProfile, Error> {
         self.store.read(|connection| {
             let sql = "SELECT purpose, privacy, terms, logo_digest FROM application_profile WHERE application = ?1";
@@ -129,7 +130,7 @@ impl Profiles<'_> {
         })
     }
 
-    /// Sets an application's profile for patients.
+    /// Changes an application's profile.
     pub fn set_of_application(
         &self,
         application: &str,
@@ -163,7 +164,7 @@ impl Profiles<'_> {
         })
     }
 
-    /// An organization's profile for patients.
+    /// Returns an organization's profile. It is empty if none was set.
     pub fn of_organization(&self, organization: &str) -> Result<OrganizationProfile, Error> {
         self.store.read(|connection| {
             let sql = "SELECT place, rank, logo_digest FROM organization_profile WHERE organization = ?1";
@@ -179,7 +180,7 @@ impl Profiles<'_> {
         })
     }
 
-    /// Sets an organization's profile for patients.
+    /// Changes an organization's profile.
     pub fn set_of_organization(
         &self,
         organization: &str,
@@ -213,7 +214,7 @@ impl Profiles<'_> {
         })
     }
 
-    /// The logo of an application or an organization.
+    /// Returns the logo of an application or an organization.
     pub fn logo(&self, of: LogoOf, id: &str) -> Result<Option<Logo>, Error> {
         let sql = match of {
             LogoOf::Application => {
@@ -265,7 +266,7 @@ fn put_logo(connection: &Connection, (table, key, id): Row<'_>, logo: Option<Opt
     Ok(())
 }
 
-/// A line of text. `None` if it is empty.
+/// Checks a line of text and returns it trimmed. `None` if it is empty.
 fn line<'t>(what: &str, text: &'t str) -> Result<Option<&'t str>, Error> {
     let problem = match text.trim() {
         "" => return Ok(None),
@@ -277,7 +278,7 @@ fn line<'t>(what: &str, text: &'t str) -> Result<Option<&'t str>, Error> {
     Err(Error::Invalid { what, problem })
 }
 
-/// An address that patients may follow. `None` if it is empty.
+/// Checks an `https` address, which patients may follow, and returns it trimmed. `None` if it is empty.
 fn link<'t>(what: &str, text: &'t str) -> Result<Option<&'t str>, Error> {
     let address = text.trim();
     if address.is_empty() {

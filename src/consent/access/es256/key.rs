@@ -1,5 +1,5 @@
-//! One P-256 key: generates it, names it by its RFC 7638 thumbprint, and signs and verifies JWS in compact form. It
-//! does not know the store.
+//! One P-256 key: generates it, computes its RFC 7638 thumbprint, and signs and verifies JWS in compact form. This
+//! file does not access the store.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::rand::SystemRandom;
@@ -12,19 +12,19 @@ use serde_json::{Map, Value, json};
 
 use crate::consent::error::Error;
 
-/// An uncompressed point begins with this byte. Both coordinates follow.
+/// The first byte of an uncompressed curve point. The two coordinates follow it.
 const UNCOMPRESSED: u8 = 4;
-/// Bytes of a coordinate.
+/// The length of a coordinate in bytes.
 const COORDINATE: usize = 32;
 
-/// The public half of a key, for verification.
+/// The public half of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicKey {
-    /// The RFC 7638 thumbprint.
+    /// The key's id: its RFC 7638 thumbprint.
     pub kid: String,
     /// The first coordinate, in base64url.
     pub x: String,
-    /// The second coordinate.
+    /// The second coordinate, in base64url.
     pub y: String,
 }
 
@@ -34,7 +34,7 @@ pub(in crate::consent) struct Signer {
     pair: EcdsaKeyPair,
 }
 
-/// Generates a key as PKCS #8.
+/// Generates a key in PKCS #8 form.
 pub(super) fn generate() -> Result<Vec<u8>, Error> {
     let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING)
         .map_err(|_| Error::Key("it could not be generated"))?;
@@ -43,7 +43,7 @@ pub(super) fn generate() -> Result<Vec<u8>, Error> {
 }
 
 impl Signer {
-    /// Reads a PKCS #8 key.
+    /// Reads a key in PKCS #8 form.
     pub(super) fn from_pkcs8(pkcs8: &[u8]) -> Result<Signer, Error> {
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8)
             .map_err(|_| Error::Key("it is no P-256 key"))?;
@@ -58,7 +58,7 @@ impl Signer {
         Ok(Signer { public, pair })
     }
 
-    /// A JWS in compact form. `alg` and `kid` are added to the header.
+    /// Signs a payload and returns a JWS in compact form. Adds `alg` and `kid` to the header.
     pub(in crate::consent) fn sign(&self, header: Map<String, Value>, payload: &[u8]) -> Result<String, Error> {
         let mut all = Map::from_iter([("alg".to_owned(), json!("ES256"))]);
         all.extend(header);
@@ -79,22 +79,22 @@ impl Signer {
 }
 
 impl PublicKey {
-    /// The key with these coordinates.
+    /// Makes the public key with these coordinates and computes its id.
     fn at(x: String, y: String) -> PublicKey {
-        // RFC 7638: the required members only, by name, without white space.
+        // RFC 7638 hashes the required members only, in alphabetical order and without white space.
         let canonical = format!(r#"{{"crv":"P-256","kty":"EC","x":"{x}","y":"{y}"}}"#);
         let kid = URL_SAFE_NO_PAD.encode(digest(&SHA256, canonical.as_bytes()));
         PublicKey { kid, x, y }
     }
 
-    /// The key in the form of a JSON Web Key Set.
+    /// Returns the key as a JSON Web Key.
     pub fn jwk(&self) -> Value {
         json!({
             "kty": "EC", "kid": self.kid, "use": "sig", "alg": "ES256", "crv": "P-256", "x": self.x, "y": self.y,
         })
     }
 
-    /// Reads a key from a JSON Web Key with any `kid`. `None` if it is no P-256 key.
+    /// Reads a JSON Web Key. Ignores its `kid` and computes the thumbprint. `None` if it is not a P-256 key.
     pub fn from_jwk(jwk: &Value) -> Option<PublicKey> {
         let text = |name: &str| jwk.get(name).and_then(Value::as_str);
         let coordinate = |name: &str| {
@@ -105,7 +105,8 @@ impl PublicKey {
         is_ours.then(|| Some(PublicKey::at(coordinate("x")?, coordinate("y")?)))?
     }
 
-    /// The header and payload of a JWS that this key has signed with ES256. `None` for any other text.
+    /// Verifies a JWS and returns its header and payload. `None` if this key did not sign it with ES256, or if its
+    /// header has another `kid` or a `crit` member.
     pub fn verify(&self, jws: &str) -> Option<(Map<String, Value>, Vec<u8>)> {
         let (signed, signature) = jws.rsplit_once('.')?;
         let (header, payload) = signed.split_once('.')?;

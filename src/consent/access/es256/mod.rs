@@ -1,7 +1,7 @@
-//! The P-256 keys for long-lived signatures: health cards and receipts of erasures.
+//! The P-256 keys for long-lived signatures: of health cards and of receipts for erasures.
 //!
-//! Each purpose has its own keys. A key signs for a year. Then its private half is destroyed and a new key replaces it.
-//! Public halves stay, so that others can still verify their signatures.
+//! Each purpose has its own keys. After a key has signed for a year, a new key replaces it and its private half is
+//! deleted. The public half stays, so that others can still verify its signatures.
 
 mod key;
 mod rows;

@@ -1,4 +1,4 @@
-//! The keys in the store: sealed while they sign. After that only the public halves remain.
+//! The keys in the store. The private half is sealed. When a key is retired, only its public half remains.
 
 use rusqlite::types::{ToSql, ToSqlOutput};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -11,10 +11,10 @@ use crate::consent::error::Error;
 use crate::consent::log::audit::{About, Actor, note};
 use crate::consent::store::Store;
 
-/// How long a key signs, in seconds.
+/// How long a key signs before a new key replaces it, in seconds.
 pub(super) const SIGNS: i64 = 365 * 86_400;
 
-/// The purpose of a key. No key has two purposes.
+/// The purpose of a key. Each key has one purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPurpose {
     /// SMART Health Cards.
@@ -27,7 +27,7 @@ impl KeyPurpose {
     /// All purposes.
     pub const ALL: [KeyPurpose; 2] = [KeyPurpose::HealthCard, KeyPurpose::Receipt];
 
-    /// Its name in the store and on the command line.
+    /// Returns the purpose's name in the store and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             KeyPurpose::HealthCard => "health-card",
@@ -42,15 +42,15 @@ impl ToSql for KeyPurpose {
     }
 }
 
-/// The P-256 keys that sign health cards and receipts.
+/// The repository of the P-256 keys that sign health cards and receipts.
 #[derive(Clone, Copy, Debug)]
 pub struct Es256Keys<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl Es256Keys<'_> {
-    /// Signs with the current key of a purpose, and makes one if there is none. Returns a JWS in compact form, ES256.
-    /// `alg` and `kid` are added to the header.
+    /// Signs a payload with the current key of a purpose. Makes a key if there is none. Returns an ES256 JWS in
+    /// compact form. Adds `alg` and `kid` to the header.
     pub fn sign(&self, purpose: KeyPurpose, header: Map<String, Value>, payload: &[u8]) -> Result<String, Error> {
         let now = self.store.clock().now();
         let signer = self
@@ -59,13 +59,13 @@ impl Es256Keys<'_> {
         signer.sign(header, payload)
     }
 
-    /// The public halves of a purpose's keys, the signing key first. Former keys stay, because others keep signed
-    /// texts.
+    /// Returns the public keys of a purpose, the current one first. Former keys are included, because others may
+    /// still verify their signatures.
     pub fn all(&self, purpose: KeyPurpose) -> Result<Vec<PublicKey>, Error> {
         self.store.read(|connection| public(connection, purpose))
     }
 
-    /// Replaces the key of a purpose. The former key no longer signs, and its signatures can still be verified.
+    /// Replaces the key of a purpose. The former key signs no more, and its signatures can still be verified.
     pub fn rotate(&self, purpose: KeyPurpose) -> Result<(), Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -75,7 +75,7 @@ impl Es256Keys<'_> {
     }
 }
 
-/// The signing key. Makes one if there is none.
+/// Returns the current key of a purpose. Makes one if there is none.
 pub(in crate::consent) fn signer(
     connection: &Connection,
     sealer: &Sealer,
@@ -110,7 +110,7 @@ pub(in crate::consent) fn signer(
     }
 }
 
-/// Replaces keys that have signed for their full time.
+/// Replaces keys that have signed for a year.
 pub(in crate::consent) fn renew(connection: &Connection, sealer: &Sealer, now: i64) -> Result<(), Error> {
     for purpose in KeyPurpose::ALL {
         let sql =
@@ -124,7 +124,7 @@ pub(in crate::consent) fn renew(connection: &Connection, sealer: &Sealer, now: i
     Ok(())
 }
 
-/// Discards signing keys that cannot be decrypted. Their signatures can still be verified.
+/// Deletes the private halves that cannot be decrypted. Their signatures can still be verified.
 pub(in crate::consent) fn discard_unreadable(
     connection: &Connection,
     sealer: &Sealer,
@@ -158,7 +158,7 @@ fn public(connection: &Connection, purpose: KeyPurpose) -> Result<Vec<PublicKey>
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Ends the signing key, and destroys its private half.
+/// Retires the current key of a purpose, and deletes its private half.
 fn retire(connection: &Connection, purpose: KeyPurpose, now: i64) -> Result<(), Error> {
     let sql = "UPDATE es256_key SET retired_at = ?1, sealed = NULL WHERE purpose = ?2 AND retired_at IS NULL";
     connection.execute(sql, params![now, purpose])?;
@@ -279,7 +279,7 @@ mod tests {
         };
         let pkcs8 = store.unseal(&sealed_for(kid), sealed).unwrap();
         assert!(Signer::from_pkcs8(&pkcs8).is_ok());
-        // A P-256 key has its private scalar after 36 bytes that all keys share.
+        // All P-256 keys begin with the same 36 bytes in PKCS #8 form. The private scalar follows.
         let secret = &pkcs8[36..68];
         for entry in std::fs::read_dir(folder.path()).unwrap() {
             let path = entry.unwrap().path();

@@ -1,4 +1,4 @@
-//! The calling client, and whether it has authenticated.
+//! The client that makes a request, and whether it has authenticated.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -7,30 +7,30 @@ use crate::consent::access::secret;
 use crate::consent::directory::application::clients::{Client, Clients, client as of_client};
 use crate::consent::error::Error;
 
-/// A client of the service that requests a grant.
+/// A client that requests a grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// The client.
     pub client: Client,
-    /// Whether it sent its secret key.
+    /// Whether the client sent its secret key.
     pub proven: bool,
 }
 
 impl Caller {
-    /// The client of this active publishable key. It has not sent a secret key.
+    /// Returns the client of an active publishable key, as a caller that has sent no secret key.
     pub(super) fn unproven(connection: &Connection, now: i64, client: &str) -> Result<Caller, GrantError> {
         let (client, _) = in_use(connection, now, client)?.ok_or(GrantError::Client)?;
         Ok(Caller { client, proven: false })
     }
 
-    /// The publishable key, if the client sent no secret key.
+    /// Returns the publishable key if the client sent no secret key.
     pub(super) fn public_key(&self) -> Option<&str> {
         Some(&*self.client.id).filter(|_| !self.proven)
     }
 }
 
 impl Clients<'_> {
-    /// The client of this active publishable key. If there is a secret key, it must be the client's own.
+    /// Returns the client of an active publishable key. Refuses a secret key that is not the client's own.
     pub fn authenticate(&self, client: &str, secret: Option<&str>) -> Result<Caller, GrantError> {
         let now = self.store.clock().now();
         let found = self.store.read(|connection| in_use(connection, now, client))?;
@@ -44,10 +44,10 @@ impl Clients<'_> {
     }
 }
 
-/// A client, and the digest of its secret key if it has one.
+/// A client, and the digest of its secret key. A public client has none.
 type Keys = (Client, Option<Vec<u8>>);
 
-/// The client of an active publishable key.
+/// Returns the client of an active publishable key.
 fn in_use(connection: &Connection, now: i64, client: &str) -> Result<Option<Keys>, Error> {
     let sql = "SELECT id, application, mode, secret FROM client
                WHERE id = ?1 AND (retired_at IS NULL OR retired_at > ?2)";

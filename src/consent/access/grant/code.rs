@@ -1,5 +1,5 @@
-//! Authorization codes and public tokens. The flow ends by giving one to the application, which exchanges it once
-//! within half an hour. The store keeps their digests.
+//! Authorization codes and public tokens. The flow ends by giving one to the application, which can exchange it once,
+//! within 30 minutes. The store keeps only their digests.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -12,16 +12,16 @@ use crate::consent::record::Consent;
 use crate::consent::states::ConsentEvent;
 use crate::consent::store::Store;
 
-/// The values to which a code is bound.
+/// What an authorization code is bound to.
 #[derive(Clone, Copy, Debug)]
 pub struct NewCode<'a> {
-    /// The consent.
+    /// The id of the consent.
     pub consent: &'a str,
     /// The publishable key of the client that requested it.
     pub client: &'a str,
-    /// The client's redirect URI.
+    /// The redirect URI of the authorization request.
     pub redirect_uri: &'a str,
-    /// The S256 challenge of RFC 7636.
+    /// The S256 code challenge of the authorization request (RFC 7636).
     pub challenge: &'a str,
 }
 
@@ -55,7 +55,7 @@ impl Kind {
 }
 
 impl Code {
-    /// The code with this text.
+    /// Returns the stored entry of a code or public token.
     pub(super) fn find(connection: &Connection, kind: Kind, text: &str) -> Result<Option<Code>, Error> {
         let sql = "SELECT consent, client, redirect_uri, challenge, expires_at, used_at, family FROM authorization_code
                    WHERE digest = ?1 AND kind = ?2";
@@ -76,7 +76,7 @@ impl Code {
         Ok(code.optional()?)
     }
 
-    /// Marks it as used for a family of tokens. `false` if it was used before.
+    /// Marks the code as used for a token family. Returns `false` if it was used before.
     pub(super) fn spend(&self, connection: &Connection, now: i64, family: &str) -> Result<bool, Error> {
         let sql = "UPDATE authorization_code SET used_at = ?2, family = ?3 WHERE digest = ?1 AND used_at IS NULL";
         let mut statement = connection.prepare_cached(sql)?;
@@ -84,7 +84,7 @@ impl Code {
     }
 }
 
-/// Adds a code within the transaction that ends the flow.
+/// Makes and stores an authorization code, in the transaction that ends the flow.
 pub(in crate::consent) fn issue_code(connection: &Connection, now: i64, new: &NewCode<'_>) -> Result<String, Error> {
     let text = secret::random("")?;
     insert(
@@ -99,7 +99,7 @@ pub(in crate::consent) fn issue_code(connection: &Connection, now: i64, new: &Ne
     Ok(text)
 }
 
-/// Adds a public token within the transaction that ends the flow.
+/// Makes and stores a public token, in the transaction that ends the flow.
 pub(in crate::consent) fn issue_public_token(
     connection: &Connection,
     now: i64,
@@ -139,15 +139,15 @@ fn insert(
     Ok(())
 }
 
-/// Authorization codes and public tokens.
+/// The repository of authorization codes and public tokens.
 #[derive(Clone, Copy, Debug)]
 pub struct Codes<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl Codes<'_> {
-    /// Makes an authorization code for a consent with an authorized source, and finishes the consent. The store does
-    /// not keep the code's text.
+    /// Makes an authorization code for a consent, and changes the consent's state to AUTHORIZED. The store keeps only
+    /// the code's digest.
     pub fn issue(&self, new: &NewCode<'_>) -> Result<String, Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -156,7 +156,7 @@ impl Codes<'_> {
         })
     }
 
-    /// The same for the link component: a public token.
+    /// Makes a public token for a consent, for the link component, and changes the consent's state to AUTHORIZED.
     pub fn issue_public_token(&self, consent: &str, client: &str) -> Result<String, Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -166,7 +166,7 @@ impl Codes<'_> {
     }
 }
 
-/// The consent waits for its exchange from now on.
+/// Changes the consent's state to AUTHORIZED.
 fn finish(connection: &Connection, now: i64, consent: &str) -> Result<(), Error> {
     let mut consent = Consent::get(connection, consent)?.ok_or(Error::Lost("consent"))?;
     consent.step(connection, now, Actor::Patient, ConsentEvent::Finished)?;

@@ -1,5 +1,5 @@
-//! Exchanges a code or public token for the first tokens of a family. The consent and its sources become EXCHANGED, and
-//! each source gets a sync job.
+//! Exchanges a code or public token for the first tokens of a family. The consent and its authorized sources become
+//! EXCHANGED, and each of these sources gets a sync job.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine;
@@ -26,15 +26,16 @@ use crate::consent::with_sources::ConsentWithSources;
 pub struct Granted {
     /// The access token.
     pub access: Issued,
-    /// The refresh token and its lifetime in seconds. `None` if a link is for one time only.
+    /// The refresh token and its lifetime in seconds. `None` if a public token was exchanged and all sources have
+    /// usage ONE_TIME.
     pub refresh: Option<(String, i64)>,
     /// The consent after the exchange.
     pub full_consent: ConsentWithSources,
-    /// Whether the family began with a public token. The link API then has different answers.
+    /// Whether the family began with a public token. The link API answers such a request in a form of its own.
     pub by_link: bool,
 }
 
-/// The decision of a transaction, published after the transaction has ended.
+/// What a transaction has granted. The token is signed after the commit.
 pub(super) struct Drafted {
     pub(super) claims: Claims,
     pub(super) refresh: Option<(String, i64)>,
@@ -42,16 +43,16 @@ pub(super) struct Drafted {
     pub(super) surface: Surface,
 }
 
-/// The result of a transaction.
+/// The result of a transaction that is committed.
 pub(super) enum Outcome {
     Granted(Box<Drafted>),
-    /// A refusal that ended tokens as a consequence. A refusal without this consequence is an error.
+    /// A refusal that has ended a token family, which must be committed. Other refusals are returned as an error.
     Refused(GrantError),
 }
 
 impl Tokens {
-    /// Exchanges an authorization code. A code that is used again is refused. After a moment this also ends the tokens
-    /// of its first use.
+    /// Exchanges an authorization code. A code that was used before is refused. If its first use is more than ten
+    /// seconds ago, the tokens of that use end.
     pub fn exchange_code(
         &self,
         caller: &Caller,
@@ -78,12 +79,13 @@ impl Tokens {
         })
     }
 
-    /// Exchanges a public token for the client that sent its secret key.
+    /// Exchanges a public token. The client has sent its secret key.
     pub fn exchange_public_token(&self, client: &Client, token: &str) -> Result<Granted, GrantError> {
         self.grant(|connection, now| {
             let code = Code::find(connection, Kind::PublicToken, token)?.ok_or(GrantError::PublicToken)?;
             let consent = Consent::get(connection, &code.consent)?.ok_or(Error::Lost("consent"))?;
-            // The keys may have been rotated since. The application and the mode stay the same.
+            // The client may have got new keys since the token was issued. Its application and mode are still the
+            // same.
             if consent.application != *client.application || consent.mode != client.mode {
                 return Err(GrantError::PublicToken);
             }
@@ -95,7 +97,7 @@ impl Tokens {
         })
     }
 
-    /// Runs a grant in one transaction and signs its token.
+    /// Runs a grant in one transaction. After the commit, signs the access token.
     pub(super) fn grant(
         &self,
         work: impl FnOnce(&Connection, i64) -> Result<Outcome, GrantError>,
@@ -134,7 +136,7 @@ impl Tokens {
         }
     }
 
-    /// The common part for codes and public tokens, after the client has proved that the code or token is its own.
+    /// Exchanges a code or public token, after the caller has checked that it was issued to this client.
     fn exchange(
         &self,
         connection: &Connection,
@@ -168,7 +170,7 @@ impl Tokens {
             }
         }
         let full_consent = ConsentWithSources::of(connection, consent)?;
-        // A link for one time has no right to refresh. The tokens of a code can always be refreshed.
+        // A public token whose sources all have usage ONE_TIME gives no refresh token. A code always gives one.
         let refresh = if surface == Surface::Oauth || multiple {
             Some(add_refresh_token(
                 connection,
@@ -194,7 +196,8 @@ impl Tokens {
     }
 }
 
-/// Starts the application's use of a source: requests its first sync. If access is one-time, its 24 hours begin.
+/// Changes an authorization's state to EXCHANGED and makes the job for its first sync. With usage ONE_TIME, its 24
+/// hours begin.
 fn begin(connection: &Connection, now: i64, authorization: &mut Authorization) -> Result<(), Error> {
     authorization.step(connection, now, Actor::Application, AuthorizationEvent::Exchanged)?;
     if authorization.usage == Usage::OneTime {
@@ -208,7 +211,7 @@ fn begin(connection: &Connection, now: i64, authorization: &mut Authorization) -
     Ok(())
 }
 
-/// Whether the verifier belongs to an S256 challenge (RFC 7636, section 4.6).
+/// Whether the code verifier matches an S256 code challenge (RFC 7636, section 4.6).
 fn is_answered(challenge: &str, verifier: &str) -> bool {
     let answer = URL_SAFE_NO_PAD.encode(secret::digest(verifier));
     verify_slices_are_equal(answer.as_bytes(), challenge.as_bytes()).is_ok()

@@ -1,5 +1,5 @@
-//! Families: the access and refresh tokens that descend from one exchange. At most one refresh token of a family is
-//! valid at a time. Ending the family ends every token in it.
+//! Token families: the access and refresh tokens that descend from one exchange. At most one refresh token of a
+//! family is valid at a time. The end of a family ends all its tokens.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -10,8 +10,8 @@ use crate::consent::log::audit::{Actor, note};
 use crate::consent::record::Consent;
 use crate::consent::with_sources::ConsentWithSources;
 
-/// If a used secret is sent again within this time, it counts as the client's own retry. The retry is refused and ends
-/// nothing.
+/// For this many seconds after the use of a code or refresh token, a second use counts as a retry of the same client:
+/// it is refused and ends no tokens.
 pub(super) const RETRY_SECONDS: i64 = 10;
 
 /// The API that began a family.
@@ -19,7 +19,7 @@ pub(super) const RETRY_SECONDS: i64 = 10;
 pub(super) enum Surface {
     /// The family began with an authorization code.
     Oauth,
-    /// The family began with a public token. Its refresh tokens are for clients that authenticate.
+    /// The family began with a public token. Its refresh tokens require the client's secret key.
     Link,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct RefreshToken {
     pub(super) family: String,
     pub(super) consent: String,
     pub(super) surface: Surface,
-    /// The publishable key of the client that got it, if the client sent no secret key.
+    /// The publishable key of the client that got the token, if the client sent no secret key.
     pub(super) public_client: Option<String>,
     pub(super) expires_at: i64,
     pub(super) used_at: Option<i64>,
@@ -47,14 +47,14 @@ impl Surface {
 }
 
 impl RefreshToken {
-    /// The refresh token with this text.
+    /// Returns the stored entry of a refresh token.
     pub(super) fn find(connection: &Connection, text: &str) -> Result<Option<RefreshToken>, Error> {
         let sql = "SELECT family, consent, surface, public_client, expires_at, used_at, revoked_at FROM refresh_token
                    WHERE digest = ?1";
         let digest = secret::digest(text);
         let mut statement = connection.prepare_cached(sql)?;
         let token = statement.query_row([digest], |row| {
-            // The schema admits only two spellings.
+            // A CHECK constraint allows only these two names.
             let link = row.get::<_, String>(2)? == Surface::Link.name();
             Ok(RefreshToken {
                 digest,
@@ -70,15 +70,15 @@ impl RefreshToken {
         Ok(token.optional()?)
     }
 
-    /// Marks it as used. `false` if it was used before.
+    /// Marks the token as used. Returns `false` if it was used before.
     pub(super) fn spend(&self, connection: &Connection, now: i64) -> Result<bool, Error> {
         let sql = "UPDATE refresh_token SET used_at = ?2 WHERE digest = ?1 AND used_at IS NULL";
         Ok(connection.prepare_cached(sql)?.execute(params![self.digest, now])? == 1)
     }
 }
 
-/// Adds the next refresh token of a family, and moves the end of the consent's refresh window. Returns the token and
-/// its lifetime in seconds. A public client is one that sent no secret key.
+/// Makes and stores the next refresh token of a family, and extends the consent's refresh window. Returns the token
+/// and its lifetime in seconds. `public_client` is the client's publishable key if it sent no secret key.
 pub(super) fn add_refresh_token(
     connection: &Connection,
     now: i64,
@@ -100,7 +100,8 @@ pub(super) fn add_refresh_token(
     Ok((text, until - now))
 }
 
-/// Records an access token, so that a revocation reaches it. Removes the consent's expired tokens.
+/// Stores an access token's id, so that the token can be revoked. Deletes the entries of the consent's expired
+/// tokens.
 pub(super) fn add_access_token(
     connection: &Connection,
     now: i64,
@@ -117,7 +118,7 @@ pub(super) fn add_access_token(
     Ok(())
 }
 
-/// Ends all tokens of a family after two clients used the same secret.
+/// Revokes all tokens of a family, because a code or refresh token was used a second time.
 pub(super) fn end_family(
     connection: &Connection,
     now: i64,

@@ -1,9 +1,10 @@
-//! Grants for a patient's consent: authorization codes and public tokens, exchanged once for access tokens and families
-//! of refresh tokens.
+//! Grants for a patient's consent: authorization codes, public tokens and refresh tokens. Each can be exchanged once,
+//! for an access token and the next refresh token of its family.
 //!
-//! Each exchange is one transaction of the store. If two requests use the same secret at once, only one gets a grant.
-//! An access token is signed after its transaction, so that signing does not block the store. A token that was not
-//! recorded is never issued. Other rooms decide the form of requests and refusals.
+//! Each exchange is one transaction of the store, so of two requests with the same secret only one gets a grant. The
+//! access token is signed after the transaction, so that signing does not block the store. The transaction has then
+//! recorded the token, so no unrecorded token is issued. The form of requests and refusals is decided in
+//! `crate::http`.
 
 mod application;
 mod caller;

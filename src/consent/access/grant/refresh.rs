@@ -1,4 +1,4 @@
-//! Refreshing: a refresh token is used once for an access token and the next refresh token of its family.
+//! Refreshing: a refresh token is exchanged once, for an access token and the next refresh token of its family.
 
 use rusqlite::{Connection, params};
 
@@ -14,18 +14,19 @@ use crate::consent::record::{Authorization, Consent, Job, Usage};
 use crate::consent::states::{AuthorizationEvent, AuthorizationState, ConsentState};
 use crate::consent::with_sources::{ConsentWithSources, Source};
 
-/// Whether a refresh asks for fresh records.
+/// Whether a refresh requests new records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resync {
-    /// Only issues tokens.
+    /// The refresh only issues tokens.
     Never,
-    /// Syncs reusable sources again, and retries sources whose first sync failed.
+    /// The refresh syncs sources of usage MULTIPLE again, and retries sources whose first sync failed.
     Multiple,
 }
 
 impl Tokens {
-    /// Uses a refresh token. A token that is used again is refused. After a moment this also ends its family. Without a
-    /// caller it must belong to a public client, which RFC 6749 (section 6) lets refresh without naming itself.
+    /// Exchanges a refresh token. A token that was used before is refused. If its first use is more than ten seconds
+    /// ago, its family ends. A public client may refresh without naming itself (RFC 6749, section 6): then `caller`
+    /// is `None`.
     pub fn refresh(&self, caller: Option<&Caller>, token: &str, resync: Resync) -> Result<Granted, GrantError> {
         self.grant(|connection, now| {
             let token = RefreshToken::find(connection, token)?.ok_or(GrantError::RefreshToken)?;
@@ -37,7 +38,8 @@ impl Tokens {
                     Caller::unproven(connection, now, client)?
                 }
             };
-            // The token is bound to application and mode instead of a key, so that keys may be rotated.
+            // The token is bound to the application and the mode, not to a publishable key. So it works after a
+            // rotation of the keys.
             if consent.application != *caller.client.application || consent.mode != caller.client.mode {
                 return Err(GrantError::OtherClient);
             }
@@ -67,7 +69,8 @@ impl Tokens {
         if token.revoked_at.is_some() || token.expires_at <= now || !stands {
             return Err(GrantError::RefreshToken);
         }
-        // Check this before the token is used, so that it stays valid for a refresh that syncs nothing.
+        // Check this before the token is marked as used. After the refusal the client can still use it for a refresh
+        // without a sync.
         if resync == Resync::Multiple && self.is_in_vain(connection, now, &full_consent)? {
             return Err(GrantError::AccessEnded);
         }
@@ -84,7 +87,8 @@ impl Tokens {
             }
         }
         let (family, id) = (&token.family, &full_consent.consent.id);
-        // If a client began the family with its secret key, or used the key once, every refresh requires the key.
+        // The next token can be refreshed without naming a client only if this one can, and the caller sent no secret
+        // key.
         let public = caller.public_key().filter(|_| token.public_client.is_some());
         let refresh = add_refresh_token(connection, now, family, &full_consent, token.surface, public)?;
         let full_consent = full_consent.again(connection)?;
@@ -98,7 +102,8 @@ impl Tokens {
         })))
     }
 
-    /// Whether every source of a consent failed to deliver its first records and no source can be queried again.
+    /// Whether a new sync is impossible: every source failed to deliver its first records, and none can be queried
+    /// again.
     fn is_in_vain(
         &self,
         connection: &Connection,
@@ -124,7 +129,8 @@ impl Tokens {
     }
 }
 
-/// Handles the refresh of a reusable source. Makes a job if new records are wanted and no job is fetching them.
+/// Records the refresh of an EXCHANGED source of usage MULTIPLE. Makes a sync job if `resync` requests one and the
+/// source has no open job.
 fn again(connection: &Connection, now: i64, authorization: &Authorization, resync: Resync) -> Result<(), Error> {
     if authorization.usage != Usage::Multiple || authorization.state != AuthorizationState::Exchanged {
         return Ok(());
@@ -133,7 +139,7 @@ fn again(connection: &Connection, now: i64, authorization: &Authorization, resyn
     connection
         .prepare_cached(sql)?
         .execute(params![authorization.id, now])?;
-    // Only a new authorization brings expunged records back.
+    // After an erasure of its records, a source delivers records only to a new authorization.
     if resync == Resync::Never || authorization.data_erased_at.is_some() {
         return Ok(());
     }

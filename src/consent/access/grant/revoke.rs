@@ -1,5 +1,4 @@
-//! Revoking over the link API. One call ends every link of the same user to the same endpoints. Revoking one consent is
-//! a transition.
+//! Revocation over the link API: one call ends all authorizations of the same user for the same endpoints.
 
 use rusqlite::{Connection, params};
 
@@ -10,18 +9,18 @@ use crate::consent::record::{Authorization, Consent};
 use crate::consent::states::{AuthorizationEvent, ConsentEvent};
 use crate::consent::store::Store;
 
-/// The result of a revocation.
+/// What a revocation has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Revoked {
-    /// How many authorizations.
+    /// The number of revoked authorizations.
     pub count: u64,
-    /// The consents of these links.
+    /// The ids of the consents of these authorizations.
     pub consents: Vec<String>,
 }
 
 impl Store {
-    /// Revokes a consent. Also ends authorizations of the same endpoints in other consents of the same user to the same
-    /// application and mode. A consent without remaining authorizations is revoked too.
+    /// Revokes all authorizations of a consent. In other consents of the same user, application and mode, revokes
+    /// those for the same endpoints. A consent that then has no revocable authorization is revoked, too.
     pub fn revoke_links(&self, consent: &str) -> Result<Revoked, Error> {
         let now = self.clock().now();
         let revoked = self.write(|transaction| {
@@ -43,7 +42,8 @@ impl Store {
     }
 }
 
-/// The user's other consents. A user without a name from the application has none.
+/// Returns the other AUTHORIZED and EXCHANGED consents with the same user, application and mode. Returns none if the
+/// application gave no identifier for the user.
 fn others(connection: &Connection, own: &Consent) -> Result<Vec<Consent>, Error> {
     let Some(user) = &own.external_id else {
         return Ok(Vec::new());
@@ -57,7 +57,8 @@ fn others(connection: &Connection, own: &Consent) -> Result<Vec<Consent>, Error>
     )
 }
 
-/// Ends authorizations of a consent, and the consent if none are left.
+/// Ends these authorizations of a consent. Also revokes the consent if no authorization is left that could be
+/// revoked.
 fn end_these(
     connection: &Connection,
     now: i64,

@@ -1,4 +1,4 @@
-//! Making a link.
+//! Makes health links.
 
 use rusqlite::{Connection, params};
 use uuid::Uuid;
@@ -11,62 +11,64 @@ use crate::consent::log::audit::{Actor, note};
 use crate::consent::record::{Authorization, Consent, Origin};
 use crate::consent::states::ConsentState;
 
-/// The maximum number of links of a consent.
+/// The maximum number of unexpired links of a consent.
 pub const LINKS_AT_ONCE: u32 = 20;
 
-/// The maximum lifetime of a new link, and the records for its file.
+/// The authorizations whose records a new link may contain, and the latest possible expiry of the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkTerms {
-    /// When the consent or the records of one of its sources end. `None` if there is no such time.
+    /// The earliest time at which the refresh window or the records of a source end. `None` if there is no such time.
     pub until: Option<i64>,
-    /// The authorizations with stored records.
+    /// The ids of the authorizations whose records are stored or expected.
     sources: Vec<String>,
 }
 
 /// A link to be made.
 #[derive(Clone, Debug)]
 pub struct NewHealthLink<'a> {
-    /// The consent of the patient's records.
+    /// The consent whose records the link's file contains.
     pub consent: &'a str,
-    /// The terms as they were before the records were read.
+    /// The terms as [`HealthLinks::terms`] returned them before the records were read.
     pub terms: &'a LinkTerms,
-    /// The link's content.
+    /// What the link's file contains.
     pub content: LinkContent,
-    /// The patient's label for it.
+    /// The patient's name for the link.
     pub label: Option<&'a str>,
-    /// The passcode that a recipient needs.
+    /// The passcode that a recipient must enter.
     pub passcode: Option<&'a str>,
-    /// Whether the link's address returns the file, without a manifest in between.
+    /// Whether the link's address returns the file itself. Otherwise it returns a manifest.
     pub is_direct: bool,
-    /// When it expires.
+    /// When the link expires.
     pub expires_at: i64,
-    /// The file, encrypted.
+    /// The file as a compact JWE.
     pub file: &'a str,
 }
 
 /// Why a link is not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinkRefusal {
-    /// There is already the maximum number of links.
+    /// The consent already has the maximum number of links.
     #[error("there are {LINKS_AT_ONCE} links already, and no more at a time; revoke one first")]
     TooMany,
-    /// The records changed while the file was being made.
+    /// The terms have changed since the caller read the records.
     #[error("the records have changed meanwhile; try again")]
     Changed,
 }
 
 impl HealthLinks<'_> {
-    /// The terms of a link that would be made now. `None` if the consent or its records no longer exist.
+    /// Returns the present terms for a link. `None` if the consent does not exist, is revoked, or its records were
+    /// expunged.
     pub fn terms(&self, consent: &str) -> Result<Option<LinkTerms>, Error> {
         let now = self.store.clock().now();
         self.store.read(|connection| terms(connection, consent, now))
     }
 
-    /// Makes a link, and returns it with the random part of its address. The store does not keep that part.
+    /// Makes a link. Returns it with the random part of its address, of which the store keeps only a digest.
     pub fn create(&self, new: &NewHealthLink<'_>) -> Result<Result<(HealthLink, String), LinkRefusal>, Error> {
         let now = self.store.clock().now();
         let (id, address) = (Uuid::new_v4().to_string(), secret::random("")?);
-        // The hash is slow by design, so compute it before other writers have to wait.
+        // Hashing a passcode is slow by design. It is done before the transaction, so that other writers need not
+        // wait.
         let passcode = new.passcode.map(passcode::kept).transpose()?;
         self.store.write(|transaction| {
             if terms(transaction, new.consent, now)?.as_ref() != Some(new.terms) {

@@ -1,5 +1,5 @@
-//! Ends links: on request of their patient, together with their records, or when they expire. Only audit lines remain
-//! of an ended link.
+//! Ends health links: at the patient's request, with their records, when they expire, or after too many wrong
+//! passcodes. Only audit lines remain of an ended link.
 
 use rusqlite::{Connection, params};
 
@@ -7,10 +7,10 @@ use super::row::{HealthLink, HealthLinks};
 use crate::consent::error::Error;
 use crate::consent::log::audit::{About, Actor, note};
 
-/// The condition for expired links.
+/// The condition that selects expired links.
 pub(in crate::consent) const LINKS_OVER: &str = "WHERE expires_at <= ?1";
 
-/// Ends all links of a consent. Returns their number.
+/// Ends all links of a consent in the caller's transaction. Returns their number.
 pub(in crate::consent) fn end_links(
     connection: &Connection,
     now: i64,
@@ -55,7 +55,7 @@ pub(in crate::consent) fn over(connection: &Connection, now: i64) -> Result<usiz
     Ok(ended.len())
 }
 
-/// Ends one link.
+/// Ends one link, and writes an audit line with this `action`.
 pub(super) fn end_one(
     connection: &Connection,
     now: i64,
@@ -68,7 +68,7 @@ pub(super) fn end_one(
 }
 
 impl HealthLinks<'_> {
-    /// Revokes one link of a consent. Returns whether it existed.
+    /// Revokes one unexpired link of a consent. Returns whether there was one.
     pub fn revoke(&self, consent: &str, id: &str) -> Result<bool, Error> {
         let now = self.store.clock().now();
         let revoked = self.store.write(|transaction| {
@@ -83,7 +83,7 @@ impl HealthLinks<'_> {
         Ok(revoked)
     }
 
-    /// Ends all links of a consent together with their files. Returns their number. For callers that remove the
+    /// Ends all links of a consent and deletes their files. Returns their number. For callers that remove the
     /// consent's records without ending an authorization.
     pub fn revoke_all(&self, consent: &str, actor: Actor) -> Result<u64, Error> {
         let now = self.store.clock().now();
@@ -94,9 +94,9 @@ impl HealthLinks<'_> {
         Ok(ended)
     }
 
-    /// Removes the remains of ended links from the write-ahead log. Returns whether none remain. SQLite overwrites
-    /// deleted rows in the file itself (`secure_delete`). While another process reads, the log must stay, and the next
-    /// sweep tries again.
+    /// Removes the bytes of deleted files from the write-ahead log. Returns whether the log is free of them. In the
+    /// store's file itself SQLite has overwritten the deleted rows (`secure_delete`). While another process reads,
+    /// the log cannot be emptied, and the next sweep tries again.
     pub fn wipe_ended(&self) -> Result<bool, Error> {
         let newest = "SELECT coalesce(max(id), 0) FROM health_link_gone";
         let newest: i64 = self
@@ -147,7 +147,7 @@ mod tests {
 
         fn link(&self, passcode: Option<&str>) -> Result<(HealthLink, String), LinkRefusal> {
             let terms = self.store.health_links().terms(&self.consent).unwrap().unwrap();
-            // This is too long for one page.
+            // This does not fit into one page of SQLite.
             let file = MARK.repeat(1_000);
             let new = NewHealthLink {
                 consent: &self.consent,
@@ -169,7 +169,7 @@ mod tests {
             })
         }
 
-        /// Ends a link in one of the ways. Checks that its bytes are gone afterwards.
+        /// Calls `end`, which ends the link at `address`. Checks that the file's bytes are then gone from the disk.
         fn ends(&self, address: &str, end: impl FnOnce(&Store)) {
             assert!(self.store.health_links().file(address).unwrap().is_some());
             assert!(self.is_on_disk());
@@ -202,7 +202,8 @@ mod tests {
         });
     }
 
-    /// Imported records have no sources whose end removes the link, so the file outlived the records.
+    /// The end of an authorization ends its links. Imported records have no authorization, so a link that was made
+    /// during their expunge kept its file.
     #[test]
     fn no_link_is_made_of_records_that_are_expunged_meanwhile() {
         let world = World::new();

@@ -1,5 +1,6 @@
-//! Tries a passcode. Wrong tries count for the link's whole life, even if many come at once: a try is counted before it
-//! is checked. If it was right, the count is reduced again. The tries of one link are checked one after the other.
+//! Tries a passcode. A try is counted before it is checked, so that parallel tries cannot exceed the limit. If the
+//! passcode was right, the count is corrected. The count of wrong tries is never reset. Only one try of a link is
+//! checked at a time.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -14,19 +15,19 @@ use crate::consent::log::audit::{Actor, note};
 pub enum Guess {
     /// The passcode is right.
     Right,
-    /// The passcode is wrong, and this many attempts are left. Without attempts left the link ends.
+    /// The passcode is wrong. If no attempts remain, the link has ended.
     Wrong {
-        /// How many more.
+        /// How many more wrong passcodes are allowed.
         remaining: u32,
     },
-    /// Another try at the same link is being checked.
+    /// Another try for the same link is being checked.
     Busy,
-    /// There is no such link, or it has ended.
+    /// The link does not exist, has ended or has no passcode.
     Over,
 }
 
 impl HealthLinks<'_> {
-    /// Tries the passcode of a link. It takes a while, and waits for the store.
+    /// Tries the passcode of a link. Blocks on the slow hash and on the store.
     pub fn guess(&self, link: &HealthLink, passcode: &str) -> Result<Guess, Error> {
         let now = self.store.clock().now();
         let Some(_check) = self.store.guesses().begin(&link.id) else {
@@ -47,7 +48,7 @@ impl HealthLinks<'_> {
             let given_back = self
                 .store
                 .write(|transaction| Ok(transaction.execute(sql, [&link.id])?))?;
-            // It may have been revoked in the meantime.
+            // The link may have been revoked in the meantime.
             return Ok(if given_back > 0 { Guess::Right } else { Guess::Over });
         }
         self.store.write(|transaction| {

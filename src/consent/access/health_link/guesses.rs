@@ -1,13 +1,14 @@
-//! The links whose passcodes are being checked. It serializes the tries of one link.
+//! The links whose passcodes this process is checking. While one try of a link is checked, other tries of it are
+//! refused.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-/// The links whose passcodes are being checked.
+/// The ids of the links whose passcodes are being checked.
 #[derive(Debug, Default)]
 pub(in crate::consent) struct Guesses(Mutex<HashSet<String>>);
 
-/// A check under way.
+/// A check in progress. Dropping it allows the next try for the link.
 pub(super) struct Check<'g> {
     guesses: &'g Guesses,
     link: &'g str,

@@ -1,8 +1,8 @@
 //! SMART Health Links: the stored data of a link, its lifetime, and passcode tries.
 //!
-//! The store keeps the link's file in encrypted form and does not keep the link's key. So nobody can read the file from
-//! the store, and it cannot be made again. A link ends when any record of its file is removed: its rows are deleted in
-//! the same transaction, and [`HealthLinks::wipe_ended`] removes their bytes from the write-ahead log.
+//! The store has the link's file in encrypted form, but not the key. So nobody can decrypt the file from the store
+//! alone. A link ends when any record of its file is removed. Its rows are deleted in the transaction that requests
+//! the removal, and [`HealthLinks::wipe_ended`] removes their bytes from the write-ahead log.
 
 mod create;
 mod end;

@@ -1,4 +1,5 @@
-//! Passcodes: stored as PBKDF2-HMAC-SHA-256, each with its own salt. They are short, so each try must be slow.
+//! Passcodes are stored as PBKDF2-HMAC-SHA-256 hashes, each with its own salt. They are short, so a slow hash must
+//! make each guess expensive.
 
 use std::num::NonZeroU32;
 
@@ -6,15 +7,15 @@ use aws_lc_rs::pbkdf2::{self, PBKDF2_HMAC_SHA256};
 
 use crate::consent::error::Error;
 
-/// The maximum number of wrong passcodes in a link's life.
+/// The maximum number of wrong passcodes. The last one ends the link.
 pub const PASSCODE_ATTEMPTS: u32 = 10;
 
-/// 600,000, OWASP's recommendation for this function.
+/// The number of rounds that OWASP recommends for this function: 600,000.
 const ROUNDS: NonZeroU32 = NonZeroU32::MIN.saturating_add(599_999);
 const SALT: usize = 16;
 const HASH: usize = 32;
 
-/// The stored form of a passcode: the number of rounds, the salt, the hash.
+/// Hashes a passcode for the store: the number of rounds (4 bytes, little-endian), the salt and the hash.
 pub(super) fn kept(passcode: &str) -> Result<Vec<u8>, Error> {
     let mut kept = ROUNDS.get().to_le_bytes().to_vec();
     let mut salt = [0; SALT];
@@ -26,7 +27,7 @@ pub(super) fn kept(passcode: &str) -> Result<Vec<u8>, Error> {
     Ok(kept)
 }
 
-/// Whether `kept` is the stored form of this passcode.
+/// Whether `kept` is the hash of this passcode.
 pub(super) fn matches(passcode: &str, kept: &[u8]) -> bool {
     let Some((rounds, rest)) = kept.split_first_chunk::<4>() else {
         return false;

@@ -1,4 +1,4 @@
-//! A stored link, without its file.
+//! The table of health links. Their files are in another table.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -9,7 +9,7 @@ use crate::consent::states::named;
 use crate::consent::store::Store;
 
 named! {
-    /// The content of a link.
+    /// What a link's file contains.
     LinkContent {
         /// The patient's International Patient Summary.
         Summary = "summary",
@@ -19,7 +19,7 @@ named! {
 }
 
 impl LinkContent {
-    /// The media type of the decrypted file.
+    /// Returns the media type of the decrypted file.
     pub fn media_type(self) -> &'static str {
         match self {
             LinkContent::Summary => "application/fhir+json",
@@ -27,7 +27,7 @@ impl LinkContent {
         }
     }
 
-    /// The FHIR version of the file, if it is FHIR.
+    /// Returns the FHIR version of the file. `None` if the file is a health card.
     pub fn fhir_version(self) -> Option<&'static str> {
         match self {
             LinkContent::Summary => Some("4.0.1"),
@@ -36,32 +36,32 @@ impl LinkContent {
     }
 }
 
-/// A link.
+/// A health link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthLink {
-    /// The id by which its patient manages it. It reveals nothing about the address.
+    /// The id by which the patient manages the link. It reveals nothing about the address.
     pub id: String,
-    /// The consent of the records.
+    /// The consent whose records the link's file contains.
     pub consent: String,
-    /// The link's content.
+    /// What the link's file contains.
     pub content: LinkContent,
-    /// The patient's label for it.
+    /// The patient's name for the link.
     pub label: Option<String>,
-    /// Whether its address is the file itself (flag `U`).
+    /// Whether the link's address returns the file itself (flag `U`).
     pub is_direct: bool,
-    /// Whether it requires a passcode (flag `P`).
+    /// Whether the link requires a passcode (flag `P`).
     pub has_passcode: bool,
-    /// How many wrong passcodes are allowed before it ends.
+    /// How many more wrong passcodes are allowed. The last one ends the link.
     pub attempts: u32,
-    /// Seconds since the Unix epoch, like all times.
+    /// When the link was made, in seconds since the Unix epoch.
     pub created_at: i64,
-    /// When it expires.
+    /// When the link expires.
     pub expires_at: i64,
-    /// How often its file was served.
+    /// How many recipients' requests for the file were recorded.
     pub uses: u64,
-    /// When it was last used.
+    /// When the newest of these requests was recorded.
     pub used_at: Option<i64>,
-    /// The recipient's own name.
+    /// The name that the newest of these recipients gave.
     pub recipient: Option<String>,
 }
 
@@ -70,7 +70,7 @@ const LINK: &str =
                     used_at, recipient FROM health_link";
 
 impl HealthLink {
-    /// Its flags, in alphabetical order.
+    /// Returns the link's flag: `P`, `U` or none. The specification does not allow both. With a passcode it is `P`.
     pub fn flag(&self) -> &'static str {
         if self.has_passcode {
             "P"
@@ -98,13 +98,13 @@ impl HealthLink {
         })
     }
 
-    /// The link with this id, even if it has expired.
+    /// Returns the link with this id, even if it has expired.
     pub(super) fn get(connection: &Connection, id: &str) -> Result<Option<HealthLink>, Error> {
         let mut statement = connection.prepare_cached(&format!("{LINK} WHERE id = ?1"))?;
         Ok(statement.query_row([id], HealthLink::read).optional()?)
     }
 
-    /// The link at this address, unless it has ended.
+    /// Returns the unexpired link at this address.
     pub(super) fn at(connection: &Connection, address: &str, now: i64) -> Result<Option<HealthLink>, Error> {
         let sql = format!("{LINK} WHERE address = ?1 AND expires_at > ?2");
         let mut statement = connection.prepare_cached(&sql)?;
@@ -120,14 +120,14 @@ impl HealthLink {
     }
 }
 
-/// SMART Health Links with their files.
+/// The repository of SMART Health Links and their files.
 #[derive(Clone, Copy, Debug)]
 pub struct HealthLinks<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl HealthLinks<'_> {
-    /// The active links of a consent, newest first.
+    /// Returns the unexpired links of a consent, newest first.
     pub fn of_consent(&self, consent: &str) -> Result<Vec<HealthLink>, Error> {
         let now = self.store.clock().now();
         self.store.read(|connection| {
@@ -138,7 +138,7 @@ impl HealthLinks<'_> {
         })
     }
 
-    /// The link at this address. `None` if it never existed or has ended.
+    /// Returns the link at this address. `None` if it never existed or has ended.
     pub fn at(&self, address: &str) -> Result<Option<HealthLink>, Error> {
         let now = self.store.clock().now();
         self.store.read(|connection| HealthLink::at(connection, address, now))

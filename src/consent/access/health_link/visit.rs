@@ -1,4 +1,4 @@
-//! Serves the file of a link, and records the recipients.
+//! Returns the file of a link, and records the recipients.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -9,16 +9,16 @@ use crate::consent::log::audit::{Actor, note};
 /// The file of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkFile {
-    /// The media type of the decrypted file.
+    /// What the file contains. This determines its media type.
     pub content: LinkContent,
-    /// When it was made.
+    /// When the link was made, in seconds since the Unix epoch.
     pub created_at: i64,
-    /// A compact JWE under the link's key.
+    /// The file as a compact JWE, encrypted with the link's key.
     pub jwe: String,
 }
 
 impl HealthLinks<'_> {
-    /// The file of the link at this address. Records the recipient's name. `None` if the link has ended.
+    /// Returns the file of the link at this address, and records the recipient's name. `None` if the link has ended.
     pub fn visit(&self, address: &str, recipient: &str) -> Result<Option<LinkFile>, Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -34,7 +34,7 @@ impl HealthLinks<'_> {
         })
     }
 
-    /// The file of the link at this address, for a recipient who was recorded before.
+    /// Returns the file of the link at this address without recording a recipient. `None` if the link has ended.
     pub fn file(&self, address: &str) -> Result<Option<LinkFile>, Error> {
         let now = self.store.clock().now();
         self.store

@@ -7,14 +7,14 @@ use crate::consent::error::Error;
 use crate::consent::log::audit::Actor;
 use crate::consent::store::Store;
 
-/// The redirect URIs of applications.
+/// The repository of the redirect URIs of applications.
 #[derive(Clone, Copy, Debug)]
 pub struct RedirectUris<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl RedirectUris<'_> {
-    /// Registers an address for codes. Returns whether it was new.
+    /// Registers a redirect URI for authorization codes. Returns whether it was new.
     pub fn add(&self, application: &str, uri: &str, actor: Actor) -> Result<bool, Error> {
         self.store.applications().change(
             application,
@@ -25,7 +25,7 @@ impl RedirectUris<'_> {
         )
     }
 
-    /// Removes a redirect URI. Returns whether it existed.
+    /// Removes a redirect URI. Returns whether it was registered.
     pub fn remove(&self, application: &str, uri: &str, actor: Actor) -> Result<bool, Error> {
         self.store.applications().change(
             application,
@@ -40,7 +40,7 @@ impl RedirectUris<'_> {
     }
 }
 
-/// The origins of applications that may embed the link component.
+/// The repository of the origins that may embed the link component.
 #[derive(Clone, Copy, Debug)]
 pub struct Origins<'a> {
     pub(in crate::consent) store: &'a Store,
@@ -58,7 +58,7 @@ impl Origins<'_> {
         )
     }
 
-    /// Removes an origin. Returns whether it existed.
+    /// Removes an origin. Returns whether it was registered.
     pub fn remove(&self, application: &str, origin: &str, actor: Actor) -> Result<bool, Error> {
         let kept = check_origin(origin).unwrap_or_else(|_| origin.to_owned());
         self.store.applications().change(

@@ -1,4 +1,4 @@
-//! The table of clients: key pairs, each of an application in one mode.
+//! The table of clients: the key pairs of applications, each for one mode.
 
 use std::sync::Arc;
 
@@ -13,25 +13,25 @@ use crate::consent::mode::mode_of;
 use crate::consent::store::Store;
 use crate::lake::Mode;
 
-/// An application's identity in one mode.
+/// A client: one key pair of an application, for one mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
-    /// The publishable key: `client_id` in tokens.
+    /// The publishable key, which is the `client_id` in tokens.
     pub id: Arc<str>,
-    /// The client's application.
+    /// The id of the client's application.
     pub application: Arc<str>,
-    /// The mode of the data that it reaches.
+    /// The mode of the records that the client may see.
     pub mode: Mode,
 }
 
-/// Clients: an application's keys, a pair for each mode.
+/// The repository of clients, which are the key pairs of applications.
 #[derive(Clone, Copy, Debug)]
 pub struct Clients<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl Clients<'_> {
-    /// The client with this secret key.
+    /// Returns the client with this active secret key.
     pub fn of_secret(&self, shown: &str) -> Result<Option<Client>, Error> {
         let now = self.store.clock().now();
         self.store.read(|connection| {
@@ -43,13 +43,14 @@ impl Clients<'_> {
         })
     }
 
-    /// Whether this is a secret key of the application in this mode.
+    /// Whether this is an active secret key of the application in this mode.
     pub fn is_secret_of(&self, application: &str, mode: Mode, shown: &str) -> Result<bool, Error> {
         let client = self.of_secret(shown)?;
         Ok(client.is_some_and(|client| *client.application == *application && client.mode == mode))
     }
 
-    /// The client of a publishable key that can begin something new: a key that has not been replaced.
+    /// Returns the client of a publishable key if the key is active: not replaced, or replaced and still in its grace
+    /// period.
     pub fn active(&self, publishable: &str) -> Result<Option<Client>, Error> {
         let now = self.store.clock().now();
         self.store.read(|connection| {
@@ -60,15 +61,15 @@ impl Clients<'_> {
         })
     }
 
-    /// Makes new keys for a mode. The current ones can begin nothing new after `grace` seconds. In this time the
-    /// application can be given the new keys.
+    /// Makes a new key pair for a mode. The present keys stop working after `grace` seconds, so that the application
+    /// has time to change its configuration. Tokens that were issued to them stay valid.
     pub fn rotate(&self, application: &str, mode: Mode, grace: i64, actor: Actor) -> Result<NewKeys, Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
             known(transaction, application)?;
             let end = now.saturating_add(grace.max(0));
             let confidential = transaction.query_row(
-                // A client that registered itself as public stays public.
+                // An application that registered itself as a public client stays public.
                 "SELECT registration IS NULL OR EXISTS
                      (SELECT 1 FROM client WHERE application = ?1 AND secret IS NOT NULL)
                  FROM application WHERE id = ?1",
@@ -91,7 +92,7 @@ impl Clients<'_> {
         })
     }
 
-    /// The application's client for a mode.
+    /// Returns the application's newest client for a mode that was not replaced.
     pub fn of(&self, application: &str, mode: Mode) -> Result<Client, Error> {
         let connection = self.store.connection();
         let sql = "SELECT id, application, mode FROM client WHERE application = ?1 AND mode = ?2 AND retired_at IS NULL
@@ -103,14 +104,14 @@ impl Clients<'_> {
         client.ok_or_else(|| Error::UnknownApplication(application.to_owned()))
     }
 
-    /// The client of this publishable key.
+    /// Returns the client of this publishable key, even if the key was replaced.
     pub fn get(&self, id: &str) -> Result<Option<Client>, Error> {
         let connection = self.store.connection();
         let mut statement = connection.prepare_cached("SELECT id, application, mode FROM client WHERE id = ?1")?;
         Ok(statement.query_row([id], client).optional()?)
     }
 
-    /// The client of a pair of keys that are active and belong together. `None` for all other pairs.
+    /// Returns the client of a key pair. `None` if the keys are not active or do not belong together.
     pub fn with_secret(&self, publishable: &str, secret: &str) -> Result<Option<Client>, Error> {
         self.store.read(|connection| {
             let sql = "SELECT id, application, mode, secret FROM client
@@ -128,7 +129,7 @@ impl Clients<'_> {
     }
 }
 
-/// A client from its id, application and mode.
+/// Reads a client from the columns id, application and mode.
 pub(in crate::consent) fn client(row: &rusqlite::Row<'_>) -> rusqlite::Result<Client> {
     Ok(Client {
         id: row.get(0)?,

@@ -1,4 +1,4 @@
-//! Key pairs: makes, finds and replaces them. A secret is shown once, when it is made.
+//! Makes key pairs. A secret key is shown once, when it is made.
 
 use rusqlite::{Connection, params};
 
@@ -6,19 +6,19 @@ use crate::consent::access::secret;
 use crate::consent::error::Error;
 use crate::lake::Mode;
 
-/// A publishable key.
+/// A client of an application, as lists show it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Key {
-    /// The key: `client_id`.
+    /// The publishable key, which is the `client_id` in requests.
     pub publishable: String,
-    /// The mode of the data that it reaches.
+    /// The mode of the records that it gives access to.
     #[serde(serialize_with = "mode_name")]
     pub mode: Mode,
-    /// Whether it has a secret key.
+    /// Whether the client has a secret key.
     pub confidential: bool,
-    /// When it was made.
+    /// When the keys were made, in seconds since the Unix epoch.
     pub created_at: i64,
-    /// From this time on it can begin nothing new.
+    /// When the keys stop working, after they were replaced.
     pub retired_at: Option<i64>,
 }
 
@@ -26,14 +26,14 @@ fn mode_name<S: serde::Serializer>(mode: &Mode, serializer: S) -> Result<S::Ok, 
     serializer.serialize_str(mode.schema())
 }
 
-/// New keys. The secret is known only now.
+/// A new key pair. This is the only time at which the secret key is known.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NewKeys {
     /// The publishable key.
     pub publishable: String,
     /// The secret key. `None` for a public client.
     pub secret: Option<String>,
-    /// The mode of the data that they reach.
+    /// The mode of the records that the keys give access to.
     pub mode: Mode,
 }
 

@@ -1,7 +1,7 @@
 //! Applications: their keys, their addresses, and how often their patients' records are synced.
 //!
-//! An application has a publishable key for each mode, and a secret key unless the client is public. After its grace
-//! period a replaced key cannot begin anything new; tokens that name it stay valid.
+//! An application has a publishable key for each mode, and a secret key unless the client is public. A replaced key
+//! stops working after its grace period. Tokens that were issued to it stay valid.
 
 mod addresses;
 pub(in crate::consent) mod clients;

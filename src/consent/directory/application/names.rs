@@ -1,4 +1,4 @@
-//! Valid names of applications.
+//! The names and ids that applications may have.
 
 use rusqlite::Connection;
 
@@ -8,7 +8,7 @@ use crate::consent::error::Error;
 const LONGEST_NAME: usize = 200;
 const LONGEST_ID: usize = 64;
 
-/// Checks a name that patients may see.
+/// Checks an application's name, which patients see. Returns it trimmed.
 pub(super) fn checked_name(name: &str) -> Result<&str, Error> {
     let problem = match name.trim() {
         "" => "is empty",
@@ -33,7 +33,7 @@ pub(super) fn checked_id(id: &str) -> Result<&str, Error> {
     })
 }
 
-/// An unused id that resembles the name.
+/// Makes an unused id from the name.
 pub(super) fn free_id(connection: &Connection, name: &str) -> Result<String, Error> {
     let mut id = String::new();
     for letter in name.chars().map(|letter| letter.to_ascii_lowercase()) {

@@ -1,4 +1,4 @@
-//! Registered applications: creates, reads and lists them, and has the one function that changes them.
+//! The table of applications: creates, reads and lists them. All changes of an application go through one function.
 
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
@@ -15,7 +15,7 @@ use crate::consent::store::Store;
 use crate::lake::Mode;
 
 named! {
-    /// How often the records of MULTIPLE authorizations are fetched again without a request.
+    /// How often the records of MULTIPLE authorizations are fetched again, without a request from the application.
     SyncFrequency {
         /// Never.
         Off = "off",
@@ -29,7 +29,7 @@ named! {
 }
 
 impl SyncFrequency {
-    /// Seconds from one sync to the next. `None` for never.
+    /// Returns the seconds from one sync to the next. `None` for [`SyncFrequency::Off`].
     pub fn seconds(self) -> Option<i64> {
         match self {
             SyncFrequency::Off => None,
@@ -43,44 +43,44 @@ impl SyncFrequency {
 /// A registered application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Application {
-    /// The id that commands and records use.
+    /// The application's id.
     pub id: String,
     /// The name that patients see.
     pub name: String,
-    /// Seconds since the Unix epoch.
+    /// When the application was registered, in seconds since the Unix epoch.
     pub created_at: i64,
-    /// How often records are fetched again.
+    /// How often the records of its patients are fetched again.
     pub sync_frequency: SyncFrequency,
     /// The metadata of a dynamic registration, as JSON. `None` if an operator registered it.
     pub registration: Option<String>,
     /// The application's redirect URIs.
     pub redirect_uris: Vec<String>,
-    /// Origins that may embed the link component.
+    /// The origins whose pages may embed the link component.
     pub origins: Vec<String>,
-    /// Its active and former keys, newest first.
+    /// The application's keys: first those that were not replaced, ordered by mode, then the newest first.
     pub keys: Vec<Key>,
 }
 
 /// An application to be registered.
 #[derive(Clone, Debug)]
 pub struct NewApplication<'a> {
-    /// The requested id. `None` makes one from the name.
+    /// The requested id. If it is `None`, an id is made from the name.
     pub id: Option<&'a str>,
     /// The name that patients see.
     pub name: &'a str,
-    /// The modes for which it gets keys.
+    /// The modes for which the application gets keys.
     pub modes: &'a [Mode],
-    /// Whether it gets secret keys.
+    /// Whether the application gets secret keys.
     pub confidential: bool,
     /// The application's redirect URIs.
     pub redirect_uris: &'a [String],
-    /// Origins that may embed the link component.
+    /// The origins whose pages may embed the link component.
     pub origins: &'a [String],
-    /// How often records are fetched again.
+    /// How often the records of its patients are fetched again.
     pub sync_frequency: SyncFrequency,
-    /// The metadata of its dynamic registration, as JSON.
+    /// The metadata of its dynamic registration, as JSON. `None` if an operator registers it.
     pub registration: Option<&'a str>,
-    /// The initial access token, which the registration uses up.
+    /// The initial access token of the registration. It is used up.
     pub initial_access_token: Option<&'a str>,
 }
 
@@ -100,14 +100,15 @@ impl Default for NewApplication<'_> {
     }
 }
 
-/// Registered applications.
+/// The repository of registered applications.
 #[derive(Clone, Copy, Debug)]
 pub struct Applications<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl Applications<'_> {
-    /// Makes sure that the application exists and has a client for each mode.
+    /// Adds the application if it does not exist, and a client without a secret key for each mode in which it has
+    /// none.
     pub fn register(&self, id: &str) -> Result<(), Error> {
         let now = self.store.clock().now();
         let mut connection = self.store.connection();
@@ -136,7 +137,7 @@ impl Applications<'_> {
         Ok(())
     }
 
-    /// Registers an application with keys for its modes.
+    /// Registers an application, and makes keys for its modes.
     pub fn create(&self, new: &NewApplication<'_>, actor: Actor) -> Result<(Application, Vec<NewKeys>), Error> {
         let now = self.store.clock().now();
         let name = checked_name(new.name)?;
@@ -170,12 +171,12 @@ impl Applications<'_> {
         })
     }
 
-    /// The application with this id.
+    /// Returns the application with this id.
     pub fn get(&self, id: &str) -> Result<Option<Application>, Error> {
         self.store.read(|connection| get(connection, id))
     }
 
-    /// All applications, oldest first.
+    /// Returns all applications, oldest first.
     pub fn all(&self) -> Result<Vec<Application>, Error> {
         self.store.read(|connection| {
             let mut statement = connection.prepare_cached("SELECT id FROM application ORDER BY created_at, id")?;
@@ -202,7 +203,7 @@ impl Applications<'_> {
         Ok(())
     }
 
-    /// One change of an existing application. Writes a line to the audit log if something changed.
+    /// Runs a change of an existing application in one transaction. Writes an audit line if `work` changed something.
     pub(super) fn change(
         &self,
         application: &str,

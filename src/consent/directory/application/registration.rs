@@ -1,4 +1,4 @@
-//! Initial access tokens (RFC 7591). With such a token an application registers itself for live mode, once.
+//! Initial access tokens (RFC 7591). With one, an application can register itself once for live mode.
 
 use rusqlite::{Connection, params};
 
@@ -7,17 +7,17 @@ use crate::consent::error::Error;
 use crate::consent::log::audit::{About, Actor, note};
 use crate::consent::store::Store;
 
-/// How long an initial access token is valid.
+/// How long an initial access token is valid, in seconds.
 pub const REGISTRATION_SECONDS: i64 = 7 * 86_400;
 
-/// Tokens that allow an application to register itself in live mode.
+/// The repository of initial access tokens for the registration of applications in live mode.
 #[derive(Clone, Copy, Debug)]
 pub struct RegistrationTokens<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl RegistrationTokens<'_> {
-    /// A new initial access token. One application may register itself for live mode with it.
+    /// Makes an initial access token. One application may register itself for live mode with it.
     pub fn create(&self, actor: Actor) -> Result<String, Error> {
         let now = self.store.clock().now();
         let token = secret::random("iat_")?;
@@ -37,7 +37,7 @@ impl RegistrationTokens<'_> {
         Ok(token)
     }
 
-    /// Whether an initial access token could be used now. [`Applications::create`](super::Applications::create) uses it
+    /// Whether an initial access token is valid now. [`Applications::create`](super::Applications::create) uses it
     /// up.
     pub fn is_valid(&self, token: &str) -> Result<bool, Error> {
         let now = self.store.clock().now();

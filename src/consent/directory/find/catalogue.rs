@@ -1,4 +1,4 @@
-//! The index over the store's directory, in memory.
+//! The search index over the directory, cached in memory.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,10 +6,10 @@ use super::super::super::record::AuthorizationType;
 use super::index::Index;
 use crate::lake::Mode;
 
-/// How long the list of popular organizations stays unchanged.
+/// After how many seconds the index is rebuilt, so that it has the present popularity of the organizations.
 const FRESH_SECONDS: i64 = 3_600;
 
-/// The cached index of the directory.
+/// The cached index. `None` before the first search.
 #[derive(Debug, Default)]
 pub(in crate::consent) struct Catalogue(Mutex<Option<Arc<Made>>>);
 
@@ -19,18 +19,18 @@ impl Catalogue {
     }
 }
 
-/// An index, and the state of the directory from which it was made.
+/// An index, and the state of the directory from which it was built.
 #[derive(Debug)]
 pub(super) struct Made {
-    /// The count of changes at that time.
+    /// The store's count of changes when the index was built.
     pub(super) change: i64,
     pub(super) made_at: i64,
     pub(super) index: Index,
-    /// The endpoints, by their numbers in the index.
+    /// The endpoints by their numbers in the index.
     pub(super) endpoints: Vec<Numbered>,
 }
 
-/// An endpoint and its number.
+/// What the search needs to know of an endpoint, besides its words.
 #[derive(Debug)]
 pub(super) struct Numbered {
     pub(super) id: String,

@@ -1,7 +1,8 @@
-//! The index: every word by which patients may know an organization, with its organizations.
+//! The index: all words by which patients may look for an organization. Each word has the list of the organizations
+//! that it finds.
 //!
-//! Words are sorted, so words with the same beginning are neighbours. `misspelt` decides which words a misspelt word
-//! may mean.
+//! The words are sorted, so words with the same beginning are neighbours. The file `misspelt` decides which words of
+//! the index a misspelt word may mean.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -10,60 +11,62 @@ use super::states;
 use super::synonyms;
 use super::words::{initials, words};
 
-/// The distance of an organization by the kind of word: a word of its name; two words of its name written as one; a
-/// synonym of such a word, its initials, or the operator's name of its endpoint; its place; its type.
+/// How far a word is from an organization, by the kind of the word: a word of a name; two words of a name written as
+/// one; a synonym of a word, the initials of a name, or a word of the endpoint's unique name; a word of the place; a
+/// word for the organization's type.
 const BY_NAME: u8 = 0;
 const BY_JOINED: u8 = 1;
 const BY_SYNONYM: u8 = 2;
 const BY_PLACE: u8 = 3;
 const BY_KIND: u8 = 4;
-/// The numbers of letters at a word's beginning for which masks are kept.
+/// The index has bit masks of the first `FIRST` and of the first `HEAD` letters of each word.
 pub(super) const FIRST: usize = 3;
 pub(super) const HEAD: usize = 6;
 
-/// The texts by which patients know an organization that can be connected.
+/// The strings by which patients may look for an organization. There is one such entry for each endpoint.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
-    /// Its names: brands, and the organization that runs it.
+    /// The names that patients see: the endpoint's labels and the organization's name.
     pub(super) names: Vec<String>,
-    /// The operator's name of its endpoint.
+    /// The endpoint's unique name.
     pub(super) technical: String,
     /// The organization's place.
     pub(super) place: Option<String>,
-    /// The organization's type: `PAYER` or another one.
+    /// The organization's type, such as `PAYER`.
     pub(super) kind: String,
 }
 
-/// The words of organizations. An organization is a number: its index among those from which the index was made. The
-/// lower number comes first if distances are equal.
+/// The words of all organizations. An organization is represented by its position in the list from which the index
+/// was built. If two match a query equally well, the one with the lower position comes first.
 #[derive(Debug)]
 pub(super) struct Index {
     pub(super) tokens: Vec<Token>,
-    /// The organizations with each word and their distances, one word after the other.
+    /// For each word the organizations that it finds, each with the distance. The lists of all words follow one
+    /// another.
     postings: Vec<(u32, u8)>,
-    /// The names of each, without spaces.
+    /// The names of each organization as single words without spaces.
     pub(super) joined: Vec<Vec<String>>,
 }
 
-/// A word.
+/// A word of the index.
 #[derive(Debug)]
 pub(super) struct Token {
     pub(super) text: Box<str>,
-    /// How many letters it has.
+    /// The number of letters.
     pub(super) letters: usize,
-    /// Bit masks of its letters: of all, of its first [`HEAD`] and of its first [`FIRST`].
+    /// Bit masks of the letters: of all, of the first [`HEAD`] and of the first [`FIRST`].
     pub(super) mask: u64,
     pub(super) head: u64,
     pub(super) first: u64,
-    /// Whether a misspelt word may mean this word. False for numbers and initials.
+    /// Whether a misspelt word may mean this word. False for initials and for words with digits.
     pub(super) may_be_misspelt: bool,
-    /// The range of its postings.
+    /// The range of the word in the index's `postings`.
     from: u32,
     to: u32,
 }
 
 impl Token {
-    /// Its first letters, or all if it has fewer.
+    /// Returns the first `letters` letters, or the whole word if it is shorter.
     pub(super) fn beginning(&self, letters: usize) -> &str {
         let end = if self.text.is_ascii() {
             letters.min(self.text.len())
@@ -77,7 +80,8 @@ impl Token {
     }
 }
 
-/// Words during collection: the distance of each organization, and whether the word may be misspelt.
+/// The words while the index is built: for each the distances of its organizations, and whether a misspelt word may
+/// mean it.
 #[derive(Default)]
 struct Collected(BTreeMap<String, (BTreeMap<u32, u8>, bool)>);
 
@@ -96,7 +100,8 @@ impl Collected {
         }
     }
 
-    /// Adds the words of a text. Also adds each pair of neighbouring words joined, and all words joined.
+    /// Adds the words of a string with their synonyms. Also adds each pair of neighbouring words as one word, and all
+    /// words as one word.
     fn add_text(&mut self, number: u32, text: &str, distance: u8) {
         let words = words(text);
         for pair in words.windows(2) {
@@ -122,7 +127,7 @@ impl Collected {
 }
 
 impl Index {
-    /// The index of organizations in this order.
+    /// Builds the index of these organizations.
     pub(super) fn of(all: &[Known]) -> Index {
         let mut collected = Collected::default();
         for (number, known) in (0u32..).zip(all) {
@@ -171,25 +176,25 @@ impl Index {
         });
     }
 
-    /// The number of organizations in it.
+    /// Returns the number of organizations.
     pub(super) fn len(&self) -> usize {
         self.joined.len()
     }
 
-    /// The words that begin with these letters.
+    /// Returns the words that begin with these letters.
     pub(super) fn beginning(&self, letters: &str) -> &[Token] {
         let from = self.tokens.partition_point(|token| &*token.text < letters);
         let rest = &self.tokens[from..];
         &rest[..rest.partition_point(|token| token.text.starts_with(letters))]
     }
 
-    /// The organizations of a word, and the distance of each.
+    /// Returns the organizations that a word finds, each with the distance.
     pub(super) fn postings(&self, token: &Token) -> &[(u32, u8)] {
         &self.postings[token.from as usize..token.to as usize]
     }
 }
 
-/// A bit for each letter that occurs. Letters other than a to z and the digits share some bits.
+/// Returns a mask with a bit for each letter that occurs. Letters other than a to z and the digits share 28 bits.
 pub(super) fn mask(letters: impl Iterator<Item = char>) -> u64 {
     letters.fold(0, |mask, letter| {
         let bit = match letter {

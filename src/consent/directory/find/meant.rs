@@ -1,7 +1,7 @@
-//! Decides which organizations of the store are searched, and when their index is made again.
+//! Decides which endpoints can be found, and when the index is rebuilt.
 //!
-//! The store counts the changes of its directory, including those of other processes. The index is made again if this
-//! count has changed. It is also made again once an hour, because the popular organizations change without the
+//! Triggers of the store count the changes of the directory, including those by other processes. The index is rebuilt
+//! when the count has changed. It is also rebuilt after an hour, because popularity changes without a change of the
 //! directory.
 
 use std::cmp::Reverse;
@@ -18,7 +18,7 @@ use super::index::{Index, Known};
 use super::words::fold;
 use crate::lake::Mode;
 
-/// How long a grant counts towards an organization's popularity.
+/// For how many seconds a source's grant counts towards the popularity of its endpoint.
 const LATELY_SECONDS: i64 = 90 * 86_400;
 
 const LISTED: &str = "SELECT endpoint.id, endpoint.mode, endpoint.type, endpoint.name, label, organization.name,
@@ -29,18 +29,18 @@ const LISTED: &str = "SELECT endpoint.id, endpoint.mode, endpoint.type, endpoint
                WHERE authorized_at >= ?2 GROUP BY endpoint) AS granted ON granted.endpoint = endpoint.id
     WHERE endpoint.status <> ?1";
 
-/// A row of the directory.
+/// An endpoint of the directory with its organization.
 struct Listed {
     numbered: Numbered,
     known: Known,
-    /// The number of recent consents with the organization.
+    /// The number of consents in which the endpoint has recently granted access.
     consents: i64,
-    /// Its rank from the operator.
+    /// The organization's rank, which the operator has set.
     rank: Option<i64>,
 }
 
 impl Listed {
-    /// The most popular first, then by the operator's rank, then by name.
+    /// Returns the sort key: the most popular endpoint first, then by the operator's rank, then by name.
     fn order(&self) -> impl Ord + use<> {
         let name = self.known.names.iter().find(|name| !name.is_empty());
         let rank = self.rank.unwrap_or(i64::MAX);
@@ -50,7 +50,7 @@ impl Listed {
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Listed> {
         let labels: String = row.get(4)?;
-        // An unreadable list of names is not shown anywhere else either.
+        // If the list of labels is unreadable, the endpoint can still be found by its other names.
         let mut names: Vec<String> = serde_json::from_str(&labels).unwrap_or_default();
         names.push(row.get(5)?);
         Ok(Listed {
@@ -72,8 +72,9 @@ impl Listed {
 }
 
 impl Endpoints<'_> {
-    /// The endpoints of a mode that a text means, that patients may choose, and that have one of these types (all types
-    /// if the list is empty). At most `limit`, the nearest first. Without words the most popular come first.
+    /// Returns the ids of at most `limit` endpoints of a mode and of these types (of all types if the list is empty)
+    /// that match a text, the best match first. UNAVAILABLE endpoints never match. A text without words matches all
+    /// others, the most popular first.
     pub(in crate::consent) fn meant(
         &self,
         mode: Mode,
@@ -90,7 +91,7 @@ impl Endpoints<'_> {
         Ok(found.map(|number| made.endpoints[number].id.clone()).collect())
     }
 
-    /// The index of the current directory. Callers wait while it is made.
+    /// Returns the index of the present directory, and rebuilds it if necessary. Other searches wait meanwhile.
     fn made_catalogue(&self) -> Result<Arc<Made>, Error> {
         let now = self.store.clock().now();
         let mut held = self.store.catalogue().lock();

@@ -1,15 +1,15 @@
-//! Decides which words a misspelt word may mean: words that differ by a few mistakes, and words whose beginning differs
-//! so little. A mistake is a letter too many, a missing letter, another letter, or two swapped letters.
+//! Decides which words of the index a misspelt word may mean: words with few mistakes, and words whose beginning has
+//! few mistakes. A mistake is an additional letter, a missing letter, a wrong letter, or two swapped letters.
 
 use strsim::osa_distance;
 
 use super::index::{FIRST, HEAD, Token, mask};
 
-/// The minimum number of letters of a word with one mistake, and with two.
+/// The minimum number of letters of a word that may have one mistake, and of a word that may have two.
 const ONE_MISTAKE: usize = 4;
 const TWO_MISTAKES: usize = 8;
 
-/// How many mistakes a word may have.
+/// Returns how many mistakes a word may have.
 pub(super) fn mistakes_in(word: &str) -> usize {
     match word.chars().count() {
         _ if word.chars().any(char::is_numeric) => 0,
@@ -22,19 +22,20 @@ pub(super) fn mistakes_in(word: &str) -> usize {
 /// How similar two words are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Near {
-    /// The number of mistakes between both words.
+    /// The number of mistakes.
     pub(super) mistakes: usize,
-    /// Whether only the beginning of the other word is meant.
+    /// Whether the misspelt word matches only the beginning of the other word.
     pub(super) begun: bool,
 }
 
-/// A word that may have some mistakes.
+/// A word of a query that may have some mistakes.
 pub(super) struct Misspelt<'w> {
     word: &'w str,
     letters: usize,
     mistakes: usize,
-    /// Bit masks of its letters: of all, and of its first ones. For the first ones the number of letters is smaller or
-    /// larger by the number of mistakes, because mistakes shift letters.
+    /// Bit masks of the letters. `all` is of the whole word. The others are of its first letters. A mistake can shift
+    /// letters, so `within_*` masks have as many letters less as there may be mistakes, and `around_*` masks as many
+    /// more.
     all: u64,
     within_head: u64,
     around_head: u64,
@@ -42,7 +43,7 @@ pub(super) struct Misspelt<'w> {
 }
 
 impl<'w> Misspelt<'w> {
-    /// A misspelt word with at most this many mistakes.
+    /// Prepares a word that may have at most this many mistakes.
     pub(super) fn new(word: &'w str, mistakes: usize) -> Misspelt<'w> {
         let first = |letters: usize| mask(word.chars().take(letters));
         Misspelt {
@@ -56,10 +57,10 @@ impl<'w> Misspelt<'w> {
         }
     }
 
-    /// The tokens that it may mean, each with its similarity.
+    /// Returns the words of the index that the misspelt word may mean, each with its similarity.
     pub(super) fn meant<'t>(&self, tokens: &'t [Token]) -> Vec<(&'t Token, Near)> {
         let mut meant = Vec::new();
-        // Neighbouring tokens with the same beginning are equally similar.
+        // Neighbouring words with the same beginning have the same similarity, so compute it once.
         let mut last: Option<(&str, Option<Near>)> = None;
         for token in tokens.iter().filter(|token| self.may_mean(token)) {
             let beginning = token.beginning(self.letters + self.mistakes);
@@ -76,8 +77,8 @@ impl<'w> Misspelt<'w> {
         meant
     }
 
-    /// Whether a token's letters allow it to be meant: each mistake adds one strange letter at most. This excludes most
-    /// tokens without counting mistakes.
+    /// Whether a comparison of the letters' masks admits this word: each mistake adds at most one foreign letter.
+    /// This cheap test excludes most words before their mistakes are counted.
     fn may_mean(&self, token: &Token) -> bool {
         let few = |letters: u64, among: u64| (letters & !among).count_ones() as usize <= self.mistakes;
         token.may_be_misspelt
@@ -94,7 +95,8 @@ impl<'w> Misspelt<'w> {
         let mistakes_of = |letters: usize| osa_distance(self.word, token.beginning(letters));
         let middle = self.letters.min(longest);
         let in_middle = mistakes_of(middle);
-        // Each additional or missing letter of the token changes the distance by one at most.
+        // Each letter more or less changes the number of mistakes by at most one. Skip lengths that cannot have few
+        // enough.
         let in_reach = |letters: &usize| in_middle <= self.mistakes + letters.abs_diff(middle);
         let all = (shortest..=longest).filter(in_reach).filter_map(|letters| {
             let mistakes = if letters == middle {

@@ -1,13 +1,13 @@
-//! Finds an organization by the words that a patient remembers of its name, as the patient spells them.
+//! Searches organizations by words that a patient remembers of a name, even if they are misspelt.
 //!
-//! | file | decides |
+//! | file | content |
 //! |---|---|
-//! | `words`, `synonyms`, `states` | the words of a name, and which other words mean the same |
-//! | `index` | the words by which an organization is found, and its distance from each |
-//! | `misspelt` | which words a misspelt one may mean |
-//! | `query` | which organizations a query means, and in which order |
-//! | `meant` | which organizations of the store are searched; when the index is made again |
-//! | `catalogue` | the index in memory |
+//! | `words`, `synonyms`, `states` | the words of a name, and other words with the same meaning |
+//! | `index` | all words that find an organization, each with a distance |
+//! | `misspelt` | which words a misspelt word may mean |
+//! | `query` | which organizations match a query, and their order |
+//! | `meant` | which endpoints can be found, and when the index is rebuilt |
+//! | `catalogue` | the cached index |
 
 mod catalogue;
 mod index;

@@ -1,31 +1,33 @@
-//! Decides which organizations a query means, the nearest first.
+//! Decides which organizations match a query, the nearest first.
 //!
-//! Each word of the query must mean a word of the organization: the same word, a word that begins with it, or a word of
-//! which it is a misspelling. Two words of the query may mean the same word. The distances of the words add up.
+//! Each word of the query must match a word of the organization: the same word, a word that begins with it, or a word
+//! that it may misspell. Two words of the query may match the same word. The distance of an organization is the sum
+//! over the words of the query.
 
 use super::index::{Index, Token};
 use super::misspelt::{Misspelt, mistakes_in};
 use super::words::{is_filler, words};
 
-/// The maximum number of words of a query that count.
+/// The maximum number of words of a query. Further words are ignored.
 const WORDS: usize = 10;
-/// Distances between a typed word and a name. In this order: a word typed in part; one or two letters of a word, which
-/// may be a state's code; a wrong letter; two words written as one; a word that is not in the name.
+/// What a difference between the query and a name adds to the distance. In this order: only the beginning of a word
+/// was typed; only one or two letters were typed, which may be a state's code; a mistake; two typed words are one
+/// word; a filler word is not in the name.
 const BEGUN: u16 = 1;
 const HARDLY_BEGUN: u16 = 4;
 const MISTAKE: u16 = 6;
 const JOINED: u16 = 1;
 const LEFT_OUT: u16 = 5;
-/// The distance of an organization that is not meant.
+/// The distance of an organization that does not match.
 const FAR: u16 = u16::MAX;
-/// An organization is left out if its distance exceeds the smallest distance by more than this.
+/// The maximum difference from the distance of the best match. Organizations that are further away are left out.
 const BEHIND: u16 = 20;
 /// The number of letters of a state's code.
 const STATE: usize = 2;
 
 impl Index {
-    /// At most `limit` admitted organizations that a text means. A text without words means all, in the order of the
-    /// index.
+    /// Returns at most `limit` organizations that `admits` accepts and that match a text, the best match first. A
+    /// text without words matches all, in the order of the index.
     pub(super) fn find(&self, text: &str, limit: usize, admits: impl Fn(usize) -> bool) -> Vec<usize> {
         let sought: Vec<String> = words(text).into_iter().take(WORDS).collect();
         if sought.is_empty() {
@@ -45,7 +47,7 @@ impl Index {
         near.take(limit).map(|(.., number)| number).collect()
     }
 
-    /// The distance of each organization from all words of a query.
+    /// Returns the distance of each organization from all words of a query.
     fn distances(&self, sought: &[String]) -> Vec<u16> {
         let mut before = vec![FAR; self.len()];
         let mut so_far = vec![0_u16; self.len()];
@@ -53,7 +55,7 @@ impl Index {
             let alone = self.distances_of(word, mistakes_in(word));
             let pair = at.checked_sub(1).map(|first| {
                 let word = format!("{}{word}", sought[first]);
-                // Writing it as two words already counts as a mistake.
+                // Writing one word as two is already a mistake, so allow one other mistake at most.
                 self.distances_of(&word, mistakes_in(&word).min(1))
             });
             let left_out = if sought.len() > 1 && is_filler(word) {
@@ -72,7 +74,7 @@ impl Index {
         so_far
     }
 
-    /// The distance of each organization from one word with at most this many mistakes.
+    /// Returns the distance of each organization from one word, which may have this many mistakes.
     fn distances_of(&self, word: &str, mistakes: usize) -> Vec<u16> {
         let mut distances = vec![FAR; self.len()];
         let mut note = |token: &Token, distance: u16| {
@@ -103,7 +105,7 @@ impl Index {
         distances
     }
 
-    /// How much of a name a query has: all of it, its beginning, or less.
+    /// Returns how much of a name the query is: 0 for the whole name, 1 for its beginning, 2 for less.
     fn likeness(&self, number: usize, whole: &str) -> u8 {
         let names = &self.joined[number];
         if names.iter().any(|name| name == whole) {

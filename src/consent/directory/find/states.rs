@@ -1,13 +1,13 @@
-//! The states of the USA, which people write in full or as two letters.
+//! The states and territories of the USA. People write their names in full or as a code of two letters.
 
 use std::sync::LazyLock;
 
 use super::words::words;
 
-/// The words of the names.
+/// The words of each name.
 static NAMES: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| STATES.iter().map(|(_, name)| words(name)).collect());
 
-/// Codes and names.
+/// The codes and names.
 const STATES: &[(&str, &str)] = &[
     ("AL", "Alabama"),
     ("AK", "Alaska"),
@@ -65,8 +65,8 @@ const STATES: &[(&str, &str)] = &[
     ("WY", "Wyoming"),
 ];
 
-/// The other names of the states in a text: the code for a name, the name for a code. A code is two capital letters in
-/// a text that also has small letters: "CARE IN MOTION" is not in Indiana.
+/// Returns other names for the states that a text contains: the code for a name, and the name for a code. A code must
+/// be two capital letters, and a longer text must also have small letters: "CARE IN MOTION" is not in Indiana.
 pub(super) fn other_names(text: &str) -> Vec<&'static str> {
     let own = words(text);
     let mixed = text.chars().any(char::is_lowercase) || text.chars().count() <= 2;
@@ -76,7 +76,7 @@ pub(super) fn other_names(text: &str) -> Vec<&'static str> {
         if mixed && parts.contains(code) {
             found.push(*name);
         }
-        // "West Virginia" is not in Virginia.
+        // In "West Virginia", "Virginia" is not the state of this name.
         let named = own.windows(in_words.len()).enumerate().any(|(at, part)| {
             let before = at.checked_sub(1).and_then(|at| own.get(at));
             part == in_words.as_slice() && !(*code == "VA" && before.is_some_and(|word| word == "west"))

@@ -1,6 +1,6 @@
-//! Words that mean the same to patients and organizations.
+//! Synonyms: words that have the same meaning for the search.
 
-/// All words of a group mean the same.
+/// Groups of synonyms.
 const GROUPS: &[&[&str]] = &[
     &["saint", "st"],
     &["mount", "mt"],
@@ -25,10 +25,10 @@ const GROUPS: &[&[&str]] = &[
     &["veterans", "va"],
 ];
 
-/// Short forms and their full forms.
+/// Abbreviations and their full forms.
 const WRITTEN_OUT: &[(&str, &str)] = &[("bcbs", "blue cross blue shield"), ("uhc", "united healthcare")];
 
-/// Patients' words for an organization of a type.
+/// The words that patients use for organizations of a type.
 const KINDS: &[(&str, &str)] = &[
     ("PAYER", "health plan insurance insurer payer seguro"),
     ("PROVIDER", "clinic hospital doctor doctors provider clinica"),
@@ -36,7 +36,7 @@ const KINDS: &[(&str, &str)] = &[
     ("LAB", "lab laboratory laboratorio"),
 ];
 
-/// Other words for a word.
+/// Returns the synonyms of a word, and the words of its full form if it is an abbreviation.
 pub(super) fn others(word: &str) -> impl Iterator<Item = &'static str> {
     let groups = GROUPS.iter().filter(|group| group.contains(&word));
     let alike: Vec<&'static str> = groups.flat_map(|group| group.iter().copied()).collect();
@@ -46,7 +46,7 @@ pub(super) fn others(word: &str) -> impl Iterator<Item = &'static str> {
     all.into_iter()
 }
 
-/// The words for an organization's type.
+/// Returns the words that patients use for organizations of this type.
 pub(super) fn of_kind(organization_type: &str) -> impl Iterator<Item = &'static str> {
     let known = KINDS
         .iter()

@@ -1,4 +1,4 @@
-//! The results for texts that patients type.
+//! Checks the search results for texts as patients type them.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::index::{Index, Known};
 use super::words::words;
 
-/// Names (brands and the organization, separated by bars), place and kind, the most popular first.
+/// Names (labels and the organization's name, separated by bars), place and type, the most popular first.
 const DIRECTORY: &[(&str, &str, &str)] = &[
     ("Lakeshore Health Plan", "Chicago, IL", "PAYER"),
     ("Cedarway Mutual", "Denver, Colorado", "PAYER"),
@@ -51,7 +51,7 @@ fn directory() -> Index {
     Index::of(&DIRECTORY.iter().map(known).collect::<Vec<_>>())
 }
 
-/// The first names of the results.
+/// Returns the first name of each result.
 fn found(index: &Index, text: &str) -> Vec<&'static str> {
     let found = index.find(text, 50, |_| true);
     found
@@ -65,7 +65,7 @@ fn the_first_result_is_what_was_meant() {
     let index = directory();
     let mut wrong = String::new();
     for (text, first) in [
-        // Queries as the names are written, and queries typed in part.
+        // The text is a full name or the beginning of one.
         ("Lakeshore Health Plan", "Lakeshore Health Plan"),
         ("lakes", "Lakeshore Health Plan"),
         ("health plan lakeshore", "Lakeshore Health Plan"),
@@ -73,7 +73,7 @@ fn the_first_result_is_what_was_meant() {
         ("  SANTE pl", "Santé Plus"),
         ("健康", "健康保険"),
         ("plan 458", "Plan 458"),
-        // Misspelt: a letter missing, added or changed, or two swapped, also at the beginning.
+        // The text has mistakes: a missing, additional or wrong letter, or two swapped letters.
         ("lakshore", "Lakeshore Health Plan"),
         ("lakeshorre", "Lakeshore Health Plan"),
         ("lakeshote", "Lakeshore Health Plan"),
@@ -84,7 +84,7 @@ fn the_first_result_is_what_was_meant() {
         ("kiaser permanete", "Kaiser Permanente"),
         ("cedarwya", "Cedarway Mutual"),
         ("rivrbend medcal", "Riverbend Medical Center"),
-        // Written as two words and as one.
+        // The text has one word as two, or two words as one.
         ("lake shore", "Lakeshore Health Plan"),
         ("lake shroe", "Lakeshore Health Plan"),
         ("cedar way mutual", "Cedarway Mutual"),
@@ -95,7 +95,7 @@ fn the_first_result_is_what_was_meant() {
         ("river bend", "Riverbend Medical Center"),
         ("bluecross tennessee", "BlueCross BlueShield of Tennessee"),
         ("blue cross blue shield tn", "BlueCross BlueShield of Tennessee"),
-        // Brands, initials and other words.
+        // The text has brands, initials or synonyms.
         ("uw", "University of Washington Medicine"),
         ("health care service", "Blue Cross Blue Shield of Illinois"),
         ("bcbs tennessee", "BlueCross BlueShield of Tennessee"),
@@ -110,7 +110,7 @@ fn the_first_result_is_what_was_meant() {
         ("universidad washington", "University of Washington Medicine"),
         ("the university washington", "University of Washington Medicine"),
         ("vision portland", "Portland Eye Center"),
-        // Kinds and places.
+        // The text has words for a type or a place.
         ("farmacia", "Cedar Way Pharmacy"),
         ("laboratory", "Quest Labs"),
         ("medical center portland oregon", "Riverbend Medical Center"),
@@ -182,7 +182,7 @@ fn long_and_strange_texts_are_borne() {
     }
 }
 
-/// A mistake in a word.
+/// A spelling mistake in a word.
 #[derive(Clone, Debug)]
 enum Mistake {
     Missing,
@@ -240,7 +240,7 @@ proptest! {
         let long: Vec<usize> = (0..words.len()).filter(|at| words[*at].chars().count() >= 5).collect();
         prop_assume!(!long.is_empty());
         let which = long[which.index(long.len())];
-        // Swapping the last letter with the first is more than one mistake.
+        // Swapping the last letter with the first one is more than one mistake, so do not choose the last.
         let at = match mistake {
             Mistake::Swapped => at % (words[which].chars().count() - 1),
             _ => at,

@@ -1,18 +1,19 @@
-//! The words of a name or a query in the form in which they are compared: lower case, without accents and apostrophes.
+//! Splits names and queries into words in the form in which they are compared: lower case, without accents and
+//! apostrophes.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Words that distinguish no organizations, and that patients add or leave out.
+/// Words that do not distinguish organizations. Patients add them or leave them out.
 const FILLERS: [&str; 14] = [
     "a", "an", "and", "at", "de", "del", "el", "for", "in", "los", "near", "of", "the", "y",
 ];
-/// The maximum number of letters of a word that count.
+/// The maximum number of letters of a word. Further letters are ignored.
 const LONGEST: usize = 64;
-/// Fewer initials than this do not count as a name.
+/// The minimum number of initials that count as a name.
 const INITIALS: usize = 3;
 
-/// The words of a text in order.
+/// Returns the words of a text in order.
 pub(super) fn words(text: &str) -> Vec<String> {
     let folded = fold(text);
     let parts = folded.split(|letter: char| !letter.is_alphanumeric());
@@ -20,7 +21,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
     words.map(|word| word.chars().take(LONGEST).collect()).collect()
 }
 
-/// Lower case without accents. An apostrophe is a part of its word: "Mary's" is also written "Marys".
+/// Converts a text to lower case without accents. Removes apostrophes, because "Mary's" is also written "Marys".
 pub(super) fn fold(text: &str) -> String {
     let plain = text
         .nfkd()
@@ -28,12 +29,13 @@ pub(super) fn fold(text: &str) -> String {
     plain.flat_map(char::to_lowercase).collect()
 }
 
-/// Whether a word may be left out of a query.
+/// Whether a word of a query need not be in a name.
 pub(super) fn is_filler(word: &str) -> bool {
     FILLERS.contains(&word)
 }
 
-/// The initials of a name: "Blue Cross Blue Shield" and "BlueCross BlueShield" are "bcbs".
+/// Returns the initials of a name: both "Blue Cross Blue Shield" and "BlueCross BlueShield" give "bcbs". `None` if
+/// there are fewer than three.
 pub(super) fn initials(name: &str) -> Option<String> {
     let mut initials = String::new();
     for word in name.split(|letter: char| !letter.is_alphanumeric()) {
