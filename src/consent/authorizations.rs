@@ -7,21 +7,21 @@ use super::record::Authorization;
 use super::states::AuthorizationEvent;
 use super::store::Store;
 
-/// Patient authorizations: the sources of consents.
+/// The repository of patient authorizations.
 #[derive(Clone, Copy, Debug)]
 pub struct Authorizations<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl Authorizations<'_> {
-    /// Adds a source to a consent.
+    /// Adds a source to a consent: makes an authorization in state CREATED.
     pub fn create(&self, new: &NewAuthorization<'_>) -> Result<Authorization, Error> {
         let now = self.store.clock().now();
         self.store
             .write(|transaction| Authorization::create(transaction, now, new))
     }
 
-    /// Sends the patient to the source of an authorization: the transition to AUTHORIZING.
+    /// Records that the patient is sent to the source: changes the authorization's state to AUTHORIZING.
     pub fn send_to_source(&self, id: &str) -> Result<Authorization, Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -32,7 +32,7 @@ impl Authorizations<'_> {
         })
     }
 
-    /// Records the grant of an authorization's source: the transition to AUTHORIZED.
+    /// Records that the source grants access: changes the authorization's state to AUTHORIZED.
     pub fn grant(&self, id: &str, grant: &Grant<'_>) -> Result<Authorization, Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -43,12 +43,12 @@ impl Authorizations<'_> {
         })
     }
 
-    /// The authorization with this id.
+    /// Returns the authorization with this id.
     pub fn get(&self, id: &str) -> Result<Option<Authorization>, Error> {
         self.store.read(|connection| Authorization::get(connection, id))
     }
 
-    /// The authorizations of a consent, in order.
+    /// Returns the authorizations of a consent, in the order in which they were added.
     pub fn of_consent(&self, consent: &str) -> Result<Vec<Authorization>, Error> {
         self.store.read(|connection| Authorization::of(connection, consent))
     }

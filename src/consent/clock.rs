@@ -1,9 +1,9 @@
-//! The current time for the service. Tests stop it and move it.
+//! The service's clock. Tests use a clock that stands still until they advance it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// The source of the present time.
+/// A clock.
 #[derive(Clone, Debug, Default)]
 pub enum Clock {
     /// The machine's clock.
@@ -14,12 +14,12 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// A clock that shows `seconds` since the Unix epoch.
+    /// Returns a clock that shows `seconds` since the Unix epoch until it is advanced.
     pub fn at(seconds: i64) -> Clock {
         Clock::Set(Arc::new(AtomicI64::new(seconds)))
     }
 
-    /// Seconds since the Unix epoch.
+    /// Returns the current time in seconds since the Unix epoch.
     pub fn now(&self) -> i64 {
         match self {
             Clock::System => chrono::Utc::now().timestamp(),
@@ -27,7 +27,7 @@ impl Clock {
         }
     }
 
-    /// Moves a clock made by [`Clock::at`]. It has no effect on the machine's clock.
+    /// Advances a clock that [`Clock::at`] made. Does nothing to the machine's clock.
     pub fn advance(&self, seconds: i64) {
         if let Clock::Set(now) = self {
             now.fetch_add(seconds, Ordering::SeqCst);

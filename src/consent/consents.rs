@@ -1,4 +1,4 @@
-//! The table of consents: finds, lists, begins and revokes them.
+//! The table of consents: finds, lists, makes and revokes them.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::store::Store;
 use super::with_sources::ConsentWithSources;
 use crate::lake::{Lake, Mode, Scope};
 
-/// Selects consents.
+/// Conditions on the consents of a list.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ConsentFilter<'a> {
     /// Only consents to this application.
@@ -24,20 +24,20 @@ pub struct ConsentFilter<'a> {
     pub mode: Option<Mode>,
     /// Only consents in this state.
     pub state: Option<ConsentState>,
-    /// Only consents after the one made at this time with this id.
+    /// Only consents that come after the one with this creation time and id, in the order newest first.
     pub after: Option<(i64, &'a str)>,
     /// The maximum number of consents.
     pub limit: u32,
 }
 
-/// Consents.
+/// The repository of consents.
 #[derive(Clone, Copy, Debug)]
 pub struct Consents<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl Consents<'_> {
-    /// The consents that a filter admits, newest first.
+    /// Returns the consents that match a filter, newest first.
     pub fn list(&self, filter: &ConsentFilter<'_>) -> Result<Vec<ConsentWithSources>, Error> {
         let mut conditions = Vec::new();
         let mut values: Vec<Value> = Vec::new();
@@ -70,7 +70,7 @@ impl Consents<'_> {
         })
     }
 
-    /// The ids of at most `limit` consents with this beginning.
+    /// Returns the ids that begin with `beginning`, in order and at most `limit`.
     pub fn beginning(&self, beginning: &str, limit: u32) -> Result<Vec<String>, Error> {
         self.store.read(|connection| {
             let sql = "SELECT id FROM consent WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id LIMIT ?2";
@@ -80,7 +80,7 @@ impl Consents<'_> {
         })
     }
 
-    /// Begins a consent.
+    /// Makes a consent and writes an audit line. `owner_of` computes the owner of its rows from its id.
     pub fn create(&self, new: &NewConsent<'_>, owner_of: impl Fn(&str) -> i64) -> Result<Consent, Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -90,8 +90,9 @@ impl Consents<'_> {
         })
     }
 
-    /// Revokes a consent with all its authorizations, tokens, codes and jobs, and requests the removal of its rows from
-    /// the lake. Returns how many authorizations this ended. Zero if it was revoked already.
+    /// Revokes a consent with all its authorizations, tokens, codes and jobs, and requests the erasure of its rows.
+    /// Returns how many authorizations this ended. Does nothing and returns zero if the consent is already REVOKED or
+    /// ABANDONED.
     pub fn revoke(&self, id: &str, actor: Actor) -> Result<u64, Error> {
         let now = self.store.clock().now();
         let revoked = self.store.write(|transaction| {
@@ -117,13 +118,13 @@ impl Consents<'_> {
         Ok(revoked)
     }
 
-    /// The consent with this id.
+    /// Returns the consent with this id.
     pub fn get(&self, id: &str) -> Result<Option<Consent>, Error> {
         self.store.read(|connection| Consent::get(connection, id))
     }
 
-    /// The operator's consent for one person's imported records. It is made once, so that all its tokens have the same
-    /// subject.
+    /// Returns the id of the operator's consent for one person's imported records. Makes the consent at the first
+    /// call, so that all tokens for the person have the same subject.
     pub fn of_imported(&self, application: &str, mode: Mode, patient: &str) -> Result<String, Error> {
         let mut connection = self.store.connection();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -153,7 +154,7 @@ impl Consents<'_> {
         Ok(id)
     }
 
-    /// The consent with this id and its sources.
+    /// Returns the consent with this id and its sources.
     pub fn full(&self, consent: &str) -> Result<Option<ConsentWithSources>, Error> {
         self.store.read(|connection| match Consent::get(connection, consent)? {
             Some(consent) => ConsentWithSources::of(connection, consent).map(Some),
@@ -161,7 +162,7 @@ impl Consents<'_> {
         })
     }
 
-    /// The consent whose sync stored a Patient. `None` for imported and unknown Patients.
+    /// Returns the newest consent whose sync stored a Patient. `None` for imported and unknown Patients.
     pub fn full_of_patient(
         &self,
         application: &str,
@@ -179,7 +180,7 @@ impl Consents<'_> {
         })
     }
 
-    /// The newest consent of a Patient. Consents with syncs come before those for imported records.
+    /// Returns the id of a Patient's newest consent. Consents with syncs come before those for imported records.
     pub fn of_patient(&self, application: &str, mode: Mode, patient: &str) -> Result<Option<String>, Error> {
         self.store.read(|connection| {
             let sql = "SELECT consent.id FROM consent_patient AS known JOIN consent ON consent.id = known.consent
@@ -191,7 +192,7 @@ impl Consents<'_> {
         })
     }
 
-    /// One Patient's rows of the lake: rows that the consent's syncs stored, or imported ones.
+    /// Returns the scope of one Patient's rows in the lake: rows that the consent's syncs stored, or imported ones.
     pub fn scope_of_patient(&self, lake: &Lake, application: &str, mode: Mode, patient: &str) -> Result<Scope, Error> {
         let known = self.full_of_patient(application, mode, patient)?;
         let mut scope = match &known {
@@ -211,7 +212,7 @@ impl Consents<'_> {
         Ok(scope)
     }
 
-    /// Whether the removal of a consent's rows was requested and is not finished.
+    /// Whether the erasure of some of a consent's rows was requested and is not finished.
     pub fn is_erasing(&self, consent: &str) -> Result<bool, Error> {
         self.store.read(|connection| {
             let sql = "SELECT EXISTS (SELECT 1 FROM erasure WHERE done_at IS NULL AND consent = ?1)";

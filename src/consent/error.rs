@@ -2,26 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
-/// The store reported an error.
+/// An error of the store, or the refusal of a value that may not be stored.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// SQLite refused.
+    /// SQLite reported an error. [`Error::Failed`] says in which file.
     #[error("the service store failed: {0}")]
     Sqlite(#[from] rusqlite::Error),
-    /// SQLite reported an error, and the file is known.
+    /// SQLite reported an error in this file.
     #[error("the service store {path} failed: {source}")]
     Failed {
         /// The store's file.
         path: PathBuf,
-        /// SQLite's reason.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
-    /// The file could not be made or opened.
+    /// The file could not be created or opened.
     #[error("cannot open the service store {path}: {source}")]
     Open {
         /// The store's file.
         path: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The store could not be copied.
@@ -32,10 +32,10 @@ pub enum Error {
     Archive {
         /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A later release wrote the store.
+    /// A later release of this program wrote the store.
     #[error("the service store is of version {found}, and this program knows versions up to {known}")]
     TooNew {
         /// The store's version.
@@ -43,29 +43,29 @@ pub enum Error {
         /// The newest version that this program knows.
         known: i64,
     },
-    /// A signing key could not be made, or the stored text is no key.
+    /// A signing key could not be made, read or decrypted.
     #[error("the signing key is unusable: {0}")]
     Key(&'static str),
     /// No such application is registered.
     #[error("no application is called {0:?}")]
     UnknownApplication(String),
-    /// The id belongs to another application.
+    /// An application with this id already exists.
     #[error("an application is called {0:?} already")]
     ApplicationExists(String),
-    /// A redirect URI that may not be registered.
+    /// This redirect URI may not be registered.
     #[error("the redirect URI {uri:?} {problem}")]
     RedirectUri {
         /// The URI.
         uri: String,
-        /// The end of a sentence about it.
+        /// The rest of the message, which follows the URI.
         problem: &'static str,
     },
-    /// Another value that may not be stored.
+    /// Another value may not be stored.
     #[error("{what} {problem}")]
     Invalid {
-        /// The fault.
+        /// The name of the value, and for some values the value itself.
         what: String,
-        /// The end of a sentence about it.
+        /// The rest of the message, which follows `what`.
         problem: &'static str,
     },
     /// The initial access token is unknown, used or expired.
@@ -74,13 +74,13 @@ pub enum Error {
     /// No such organization is in the directory.
     #[error("no organization has the id {0:?}")]
     UnknownOrganization(String),
-    /// Another endpoint has the same name or address.
+    /// Another endpoint has the same name or FHIR base. The text is the rest of the message.
     #[error("another endpoint {0}")]
     EndpointExists(String),
     /// The current state does not allow this transition.
     #[error(transparent)]
     Illegal(#[from] super::states::IllegalMove),
-    /// The row was deleted, or another request has changed it.
+    /// The row does not exist, or another transaction has changed or deleted it since it was read.
     #[error("the {0} is not there any more as it was read")]
     Lost(&'static str),
     /// Signing failed.
@@ -89,7 +89,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Adds the store's file, which SQLite's message alone does not name.
+    /// Adds the store's file to an SQLite error, because SQLite's message does not name it.
     pub(super) fn at(self, path: &Path) -> Error {
         match self {
             Error::Sqlite(source) => Error::Failed {
@@ -101,25 +101,25 @@ impl Error {
     }
 }
 
-/// Why a bearer token is refused. The bearer sees the texts. They reveal nothing about other tokens.
+/// Why a bearer token is refused. The bearer sees these messages. They reveal nothing about other tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Not a JWT with the claims of an access token.
+    /// The token is not a JWT with the claims of an access token.
     #[error("the access token is malformed")]
     Malformed,
-    /// Signed with an algorithm other than RS256, or of a JOSE type other than `at+jwt`.
+    /// The token has an algorithm other than RS256, or a JOSE type other than `at+jwt`.
     #[error("the token is not an access token of this service")]
     Foreign,
-    /// No key of this service made the signature.
+    /// The signature does not verify with a key that this service accepts for the token.
     #[error("the access token's signature does not verify")]
     Signature,
-    /// Issued by or for another service.
+    /// The issuer or the audience is another service.
     #[error("the access token was issued by or for another service")]
     Issuer,
-    /// It has expired.
+    /// The token has expired.
     #[error("the access token has expired")]
     Expired,
-    /// It was revoked, or its consent or application no longer exists.
+    /// The token was revoked, its consent or client was deleted, or its consent is not EXCHANGED.
     #[error("the access token is no longer valid")]
     Revoked,
     /// The store could not be read. A retry may help.

@@ -1,7 +1,7 @@
-//! Access: applications, their clients, consents, signing keys and access tokens, in their own SQLite store
+//! Applications, their clients, consents, signing keys and access tokens, in an SQLite store of their own
 //! (`service.sqlite`) beside the lake.
 //!
-//! This room decides which [`crate::lake::Scope`] a bearer token has. It holds no records and reads none.
+//! This module decides which [`crate::lake::Scope`] a bearer token has. It reads and writes no health records.
 
 mod access;
 mod authorizations;

@@ -1,8 +1,8 @@
-//! The mode of a row, as the store spells it.
+//! The mode of a row as the store spells it.
 
 use crate::lake::Mode;
 
-/// The schema admits only two spellings.
+/// Converts the store's text into a mode. A CHECK constraint allows only the names of the two modes.
 pub(super) fn mode_of(text: &str) -> Mode {
     if text == Mode::Live.schema() {
         Mode::Live

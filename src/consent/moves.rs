@@ -1,8 +1,8 @@
-//! The only place where a state changes. A move makes the transition, sets its times and writes the audit line, in the
-//! caller's transaction.
+//! Changes the states of consents, authorizations and jobs. No other file does. Each change sets the times of the new
+//! state and writes an audit line, in the caller's transaction.
 //!
-//! The caller handles further consequences (codes, tokens, jobs, rows in the lake). Only the end of an authorization is
-//! the same for all callers: [`end`].
+//! The caller handles further consequences (codes, tokens, jobs, rows in the lake). Only the end of an authorization
+//! has the same consequences for all callers, so [`end`] handles them.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
@@ -16,21 +16,21 @@ use super::record::{Authorization, AuthorizationType, Consent, Job, Origin, Usag
 use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState, JobEvent, JobState};
 use crate::lake::Mode;
 
-/// How long a patient may be idle in the flow, and how long a code or public token lives.
+/// How long a patient may be idle in the flow, and how long a code or public token is valid, in seconds.
 pub const IDLE_SECONDS: i64 = 1_800;
-/// How long the data of a ONE_TIME authorization stays.
+/// How long the records of a ONE_TIME authorization are kept, in seconds.
 pub const ONE_TIME_SECONDS: i64 = 86_400;
 
-/// A consent that the flow begins.
+/// A consent that a new flow begins.
 #[derive(Clone, Debug)]
 pub struct NewConsent<'a> {
-    /// The publishable key of its request.
+    /// The publishable key of the client that requested it.
     pub client: &'a str,
     /// The key's application.
     pub application: &'a str,
     /// The key's mode.
     pub mode: Mode,
-    /// The consent's origin.
+    /// How the consent is made.
     pub made_by: Origin,
     /// The application's identifier for the user.
     pub external_id: Option<&'a str>,
@@ -43,19 +43,19 @@ pub struct NewConsent<'a> {
 /// A source that the patient has chosen.
 #[derive(Clone, Debug)]
 pub struct NewAuthorization<'a> {
-    /// The authorization's consent.
+    /// The id of the authorization's consent.
     pub consent: &'a str,
-    /// The endpoint.
+    /// The id of the endpoint.
     pub endpoint: &'a str,
     /// How the patient authenticates.
     pub authorization_type: AuthorizationType,
-    /// The expected usage. The source's grant decides.
+    /// The expected usage. The source's grant may reduce it to ONE_TIME.
     pub usage: Usage,
-    /// The identity provider, for IAL2.
+    /// The code of the identity provider, for IAL2.
     pub identity_provider: Option<&'a str>,
 }
 
-/// A source's grant.
+/// The access that a source grants.
 #[derive(Clone, Debug)]
 pub struct Grant<'a> {
     /// The id of the Patient in this service.
@@ -73,8 +73,8 @@ pub struct Grant<'a> {
 }
 
 impl Consent {
-    /// Makes a consent, without an audit line. `owner_of` computes the owner of its rows. If another consent has that
-    /// owner, a new id is drawn.
+    /// Makes a consent without an audit line. `owner_of` computes the owner of its rows from its id. If another
+    /// consent already has this owner, a new id is drawn.
     pub(super) fn create(
         connection: &Connection,
         now: i64,
@@ -115,13 +115,15 @@ impl Consent {
         Consent::get(connection, &id)?.ok_or(Error::Lost("consent"))
     }
 
-    /// Writes the audit line of its creation: at once, or when a patient begins the flow.
+    /// Writes the audit line `consent.created`. Some callers do so when they make the consent, others when a browser
+    /// first opens the flow.
     pub(super) fn note_created(&self, connection: &Connection, now: i64) -> Result<(), Error> {
         let (actor, origin) = (Actor::Application, self.made_by.name());
         note(connection, now, actor, "consent.created", self.about(), origin)
     }
 
-    /// Changes its state.
+    /// Applies an event: changes the consent's state and writes an audit line. Returns [`Error::Lost`] if another
+    /// transaction has changed the state since `self` was read.
     pub(super) fn step(
         &mut self,
         connection: &Connection,
@@ -130,7 +132,7 @@ impl Consent {
         event: ConsentEvent,
     ) -> Result<ConsentState, Error> {
         let next = self.state.after(event)?;
-        // Another transaction may have changed it since it was read.
+        // The condition on `state` fails if another transaction has changed the state since `self` was read.
         let sql = "UPDATE consent SET state = ?1, updated_at = ?2, touched_at = ?2 WHERE id = ?3 AND state = ?4";
         if connection.execute(sql, params![next, now, self.id, self.state])? == 0 {
             return Err(Error::Lost("consent"));
@@ -152,7 +154,7 @@ impl Consent {
 }
 
 impl Authorization {
-    /// Makes an authorization, as the last one of its consent.
+    /// Adds an authorization at the end of a consent, and writes an audit line.
     pub(super) fn create(
         connection: &Connection,
         now: i64,
@@ -189,7 +191,8 @@ impl Authorization {
         Ok(made)
     }
 
-    /// Changes its state, and sets the new state's time.
+    /// Applies an event: changes the state, sets the time of the new state and writes an audit line. Returns
+    /// [`Error::Lost`] if another transaction has changed the state since `self` was read.
     pub(super) fn step(
         &mut self,
         connection: &Connection,
@@ -199,7 +202,7 @@ impl Authorization {
     ) -> Result<AuthorizationState, Error> {
         let next = self.state.after(event)?;
         let (column, time) = match next {
-            // The authorization keeps the time of its exchange.
+            // After a retry the authorization is EXCHANGED again. It keeps the time of its first exchange.
             _ if event == AuthorizationEvent::Retried => ("", &mut None),
             AuthorizationState::Authorized => ("authorized_at = ?2,", &mut self.authorized_at),
             AuthorizationState::Exchanged => ("exchanged_at = ?2,", &mut self.exchanged_at),
@@ -223,9 +226,9 @@ impl Authorization {
         Ok(next)
     }
 
-    /// Records a source's grant: the transition to AUTHORIZED, its Patient in the consent, and the usage. Usage stays
-    /// MULTIPLE only if the service can ask the source again: it has a refresh token, or the source accepts the
-    /// service's own assertion at any time.
+    /// Records a source's grant: changes the state to AUTHORIZED, adds the Patient to the consent, and sets the
+    /// usage. The usage stays MULTIPLE only if the service can request records again without the patient: it has a
+    /// refresh token, or the source (IAL1) always accepts an assertion that the service itself makes.
     pub(super) fn grant(&mut self, connection: &Connection, now: i64, grant: &Grant<'_>) -> Result<(), Error> {
         self.step(connection, now, Actor::Patient, AuthorizationEvent::Granted)?;
         let again = grant.refreshable || self.authorization_type == AuthorizationType::Ial1;
@@ -245,7 +248,7 @@ impl Authorization {
                 self.id
             ],
         )?;
-        // A patient may authorize the same source twice.
+        // The consent may already have this Patient, because a patient may authorize the same source twice.
         let sql = "INSERT INTO consent_patient (consent, ordinal, patient) SELECT ?1, ?2, ?3
                    WHERE NOT EXISTS (SELECT 1 FROM consent_patient WHERE consent = ?1 AND patient = ?3)";
         connection.execute(sql, params![self.consent, self.ordinal, grant.patient])?;
@@ -263,7 +266,7 @@ impl Authorization {
 }
 
 impl Job {
-    /// Makes a job.
+    /// Makes a job and returns its id.
     pub(super) fn create(connection: &Connection, now: i64, authorization: &str, cause: &str) -> Result<String, Error> {
         let id = Uuid::new_v4().to_string();
         let sql = "INSERT INTO sync_job (id, authorization, cause, state, created_at, updated_at)
@@ -272,7 +275,8 @@ impl Job {
         Ok(id)
     }
 
-    /// Changes its state, and sets the new state's times and counts.
+    /// Applies an event: changes the job's state, sets its times and the number of attempts, and writes an audit
+    /// line. Returns [`Error::Lost`] if another transaction has changed the state since `self` was read.
     pub(super) fn step(&mut self, connection: &Connection, now: i64, event: JobEvent) -> Result<JobState, Error> {
         let next = self.state.after(event)?;
         let more = match next {
@@ -293,7 +297,7 @@ impl Job {
         Ok(next)
     }
 
-    /// Adds an event to the audit log of its consent.
+    /// Writes an audit line about the job's consent and authorization.
     pub(super) fn note(&self, connection: &Connection, now: i64, action: &str, detail: &str) -> Result<(), Error> {
         let sql = "SELECT consent FROM patient_authorization WHERE id = ?1";
         let mut statement = connection.prepare_cached(sql)?;
@@ -309,7 +313,8 @@ impl Job {
     }
 }
 
-/// Ends an authorization by `event`: deletes its credential, stops its open jobs, and requests the erasure of its rows.
+/// Ends an authorization by `event`: deletes its credential, stops its open jobs, and requests the erasure of its
+/// rows if it may have any.
 pub(super) fn end(
     connection: &Connection,
     now: i64,
@@ -320,7 +325,7 @@ pub(super) fn end(
 ) -> Result<(), Error> {
     authorization.step(connection, now, actor, event)?;
     forget_access(connection, &authorization.id)?;
-    // No job may fetch anything by it any more.
+    // Without the Patient's id at the source, no job can fetch records.
     let sql = "UPDATE patient_authorization SET source_patient = NULL WHERE id = ?1";
     connection.execute(sql, [&authorization.id])?;
     authorization.source_patient = None;
@@ -337,7 +342,7 @@ pub(super) fn end(
     ask_to_erase(connection, now, consent, authorization, (event.name(), &job))
 }
 
-/// Deletes a source's credential, and its message about a failed first sync.
+/// Deletes an authorization's credential, and the source's message about its failed first sync.
 pub(super) fn forget_access(connection: &Connection, authorization: &str) -> Result<(), Error> {
     connection
         .prepare_cached("DELETE FROM credential WHERE authorization = ?1")?
@@ -345,7 +350,7 @@ pub(super) fn forget_access(connection: &Connection, authorization: &str) -> Res
     forget_outcomes(connection, authorization)
 }
 
-/// Deletes a source's message about an authorization's failed first sync.
+/// Deletes the source's message about an authorization's failed first sync.
 pub(super) fn forget_outcomes(connection: &Connection, authorization: &str) -> Result<(), Error> {
     let sql = "UPDATE sync_job SET outcome = NULL WHERE authorization = ?1 AND outcome IS NOT NULL";
     connection.prepare_cached(sql)?.execute([authorization])?;
@@ -363,8 +368,9 @@ pub(super) fn stop_jobs(connection: &Connection, now: i64, authorization: &str, 
     Ok(())
 }
 
-/// Requests the erasure of an authorization's rows, as a part of a job, and ends everything that was issued from them.
-/// An authorization that was never exchanged has no rows. After a first request there are no new rows.
+/// Requests the erasure of an authorization's rows as a part of the erasure job `job`, and ends the codes, cards and
+/// links of the consent. Does nothing if the authorization was never exchanged or its erasure was already requested,
+/// because then it has no rows to erase.
 pub(super) fn ask_to_erase(
     connection: &Connection,
     now: i64,
@@ -392,7 +398,7 @@ pub(super) fn ask_to_erase(
             job
         ],
     )?;
-    // Cards and links hold the records of all sources, so the end of one source ends them.
+    // Cards and links may hold records of all sources, so the end of one source ends them all.
     end_what_was_given_out(connection, now, (Actor::Service, reason), &consent.id)?;
     let sql = "UPDATE patient_authorization SET data_erased_at = ?1 WHERE id = ?2";
     connection.execute(sql, params![now, authorization.id])?;
@@ -400,8 +406,8 @@ pub(super) fn ask_to_erase(
     Ok(())
 }
 
-/// Invalidates every token, code, refresh token, card and link of a consent, and deletes its closed sessions. `ending`
-/// says who ends them, and why.
+/// Revokes every access token, code, refresh token, card and link of a consent, and deletes its closed sessions.
+/// `ending` says who ends them and why.
 pub(super) fn kill_tokens(
     connection: &Connection,
     now: i64,

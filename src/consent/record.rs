@@ -1,4 +1,4 @@
-//! Consents, patient authorizations and sync jobs, as the store holds them.
+//! Consents, patient authorizations and sync jobs as the store holds them.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -8,11 +8,11 @@ use super::states::{AuthorizationState, ConsentState, JobState, named};
 use crate::lake::Mode;
 
 named! {
-    /// How long an application may use a source.
+    /// How long an application may use a source's records.
     Usage {
-        /// One window of 24 hours.
+        /// The records are kept for 24 hours.
         OneTime = "ONE_TIME",
-        /// Until the refresh window or the consent ends.
+        /// The records are kept until the refresh window or the consent ends.
         Multiple = "MULTIPLE",
     }
 }
@@ -22,49 +22,49 @@ named! {
     AuthorizationType {
         /// SMART on FHIR.
         Oauth = "OAUTH",
-        /// A patient portal: SMART on FHIR without lasting access.
+        /// A patient portal: SMART on FHIR without lasting access, so the patient signs in each time.
         Credentials = "CREDENTIALS",
-        /// Identity verification, through nationwide exchanges.
+        /// A verified identity: an identity provider has verified who the patient is.
         Ial2 = "IAL2",
-        /// Self-attested demographics.
+        /// Self-attested details: the patient has entered a name, a date of birth and so on.
         Ial1 = "IAL1",
     }
 }
 
 impl AuthorizationType {
-    /// Whether the patient signs in at a page of the source. Other sources get a request for a person that a record
-    /// locator found there.
+    /// Whether the patient signs in at a page of the source. For the other types a record locator has found the
+    /// person at the source, and the service requests the records without a sign-in.
     pub fn signs_in(self) -> bool {
         matches!(self, AuthorizationType::Oauth | AuthorizationType::Credentials)
     }
 }
 
 named! {
-    /// The origin of a consent, `made_by` in the store.
+    /// How a consent was made. The column `made_by` holds it.
     Origin {
-        /// `/oauth/authorize`.
+        /// By a request at `/oauth/authorize`.
         Oauth = "oauth",
-        /// The link component, or `/link/auth`.
+        /// By the link component, or by a request at `/link/auth`.
         Link = "link",
-        /// The command line, for imported records.
+        /// By the command line, for imported records.
         Operator = "operator",
     }
 }
 
-/// A patient's consent that an application sees records.
+/// A patient's consent that an application may see records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consent {
-    /// Its id: `sub` of patient tokens.
+    /// The consent's id. Patient tokens have it as `sub`.
     pub id: String,
-    /// The application of the consent.
+    /// The id of the application that may see the records.
     pub application: String,
     /// Live or test.
     pub mode: Mode,
-    /// The consent's origin.
+    /// How the consent was made.
     pub made_by: Origin,
     /// The consent's state.
     pub state: ConsentState,
-    /// The publishable key of its request.
+    /// The publishable key of the client that requested the consent. `None` for the operator's consents.
     pub client: Option<String>,
     /// The application's identifier for the user.
     pub external_id: Option<String>,
@@ -72,17 +72,17 @@ pub struct Consent {
     pub usage: Usage,
     /// Scopes granted to the application, separated by spaces.
     pub scope: String,
-    /// The owner of the rows of its syncs. `None` for the operator's consents.
+    /// The owner of the rows that the consent's syncs store. `None` for the operator's consents.
     pub owner: Option<i64>,
-    /// Seconds since the Unix epoch, like all times.
+    /// When the consent was made. All times are seconds since the Unix epoch.
     pub created_at: i64,
-    /// When its state last changed.
+    /// When the consent's state last changed.
     pub updated_at: Option<i64>,
-    /// When the newest refresh token ends.
+    /// When the newest refresh token expires: the end of the refresh window.
     pub refresh_until: Option<i64>,
-    /// When the patient requested the erasure of all its records. Only a new consent can fetch records again.
+    /// When the erasure of all the consent's records was requested. Only a new consent can fetch records again.
     pub expunged_at: Option<i64>,
-    /// The consent's Patients, the primary one first.
+    /// The Patient ids of the consent, the primary one first.
     pub patients: Vec<String>,
 }
 
@@ -91,19 +91,19 @@ pub struct Consent {
 pub struct Authorization {
     /// The authorization's id.
     pub id: String,
-    /// The authorization's consent.
+    /// The id of the authorization's consent.
     pub consent: String,
-    /// The authorization's place in the order of the consent.
+    /// The authorization's position in the consent, starting at 0.
     pub ordinal: i64,
     /// How the patient authenticates.
     pub authorization_type: AuthorizationType,
     /// The authorization's state.
     pub state: AuthorizationState,
-    /// The usage: expected when the source was chosen, final after it granted access.
+    /// The expected usage. Once the source has granted access: the granted usage.
     pub usage: Usage,
-    /// The chosen endpoint.
+    /// The id of the chosen endpoint.
     pub endpoint: String,
-    /// The identity provider, for IAL2.
+    /// The code of the identity provider, for IAL2.
     pub identity_provider: Option<String>,
     /// When the source was chosen.
     pub created_at: i64,
@@ -111,27 +111,27 @@ pub struct Authorization {
     pub authorized_at: Option<i64>,
     /// When the application got its first tokens.
     pub exchanged_at: Option<i64>,
-    /// When it was revoked.
+    /// When the authorization was revoked.
     pub revoked_at: Option<i64>,
-    /// When it expired.
+    /// When the authorization expired.
     pub expired_at: Option<i64>,
-    /// The id of its Patient here.
+    /// The id of the patient's Patient resource in this service.
     pub patient: Option<String>,
-    /// The id of its Patient at the source.
+    /// The id of the patient's Patient resource at the source.
     pub source_patient: Option<String>,
     /// The scopes requested from the source, separated by spaces.
     pub scope_requested: Option<String>,
-    /// Scopes that the source granted.
+    /// The scopes that the source granted, separated by spaces.
     pub scope_granted: Option<String>,
     /// Whether the source gave a refresh token.
     pub refreshable: bool,
-    /// When it was last refreshed over the link API.
+    /// When the authorization was last refreshed: its application used a refresh token.
     pub refreshed_at: Option<i64>,
     /// When the source's maximum authorization period ends.
     pub max_auth_until: Option<i64>,
-    /// When the data of a ONE_TIME authorization expires.
+    /// When the records of a ONE_TIME authorization expire.
     pub data_until: Option<i64>,
-    /// When the erasure of its data was requested.
+    /// When the erasure of the authorization's records was requested.
     pub data_erased_at: Option<i64>,
 }
 
@@ -142,21 +142,21 @@ pub struct Job {
     pub id: String,
     /// The authorization whose records it fetches.
     pub authorization: String,
-    /// Why it was made: `exchange`, `refresh` or `schedule`.
+    /// Why the job was made: `exchange`, `refresh` or `schedule`.
     pub cause: String,
     /// The job's state.
     pub state: JobState,
-    /// When it was made.
+    /// When the job was made.
     pub created_at: i64,
-    /// When it was last begun.
+    /// When a worker last began the job.
     pub started_at: Option<i64>,
-    /// When it ended.
+    /// When the job ended.
     pub finished_at: Option<i64>,
-    /// How many times it was begun.
+    /// How many times a worker has begun the job.
     pub attempts: u32,
-    /// The earliest time at which the job is begun again.
+    /// The earliest time at which a worker may begin the job again.
     pub not_before: Option<i64>,
-    /// The reason of its failure.
+    /// Why the job failed.
     pub failure: Option<String>,
 }
 
@@ -192,7 +192,7 @@ impl Consent {
         })
     }
 
-    /// The consent with this id.
+    /// Returns the consent with this id.
     pub(super) fn get(connection: &Connection, id: &str) -> Result<Option<Consent>, Error> {
         let mut statement = connection.prepare_cached(&format!("{CONSENT} WHERE id = ?1"))?;
         let Some(mut consent) = statement.query_row([id], Consent::read).optional()? else {
@@ -202,7 +202,7 @@ impl Consent {
         Ok(Some(consent))
     }
 
-    /// The consents that a condition on the table `consent` selects. The condition may contain order and limit.
+    /// Returns the consents that match a condition. It follows `FROM consent` and may end with ORDER BY and LIMIT.
     pub(super) fn select(
         connection: &Connection,
         condition: &str,
@@ -218,8 +218,8 @@ impl Consent {
     }
 }
 
-/// Patients of sources with stored or expected records come first. So the primary Patient is one of them if there are
-/// any.
+/// Returns the Patient ids of a consent. A Patient comes first if its authorization is AUTHORIZED or EXCHANGED and
+/// the erasure of its records was not requested, because the first Patient is the primary one.
 fn patients(connection: &Connection, consent: &str) -> Result<Vec<String>, Error> {
     let sql = "SELECT patient FROM consent_patient AS known WHERE consent = ?1
                ORDER BY NOT EXISTS (SELECT 1 FROM patient_authorization AS auth
@@ -259,18 +259,18 @@ impl Authorization {
         })
     }
 
-    /// The authorization with this id.
+    /// Returns the authorization with this id.
     pub(super) fn get(connection: &Connection, id: &str) -> Result<Option<Authorization>, Error> {
         Ok(Authorization::select(connection, "WHERE id = ?1", [id])?.pop())
     }
 
-    /// The authorizations of a consent, in order.
+    /// Returns the authorizations of a consent, in the order in which they were added.
     pub(super) fn of(connection: &Connection, consent: &str) -> Result<Vec<Authorization>, Error> {
         Authorization::select(connection, "WHERE consent = ?1 ORDER BY ordinal", [consent])
     }
 
-    /// The authorizations that a condition on the table `patient_authorization` selects. The condition may contain
-    /// order and limit.
+    /// Returns the authorizations that match a condition. It follows `FROM patient_authorization` and may end with
+    /// ORDER BY and LIMIT.
     pub(super) fn select(
         connection: &Connection,
         condition: &str,
@@ -281,13 +281,14 @@ impl Authorization {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Whether its records are gone: their erasure was requested, or their one day has ended.
+    /// Whether the records are gone: their erasure was requested, or `data_until` has passed.
     pub fn is_over(&self, now: i64) -> bool {
         self.data_erased_at.is_some() || self.data_until.is_some_and(|until| until <= now)
     }
 
-    /// The state shown to applications. An exchanged authorization whose records are gone is shown as EXPIRED: the
-    /// patient must authorize again. The store keeps it as EXCHANGED while its consent may be refreshed.
+    /// Returns the state that applications see. An EXCHANGED authorization whose records are gone is shown as
+    /// EXPIRED, because the patient must authorize again. The store keeps EXCHANGED, so that the consent's tokens can
+    /// still be refreshed.
     pub fn state_at(&self, now: i64) -> AuthorizationState {
         match self.state {
             AuthorizationState::Exchanged if self.is_over(now) => AuthorizationState::Expired,
@@ -295,15 +296,15 @@ impl Authorization {
         }
     }
 
-    /// The expiry that applications see.
+    /// Returns the time of expiry that applications see. An authorization that is only shown as EXPIRED gets
+    /// `data_until`, or the time at which the erasure was requested.
     pub fn expired_at(&self, now: i64) -> Option<i64> {
         let over = self.state_at(now) == AuthorizationState::Expired;
         let gone = self.data_until.or(self.data_erased_at);
         self.expired_at.or(gone.filter(|_| over))
     }
 
-    /// Whether the application may use it now: it was exchanged, it is not revoked or expired, and its records are
-    /// stored or expected.
+    /// Whether the application may use the authorization now: it is EXCHANGED and its records are not gone.
     pub fn is_active(&self, now: i64) -> bool {
         self.state_at(now) == AuthorizationState::Exchanged
     }
@@ -325,7 +326,7 @@ impl Job {
         })
     }
 
-    /// The jobs that a condition on the table `sync_job` selects. The condition may contain order and limit.
+    /// Returns the jobs that match a condition. It follows `FROM sync_job` and may end with ORDER BY and LIMIT.
     pub(super) fn select(
         connection: &Connection,
         condition: &str,

@@ -1,13 +1,13 @@
 //! The states of consents, patient authorizations and sync jobs, and their transitions.
 //!
-//! Only an event changes a state, by `after`. A transition that the tables below do not list is an [`IllegalMove`].
-//! This file knows nothing of time or of the store.
+//! Only the methods `after` compute a new state. They return [`IllegalMove`] for every transition that they do not
+//! list. This file reads no clock and runs no SQL.
 
-/// An event that is illegal in the current state.
+/// An event that the current state does not allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a {what} that is {from} cannot be {event}")]
 pub struct IllegalMove {
-    /// The kind of record.
+    /// What the state belongs to, such as `consent`.
     pub what: &'static str,
     /// The current state.
     pub from: &'static str,
@@ -15,7 +15,7 @@ pub struct IllegalMove {
     pub event: &'static str,
 }
 
-/// An enum whose members have their own names in the store and in answers.
+/// Defines an enum whose members have fixed names, which the store and the answers use.
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident { $($(#[$member_doc:meta])* $member:ident = $text:literal,)+ }) => {
         $(#[$doc])*
@@ -28,14 +28,14 @@ macro_rules! named {
             /// All members, in the order of their definition.
             pub const ALL: &[$name] = &[$($name::$member),+];
 
-            /// The member's name in the store and in answers.
+            /// Returns the member's name in the store and in answers.
             pub fn name(self) -> &'static str {
                 match self {
                     $($name::$member => $text,)+
                 }
             }
 
-            /// The member with this name.
+            /// Returns the member with this name.
             pub fn named(text: &str) -> Option<$name> {
                 match text {
                     $($text => Some($name::$member),)+
@@ -84,13 +84,13 @@ named! {
     ConsentState {
         /// The patient is in the flow.
         Created = "CREATED",
-        /// The patient has finished, and the code waits to be exchanged.
+        /// The patient has finished the flow, and the application has not exchanged the code or public token.
         Authorized = "AUTHORIZED",
-        /// The application has tokens.
+        /// The application has exchanged the code or public token for access tokens.
         Exchanged = "EXCHANGED",
-        /// It ended without a result.
+        /// The consent ended before the application got access tokens.
         Abandoned = "ABANDONED",
-        /// It was revoked.
+        /// The consent was revoked.
         Revoked = "REVOKED",
     }
 }
@@ -100,13 +100,14 @@ named! {
     ConsentEvent {
         /// The patient finishes with at least one authorized source.
         Finished = "finished",
-        /// The patient cancels, closes or idles without an authorized source.
+        /// The patient cancels, closes the page or is idle for too long, and the consent ends without a code or
+        /// public token.
         Left = "left",
-        /// The code or public token is exchanged.
+        /// The application exchanges the code or public token.
         Exchanged = "exchanged",
-        /// The code or public token expires unused.
+        /// The code or public token expires before its exchange.
         CodeExpired = "left unused",
-        /// The patient or the application revokes it.
+        /// The patient, the application or the operator revokes the consent.
         Revoked = "revoked",
     }
 }
@@ -114,23 +115,24 @@ named! {
 named! {
     /// The state of a patient authorization.
     AuthorizationState {
-        /// A source is chosen.
+        /// The patient has chosen the source.
         Created = "CREATED",
-        /// The patient is at the source.
+        /// The patient is at the source, or the service is requesting access from it.
         Authorizing = "AUTHORIZING",
         /// The source has granted access.
         Authorized = "AUTHORIZED",
-        /// The application has tokens.
+        /// The application has access tokens for the source's records.
         Exchanged = "EXCHANGED",
-        /// A technical failure, or a first sync that stored nothing.
+        /// A technical failure at the source, or a first sync that stored nothing.
         Errored = "ERRORED",
-        /// The patient did not complete it.
+        /// The patient did not complete the authorization, or the application did not exchange its code or public
+        /// token.
         Abandoned = "ABANDONED",
-        /// The source refused.
+        /// The source refused access.
         Bounced = "BOUNCED",
-        /// It was revoked.
+        /// The authorization was revoked.
         Revoked = "REVOKED",
-        /// Its refresh window has ended.
+        /// The refresh window has ended.
         Expired = "EXPIRED",
     }
 }
@@ -138,25 +140,25 @@ named! {
 named! {
     /// An event of a patient authorization.
     AuthorizationEvent {
-        /// The patient is sent to the source.
+        /// The patient is sent to the source, or the service requests access from it.
         Redirected = "sent to its source",
         /// The source grants access.
         Granted = "granted",
-        /// The source refuses or rejects.
+        /// The source refuses access.
         Refused = "refused",
-        /// The patient cancels, closes or idles.
+        /// The patient cancels, closes the page or is idle for too long.
         Left = "left",
-        /// The code or public token is exchanged.
+        /// The application exchanges the code or public token.
         Exchanged = "exchanged",
-        /// The code or public token expires unused.
+        /// The code or public token expires before its exchange.
         CodeExpired = "left unused",
-        /// A technical failure at the source, or the first sync failed with nothing stored.
+        /// A technical failure at the source, or a first sync that stored nothing.
         Failed = "failed",
-        /// The application requests the first records again, and the source still grants access.
+        /// The application requests a first sync again after a failed one.
         Retried = "tried again",
-        /// The refresh window elapses.
+        /// The refresh window ends.
         WindowElapsed = "expired",
-        /// The patient or the application revokes it.
+        /// The patient, the application or the operator revokes the authorization.
         Revoked = "revoked",
     }
 }
@@ -164,15 +166,15 @@ named! {
 named! {
     /// The state of a sync job.
     JobState {
-        /// Made, and not yet seen by a worker.
+        /// No worker has queued the job yet.
         Created = "CREATED",
-        /// In the queue.
+        /// The job is in the queue.
         Waiting = "WAITING",
-        /// Fetching and storing.
+        /// A worker is fetching and storing records.
         Active = "ACTIVE",
-        /// All is stored.
+        /// The sync has finished and stored its records.
         Completed = "COMPLETED",
-        /// It ended with an error.
+        /// The job ended without success.
         Failed = "FAILED",
     }
 }
@@ -180,23 +182,23 @@ named! {
 named! {
     /// An event of a sync job.
     JobEvent {
-        /// A worker queues it.
+        /// A worker adds the job to the queue.
         Queued = "queued",
-        /// A worker begins it.
+        /// A worker begins the job.
         Started = "started",
-        /// All was stored.
+        /// The sync has finished and stored its records.
         Succeeded = "completed",
-        /// It cannot be completed.
+        /// The job failed, and no further attempt will be made.
         Failed = "failed",
-        /// It must be begun again: after a restart or a temporary failure.
+        /// The job must be begun again, after a restart or a temporary failure.
         Returned = "returned to the queue",
-        /// Its authorization ended.
+        /// The job's authorization ended, or its records may no longer be fetched.
         Stopped = "stopped",
     }
 }
 
 impl ConsentState {
-    /// The state after `event`.
+    /// Returns the state after `event`.
     pub fn after(self, event: ConsentEvent) -> Result<ConsentState, IllegalMove> {
         use ConsentEvent as E;
         use ConsentState as S;
@@ -216,7 +218,7 @@ impl ConsentState {
 }
 
 impl AuthorizationState {
-    /// The state after `event`.
+    /// Returns the state after `event`.
     pub fn after(self, event: AuthorizationEvent) -> Result<AuthorizationState, IllegalMove> {
         use AuthorizationEvent as E;
         use AuthorizationState as S;
@@ -243,7 +245,7 @@ impl AuthorizationState {
 }
 
 impl JobState {
-    /// The state after `event`.
+    /// Returns the state after `event`.
     pub fn after(self, event: JobEvent) -> Result<JobState, IllegalMove> {
         use JobEvent as E;
         use JobState as S;
@@ -262,7 +264,7 @@ impl JobState {
         }
     }
 
-    /// Whether there is still work to do.
+    /// Whether the job has not ended.
     pub fn is_open(self) -> bool {
         matches!(self, JobState::Created | JobState::Waiting | JobState::Active)
     }

@@ -1,7 +1,8 @@
-//! The service's own SQLite store: `service.sqlite` beside the lake. Several processes may have it open. Each sees the
-//! others' writes at [`Store::refresh`], which a server calls once a second.
+//! The service's SQLite store: `service.sqlite` in the folder of the lake. Several processes may have it open. Every
+//! read sees the committed writes of all processes.
 //!
-//! Keys and revoked tokens are cached in memory, because every request needs them. The rest is read on demand.
+//! Signing keys and revoked tokens are cached in memory, because every request needs them. [`Store::refresh`] reloads
+//! them after a write of another process. A server calls it once a second.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -28,15 +29,15 @@ use crate::ingest::LOCAL_APPLICATION;
 use crate::lake::LakeError;
 use crate::private;
 
-/// The store's name in the data folder.
+/// The name of the store's file in the data folder.
 pub const STORE_FILE: &str = "service.sqlite";
 pub(super) const FILE: &str = STORE_FILE;
-/// The setting with the base address of the last server.
+/// The name of the setting that holds the base address of the last server.
 pub(super) const BASE_URL: &str = "base_url";
-/// The number of consents whose readiness is cached.
+/// The maximum number of consents whose readiness is cached.
 const REMEMBERED_PRESENCE: usize = 65_536;
 
-/// How long a statement waits for another process.
+/// How long a statement waits for a lock of another connection.
 const BUSY: Duration = Duration::from_secs(10);
 
 /// The open store.
@@ -45,10 +46,10 @@ pub struct Store {
     path: PathBuf,
     clock: Clock,
     held: RwLock<Held>,
-    /// SQLite's `data_version` when `held` was read.
+    /// SQLite's `data_version` at the last load of `held`.
     seen: Mutex<i64>,
     jobs: Arc<Notify>,
-    /// Counts changes that may affect readiness.
+    /// A counter. Each change that may affect the readiness of a consent increments it.
     moment: AtomicU64,
     presence: Cache<String, (u64, Presence)>,
     sealer: Sealer,
@@ -57,7 +58,8 @@ pub struct Store {
     catalogue: Catalogue,
 }
 
-/// Copies the store of a folder to a new file, while other processes use it. `false` if there is no store.
+/// Copies the store of a folder to a new file. Other processes may use the store meanwhile. Returns `false` if there
+/// is no store.
 pub fn copy_store(folder: &Path, to: &Path) -> Result<bool, Error> {
     let path = folder.join(FILE);
     if !path.exists() {
@@ -75,14 +77,16 @@ pub fn copy_store(folder: &Path, to: &Path) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Faults of the store's file in a folder, as clauses. Empty without a file. Changes nothing.
+/// Checks the store's file in a folder and returns the faults, each as a phrase for a message. Returns none if there
+/// is no file. Writes nothing into the store.
 pub fn check_store(folder: &Path) -> Result<Vec<String>, Error> {
     let path = folder.join(FILE);
     if !path.exists() {
         return Ok(Vec::new());
     }
     let only_reading = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    // With normal options SQLite would create a log beside the file. If there is no log, no process has the file open.
+    // A normal connection creates a log file beside the store. So without a log file no process has the store open,
+    // and the option `immutable` reads it without creating one.
     let mut log = path.clone().into_os_string();
     log.push("-wal");
     let is_at_rest = !Path::new(&log).exists();
@@ -118,10 +122,10 @@ pub fn check_store(folder: &Path) -> Result<Vec<String>, Error> {
     }
 }
 
-/// The cached values that every request needs.
+/// Values that are cached because every request needs them.
 #[derive(Default)]
 pub(super) struct Held {
-    /// Newest first. The first that is not retired signs.
+    /// The keys, newest first. The first one signs new tokens, because retired keys come last.
     pub(super) keys: Vec<Arc<SigningKey>>,
     pub(super) revoked: HashSet<Box<str>>,
 }
@@ -133,8 +137,8 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens the store in `folder`. Makes what is missing: the file (readable by its owner only), a signing key and the
-    /// application [`LOCAL_APPLICATION`].
+    /// Opens the store in `folder`. Creates whatever is missing: the file (readable by its owner only), a signing key
+    /// and the application [`LOCAL_APPLICATION`].
     pub fn open(folder: &Path, clock: Clock) -> Result<Store, Error> {
         let path = folder.join(FILE);
         Store::opened_at(folder, &path, clock).map_err(|error| error.at(&path))
@@ -160,22 +164,23 @@ impl Store {
         };
         store.applications().register(LOCAL_APPLICATION)?;
         store.reload()?;
-        // The signing keys were decrypted, so this is the right sealing key.
+        // `reload` has decrypted the signing keys, so the sealer has the right key for encrypting the sessions.
         seal_clear_sessions(&mut store.connection(), store.sealer())?;
         Ok(store)
     }
 
-    /// The clock of the store and its tokens.
+    /// Returns the clock of the store and its tokens.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Reads in one transaction.
+    /// Runs `work` on the connection, which no other thread uses meanwhile. It begins no transaction: another process
+    /// may write between two statements of `work`.
     pub(super) fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
         work(&locked(&self.connection)).map_err(|error| error.at(&self.path))
     }
 
-    /// Reads and writes in one exclusive transaction. An error rolls it back.
+    /// Runs `work` in an IMMEDIATE transaction and commits it. An error rolls the transaction back.
     pub(super) fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>) -> Result<T, Error> {
         let worked = || {
             let mut connection = locked(&self.connection);
@@ -187,37 +192,38 @@ impl Store {
         worked().map_err(|error: Error| error.at(&self.path))
     }
 
-    /// The connection, for statements of their own transactions.
+    /// Returns the connection, for callers that begin their own transactions or need none.
     pub(super) fn connection(&self) -> MutexGuard<'_, Connection> {
         locked(&self.connection)
     }
 
-    /// The cached values that every request needs.
+    /// Returns the values that are cached because every request needs them.
     pub(super) fn held(&self) -> &RwLock<Held> {
         &self.held
     }
 
-    /// The folder that holds the store.
+    /// Returns the folder that holds the store.
     pub(super) fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
-    /// When the hourly work was last done.
+    /// Returns the time of the last hourly maintenance.
     pub(super) fn kept_house_at(&self) -> &AtomicI64 {
         &self.kept_house_at
     }
 
-    /// The index over the directory.
+    /// Returns the search index over the directory.
     pub(super) fn catalogue(&self) -> &Catalogue {
         &self.catalogue
     }
 
-    /// The passcodes that are being checked.
+    /// Returns the set of health links whose passcodes are being checked.
     pub(super) fn guesses(&self) -> &Guesses {
         &self.guesses
     }
 
-    /// Moves the write-ahead log into the file and empties it. Does not wait for readers. Returns whether it succeeded.
+    /// Copies the write-ahead log into the store's file and truncates the log. Does not wait for other connections.
+    /// Returns whether it succeeded.
     pub(super) fn empty_log(&self) -> Result<bool, Error> {
         self.read(|connection| {
             connection.busy_timeout(Duration::ZERO)?;
@@ -227,45 +233,49 @@ impl Store {
         })
     }
 
-    /// The sealer of secrets.
+    /// Returns the sealer, which encrypts secrets.
     pub(super) fn sealer(&self) -> &Sealer {
         &self.sealer
     }
 
-    /// Notified whenever a worker may have something to do: jobs to begin or stop, rows to erase.
+    /// Returns a handle that is notified whenever a worker may have something to do: jobs to begin or stop, rows to
+    /// erase.
     pub fn wakeup(&self) -> Arc<Notify> {
         self.jobs.clone()
     }
 
-    /// Wakes the worker.
+    /// Wakes the worker, and invalidates the cached readiness of all consents.
     pub(super) fn jobs_changed(&self) {
         self.moment.fetch_add(1, Ordering::SeqCst);
         self.jobs.notify_one();
     }
 
-    /// A number that changes with every change of jobs.
+    /// Returns a counter that grows when jobs change and when the store is reloaded. Cached readiness is valid only
+    /// while the counter stays the same.
     pub(super) fn jobs_moment(&self) -> u64 {
         self.moment.load(Ordering::SeqCst)
     }
 
-    /// The cached readiness of consents, each with its time.
+    /// Returns the cached readiness of consents. Each entry has the value of [`Store::jobs_moment`] for which it is
+    /// valid.
     pub(super) fn known_presence(&self) -> &Cache<String, (u64, Presence)> {
         &self.presence
     }
 
-    /// Loads at once the tokens that a statement of this process has just revoked.
+    /// Reloads the cached values at once, because this process has just revoked tokens in the database.
     pub(super) fn take_up_revocations(&self) -> Result<(), Error> {
         self.reload()
     }
 
-    /// Loads the changes of other processes since the last call.
+    /// Reloads the cached values if another process has written since they were loaded.
     pub fn refresh(&self) -> Result<(), Error> {
         let version = self.data_version()?;
         let changed = *locked(&self.seen) != version;
         if changed { self.reload() } else { Ok(()) }
     }
 
-    /// The base address of the last server on a folder, if there was one. Makes no store and changes none.
+    /// Returns the base address of the last server on a folder. `None` if there was none or the store cannot be read.
+    /// Creates and changes no store.
     pub fn last_base_url(folder: &Path) -> Option<String> {
         let only_reading = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(folder.join(FILE), only_reading).ok()?;
@@ -278,7 +288,8 @@ impl Store {
     }
 
     pub(super) fn reload(&self) -> Result<(), Error> {
-        // Read the version first. A write in between is then read twice, and not missed.
+        // Read the version first. If another process writes in between, the next refresh reads its change again. With
+        // the opposite order the refresh would miss the change.
         let version = self.data_version()?;
         let held = {
             let connection = locked(&self.connection);
@@ -297,11 +308,13 @@ impl Store {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // The value is consistent between all statements that use it, so a panic elsewhere does no harm.
+    // A panic in another thread leaves the value consistent, because each statement changes it as a whole. So ignore
+    // the poisoning.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A connection to the store's file, migrated to the newest version, and the sealing key.
+/// Opens the store's file, which it creates if necessary, and migrates it to the newest version. Returns the
+/// connection and the sealer.
 pub(super) fn connected(folder: &Path, path: &Path) -> Result<(Connection, Sealer), Error> {
     create_private(path).map_err(|source| Error::Open {
         path: path.to_owned(),
@@ -317,7 +330,8 @@ pub(super) fn connected(folder: &Path, path: &Path) -> Result<(Connection, Seale
     Ok((connection, Sealer::open(folder)?))
 }
 
-/// Makes the file if it is missing. SQLite gives its write-ahead log the permissions of the file itself.
+/// Creates the file if it is missing, readable by its owner only. SQLite gives its write-ahead log the same
+/// permissions.
 fn create_private(path: &Path) -> std::io::Result<()> {
     match private::options().write(true).create_new(true).open(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
@@ -326,17 +340,18 @@ fn create_private(path: &Path) -> std::io::Result<()> {
 }
 
 impl Store {
-    /// Encrypts a text. `purpose` names its use and its owner, so that no encrypted value can replace another one.
+    /// Encrypts a value. `purpose` says what the value is for and to which row it belongs. Decryption requires the
+    /// same purpose, so an encrypted value is useless in another place.
     pub fn seal(&self, purpose: &str, plain: &[u8]) -> Result<Vec<u8>, Error> {
         self.sealer().seal(purpose, plain)
     }
 
-    /// Decrypts a text that was encrypted for exactly this purpose.
+    /// Decrypts a value that was encrypted for exactly this purpose.
     pub fn unseal(&self, purpose: &str, sealed: &[u8]) -> Result<Vec<u8>, Error> {
         self.sealer().unseal(purpose, sealed)
     }
 
-    /// A secret that was sealed for a purpose.
+    /// Decrypts a string that was encrypted for this purpose. `None` if there is no value.
     pub(in crate::consent) fn opened(&self, sealed: Option<Vec<u8>>, purpose: &str) -> Result<Option<String>, Error> {
         let Some(sealed) = sealed else { return Ok(None) };
         let plain = self.unseal(purpose, &sealed)?;

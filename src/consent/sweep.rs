@@ -1,6 +1,8 @@
-//! Applies timeouts: patients who left, unused codes, ended refresh windows, expired one-time data.
+//! Applies time limits: patients who left the flow, codes that nobody exchanged, ended refresh windows, expired
+//! one-time records.
 //!
-//! A server calls [`Store::sweep`] every second. Every use checks its own time limit as well.
+//! A server calls [`Store::sweep`] every second. Other code does not rely on it: before each use it compares the time
+//! limit with the clock.
 
 use std::sync::atomic::Ordering;
 
@@ -21,11 +23,11 @@ use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
 use super::store::Store;
 use super::unbegun;
 
-/// The maximum number of consents in one transaction, so that other writers need not wait long.
+/// The maximum number of rows that each rule changes in one transaction, so that other writers need not wait long.
 const AT_ONCE: u32 = 100;
 const HOUR: i64 = 3_600;
 
-/// The results of a sweep.
+/// What a sweep has done: the number of cases of each rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Flows in which the patient was idle for too long.
@@ -36,16 +38,16 @@ pub struct Swept {
     pub expired: usize,
     /// One-time authorizations whose data has expired.
     pub emptied: usize,
-    /// Flows that were never begun. They are only counted.
+    /// Flows that no browser opened. Their consents were deleted and counted.
     pub unbegun: usize,
-    /// Authorizations in error that can no longer be retried.
+    /// Authorizations in state ERRORED that can no longer be retried.
     pub given_up: usize,
     /// Expired health links.
     pub links: usize,
 }
 
 impl Store {
-    /// Makes the overdue transitions.
+    /// Makes the transitions whose time has come, until none is left.
     pub fn sweep(&self) -> Result<Swept, Error> {
         let now = self.clock().now();
         self.keep_house(now)?;
@@ -78,12 +80,14 @@ impl Store {
 
 const LEFT: &str = "WHERE state = 'CREATED' AND touched_at <= ?1";
 const UNUSED: &str = "WHERE state = 'AUTHORIZED' AND code_until <= ?1";
-/// If all authorizations of a consent have ended, none is left to expire.
+/// Consents whose refresh window has ended. A consent without EXCHANGED authorizations is not selected: it has
+/// nothing left that could expire, and every sweep would select it again.
 const EXPIRED: &str =
     "WHERE state = 'EXCHANGED' AND refresh_until <= ?1 AND EXISTS (SELECT 1 FROM patient_authorization
                        WHERE consent = consent.id AND state = 'EXCHANGED')";
 const EMPTIED: &str = "WHERE state = 'EXCHANGED' AND data_until <= ?1 AND data_erased_at IS NULL";
-/// An authorization in error keeps its credential and its source's message as long as the application may retry.
+/// Authorizations in state ERRORED that can no longer be retried. Until then they keep their credential and the
+/// source's message, because the application may retry.
 const GIVEN_UP: &str = "WHERE state = 'ERRORED'
                         AND (EXISTS (SELECT 1 FROM credential WHERE authorization = patient_authorization.id)
                              OR EXISTS (SELECT 1 FROM sync_job WHERE authorization = patient_authorization.id
@@ -105,8 +109,8 @@ fn overdue(connection: &Connection, now: i64) -> Result<bool, Error> {
 }
 
 impl Store {
-    /// Once an hour: deletes sessions that ended long ago, writes the counts of past days, and archives old audit
-    /// lines.
+    /// Does the hourly maintenance: deletes old sessions, unsigned health cards and expunged consents, replaces keys
+    /// that have signed for a year, writes the counts of unopened flows, and archives old audit lines.
     fn keep_house(&self, now: i64) -> Result<(), Error> {
         let last = self.kept_house_at().swap(now, Ordering::SeqCst);
         if (last..last.saturating_add(HOUR)).contains(&now) {
@@ -114,18 +118,19 @@ impl Store {
             return Ok(());
         }
         self.write(|transaction| {
-            // Sessions that ended long ago are no longer needed.
+            // Nobody needs sessions that ended long ago.
             transaction.execute("DELETE FROM flow_session WHERE ended_at < ?1", [now - KEPT])?;
             forget_revoked_sessions(transaction, now)?;
             cards::forget_unsigned(transaction, now)?;
             es256::renew(transaction, self.sealer(), now)?;
-            // An expunge of imported records leaves no token. The consent still names the Patient, so delete it later.
+            // After an expunge of imported records, the operator's consent must stay until its last token has
+            // expired. It still has the Patient's id, so delete it then.
             let sql = "DELETE FROM consent WHERE made_by = 'operator' AND expunged_at < ?1
                        AND NOT EXISTS (SELECT 1 FROM erasure WHERE consent = consent.id AND done_at IS NULL)";
             transaction.execute(sql, [now - PATIENT_SECONDS])?;
             unbegun::note_counts(transaction, now)
         })?;
-        // Lines that cannot be archived stay where they are. No other work waits for them.
+        // If archiving fails, the lines stay in the store, and the sweep goes on.
         if let Err(error) = self.audit().archive(now) {
             tracing::error!(%error, "old audit lines were not archived");
         }
@@ -133,7 +138,7 @@ impl Store {
     }
 }
 
-/// Abandoned flows. Their sources' grants end too, because nobody will ever exchange the code.
+/// Ends flows whose patient has left, with the access that sources have granted: nobody will get a code to exchange.
 fn left(connection: &Connection, sealer: &Sealer, now: i64, swept: &mut Swept) -> Result<(), Error> {
     for mut consent in Consent::select(connection, &limited(LEFT), [now - IDLE_SECONDS])? {
         if unbegun::forget(connection, &consent)? {
@@ -184,8 +189,9 @@ fn expired(connection: &Connection, now: i64) -> Result<usize, Error> {
     Ok(consents.len())
 }
 
-/// Expired one-time data. An authorization of the link API ends with its data. For the OAuth API the record and the
-/// right to refresh stay until the refresh window ends.
+/// Ends one-time access whose 24 hours are over. An authorization of the link API expires. An authorization of the
+/// OAuth API loses its records but stays EXCHANGED, so that its tokens can be refreshed until the refresh window
+/// ends.
 fn emptied(connection: &Connection, now: i64) -> Result<usize, Error> {
     let authorizations = Authorization::select(connection, &limited(EMPTIED), [now])?;
     for mut authorization in authorizations.iter().cloned() {
@@ -204,7 +210,7 @@ fn emptied(connection: &Connection, now: i64) -> Result<usize, Error> {
     Ok(authorizations.len())
 }
 
-/// Credentials and messages of sources whose first sync failed, when a retry is no longer possible.
+/// Deletes the credentials and messages of sources whose first sync failed and can no longer be retried.
 fn given_up(connection: &Connection, now: i64) -> Result<usize, Error> {
     let authorizations = Authorization::select(connection, &limited(GIVEN_UP), [now])?;
     for authorization in &authorizations {

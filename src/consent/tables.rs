@@ -1,7 +1,8 @@
-//! The tables of the store. Each has a repository with the changes of the table. A table that belongs to another one
-//! (the addresses of an endpoint, the counts of a job) is in that one's repository.
+//! The tables of the store. Each has a repository: a type with the methods that read and change the table. A table
+//! that belongs to another one (the addresses of an endpoint, the counts of a job) is in the repository of that
+//! table.
 //!
-//! Operations over several independent tables are methods of [`Store`], each in its file: `sweep`, `expunge`,
+//! An operation over several independent tables is a method of [`Store`] in a file of its own: `sweep`, `expunge`,
 //! `forget_imported`, `search_ids`, `revoke_links`.
 
 use super::access::access_tokens::AccessTokens;
@@ -31,152 +32,152 @@ use super::syncs::dangling::Dangling;
 use super::syncs::jobs::Jobs;
 
 impl Store {
-    /// Issued and revoked access tokens.
+    /// Returns the repository of issued and revoked access tokens.
     pub fn access_tokens(&self) -> AccessTokens<'_> {
         AccessTokens { store: self }
     }
 
-    /// The applications for access.
+    /// Returns the repository of requests for access to the service.
     pub fn applicants(&self) -> Applicants<'_> {
         Applicants { store: self }
     }
 
-    /// Registered applications.
+    /// Returns the repository of registered applications.
     pub fn applications(&self) -> Applications<'_> {
         Applications { store: self }
     }
 
-    /// Redirects to sources and identity providers.
+    /// Returns the repository of redirects of patients to sources and identity providers.
     pub fn attempts(&self) -> Attempts<'_> {
         Attempts { store: self }
     }
 
-    /// The audit log and its archive.
+    /// Returns the repository of the audit log and its archive.
     pub fn audit(&self) -> Audit<'_> {
         Audit { store: self }
     }
 
-    /// Patient authorizations: the sources of consents.
+    /// Returns the repository of patient authorizations.
     pub fn authorizations(&self) -> Authorizations<'_> {
         Authorizations { store: self }
     }
 
-    /// Clients: an application's keys, a pair for each mode.
+    /// Returns the repository of clients, which are the key pairs of applications.
     pub fn clients(&self) -> Clients<'_> {
         Clients { store: self }
     }
 
-    /// Authorization codes and public tokens.
+    /// Returns the repository of authorization codes and public tokens.
     pub fn codes(&self) -> Codes<'_> {
         Codes { store: self }
     }
 
-    /// Consents.
+    /// Returns the repository of consents.
     pub fn consents(&self) -> Consents<'_> {
         Consents { store: self }
     }
 
-    /// Tokens and sessions of the console.
+    /// Returns the repository of tokens and sessions of the console.
     pub fn console_sessions(&self) -> ConsoleSessions<'_> {
         ConsoleSessions { store: self }
     }
 
-    /// The sealed credentials that the service presents to sources.
+    /// Returns the repository of the sealed credentials for sources.
     pub fn credentials(&self) -> Credentials<'_> {
         Credentials { store: self }
     }
 
-    /// References of an authorization's records without a target.
+    /// Returns the repository of references whose targets are missing.
     pub fn dangling(&self) -> Dangling<'_> {
         Dangling { store: self }
     }
 
-    /// The facts that the service has learned about each endpoint.
+    /// Returns the repository of what the service has found out about endpoints.
     pub fn dialects(&self) -> Dialects<'_> {
         Dialects { store: self }
     }
 
-    /// The endpoints of organizations, with the addresses of their further pages.
+    /// Returns the repository of endpoints and the addresses of their further pages.
     pub fn endpoints(&self) -> Endpoints<'_> {
         Endpoints { store: self }
     }
 
-    /// Erasures that were requested together, with their receipts.
+    /// Returns the repository of erasure jobs and their receipts.
     pub fn erasure_jobs(&self) -> ErasureJobs<'_> {
         ErasureJobs { store: self }
     }
 
-    /// Requested erasures of rows.
+    /// Returns the repository of requested erasures of rows.
     pub fn erasures(&self) -> Erasures<'_> {
         Erasures { store: self }
     }
 
-    /// The P-256 keys that sign health cards and receipts.
+    /// Returns the repository of the P-256 keys that sign health cards and receipts.
     pub fn es256_keys(&self) -> Es256Keys<'_> {
         Es256Keys { store: self }
     }
 
-    /// The sessions of patients in the consent flow.
+    /// Returns the repository of the browser sessions of patients in the consent flow.
     pub fn flows(&self) -> Flows<'_> {
         Flows { store: self }
     }
 
-    /// Health cards: the issued ones and the revoked ones.
+    /// Returns the repository of issued and revoked health cards.
     pub fn health_cards(&self) -> HealthCards<'_> {
         HealthCards { store: self }
     }
 
-    /// SMART Health Links with their files.
+    /// Returns the repository of SMART Health Links and their files.
     pub fn health_links(&self) -> HealthLinks<'_> {
         HealthLinks { store: self }
     }
 
-    /// Identity providers.
+    /// Returns the repository of identity providers.
     pub fn identity_providers(&self) -> IdentityProviders<'_> {
         IdentityProviders { store: self }
     }
 
-    /// Sync jobs with their results.
+    /// Returns the repository of sync jobs and their results.
     pub fn jobs(&self) -> Jobs<'_> {
         Jobs { store: self }
     }
 
-    /// The organizations of the directory.
+    /// Returns the repository of organizations.
     pub fn organizations(&self) -> Organizations<'_> {
         Organizations { store: self }
     }
 
-    /// The origins of applications that may embed the link component.
+    /// Returns the repository of the origins that may embed the link component.
     pub fn origins(&self) -> Origins<'_> {
         Origins { store: self }
     }
 
-    /// The profiles of applications and organizations that patients see.
+    /// Returns the repository of the profiles of applications and organizations.
     pub fn profiles(&self) -> Profiles<'_> {
         Profiles { store: self }
     }
 
-    /// The record locator of each mode.
+    /// Returns the repository of the record locators, at most one for each mode.
     pub fn record_locators(&self) -> RecordLocators<'_> {
         RecordLocators { store: self }
     }
 
-    /// The redirect URIs of applications.
+    /// Returns the repository of the redirect URIs of applications.
     pub fn redirect_uris(&self) -> RedirectUris<'_> {
         RedirectUris { store: self }
     }
 
-    /// Tokens that allow an application to register itself in live mode.
+    /// Returns the repository of initial access tokens for the registration of applications in live mode.
     pub fn registration_tokens(&self) -> RegistrationTokens<'_> {
         RegistrationTokens { store: self }
     }
 
-    /// Settings of the service.
+    /// Returns the repository of settings that a server stores for commands.
     pub fn settings(&self) -> Settings<'_> {
         Settings { store: self }
     }
 
-    /// The RSA keys that sign access tokens.
+    /// Returns the repository of the RSA keys that sign access tokens.
     pub fn signing_keys(&self) -> SigningKeys<'_> {
         SigningKeys { store: self }
     }

@@ -1,5 +1,6 @@
-//! Flows that nobody began: a request opened a session, and no browser ever opened a page of it. Anybody can send such
-//! requests. So only a count by day and application is stored, which is written to the audit log after the day.
+//! Flows that no browser has opened: a request started a session, and nobody loaded a page of it. Anybody can send
+//! such requests, so the audit log gets no line for each of them. The sweep deletes these consents and counts them by
+//! day and application. Once a day is over, its count is written to the audit log.
 
 use rusqlite::{Connection, Transaction, params};
 
@@ -10,8 +11,8 @@ use super::record::Consent;
 
 const DAY: i64 = 86_400;
 
-/// A browser opens a page of the session, or takes a step, so the flow is begun. The first call writes a line to the
-/// audit log.
+/// Records that a browser has loaded a page of the session or taken a step in it. The first call for a session writes
+/// the audit line `consent.created`.
 pub(super) fn begin(transaction: &Transaction<'_>, now: i64, key: SessionKey, consent: &Consent) -> Result<(), Error> {
     let sql = "UPDATE flow_session SET begun_at = ?2 WHERE digest = ?1 AND begun_at IS NULL";
     match transaction.prepare_cached(sql)?.execute(params![key.bytes(), now])? {
@@ -20,7 +21,8 @@ pub(super) fn begin(transaction: &Transaction<'_>, now: i64, key: SessionKey, co
     }
 }
 
-/// Removes a consent whose flow was never begun, and counts it. Returns whether it was such a consent.
+/// Deletes a consent that no browser has opened, and counts it. Returns `false` and does nothing for any other
+/// consent.
 pub(super) fn forget(connection: &Connection, consent: &Consent) -> Result<bool, Error> {
     let sql = "SELECT EXISTS (SELECT 1 FROM flow_session WHERE consent = ?1 AND begun_at IS NULL)";
     let unbegun: bool = connection
@@ -41,7 +43,8 @@ pub(super) fn forget(connection: &Connection, consent: &Consent) -> Result<bool,
     Ok(true)
 }
 
-/// Writes the counts of past days to the audit log. Flows of a day are deleted on the next one.
+/// Writes the counts of past days to the audit log. A day is past when even the flows of its last second have been
+/// idle for too long, so its count no longer grows.
 pub(super) fn note_counts(transaction: &Transaction<'_>, now: i64) -> Result<(), Error> {
     let over = (now - super::moves::IDLE_SECONDS).div_euclid(DAY);
     let counts: Vec<(i64, String, i64)> = {

@@ -1,5 +1,5 @@
-//! A consent with its sources, their endpoints and syncs, read together. This file only reads, and counts nothing in
-//! the lake.
+//! A consent with its sources, their endpoints and the states of their syncs. This file reads the store only. It
+//! changes nothing and reads no rows of the lake.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::states::{AuthorizationState, JobState};
 use super::syncs::missing::Missing;
 use crate::lake::{Lake, PatientScope, Scope};
 
-/// The scope for lasting access, of applications and of sources.
+/// The OAuth scope for lasting access. Applications request it from the service, and the service from sources.
 pub(super) const OFFLINE: &str = "offline_access";
 
 /// A consent with its sources.
@@ -20,7 +20,7 @@ pub(super) const OFFLINE: &str = "offline_access";
 pub struct ConsentWithSources {
     /// The consent.
     pub consent: Consent,
-    /// Its sources in order. Empty for the operator's consents.
+    /// The sources in the order of their authorizations. Empty for the operator's consents.
     pub sources: Vec<Source>,
 }
 
@@ -31,13 +31,13 @@ pub struct Source {
     pub authorization: Authorization,
     /// The chosen endpoint.
     pub endpoint: ChosenEndpoint,
-    /// The state of the newest sync job. `None` before the first.
+    /// The state of the newest sync job. `None` if there is no job yet.
     pub sync: Option<JobState>,
-    /// The job is not begun again before this time, if it was postponed.
+    /// The earliest time at which a worker may begin the newest job again. `None` if the job was not postponed.
     pub sync_not_before: Option<i64>,
-    /// When a sync was last completed.
+    /// When a sync was last completed. `None` if none was.
     pub synced_at: Option<i64>,
-    /// The missing records of the newest finished job.
+    /// The records that the newest finished job could not get.
     pub missing: Vec<Missing>,
 }
 
@@ -46,36 +46,36 @@ pub struct Source {
 pub struct ChosenEndpoint {
     /// The endpoint's id.
     pub id: String,
-    /// The endpoint's unique name, for machines.
+    /// The endpoint's unique name, for programs.
     pub name: String,
-    /// Display names.
+    /// The names that patients see.
     pub label: Vec<String>,
-    /// Whether it can be refreshed without the patient.
+    /// Whether the service can fetch the records again without the patient.
     pub refreshable: bool,
-    /// For how many seconds access can be refreshed. Zero means without end, `None` unknown.
+    /// For how many seconds access can be refreshed. Zero means without end, and `None` means unknown.
     pub refresh_valid_for: Option<i64>,
-    /// For how many seconds a patient stays authorized. Zero means without end, `None` unknown.
+    /// For how many seconds a patient stays authorized. Zero means without end, and `None` means unknown.
     pub max_auth_period: Option<i64>,
-    /// The resource types that it has.
+    /// The FHIR resource types that the endpoint serves.
     pub resources: Vec<String>,
 }
 
 /// The time until a patient must authorize again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaxAuth {
-    /// Seconds. Negative after the end.
+    /// Seconds until the end, negative after it.
     Seconds(i64),
-    /// The endpoint does not state it.
+    /// No end is known.
     Unknown,
-    /// Without end.
+    /// The authorization has no end.
     Indefinite,
-    /// The endpoint cannot be refreshed, or authorizations of this type cannot.
+    /// Not applicable: the endpoint cannot be refreshed, or authorizations of this type cannot.
     Unsupported,
 }
 
 impl ConsentWithSources {
-    /// The source whose Patient is the consent's primary one: the first with stored or expected records, otherwise the
-    /// first authorized one, otherwise the first.
+    /// Returns the source whose Patient is the consent's primary one: the first that is AUTHORIZED or EXCHANGED and
+    /// not erased. If there is none: the first that was ever authorized, or else the first.
     pub fn primary(&self) -> Option<&Source> {
         let holds = |source: &&Source| {
             let authorization = &source.authorization;
@@ -91,7 +91,8 @@ impl ConsentWithSources {
         held.or_else(|| sources.find(authorized)).or(self.sources.first())
     }
 
-    /// The scopes that the application got: lasting access only if a source grants it.
+    /// Returns the scopes that the application got. `offline_access` is among them only if an authorized source has
+    /// usage MULTIPLE.
     pub fn granted_scope(&self) -> String {
         let mut granted = self.sources.iter().map(|source| &source.authorization);
         let lasting = granted.any(|one| one.authorized_at.is_some() && one.usage == Usage::Multiple);
@@ -100,7 +101,7 @@ impl ConsentWithSources {
         words.join(" ")
     }
 
-    /// The scope of the consent's rows in the lake. With a source, of that source's rows.
+    /// Returns the scope of the consent's rows in the lake. If `source` is given: of the rows of that source.
     pub fn scope(&self, lake: &Lake, source: Option<&Source>) -> Scope {
         let Consent {
             application,
@@ -125,7 +126,8 @@ impl ConsentWithSources {
         }
     }
 
-    /// The combined sync state of all sources whose records are not gone: a running sync first, then a failed one.
+    /// Returns the combined sync state of the sources whose records are not gone. The first state of this list that a
+    /// source has wins: ACTIVE, WAITING, CREATED, FAILED, COMPLETED.
     pub fn sync(&self, now: i64) -> Option<JobState> {
         let rank = |state: &JobState| match state {
             JobState::Active => 0,
@@ -138,8 +140,8 @@ impl ConsentWithSources {
         states.min_by_key(rank)
     }
 
-    /// The expiry of a refresh token that is made now: after its usual time, or when the source with the longest
-    /// refresh time can no longer be refreshed.
+    /// Returns the time at which a new refresh token expires: after [`REFRESH_SECONDS`], or earlier, when the access to
+    /// the last source ends. If no source can be refreshed even now, it is after [`REFRESH_SECONDS`].
     pub(super) fn refresh_until(&self, now: i64) -> i64 {
         let usual = now + REFRESH_SECONDS;
         let of = |source: &Source| {
@@ -153,24 +155,24 @@ impl ConsentWithSources {
             }
         };
         let longest = self.sources.iter().filter(|source| source.may_refresh()).map(of).max();
-        // Zero means without end, so an expired token must not become zero.
+        // A lifetime of zero would mean "without end", so the token lives for at least one second.
         longest.unwrap_or(usual).max(now + 1)
     }
 
-    /// When a sync of any source was last completed.
+    /// Returns when a sync of any source was last completed.
     pub fn synced_at(&self) -> Option<i64> {
         self.sources.iter().filter_map(|source| source.synced_at).max()
     }
 }
 
 impl Source {
-    /// The state of the newest sync job. `None` if the records are gone, because COMPLETED would promise readable
-    /// records.
+    /// Returns the state of the newest sync job. `None` if there is no job, or if the records are gone, because
+    /// COMPLETED would promise readable records.
     pub fn sync_at(&self, now: i64) -> Option<JobState> {
         self.sync.filter(|_| !self.authorization.is_over(now))
     }
 
-    /// The time until the patient must authorize again.
+    /// Returns the time until the patient must authorize again.
     pub fn max_auth(&self, now: i64) -> MaxAuth {
         let authorization_type = self.authorization.authorization_type;
         let can = matches!(authorization_type, AuthorizationType::Oauth | AuthorizationType::Ial1)
@@ -187,7 +189,8 @@ impl Source {
         }
     }
 
-    /// Whether the application got it and it was not revoked. Its data may be gone.
+    /// Whether the state is EXCHANGED or ERRORED. If any source of a consent has one of these states, its tokens can
+    /// be refreshed. The source's records may be gone.
     pub fn may_refresh(&self) -> bool {
         matches!(
             self.authorization.state,
@@ -206,7 +209,7 @@ impl ConsentWithSources {
         Ok(ConsentWithSources { consent, sources })
     }
 
-    /// The same consent, read again after a change.
+    /// Reads the consent and its sources again, after a change.
     pub(super) fn again(&self, connection: &Connection) -> Result<ConsentWithSources, Error> {
         let consent = Consent::get(connection, &self.consent.id)?.ok_or(Error::Lost("consent"))?;
         ConsentWithSources::of(connection, consent)
@@ -254,7 +257,7 @@ impl ChosenEndpoint {
     }
 }
 
-/// Reads a JSON array of strings.
+/// Parses a JSON array of strings. Returns an empty list for any other JSON.
 fn labels(text: &str) -> Vec<String> {
     serde_json::from_str(text).unwrap_or_default()
 }

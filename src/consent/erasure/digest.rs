@@ -2,7 +2,7 @@
 
 use aws_lc_rs::digest::{SHA256, digest as hash};
 
-/// The digest that identifies a receipt in the audit log.
+/// Returns the digest that identifies a receipt in the audit log: `sha256:` and 64 hexadecimal digits.
 pub fn receipt_digest(receipt: &str) -> String {
     format!(
         "sha256:{}",

@@ -1,7 +1,8 @@
-//! Applies later erasures to an older copy of the store: removes access, tokens and names of people whose rows were
-//! erased since. Otherwise a server on the copy would fetch the erased records again.
+//! Repeats newer erasures in a restored older copy of the store: removes the access, the tokens and the names of
+//! people whose rows were erased after the copy was made. Without this, a server on the copy would fetch the erased
+//! records again.
 //!
-//! The copy may lack its key, because nothing encrypted is opened.
+//! It decrypts nothing, so it works without the key that sealed the copy's secrets.
 
 use std::path::Path;
 use std::time::Duration;
@@ -22,16 +23,16 @@ use super::job::{ErasureCause, ErasureJob};
 use crate::lake::Mode;
 use crate::lake::erase::ledger::Whose;
 
-/// The erasures since the copy was made.
+/// The erasures that took place after the copy was made.
 pub trait ErasedElsewhere {
     /// Whether these rows of an owner were erased.
     fn has(&self, mode: Mode, application: &str, owner: i64, whose: Whose<'_>) -> bool;
-    /// Every owner that rows filed under a patient of an application may have.
+    /// Returns every owner that the rows of an application's Patient may have.
     fn owners_of(&self, application: &str, patient: &str) -> Vec<i64>;
 }
 
-/// Applies erasures to the store in a folder. Returns how many consents and authorizations ended. Without a store,
-/// none.
+/// Repeats the erasures in the store of a folder. Returns how many consents for imported records and how many
+/// authorizations ended. Returns zero if there is no store.
 pub fn end_erased(folder: &Path, clock: &Clock, erased: &dyn ErasedElsewhere) -> Result<u64, Error> {
     let path = folder.join(FILE);
     if !path.exists() {
@@ -100,8 +101,8 @@ fn end_synced(
         } else {
             AuthorizationEvent::Revoked
         };
-        // One-time data of the OAuth API is removed after its day, but the authorization stays until the refresh window
-        // ends.
+        // For the OAuth API, an authorization whose one-time records have expired stays EXCHANGED until the refresh
+        // window ends.
         let stays = is_over && !has_elapsed && consent.made_by == Origin::Oauth;
         if !stays && authorization.state.after(event).is_ok() {
             end(transaction, now, Actor::Service, consent, authorization, event)?;
@@ -116,7 +117,7 @@ fn end_synced(
         ended += 1;
     }
     if ended > 0 {
-        // A session that was open at the time of the copy knows the person.
+        // A session that was open when the copy was made has data about the person.
         forget_sessions(transaction, &consent.id)?;
     }
     let is_open = |one: &Authorization| {
@@ -154,7 +155,7 @@ mod tests {
         }
     }
 
-    /// A flow that was under way when the backup was taken kept its session in the restored store.
+    /// A patient was in the flow when the backup was made. The restored store kept the session of the erased consent.
     #[test]
     fn a_session_of_an_erased_consent_is_gone() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
-//! Erasure jobs: who requested an erasure, and its result. One job covers all rows of a consent that are erased
-//! together. A job ends when none of its rows is left and its receipt is signed. It is kept afterwards, because it
-//! names no person.
+//! The table of erasure jobs: who requested an erasure, and its result. A job covers all rows of a consent whose
+//! erasure was requested together. It ends when all of them are erased and its receipt is signed. The job stays in
+//! the table, because it names no person.
 
 use rusqlite::{Connection, params};
 
@@ -17,43 +17,44 @@ use super::super::with_sources::ConsentWithSources;
 use super::digest::receipt_digest;
 use super::job::{ErasureCause, ErasureJob};
 
-/// The progress of a job.
+/// The progress of an erasure job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErasureProgress {
-    /// Parts whose rows have left the lake.
+    /// The number of parts whose rows have left the lake.
     pub gone: u32,
-    /// All parts: the sources of a consent. For imported records, its Patients.
+    /// The number of all parts. A part is a source of the consent, or for imported records an owner of a Patient's
+    /// rows.
     pub all: u32,
 }
 
-/// A patient's request to have all records erased.
+/// A patient's request for the erasure of all records of a consent.
 #[derive(Clone, Copy, Debug)]
 pub struct Expunge<'a> {
-    /// The consent of the request's token.
+    /// The id of the consent.
     pub consent: &'a str,
-    /// The request's id.
+    /// The id of the request.
     pub request: &'a str,
-    /// For imported records: the Patients, each with the owners of the rows filed under it.
+    /// For imported records: the Patient ids, each with the owners that the Patient's rows may have.
     pub imported: &'a [(String, Vec<i64>)],
 }
 
-/// The result.
+/// The answer to such a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expunged {
-    /// The records will be erased. A repeated request gets the first job.
+    /// The records will be erased. For a repeated request, this is the job of the first one.
     Accepted(ErasureJob),
-    /// The records do not exist, or do not exist yet.
+    /// There are no records, or they are still being fetched.
     NotNow(Readiness),
 }
 
 impl Store {
-    /// Requests the erasure of all records of a consent for the patient. Its syncs stop, and only a new consent can
-    /// fetch records again. Its tokens stay valid and find nothing.
+    /// Requests the erasure of all records of a consent for its patient. The syncs of the consent stop, and only a
+    /// new consent can fetch records again. Its access tokens stay valid, but show no records.
     pub fn expunge(&self, asked: &Expunge<'_>) -> Result<Expunged, Error> {
         let now = self.clock().now();
         let done = self.write(|transaction| expunge(transaction, now, asked))?;
         self.jobs_changed();
-        // Continue: the records must be erased. The next sweep removes the rest.
+        // Do not fail: the erasure was requested. The next sweep tries again to empty the log.
         if let Err(error) = self.health_links().wipe_ended() {
             tracing::warn!(%error, "bytes of ended health links may still stand in the store's log");
         }
@@ -61,27 +62,27 @@ impl Store {
     }
 }
 
-/// Erasures that were requested together, with their receipts.
+/// The repository of erasure jobs and their receipts.
 #[derive(Clone, Copy, Debug)]
 pub struct ErasureJobs<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl ErasureJobs<'_> {
-    /// The job with this id.
+    /// Returns the job with this id.
     pub fn get(&self, id: &str) -> Result<Option<ErasureJob>, Error> {
         self.store
             .read(|connection| Ok(ErasureJob::select(connection, "WHERE id = ?1", [id])?.pop()))
     }
 
-    /// The newest jobs, newest first. With a consent, only its own.
+    /// Returns at most `limit` jobs, newest first. If a consent is given, only its jobs.
     pub fn list(&self, consent: Option<&str>, limit: u32) -> Result<Vec<ErasureJob>, Error> {
         let condition = "WHERE ?1 IS NULL OR consent = ?1 ORDER BY asked_at DESC, rowid DESC LIMIT ?2";
         self.store
             .read(|connection| ErasureJob::select(connection, condition, params![consent, limit]))
     }
 
-    /// The progress of a job.
+    /// Returns the progress of a job.
     pub fn progress(&self, job: &str) -> Result<ErasureProgress, Error> {
         self.store.read(|connection| {
             let sql = "SELECT count(*) FILTER (WHERE gone_at IS NOT NULL OR done_at IS NOT NULL), count(*) FROM erasure
@@ -132,7 +133,7 @@ fn expunge(connection: &Connection, now: i64, asked: &Expunge<'_>) -> Result<Exp
     made.map(Expunged::Accepted).ok_or(Error::Lost("erasure"))
 }
 
-/// Requests the erasure of imported rows.
+/// Requests the erasure of the imported rows of these Patients.
 fn ask_to_erase_imported(
     connection: &Connection,
     now: i64,
@@ -155,7 +156,7 @@ fn ask_to_erase_imported(
 }
 
 impl ErasureJobs<'_> {
-    /// Jobs without remaining rows and without a receipt.
+    /// Returns up to 1,000 jobs whose rows are all erased and that have no receipt.
     pub fn unreceipted(&self) -> Result<Vec<ErasureJob>, Error> {
         let condition = "WHERE done_at IS NULL AND NOT EXISTS (SELECT 1 FROM erasure WHERE job = erasure_job.id
                                                                AND done_at IS NULL) ORDER BY rowid LIMIT 1000";
@@ -163,12 +164,12 @@ impl ErasureJobs<'_> {
             .read(|connection| ErasureJob::select(connection, condition, []))
     }
 
-    /// Whether a receipt is to be signed.
+    /// Whether a job waits for its receipt.
     pub fn has_unreceipted(&self) -> Result<bool, Error> {
         Ok(!self.unreceipted()?.is_empty())
     }
 
-    /// Stores the receipt of a job and so ends the job. The audit log has the receipt's digest.
+    /// Stores the receipt of a job, which ends the job. Writes the receipt's digest to the audit log.
     pub fn keep_receipt(&self, job: &ErasureJob, receipt: &str) -> Result<(), Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -181,7 +182,7 @@ impl ErasureJobs<'_> {
         })
     }
 
-    /// Stores the receipt of an erasure by the operator's command, which has no consent.
+    /// Stores the receipt of `tabularium erase`, together with its job, which has no consent.
     pub fn keep_receipt_of_command(&self, job: &ErasureJob, receipt: &str) -> Result<(), Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {

@@ -1,6 +1,6 @@
-//! Requested erasures of rows. The transaction that ends the reason for the rows requests the erasure, and the worker
-//! carries it out. The request stays until no file of the lake has the rows and the person's other records are
-//! normalized without them.
+//! The table of requested erasures of rows. A transaction that ends an authorization also inserts its request. A
+//! worker carries the request out. The request stays open until no file of the lake has the rows, and until the
+//! person's remaining records were normalized again without them.
 
 use rusqlite::params;
 
@@ -12,50 +12,50 @@ use super::super::syncs::dangling::forget_dangling;
 use super::receipt::Proof;
 use crate::lake::Mode;
 
-/// Seconds to wait after the first failure before the rest of a person's records is normalized again. Each further
-/// failure doubles the wait.
+/// How many seconds after the first failure the person's remaining records are normalized again. Each further failure
+/// doubles the wait.
 const AGAIN: i64 = 60;
-/// The maximum of these waits.
+/// The maximum wait in seconds.
 const LONGEST_WAIT: i64 = 86_400;
 
 /// A requested erasure of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedErasure {
-    /// The request's number, which counts up.
+    /// The request's number. Later requests have higher numbers.
     pub id: i64,
-    /// The application of the rows.
+    /// The id of the application that the rows belong to.
     pub application: String,
     /// Live or test.
     pub mode: Mode,
-    /// The owner of the consent's rows.
+    /// The owner of the rows.
     pub owner: i64,
-    /// The authorizations of the rows. Empty for imported rows.
+    /// The ids of the authorizations whose rows are to be erased. Empty for imported rows.
     pub authorizations: Vec<String>,
-    /// The Patient of imported rows. `None` for other rows.
+    /// The Patient id of imported rows. `None` for rows that a sync stored.
     pub patient: Option<String>,
-    /// The job to which it belongs.
+    /// The id of the erasure job that the request belongs to.
     pub job: Option<String>,
-    /// The consent.
+    /// The id of the consent.
     pub consent: String,
-    /// Whether the lake has no such rows any more.
+    /// Whether the rows have left the lake.
     pub gone: bool,
-    /// How many times normalizing the rest of the person's records has failed.
+    /// How often normalizing the person's remaining records has failed.
     pub failures: u32,
 }
 
-/// Requested erasures.
+/// The repository of requested erasures of rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Erasures<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl Erasures<'_> {
-    /// Requested erasures that are not done, oldest first, with ids greater than `after`.
+    /// Returns at most `max_rows` open requests with numbers greater than `after`, in order.
     pub fn open(&self, after: i64, max_rows: usize) -> Result<Vec<AskedErasure>, Error> {
         self.until(after, max_rows, i64::MAX)
     }
 
-    /// The same without postponed ones.
+    /// Returns the same requests as [`Erasures::open`], without those that must wait for another attempt.
     pub fn due(&self, after: i64, max_rows: usize) -> Result<Vec<AskedErasure>, Error> {
         self.until(after, max_rows, self.store.clock().now())
     }
@@ -100,7 +100,8 @@ impl Erasures<'_> {
         })
     }
 
-    /// Stores the evidence for removed rows until the receipt is made.
+    /// Stores the evidence of requests until their receipt is signed. It is merged with evidence from an earlier
+    /// attempt.
     pub fn keep_proofs(&self, proofs: Vec<(AskedErasure, Proof)>) -> Result<(), Error> {
         self.store.write(|transaction| {
             for (asked, proof) in proofs.into_iter().filter(|(asked, _)| asked.job.is_some()) {
@@ -111,7 +112,7 @@ impl Erasures<'_> {
                     Some(kept) => kept.again(proof),
                     None => proof,
                 };
-                // Texts and numbers always become JSON.
+                // A proof has only strings and numbers, so its conversion to JSON cannot fail.
                 let text = serde_json::to_string(&proof).unwrap_or_default();
                 let sql = "UPDATE erasure SET evidence = ?1 WHERE id = ?2 AND done_at IS NULL";
                 transaction.execute(sql, params![text, asked.id])?;
@@ -120,7 +121,7 @@ impl Erasures<'_> {
         })
     }
 
-    /// Notes that rows have left the lake.
+    /// Closes requests whose work is done, removes the Patient ids from them, and writes audit lines.
     pub fn done(&self, done: &[AskedErasure]) -> Result<(), Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -142,8 +143,8 @@ impl Erasures<'_> {
         })
     }
 
-    /// Records that the rest of a person's records could not be normalized. If the rows are gone, only this is left to
-    /// do. It is tried again after increasing waits.
+    /// Records that normalizing the person's remaining records has failed. If the rows are `gone`, the next attempt
+    /// waits, because nothing else is left to do.
     pub fn not_normalized(&self, asked: &AskedErasure, gone: bool) -> Result<(), Error> {
         let now = self.store.clock().now();
         let wait = AGAIN.saturating_mul(1 << asked.failures.min(16)).min(LONGEST_WAIT);

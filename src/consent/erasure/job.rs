@@ -1,4 +1,4 @@
-//! One erasure job of the store.
+//! An erasure job: its row in the store.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use uuid::Uuid;
@@ -11,43 +11,43 @@ use super::super::states::named;
 use crate::lake::Mode;
 
 named! {
-    /// The reason for an erasure.
+    /// What caused an erasure.
     ErasureCause {
-        /// `Patient/[id]/$expunge`.
+        /// A request `Patient/[id]/$expunge`.
         Expunge = "$expunge",
-        /// `/oauth/revoke` or `/link/revoke`, or the patient's own withdrawal.
+        /// A revocation: by `/oauth/revoke`, by `/link/revoke`, or by the patient.
         Revoke = "revoke",
-        /// The period of sharing the records has ended.
+        /// The end of the refresh window or of one-time access.
         Expiry = "expiry",
-        /// `tabularium erase`.
+        /// The command `tabularium erase`.
         Command = "tabularium erase",
-        /// `tabularium restore` repeats an erasure that is newer than the backup.
+        /// The command `tabularium restore`, which repeats an erasure that is newer than the backup.
         Restore = "tabularium restore",
     }
 }
 
-/// All rows of a consent whose erasure was requested together.
+/// An erasure job: all rows of a consent whose erasure was requested together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErasureJob {
-    /// Its id: the last part of the status address.
+    /// The job's id. It is the last part of the status address.
     pub id: String,
-    /// The consent of the records. `None` for the operator's command.
+    /// The id of the consent. `None` for the operator's command.
     pub consent: Option<String>,
-    /// The application of the records.
+    /// The id of the application that the records belong to.
     pub application: String,
     /// Live or test.
     pub mode: Mode,
-    /// The reason for the erasure.
+    /// What caused the erasure.
     pub cause: ErasureCause,
-    /// Who requested it.
+    /// Who requested the erasure.
     pub actor: Actor,
-    /// The id of the request, if it was a request.
+    /// The id of the `$expunge` request. `None` for other causes.
     pub request: Option<String>,
     /// When the erasure was requested.
     pub asked_at: i64,
-    /// When the receipt was signed.
+    /// When the receipt was stored, which ends the job.
     pub done_at: Option<i64>,
-    /// The receipt: a JWS in its compact form.
+    /// The receipt: a JWS in compact form.
     pub receipt: Option<String>,
 }
 
@@ -55,7 +55,7 @@ const JOB: &str =
     "SELECT id, consent, application, mode, cause, actor, request, asked_at, done_at, receipt FROM erasure_job";
 
 impl ErasureJob {
-    /// The job of the operator's command. It ends when it is stored.
+    /// Makes a job for `tabularium erase`. `ErasureJobs::keep_receipt_of_command` stores it.
     pub fn of_command(application: &str, mode: Mode, asked_at: i64) -> ErasureJob {
         ErasureJob {
             id: Uuid::new_v4().to_string(),
@@ -86,7 +86,7 @@ impl ErasureJob {
         })
     }
 
-    /// The jobs that a condition on the table `erasure_job` selects. The condition may contain order and limit.
+    /// Returns the jobs that match a condition. It follows `FROM erasure_job` and may end with ORDER BY and LIMIT.
     pub(super) fn select(
         connection: &Connection,
         condition: &str,
@@ -97,8 +97,8 @@ impl ErasureJob {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The job that was made for a consent at the same time for the same cause. One transaction may end several
-    /// authorizations.
+    /// Returns the id of the job for this consent, cause, actor and time. Makes it if there is none. So the
+    /// authorizations that one transaction ends share one job.
     pub(in crate::consent) fn of(
         connection: &Connection,
         now: i64,

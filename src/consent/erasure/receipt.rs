@@ -1,5 +1,5 @@
-//! Receipts of erasures: their content, their signature, and its verification. A receipt names no person. It holds a
-//! salted hash of the person's id, which only someone who knows the id can compare.
+//! Receipts of erasures: their content, their signature and its verification. A receipt names no person. It has a
+//! salted hash of each Patient id, so only someone who knows the id can see whom it is about.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,34 +21,34 @@ use super::erasure_jobs::ErasureJobs;
 use super::job::ErasureJob;
 use crate::lake::{ErasedIds, Evidence, Lake, LakeState};
 
-/// The maximum number of attempts to empty the store's log before the last attempt.
+/// How many attempts to empty the store's log are followed by a pause. After them there is one last attempt.
 const EMPTYING: u32 = 40;
-/// The pause after each attempt to empty the store's log, except the last one.
+/// The pause after each of these attempts.
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// The `typ` of a receipt.
+/// The JOSE type (`typ`) of a receipt.
 pub const RECEIPT_TYPE: &str = "erasure-receipt+jwt";
 
-/// The result of a search of the service's store.
+/// The result of a search for one id in the service's store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreSearched {
-    /// The number of searched texts.
+    /// The number of texts and blobs that were searched.
     pub values: u64,
-    /// How many of them contain an id, by table and column.
+    /// How many of them contain the id, by table and column.
     pub found: BTreeMap<String, u64>,
 }
 
-/// The evidence of one part of an erasure. The store keeps it until the receipt is signed.
+/// The evidence of one erasure request. The store keeps it until the receipt is signed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
     /// The evidence from the lake.
     pub lake: Evidence,
-    /// The remains in the service's store.
+    /// The result of the search in the service's store.
     pub store: StoreSearched,
 }
 
 impl Proof {
-    /// The evidence of one part after a second search.
+    /// Merges this evidence with that of a later attempt at the same request.
     pub(in crate::consent) fn again(self, newer: Proof) -> Proof {
         Proof {
             lake: self.lake.again(newer.lake),
@@ -56,7 +56,7 @@ impl Proof {
         }
     }
 
-    /// The evidence of both parts together.
+    /// Merges the evidence of two requests of the same job.
     fn and(self, other: Proof) -> Proof {
         let mut store = self.store;
         store.values = store.values.max(other.store.values);
@@ -70,26 +70,26 @@ impl Proof {
     }
 }
 
-/// Why a text is no valid receipt.
+/// Why a string is not a valid receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiptFault {
-    /// The text is no JWS.
+    /// The string is not a JWS with a `kid`.
     #[error("this is no receipt: it is not three parts of base64url between dots, with a header that names a key")]
     Form,
-    /// It was signed for another purpose.
+    /// The signed JWS is of another type.
     #[error("this is signed, but it is no receipt of an erasure")]
     Type,
-    /// None of the keys has the name that the receipt states.
+    /// None of the keys has the `kid` of the receipt.
     #[error(
         "none of the keys is the one that the receipt names: it was signed elsewhere, or the keys are not those of its service"
     )]
     Key,
-    /// The signature does not match the text.
+    /// The signature does not verify.
     #[error("the signature is not good: the receipt was changed after it was signed")]
     Signature,
 }
 
-/// The content of a receipt, if one of these keys verifies its signature.
+/// Verifies a receipt with the key that its header names, which must be one of `keys`. Returns its claims.
 pub fn verify_receipt(receipt: &str, keys: &[PublicKey]) -> Result<Value, ReceiptFault> {
     let receipt = receipt.trim();
     let header = jsonwebtoken::decode_header(receipt).map_err(|_| ReceiptFault::Form)?;
@@ -117,13 +117,13 @@ pub fn is_about(claims: &Value, patient: &str) -> bool {
 }
 
 impl ErasureJobs<'_> {
-    /// The public halves of the keys that sign receipts, as a JSON Web Key Set.
+    /// Returns the public keys that verify receipts, as a JSON Web Key Set.
     pub fn receipt_jwks(&self) -> Result<Value, Error> {
         let keys = self.store.es256_keys().all(KeyPurpose::Receipt)?;
         Ok(json!({"keys": keys.iter().map(PublicKey::jwk).collect::<Vec<_>>()}))
     }
 
-    /// Signs the receipt of a job over the records of these Patients.
+    /// Signs the receipt of a job for the records of these Patients.
     pub fn sign_receipt(&self, job: &ErasureJob, patients: &[String], proof: &Proof) -> Result<String, Error> {
         let issuer = self.store.settings().base_url()?;
         let claims = claims(job, patients, proof, issuer.as_deref(), self.store.clock().now());
@@ -133,8 +133,9 @@ impl ErasureJobs<'_> {
             .sign(KeyPurpose::Receipt, header, claims.to_string().as_bytes())
     }
 
-    /// Signs the receipts of jobs with no other work left. Returns their number. While another program reads the store,
-    /// the log may hold texts that were removed from the store. Then none is signed, and the next call tries again.
+    /// Signs and stores the receipts of all jobs whose rows are erased. Returns their number. Signs none if another
+    /// process reads the store, because then the write-ahead log may still contain erased texts. The next call tries
+    /// again.
     pub fn sign_receipts(&self, lake: &Lake) -> Result<usize, Error> {
         let jobs = self.unreceipted()?;
         if !jobs.is_empty() && !self.log_is_emptied()? {
@@ -162,7 +163,7 @@ impl ErasureJobs<'_> {
         Ok(jobs.len())
     }
 
-    /// Empties the store's log. Waits a moment for readers.
+    /// Empties the store's log. Waits up to one second for readers. Returns whether it succeeded.
     fn log_is_emptied(&self) -> Result<bool, Error> {
         for _ in 0..EMPTYING {
             if self.store.empty_log()? {
@@ -173,7 +174,7 @@ impl ErasureJobs<'_> {
         self.store.empty_log()
     }
 
-    /// The evidence of all parts of a job.
+    /// Returns the merged evidence of all requests of a job.
     fn proof(&self, job: &ErasureJob) -> Result<Proof, Error> {
         self.store.read(|connection| {
             let sql = "SELECT evidence FROM erasure WHERE job = ?1 AND evidence IS NOT NULL ORDER BY id";
@@ -190,11 +191,11 @@ impl ErasureJobs<'_> {
 }
 
 impl Store {
-    /// Searches every text of the store for ids, by their numbers. It skips the record of the request, which is removed
-    /// with the receipt.
+    /// Searches all texts and blobs of the store for ids. `numbers` says for which of the ids results are returned.
+    /// Skips the table `erasure`, which has the Patient's id until the request is closed.
     pub fn search_ids(&self, ids: &ErasedIds, numbers: &[u32]) -> Result<Vec<StoreSearched>, Error> {
         let path = self.folder().join(super::super::store::FILE);
-        // Use a separate connection: the search of a large store must not block other users.
+        // Use a connection of its own, so that a long search does not block other users of the store.
         search(&path, ids, numbers).map_err(|error| error.at(&path))
     }
 }
@@ -229,7 +230,7 @@ fn search(path: &Path, ids: &ErasedIds, numbers: &[u32]) -> Result<Vec<StoreSear
     Ok(found.into_iter().map(|found| StoreSearched { values, found }).collect())
 }
 
-/// The claims of a receipt.
+/// Makes the claims of a receipt.
 fn claims(job: &ErasureJob, patients: &[String], proof: &Proof, issuer: Option<&str>, now: i64) -> Value {
     let salt = Uuid::new_v4().simple().to_string();
     let hashes: Vec<String> = patients.iter().map(|id| salted(&salt, id)).collect();
@@ -284,7 +285,7 @@ fn claims(job: &ErasureJob, patients: &[String], proof: &Proof, issuer: Option<&
     claims
 }
 
-/// The SHA-256 of salt and id, in hexadecimal digits.
+/// Returns the SHA-256 of the salt followed by the id, in hexadecimal digits.
 fn salted(salt: &str, id: &str) -> String {
     hexadecimal(hash(&SHA256, format!("{salt}{id}").as_bytes()).as_ref())
 }

@@ -1,5 +1,6 @@
-//! A redirect to a source or identity provider, identified by the digest of its `state`. The patient may return with it
-//! once, from that source, into the session that sent the patient away.
+//! Attempts: redirects of a patient to a source or an identity provider. The store finds an attempt by the digest of
+//! its OAuth `state`. With this `state` the patient can return once, from the same source or provider, into the
+//! session that made the redirect.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
@@ -11,21 +12,21 @@ use crate::consent::access::secret;
 use crate::consent::error::Error;
 use crate::consent::store::Store;
 
-/// Where a patient was sent, or returns from.
+/// The place to which a patient was sent, or from which the patient returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returned<'a> {
-    /// A source, by its endpoint.
+    /// A source, by the id of its endpoint.
     Endpoint(&'a str),
     /// An identity provider, by its code.
     Provider(&'a str),
 }
 
-/// The data kept for the return.
+/// What the store keeps of an attempt until the patient returns.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// The authorization of this redirect. `None` for an identity.
+    /// The id of the authorization for the source. `None` for an identity provider.
     pub authorization: Option<String>,
-    /// The verifier for the exchange of the code.
+    /// The PKCE code verifier, which the exchange of the code needs.
     pub verifier: Vec<u8>,
 }
 
@@ -35,15 +36,15 @@ impl std::fmt::Debug for Attempt {
     }
 }
 
-/// Redirects to sources and identity providers.
+/// The repository of redirects of patients to sources and identity providers.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempts<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl Attempts<'_> {
-    /// The session that sent the patient away with this `state`. Knowing it does not yet permit the caller to continue
-    /// there.
+    /// Returns the key of the session that sent the patient away with this `state`. The caller must still check that
+    /// the browser belongs to this session.
     pub fn session(&self, state: &str) -> Result<Option<SessionKey>, Error> {
         self.store.read(|connection| {
             let sql = "SELECT session FROM attempt WHERE digest = ?1";
@@ -54,9 +55,9 @@ impl Attempts<'_> {
         })
     }
 
-    /// Claims an attempt for the session of `key`, which then waits for its result. An attempt can be claimed once, and
-    /// only for the source to which the patient was sent: one source's answer never counts as another's (RFC 9700,
-    /// section 4.4).
+    /// Claims an attempt for the session of `key`. If the patient has not moved on, the session then shows the
+    /// waiting page. An attempt can be claimed once, and only with the source or provider to which the patient was
+    /// sent. So the answer of one source is never taken for that of another (RFC 9700, section 4.4).
     pub fn take(&self, key: SessionKey, state: &str, from: Returned<'_>) -> Result<(Flow, Attempt), FlowError> {
         let digest = secret::digest(state);
         let (flow, authorization, sealed) = self.store.flows().step(key, |transaction, now, flow| {
@@ -89,13 +90,13 @@ impl Attempts<'_> {
         })
     }
 
-    /// Seals the verifier for the exchange of a code.
+    /// Encrypts the code verifier of an attempt.
     pub(super) fn seal_verifier(&self, state: &str, verifier: &[u8]) -> Result<Vec<u8>, Error> {
         self.store.seal(&purpose(state), verifier)
     }
 }
 
-/// Keeps an attempt.
+/// Stores an attempt.
 pub(super) fn keep(
     connection: &Connection,
     now: i64,
@@ -120,7 +121,8 @@ pub(super) fn keep(
     Ok(())
 }
 
-/// The session's wait after an attempt was claimed. `None` if the patient has moved on to another page.
+/// Returns what the session waits for after an attempt was claimed. `None` if the patient has moved on to another
+/// page.
 fn awaited(
     transaction: &Transaction<'_>,
     flow: &Flow,
@@ -145,7 +147,7 @@ fn awaited(
     })
 }
 
-/// The authorization of an attempt, and its sealed verifier.
+/// The id of an attempt's authorization, and the sealed code verifier.
 type Spent = (Option<String>, Vec<u8>);
 
 fn spent(

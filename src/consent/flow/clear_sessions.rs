@@ -8,11 +8,12 @@ use crate::consent::access::seal::Sealer;
 use crate::consent::access::wipe::{is_marked, wipe};
 use crate::consent::error::Error;
 
-/// The name of a setting. It exists as long as the files may contain unencrypted sessions.
+/// The name of a setting. It exists while the files may contain sessions that an earlier release stored unencrypted.
 const CLEAR_SESSIONS: &str = "clear_sessions";
 
-/// Seals the sessions of an earlier release. They continue. If another process reads the store or the disk is full, a
-/// later opening removes their clear bytes.
+/// Seals the sessions that an earlier release stored unencrypted. They stay usable. Deletes those whose JSON is
+/// damaged. If another process reads the store or the disk is full, a later opening removes the unencrypted bytes
+/// from the files.
 pub(in crate::consent) fn seal_clear_sessions(connection: &mut Connection, sealer: &Sealer) -> Result<(), Error> {
     if !is_marked(connection, CLEAR_SESSIONS)? {
         return Ok(());
@@ -52,8 +53,8 @@ mod tests {
     use crate::consent::migrations;
     use crate::consent::store::Store;
 
-    /// The rows of a store from the release before sessions were sealed: one session is open, one has ended, and the
-    /// text of one is damaged.
+    /// Rows of a store from the release before sessions were sealed. One session is open, one has ended, and the JSON
+    /// of one is damaged.
     const BEFORE: &str = r#"
         INSERT INTO application (id, name, created_at) VALUES ('app', 'app', 0);
         INSERT INTO consent (id, application, mode, made_by, state, created_at, touched_at)
@@ -79,7 +80,7 @@ mod tests {
         "patient-at-the-source",
     ];
 
-    /// The texts about the person that a file of the folder contains.
+    /// Returns the strings about the person that the files of the folder contain.
     fn in_files(folder: &std::path::Path) -> Vec<&'static str> {
         let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         let bytes: Vec<Vec<u8>> = files.map(|path| std::fs::read(path).unwrap()).collect();
@@ -91,7 +92,7 @@ mod tests {
         PERSON.into_iter().filter(is_in).collect()
     }
 
-    /// Sessions of an earlier release were stored as unencrypted JSON, also beside a sealed lake.
+    /// An earlier release stored sessions as unencrypted JSON, even if the lake was sealed.
     #[test]
     fn sessions_of_an_earlier_release_are_sealed_and_continue() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The end of a flow: with a code or token that the application exchanges, or without.
+//! Ends a flow: with a code or token that the application can exchange, or without one.
 
 use rusqlite::Transaction;
 
@@ -14,14 +14,14 @@ use crate::consent::moves::end;
 use crate::consent::record::Authorization;
 use crate::consent::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
 
-/// The result of a flow for the application.
+/// How a flow has ended for the application.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// An authorization code.
+    /// With an authorization code.
     Code(String),
-    /// A public token, for the link component.
+    /// With a public token, for the link component.
     PublicToken(String),
-    /// No source granted access.
+    /// Without a result, because no source granted access.
     NoSource,
 }
 
@@ -36,7 +36,8 @@ impl std::fmt::Debug for Ended {
 }
 
 impl Flows<'_> {
-    /// The patient finishes: the consent covers the sources that granted access.
+    /// Ends the flow when the patient finishes. The consent covers the sources that have granted access. Without any,
+    /// it is abandoned.
     pub fn finish(&self, key: SessionKey) -> Result<(Flow, Ended), FlowError> {
         self.step(key, |transaction, now, flow| {
             leave_open(transaction, now, flow)?;
@@ -65,7 +66,8 @@ impl Flows<'_> {
         })
     }
 
-    /// The patient leaves without sharing anything. The sources' grants are revoked.
+    /// Ends the flow when the patient leaves without sharing anything. Revokes the authorizations of sources that
+    /// have granted access.
     pub fn cancel(&self, key: SessionKey) -> Result<Flow, FlowError> {
         self.step(key, |transaction, now, flow| {
             leave_open(transaction, now, flow)?;
@@ -74,7 +76,7 @@ impl Flows<'_> {
         })
     }
 
-    /// The patient removes one source before finishing. Its grant is revoked.
+    /// Removes one source at the patient's request, before the flow ends. Revokes its authorization.
     pub fn remove_source(&self, key: SessionKey, endpoint: &str) -> Result<(), FlowError> {
         self.step(key, |transaction, now, flow| {
             if flow.progress.step != Step::Hub {
@@ -90,7 +92,7 @@ impl Flows<'_> {
         })
     }
 
-    /// Whether the application must still be told how this flow ended. From now on it counts as told.
+    /// Returns whether the caller must tell the application how this flow ended. Later calls return `false`.
     pub fn tell(&self, key: SessionKey) -> Result<bool, Error> {
         let sealer = self.store.sealer();
         self.store.write(|transaction| {

@@ -1,7 +1,8 @@
-//! A patient's way through the consent flow: the application's request, the current step, and the changes of each step.
+//! The consent flow of a patient: the application's request, the current step, and the changes of each step.
 //!
-//! A step is one transaction over the session, the consent and its authorizations. Only `moves` changes their states.
-//! Other rooms decide what the patient sees and how sources are called.
+//! A step is one transaction over the session, the consent and its authorizations. Their states change only by the
+//! methods of `moves`. What the patient sees is decided in `crate::http`, and how sources are called in
+//! `crate::sync`.
 
 mod attempt;
 mod authorizing;

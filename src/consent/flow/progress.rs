@@ -1,89 +1,90 @@
-//! The state of a session. The session's row holds it as JSON, and every page reads it.
+//! The state of a session, which every page of the flow reads. The session's row has it as encrypted JSON.
 
 use serde::{Deserialize, Serialize};
 
 use super::request::{FlowRequest, Way};
 
-/// The next step of the patient.
+/// The page on which the patient is, or what the patient waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
     /// The patient chooses an organization.
     Choose,
-    /// The patient is asked to agree to share the records of an endpoint.
+    /// The patient is asked to share the records of an endpoint.
     Share {
-        /// The endpoint.
+        /// The id of the endpoint.
         endpoint: String,
     },
-    /// The patient must open the source in a window beside the frame with the pages.
+    /// The pages are in a frame, and the patient must open a source or identity provider in a window of its own.
     Window {
-        /// The endpoint. `None` opens an identity provider.
+        /// The id of the endpoint. `None` for an identity provider.
         endpoint: Option<String>,
-        /// The identity provider.
+        /// The code of the identity provider.
         provider: Option<String>,
     },
-    /// The patient is at a source and will return.
+    /// The patient was sent to a source and will return.
     Away {
-        /// The endpoint.
+        /// The id of the endpoint.
         endpoint: String,
     },
-    /// The step after a source could not be connected.
+    /// The patient sees why a source could not be connected.
     Trouble {
-        /// The endpoint.
+        /// The id of the endpoint.
         endpoint: String,
-        /// The error.
+        /// Why the source was not connected.
         trouble: Trouble,
     },
-    /// The patient adds another source, or finishes.
+    /// The patient sees the connected sources, and adds another one or finishes.
     Hub,
-    /// The patient proves their identity at an identity provider.
+    /// The patient verifies their identity at an identity provider.
     Identity {
-        /// The fault of an earlier attempt.
+        /// Why an earlier attempt failed, if there was one.
         trouble: Option<Trouble>,
-        /// The code of the provider.
+        /// The code of the identity provider of the earlier attempt.
         #[serde(default)]
         provider: Option<String>,
     },
-    /// The patient enters their details for a search.
+    /// The patient enters details for the record locator.
     Details {
-        /// Whether the search did not work.
+        /// Whether an earlier search got no usable answer.
         down: bool,
     },
-    /// The patient chooses among the found places.
+    /// The patient chooses among the facilities that were found.
     Places,
-    /// A search found nothing.
+    /// The patient sees that no facility was found.
     Nothing,
-    /// The patient waits while other services answer.
+    /// The patient waits for the answer of another service.
     Waiting {
-        /// The services that were asked.
+        /// The request that is being answered.
         on: Asked,
-        /// The time after which no answer is expected.
+        /// The time after which the service no longer expects an answer, in seconds since the Unix epoch.
         until: i64,
     },
 }
 
-/// The request whose answer the patient waits for.
+/// The request for whose answer the patient waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Asked {
-    /// The source from which the patient came back.
+    /// The exchange of a code, at the source from which the patient has returned.
     Source {
-        /// The endpoint.
+        /// The id of the endpoint.
         endpoint: String,
     },
-    /// The identity provider from which the patient came back, and then the record locator.
+    /// The exchange of a code, at the identity provider from which the patient has returned, and the search that
+    /// follows.
     Provider {
         /// The provider's code.
         code: String,
     },
-    /// The record locator, by details.
+    /// The search of the record locator with the details that the patient entered.
     Search,
-    /// The places that the patient agreed to connect.
+    /// The requests to the facilities that the patient has chosen.
     Places,
 }
 
 impl Asked {
-    /// The next step if there is no answer.
+    /// Returns the next step if no usable answer comes.
     fn in_vain(&self) -> Step {
         let trouble = Trouble::Down;
         match self {
@@ -105,11 +106,11 @@ impl Asked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trouble {
-    /// The source or the patient refused.
+    /// The source or the patient refused the access.
     Refused,
-    /// The source knows no records of the patient.
+    /// The source has no records of the patient.
     NoPatient,
-    /// The source gave no valid answer.
+    /// The source sent no valid answer.
     Down,
     /// The source rejected the service's registration or request.
     Rejected,
@@ -117,36 +118,36 @@ pub enum Trouble {
     Unreadable,
 }
 
-/// A place that a record locator found.
+/// A facility that a record locator found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordLocation {
-    /// The endpoint of the directory.
+    /// The id of the facility's endpoint in the directory.
     pub endpoint: String,
     /// The facility's name.
     pub name: String,
-    /// The id of the person's Patient there.
+    /// The id of the person's Patient at the facility.
     pub patient: String,
 }
 
-/// A verified identity.
+/// An identity that an identity provider has verified.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verified {
-    /// The provider's code.
+    /// The code of the identity provider.
     pub provider: String,
-    /// Its ID token, sealed, in base64.
+    /// The provider's ID token, sealed, in base64.
     pub sealed: String,
 }
 
-/// The patient's own details.
+/// The details that the patient enters for the record locator.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Details {
-    /// First name.
+    /// The first name.
     pub given: String,
-    /// Last name.
+    /// The last name.
     pub family: String,
-    /// `YYYY-MM-DD`.
+    /// The date of birth, as `YYYY-MM-DD`.
     pub birth_date: String,
-    /// One of FHIR's codes, or empty.
+    /// A code of FHIR's administrative gender, or empty.
     pub gender: String,
     /// The postal code, or empty.
     pub postal_code: String,
@@ -155,26 +156,27 @@ pub struct Details {
 /// The state of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// The next step.
+    /// The current step.
     pub step: Step,
-    /// Counts the changes. A page compares it to see whether it is still the newest.
+    /// A counter of the changes. A page has the value for which it was made, which shows whether it is still current.
     pub turn: u64,
-    /// The results of a record locator.
+    /// The facilities that a record locator found.
     #[serde(default)]
     pub places: Vec<RecordLocation>,
-    /// The identity that an identity provider has verified, if any.
+    /// The identity that an identity provider has verified.
     #[serde(default)]
     pub verified: Option<Verified>,
-    /// The patient's own details.
+    /// The details that the patient entered for the record locator.
     #[serde(default)]
     pub details: Details,
-    /// The endpoint of the facility that the patient chose by name. It will be found by the patient's details.
+    /// The id of the endpoint that the patient chose and that has no sign-in page. The record locator must find it by
+    /// the patient's details.
     #[serde(default)]
     pub sought: Option<String>,
-    /// The digest of the cookie of the window beside the frame, in base64.
+    /// The digest of the cookie of the window outside the frame, in base64.
     #[serde(default)]
     pub window: Option<String>,
-    /// A step ended the flow, and the application was notified.
+    /// Whether the application was told how the flow ended.
     #[serde(default)]
     pub told: bool,
 }
@@ -194,7 +196,7 @@ impl std::fmt::Debug for Details {
 }
 
 impl Progress {
-    /// The first step of a flow for this request.
+    /// Returns the state at the beginning of a flow for this request.
     pub fn first(request: &FlowRequest) -> Progress {
         let step = match (&request.endpoint, request.way) {
             (Some(endpoint), _) => Step::Share {
@@ -228,7 +230,7 @@ impl Progress {
         self.turn += 1;
     }
 
-    /// Stop waiting after this time, because the server that sent the request may have been stopped.
+    /// Stops waiting if the time is over. The server that sent the request may have been stopped.
     pub(super) fn settle(&mut self, now: i64) {
         if let Step::Waiting { on, until } = &self.step
             && *until <= now
@@ -237,7 +239,7 @@ impl Progress {
         }
     }
 
-    /// Whether the patient waits for places that are being connected.
+    /// Whether the patient waits for facilities that are being connected.
     pub(super) fn connects_places(&self) -> bool {
         matches!(self.step, Step::Waiting { on: Asked::Places, .. })
     }

@@ -1,19 +1,19 @@
-//! The application's checked request that sent a patient into the flow. The session keeps it, and it applies to every
-//! later step.
+//! The application's request, which sent the patient into the flow. It was checked. The session keeps it, because all
+//! later steps depend on it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::consent::record::Usage;
 
-/// How the flow was entered, and so how it ends.
+/// The address at which the flow began. It decides how the flow ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Door {
-    /// `/oauth/authorize`: an authorization code for `/oauth/token`.
+    /// `/oauth/authorize`: ends with an authorization code for `/oauth/token`.
     Oauth,
-    /// `/link/auth`: an authorization code for `/link/token`. SMART clients find it by discovery.
+    /// `/link/auth`, which SMART clients discover: ends with an authorization code for `/link/token`.
     Smart,
-    /// `/link/start`: a public token for `/link/exchange`. The page with the link component gets it.
+    /// `/link/start`: ends with a public token for `/link/exchange`, which the page with the link component gets.
     Link,
 }
 
@@ -21,79 +21,81 @@ pub enum Door {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
-    /// The patient chooses one organization from the directory.
+    /// The patient chooses one organization in the directory.
     Choose,
-    /// Several, found in the directory or by the patient's details.
+    /// The patient chooses several organizations. They come from the directory or from a search with the patient's
+    /// details.
     Search,
-    /// Several, found after an identity provider has verified the patient.
+    /// The patient chooses several organizations. They come from a search with an identity that a provider has
+    /// verified.
     Identity,
 }
 
-/// The place of the pages.
+/// Where the browser shows the pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Display {
-    /// A separate window. The application sent its browser to it.
+    /// In the browser window that the application redirected to the flow.
     Page,
     /// In a window that the link component opened.
     Popup,
-    /// In a frame of the page that holds the link component.
+    /// In a frame of the page with the link component.
     Frame,
 }
 
-/// The application's knowledge of the patient, which the patient may correct.
+/// What the application knows of the patient. The patient may correct it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hints {
-    /// `svc_hint_first_name`.
+    /// The first name: `svc_hint_first_name`.
     pub given: Option<String>,
-    /// `svc_hint_last_name`.
+    /// The last name: `svc_hint_last_name`.
     pub family: Option<String>,
-    /// `svc_hint_dob`, a date of the form `YYYY-MM-DD`.
+    /// The date of birth: `svc_hint_dob`, as `YYYY-MM-DD`.
     pub birth_date: Option<String>,
 }
 
-/// The page with the link component, and how it recognizes its own answer.
+/// The page that contains the link component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// The page's origin, which is registered with the application.
+    /// The page's origin. The application has registered it.
     pub origin: String,
-    /// A name that the component makes up for each opening.
+    /// A random name that the component chooses for each opening. It marks the messages of this opening.
     pub channel: String,
 }
 
 /// A request that may begin a flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowRequest {
-    /// How the request came in.
+    /// The address at which the flow began.
     pub door: Door,
-    /// The publishable key.
+    /// The publishable key of the client.
     pub client: String,
-    /// The address for the answer. `None` for the link component.
+    /// The redirect URI. `None` for the link component.
     pub redirect_uri: Option<String>,
-    /// To be echoed.
+    /// The application's `state`, which the answer repeats.
     pub state: Option<String>,
-    /// The PKCE challenge. `None` for the link component.
+    /// The S256 code challenge. `None` for the link component.
     pub challenge: Option<String>,
-    /// Whether the request has `offline_access`, or the link component's equivalent.
+    /// Whether the application requests lasting access: `offline_access`, or `MULTIPLE` for the link component.
     pub offline: bool,
     /// The application's identifier for the user.
     pub external_id: Option<String>,
-    /// The endpoint to connect. The patient then makes no choice.
+    /// The id of the endpoint to connect, if the application has chosen it.
     pub endpoint: Option<String>,
     /// How the patient finds sources.
     pub way: Way,
-    /// The application's hints about the patient.
+    /// What the application knows of the patient.
     pub hints: Hints,
-    /// The place of the pages.
+    /// Where the browser shows the pages.
     pub display: Display,
-    /// The page that gets the answer, for the link component.
+    /// The page with the link component, which gets the answer. `None` without the component.
     pub holder: Option<Holder>,
-    /// A digest of all parameters but `svc_resume`. A flow is resumed only with the same parameters.
+    /// A digest of all parameters except `svc_resume`. Only a request with the same digest can resume the flow.
     pub fingerprint: String,
 }
 
 impl FlowRequest {
-    /// The scopes that the application gets. Other requested scopes are ignored.
+    /// Returns the scopes that the application gets. Other requested scopes are ignored.
     pub fn scope(&self) -> &'static str {
         if self.offline {
             "launch/patient offline_access"
@@ -102,7 +104,7 @@ impl FlowRequest {
         }
     }
 
-    /// The requested usage.
+    /// Returns the requested usage.
     pub fn usage(&self) -> Usage {
         if self.offline { Usage::Multiple } else { Usage::OneTime }
     }

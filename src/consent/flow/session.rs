@@ -1,7 +1,8 @@
-//! A browser's session in the flow, identified by the digest of its cookie, and the only functions that change it;
-//! `session_row` seals and deletes its row.
+//! A browser's session in the flow, which the store finds by the digest of its cookie. Only the functions of this
+//! file change a session. The file `session_row` encrypts and deletes rows.
 //!
-//! The request and the progress name the person. So the row holds them sealed, in every kind of lake.
+//! The request and the progress contain data about the person. So the row has them encrypted, even if the lake is
+//! open.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
@@ -19,47 +20,47 @@ use crate::consent::states::{AuthorizationState, ConsentState};
 use crate::consent::store::Store;
 use crate::consent::unbegun;
 
-/// How long an ended session's rows stay. A patient who returns late gets an explanation.
+/// How many seconds the row of an ended session is kept, so that a patient who returns late gets an explanation.
 pub(in crate::consent) const KEPT: i64 = 86_400;
 
-/// The current state of a session.
+/// A session as it is now.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// The store's key of the session.
+    /// The session's key in the store.
     pub key: SessionKey,
     /// The application's request.
     pub request: FlowRequest,
-    /// The session's progress.
+    /// The session's step and the data that the steps have collected.
     pub progress: Progress,
-    /// The consent of the session.
+    /// The consent that the flow creates.
     pub consent: Consent,
-    /// The sources so far, in the order in which they were chosen.
+    /// The authorizations of the chosen sources, in the order in which they were chosen.
     pub authorizations: Vec<Authorization>,
-    /// When it ended.
+    /// When the session ended.
     pub ended_at: Option<i64>,
-    /// When the patient was last active.
+    /// When the patient was last active, in seconds since the Unix epoch.
     pub(super) touched_at: i64,
 }
 
 /// A flow that has just begun.
 #[derive(Debug)]
 pub struct Begun {
-    /// The cookie's secret.
+    /// The secret for the session's cookie.
     pub cookie: String,
     /// The session's state.
     pub flow: Flow,
 }
 
-/// Why a step is not taken.
+/// Why a step is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum FlowError {
     /// There is no such session, or it has ended.
     #[error("the session is over")]
     Over,
-    /// The session has moved on: the form came from an older page.
+    /// The session is at another step, because the form came from an older page.
     #[error("the session stands at another step")]
     Stale,
-    /// The store failed.
+    /// The store reported an error.
     #[error(transparent)]
     Store(#[from] Error),
 }
@@ -71,22 +72,22 @@ impl From<rusqlite::Error> for FlowError {
 }
 
 impl Flow {
-    /// Whether steps can still be taken.
+    /// Whether the patient can take further steps.
     pub fn is_open(&self) -> bool {
         self.ended_at.is_none() && self.consent.state == ConsentState::Created
     }
 
-    /// The sources that have granted access.
+    /// Returns the sources that have granted access.
     pub fn authorized(&self) -> impl Iterator<Item = &Authorization> {
         self.in_state(AuthorizationState::Authorized)
     }
 
-    /// The sources that could not be connected for technical reasons.
+    /// Returns the sources that could not be connected for technical reasons.
     pub fn errored(&self) -> impl Iterator<Item = &Authorization> {
         self.in_state(AuthorizationState::Errored)
     }
 
-    /// Whether a source has granted access already.
+    /// Whether this endpoint has granted access.
     pub fn has(&self, endpoint: &str) -> bool {
         self.authorized().any(|one| one.endpoint == endpoint)
     }
@@ -123,7 +124,7 @@ impl Flow {
         }))
     }
 
-    /// The session's state at a time.
+    /// Reads a session. If it has waited too long for an answer, returns it with the step that follows.
     fn current(connection: &Connection, sealer: &Sealer, key: SessionKey, now: i64) -> Result<Option<Flow>, Error> {
         let mut flow = Flow::load(connection, sealer, key)?;
         if let Some(flow) = &mut flow {
@@ -136,7 +137,7 @@ impl Flow {
         self.touched_at + IDLE_SECONDS <= now
     }
 
-    /// Removes what the session knows of the person. An ended flow does not need it.
+    /// Removes the data about the person, which an ended flow does not need.
     pub(super) fn forget_person(&mut self) {
         self.request.hints = Hints::default();
         self.progress.verified = None;
@@ -154,7 +155,7 @@ impl Flow {
     }
 }
 
-/// Ends the open sessions of a consent whose patient left. Deletes those that cannot be decrypted.
+/// Ends the open sessions of a consent after its patient has left. Deletes sessions that cannot be decrypted.
 pub(in crate::consent) fn end_left(
     connection: &Connection,
     sealer: &Sealer,
@@ -178,7 +179,7 @@ pub(in crate::consent) fn end_left(
     Ok(())
 }
 
-/// Deletes the open sessions of revoked consents whose patients have not returned.
+/// Deletes the open sessions of revoked consents whose patients were idle for too long.
 pub(in crate::consent) fn forget_revoked_sessions(connection: &Connection, now: i64) -> Result<(), Error> {
     let sql = "DELETE FROM flow_session WHERE ended_at IS NULL AND consent IN
                (SELECT id FROM consent WHERE state = 'REVOKED' AND COALESCE(touched_at, created_at) <= ?1)";
@@ -186,16 +187,16 @@ pub(in crate::consent) fn forget_revoked_sessions(connection: &Connection, now: 
     Ok(())
 }
 
-/// The sessions of patients in the consent flow. Each step is one transaction over the session, the consent and its
-/// authorizations.
+/// The repository of the browser sessions of patients in the consent flow. Each step is one transaction over the
+/// session, the consent and its authorizations.
 #[derive(Clone, Copy, Debug)]
 pub struct Flows<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl Flows<'_> {
-    /// Begins a flow: a consent in the state CREATED, and the session of the browser. Both are deleted if the browser
-    /// opens no page.
+    /// Begins a flow: makes a consent in state CREATED and the session of the browser. If no browser opens a page of
+    /// it, the sweep deletes both.
     pub fn begin(
         &self,
         client: &Client,
@@ -228,7 +229,7 @@ impl Flows<'_> {
         Ok(Begun { cookie, flow })
     }
 
-    /// Reads the session of a key without counting as activity.
+    /// Reads a session. This does not count as activity of the patient.
     pub fn peek(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
         let now = self.store.clock().now();
         let sealer = self.store.sealer();
@@ -236,7 +237,8 @@ impl Flows<'_> {
             .read(|connection| Flow::current(connection, sealer, key, now))
     }
 
-    /// The session of a key. Counts as activity of the patient. A session that was idle for too long ends.
+    /// Reads a session, and records that the patient is active. If the patient was idle for too long, the session
+    /// ends.
     pub fn visit(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
         let now = self.store.clock().now();
         let found = self.peek(key)?;
@@ -254,8 +256,8 @@ impl Flows<'_> {
         }
     }
 
-    /// Takes a step in one transaction. Writes all changes that `work` makes to the session and related rows, or none
-    /// of them.
+    /// Takes a step in one transaction. `work` changes the session and the rows that belong to it. If it fails,
+    /// nothing changes.
     pub(super) fn step<T>(
         &self,
         key: SessionKey,
@@ -279,7 +281,7 @@ impl Flows<'_> {
                 }
                 Err(error) => {
                     outcome = Some(Err(error));
-                    // An error rolls the transaction back.
+                    // This error rolls the transaction back. `step` returns the error in `outcome` instead.
                     Err(Error::Lost("step"))
                 }
             }

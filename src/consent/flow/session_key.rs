@@ -1,31 +1,31 @@
-//! The key of a session in the store.
+//! The key by which the store finds a session.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::consent::access::secret::{self, Digest};
 
-/// The store's key of a session. Nobody can open the session with it.
+/// The key by which the store finds a session: the digest of its cookie. Nobody can use the session with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionKey(pub(super) Digest);
 
 impl SessionKey {
-    /// The key of the session for a cookie.
+    /// Returns the key of the session with this cookie.
     pub fn of(cookie: &str) -> SessionKey {
         SessionKey(secret::digest(cookie))
     }
 
-    /// The bytes in the store.
+    /// Returns the key as bytes, as the store has it.
     pub(in crate::consent) fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The key as text.
+    /// Returns the key in base64url.
     pub fn text(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.0)
     }
 
-    /// Parses the text.
+    /// Parses a key in base64url.
     pub fn from_text(text: &str) -> Option<SessionKey> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         Some(SessionKey(bytes.try_into().ok()?))

@@ -1,4 +1,5 @@
-//! The rows of sessions: seals and opens their values, and deletes rows. Knows nothing of consents and steps.
+//! The rows of sessions: encrypts and decrypts their values, and deletes rows. This file handles no consents and no
+//! steps.
 
 use rusqlite::Connection;
 
@@ -8,7 +9,7 @@ use super::session_key::SessionKey;
 use crate::consent::access::seal::Sealer;
 use crate::consent::error::Error;
 
-/// Seals a session's values. They open for this session only.
+/// Encrypts the values of a session. They can be decrypted for this session only.
 pub(super) fn seal(
     sealer: &Sealer,
     key: SessionKey,
@@ -28,22 +29,22 @@ fn purpose(key: SessionKey) -> String {
     format!("session/{}", key.text())
 }
 
-/// Deletes the sessions of a consent that has ended, whatever they hold.
+/// Deletes all sessions of a consent that has ended.
 pub(in crate::consent) fn forget_sessions(connection: &Connection, consent: &str) -> Result<(), Error> {
     let sql = "DELETE FROM flow_session WHERE consent = ?1";
     connection.prepare_cached(sql)?.execute([consent])?;
     Ok(())
 }
 
-/// Deletes the closed sessions of a consent that has ended. An open one stays: it tells the returning patient that the
-/// consent has ended.
+/// Deletes the ended sessions of a consent that has ended. An open session stays, so that a patient who returns to it
+/// is told that the consent has ended.
 pub(in crate::consent) fn forget_closed_sessions(connection: &Connection, consent: &str) -> Result<(), Error> {
     let sql = "DELETE FROM flow_session WHERE consent = ?1 AND ended_at IS NOT NULL";
     connection.prepare_cached(sql)?.execute([consent])?;
     Ok(())
 }
 
-/// Deletes the sessions that were sealed under another key, which is lost.
+/// Deletes the sessions that `sealer` cannot decrypt, because they were sealed with a key that is lost.
 pub(in crate::consent) fn discard_unreadable_sessions(connection: &Connection, sealer: &Sealer) -> Result<(), Error> {
     let mut statement = connection.prepare("SELECT digest, sealed FROM flow_session WHERE sealed IS NOT NULL")?;
     let rows = statement.query_map([], |row| Ok((SessionKey(row.get(0)?), row.get::<_, Vec<u8>>(1)?)))?;

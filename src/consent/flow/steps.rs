@@ -1,4 +1,4 @@
-//! The steps between the beginning of a flow and its end. Each is one transaction. A form from an older page changes
+//! The steps between the beginning and the end of a flow. Each is one transaction. A form from an older page changes
 //! nothing.
 
 use rusqlite::Transaction;
@@ -18,24 +18,26 @@ use crate::consent::moves::{Grant, NewAuthorization, end};
 use crate::consent::record::{Authorization, AuthorizationType, Usage};
 use crate::consent::states::{AuthorizationEvent, AuthorizationState};
 
-/// Up to this number of places, the session waits no longer than for one place.
+/// The number of facilities that are connected in one waiting time. With more of them, the session waits longer.
 const PLACES: i64 = 8;
 
-/// A source to which the patient is sent, or that is connected for them.
+/// A source to which the patient is sent, or which the service connects without a sign-in.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure<'a> {
-    /// The endpoint.
+    /// The id of the endpoint.
     pub endpoint: &'a str,
-    /// How the patient authenticates there.
+    /// How the patient authenticates at the source.
     pub authorization_type: AuthorizationType,
-    /// Whether the endpoint grants access for longer.
+    /// Whether the endpoint grants lasting access.
     pub refreshable: bool,
 }
 
 impl Departure<'_> {
-    /// The usage to expect of the source, if the application requested the usage `asked`. The source's grant decides.
+    /// Returns the usage to expect if the application requested `asked`. The source's grant may still reduce it to
+    /// ONE_TIME.
     pub fn usage(&self, asked: Usage) -> Usage {
-        // A verified identity would have to be verified again. At a portal the patient signs in each time.
+        // The other types cannot be renewed: a portal requires a sign-in each time, and IAL2 a new verification of
+        // the identity.
         let renewable = matches!(
             self.authorization_type,
             AuthorizationType::Oauth | AuthorizationType::Ial1
@@ -48,17 +50,17 @@ impl Departure<'_> {
     }
 }
 
-/// A source's grant, with the credential for fetching.
+/// The access that a source grants, with the tokens for fetching records.
 #[derive(Clone, Debug)]
 pub struct SourceGrant<'a> {
-    /// The grant's values for the record.
+    /// The values for the authorization's row.
     pub grant: Grant<'a>,
-    /// The source's tokens.
+    /// The tokens that the source has issued.
     pub credential: &'a Credential,
 }
 
 impl Flows<'_> {
-    /// The patient chooses an organization.
+    /// Records that the patient chooses an organization, and shows the page that asks for agreement.
     pub fn choose_source(&self, key: SessionKey, to: &Departure<'_>) -> Result<(), FlowError> {
         self.step(key, |transaction, now, flow| {
             if flow.has(to.endpoint) {
@@ -74,7 +76,7 @@ impl Flows<'_> {
         })
     }
 
-    /// The patient chooses a facility without a sign-in page. It will be found by their details.
+    /// Records that the patient chooses a facility without a sign-in page. The patient's details must then find it.
     pub fn seek_place(&self, key: SessionKey, endpoint: &str) -> Result<(), FlowError> {
         self.step(key, |transaction, now, flow| {
             if flow.has(endpoint) {
@@ -87,7 +89,7 @@ impl Flows<'_> {
         })
     }
 
-    /// Goes to another page of the flow. A chosen source that is not connected is abandoned.
+    /// Goes to another page of the flow. Abandons chosen sources that are not connected.
     pub fn go_to(&self, key: SessionKey, step: Step) -> Result<(), FlowError> {
         self.step(key, |transaction, now, flow| {
             leave_open(transaction, now, flow)?;
@@ -100,8 +102,8 @@ impl Flows<'_> {
         })
     }
 
-    /// Records the details that the patient entered, and waits for a search with them. Returns the turn to which the
-    /// answer belongs.
+    /// Records the details that the patient entered, and waits for a search with them. Returns the turn of the
+    /// session for which the answer is meant.
     pub fn take_details(&self, key: SessionKey, details: Details) -> Result<u64, FlowError> {
         self.step(key, |_, now, flow| {
             if !matches!(flow.progress.step, Step::Details { .. }) {
@@ -114,8 +116,8 @@ impl Flows<'_> {
         })
     }
 
-    /// Records that the request of this turn got no usable answer. If the patient has moved on, their step does not
-    /// change.
+    /// Goes to `step`, because the request of this turn got no usable answer. Returns [`FlowError::Stale`] if the
+    /// patient has moved on.
     pub fn asked_in_vain(&self, key: SessionKey, turn: u64, step: Step) -> Result<(), FlowError> {
         self.step(key, |_, _, flow| {
             still_at(flow, turn)?;
@@ -125,7 +127,8 @@ impl Flows<'_> {
         })
     }
 
-    /// The patient has agreed inside a frame. The next steps happen in a window beside it.
+    /// Goes to `step` after the patient has agreed inside a frame. The next pages are then shown in a window of its
+    /// own.
     pub fn go_beside(&self, key: SessionKey, step: Step) -> Result<(), FlowError> {
         self.step(key, |_, _, flow| {
             flow.progress.window = None;
@@ -134,8 +137,8 @@ impl Flows<'_> {
         })
     }
 
-    /// Opens a window beside the frame of this turn. The turn then belongs to the window, so it cannot open a second
-    /// one. An earlier window is forgotten. Returns the window's new key, and the session.
+    /// Makes the cookie for a window outside the frame, in place of an earlier one, and begins a new turn. So the
+    /// frame's page of this turn cannot open a second window. Returns the secret for the cookie, and the session.
     pub fn open_window(&self, key: SessionKey, turn: u64) -> Result<(String, Flow), FlowError> {
         let cookie = secret::random("")?;
         let flow = self.step(key, |_, _, flow| {
@@ -151,7 +154,8 @@ impl Flows<'_> {
         Ok((cookie, flow))
     }
 
-    /// Sends the patient to a source. Only the browser and the source know `state`. Only this service knows `verifier`.
+    /// Sends the patient to a source. Only the browser and the source know `state`. Only this service knows
+    /// `verifier`.
     pub fn depart(&self, key: SessionKey, to: &Departure<'_>, state: &str, verifier: &[u8]) -> Result<(), FlowError> {
         let sealed = self.store.attempts().seal_verifier(state, verifier)?;
         self.step(key, |transaction, now, flow| {
@@ -173,7 +177,7 @@ impl Flows<'_> {
                 Returned::Endpoint(to.endpoint),
                 Some(&authorization.id),
             )?;
-            // The frame continues to show how to open the window, and polls for a change of the turn.
+            // The page in the frame continues to show how to open the window. It polls for a change of the turn.
             if flow.request.display != Display::Frame {
                 flow.progress.go(Step::Away {
                     endpoint: to.endpoint.to_owned(),
@@ -183,12 +187,12 @@ impl Flows<'_> {
         })
     }
 
-    /// The patient cannot be sent to a source, because the source does not answer correctly.
+    /// Records that the patient cannot be sent to a source, because the source does not answer correctly.
     pub fn depart_failed(&self, key: SessionKey, to: &Departure<'_>) -> Result<(), FlowError> {
         self.not_departed(key, to, Trouble::Down)
     }
 
-    /// The patient is not sent to a source, for a known reason.
+    /// Records that the patient is not sent to a source, and shows the reason.
     pub fn not_departed(&self, key: SessionKey, to: &Departure<'_>, trouble: Trouble) -> Result<(), FlowError> {
         self.step(key, |transaction, now, flow| {
             let mut authorization = sent(transaction, now, flow, to, None)?;
@@ -202,7 +206,7 @@ impl Flows<'_> {
         })
     }
 
-    /// The patient is sent to an identity provider.
+    /// Sends the patient to an identity provider.
     pub fn depart_to_provider(
         &self,
         key: SessionKey,
@@ -228,7 +232,8 @@ impl Flows<'_> {
         })
     }
 
-    /// An identity was verified, and these places hold the person's records. This answers the request of a turn.
+    /// Records that the identity was verified, and shows the facilities with the person's records. Returns
+    /// [`FlowError::Stale`] if the session is at another turn.
     pub fn identified(
         &self,
         key: SessionKey,
@@ -245,7 +250,8 @@ impl Flows<'_> {
         })
     }
 
-    /// Notes the places with records of a person who has the details that the patient entered at a turn.
+    /// Shows the facilities that were found with the details that the patient entered. Returns [`FlowError::Stale`]
+    /// if the session is at another turn.
     pub fn located(&self, key: SessionKey, turn: u64, places: Vec<RecordLocation>) -> Result<(), FlowError> {
         self.step(key, |_, _, flow| {
             still_at(flow, turn)?;
@@ -254,8 +260,8 @@ impl Flows<'_> {
         })
     }
 
-    /// Records that the patient agrees to connect places, and waits for the result. Returns an authorization for each
-    /// of `chosen` that was found and is not connected yet. They are now AUTHORIZING.
+    /// Records that the patient agrees to connect facilities, and waits for their answers. For each of `chosen` that
+    /// was found and is not connected yet, returns an authorization in state AUTHORIZING.
     pub fn connect_places(
         &self,
         key: SessionKey,
@@ -283,7 +289,7 @@ impl Flows<'_> {
         })
     }
 
-    /// Continues at the hub after every place to connect has answered or failed.
+    /// Shows the hub, because every facility has answered or failed.
     pub fn places_answered(&self, key: SessionKey) -> Result<(), FlowError> {
         self.step(key, |_, _, flow| {
             if flow.progress.connects_places() {
@@ -293,7 +299,7 @@ impl Flows<'_> {
         })
     }
 
-    /// A source granted access.
+    /// Records that a source granted access: its grant and its tokens.
     pub fn source_granted(&self, key: SessionKey, id: &str, granted: &SourceGrant<'_>) -> Result<Flow, FlowError> {
         let sealed = self.store.credentials().seal(id, granted.credential)?;
         self.step(key, |transaction, now, flow| {
@@ -302,7 +308,7 @@ impl Flows<'_> {
             credential::keep(transaction, now, id, &sealed)?;
             flow.authorizations = Authorization::of(transaction, &flow.consent.id)?;
             flow.progress.window = None;
-            // If several requests run, wait for the others.
+            // If several facilities are being connected, wait for the others.
             let next = if flow.progress.connects_places() {
                 flow.progress.step.clone()
             } else {
@@ -313,8 +319,8 @@ impl Flows<'_> {
         })
     }
 
-    /// A source did not grant access. If the patient was sent to it, the page shows trouble with that source. If the
-    /// service connected it by itself, the hub shows it.
+    /// Records that a source granted no access. If the patient was sent to the source, the next page shows the
+    /// reason. If the service was connecting facilities, the session goes on waiting for the others.
     pub fn source_failed(&self, key: SessionKey, id: &str, trouble: Trouble) -> Result<(), FlowError> {
         self.step(key, |transaction, now, flow| {
             let mut authorization = authorizing(transaction, flow, id)?;
@@ -337,7 +343,7 @@ impl Flows<'_> {
     }
 }
 
-/// Whether the session waits for an answer to this turn's request.
+/// Returns [`FlowError::Stale`] if the session is no longer at this turn.
 fn still_at(flow: &Flow, turn: u64) -> Result<(), FlowError> {
     if flow.progress.turn == turn {
         Ok(())
@@ -346,7 +352,7 @@ fn still_at(flow: &Flow, turn: u64) -> Result<(), FlowError> {
     }
 }
 
-/// Continues with the found places, first the one that the patient named, or without any.
+/// Shows the facilities that were found, first the one that the patient had chosen. If there are none, shows that.
 fn found(flow: &mut Flow, mut places: Vec<RecordLocation>) {
     let sought = flow.progress.sought.as_deref();
     places.sort_by_key(|place| Some(place.endpoint.as_str()) != sought);
@@ -355,7 +361,8 @@ fn found(flow: &mut Flow, mut places: Vec<RecordLocation>) {
     flow.progress.go(step);
 }
 
-/// The authorization for a source, an existing or a new one, moved to the state AUTHORIZING.
+/// Returns the authorization for a source in state AUTHORIZING. Uses the chosen one, or makes it. If the patient
+/// signs in at the source, abandons all other chosen sources that are not connected.
 fn sent(
     transaction: &Transaction<'_>,
     now: i64,
@@ -405,7 +412,7 @@ fn create(
     Authorization::create(transaction, now, &new)
 }
 
-/// Abandons every chosen source that has not granted access.
+/// Abandons all chosen sources that have not granted access.
 pub(super) fn leave_open(transaction: &Transaction<'_>, now: i64, flow: &mut Flow) -> Result<(), Error> {
     leave(transaction, now, flow, |_| true)
 }

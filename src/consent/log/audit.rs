@@ -1,5 +1,5 @@
-//! The audit log: what happened to applications, consents and keys, and who did it. Rows are added, never changed.
-//! `audit_archive` moves old rows of ended consents to files.
+//! The audit log: what happened to applications, consents and keys, and who did it. Rows are added and never changed.
+//! The file `audit_archive` moves old rows of ended consents to files.
 
 use rusqlite::{Connection, Row, params};
 
@@ -8,35 +8,35 @@ use super::super::states::named;
 use super::super::store::Store;
 
 named! {
-    /// The one who did something.
+    /// Who did something.
     Actor {
-        /// A patient, in the consent flow.
+        /// A patient, in the consent flow or with an access token.
         Patient = "patient",
         /// An application, by its keys or one of its tokens.
         Application = "application",
-        /// The operator, on the command line.
+        /// The operator, on the command line or in the console.
         Operator = "operator",
         /// The service itself.
         Service = "service",
     }
 }
 
-/// An entry of the log.
+/// An entry of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct AuditEntry {
-    /// The entry's number, which counts up.
+    /// The entry's number. Later entries have higher numbers.
     pub id: i64,
-    /// Seconds since the Unix epoch.
+    /// When it happened, in seconds since the Unix epoch.
     pub at: i64,
     /// Who did it.
     pub actor: Actor,
-    /// The action: its subject and the event, such as `consent.created`.
+    /// What happened: the subject and the event, such as `consent.created`.
     pub action: String,
-    /// The application it concerns.
+    /// The id of the application that the entry is about.
     pub application: Option<String>,
-    /// The consent it concerns.
+    /// The id of the consent that the entry is about.
     pub consent: Option<String>,
-    /// The patient authorization it concerns.
+    /// The id of the patient authorization that the entry is about.
     pub authorization: Option<String>,
     /// Further details, without secrets or record contents.
     pub detail: String,
@@ -60,7 +60,7 @@ impl AuditEntry {
     }
 }
 
-/// The subject of an entry.
+/// What an entry is about.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::consent) struct About<'a> {
     pub(in crate::consent) application: Option<&'a str>,
@@ -68,7 +68,7 @@ pub(in crate::consent) struct About<'a> {
     pub(in crate::consent) authorization: Option<&'a str>,
 }
 
-/// Adds an entry in the transaction of the event.
+/// Adds an entry, in the transaction that makes the change.
 pub(in crate::consent) fn note(
     connection: &Connection,
     at: i64,
@@ -91,19 +91,20 @@ pub(in crate::consent) fn note(
     Ok(())
 }
 
-/// The audit log and its archive.
+/// The repository of the audit log and its archive.
 #[derive(Clone, Copy, Debug)]
 pub struct Audit<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl Audit<'_> {
-    /// Records that the operator made or renewed a registered copy of a sealed lake's keys.
+    /// Records that the operator has made or renewed a registered copy of a sealed lake's keys.
     pub fn keys_copied(&self, copy: &str) -> Result<(), Error> {
         self.note_of_operator("keys.copy", copy)
     }
 
-    /// Records that later erasures no longer change this copy of a sealed lake's keys.
+    /// Records that the operator has removed the registration of a copy, so that later erasures do not change the
+    /// copy.
     pub fn keys_copy_forgotten(&self, copy: &str) -> Result<(), Error> {
         self.note_of_operator("keys.forget_copy", copy)
     }
@@ -114,7 +115,8 @@ impl Audit<'_> {
             .write(|transaction| note(transaction, now, Actor::Operator, action, About::default(), detail))
     }
 
-    /// The newest entries, newest first, including archived ones: at most `limit`. With a consent, only its own.
+    /// Returns at most `limit` entries, archived ones included, newest first. If a consent is given, only its
+    /// entries.
     pub fn newest(&self, consent: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, Error> {
         let found = self.store.read(|connection| {
             let sql = format!("SELECT {COLUMNS} FROM audit WHERE ?1 IS NULL OR consent = ?1 ORDER BY id DESC LIMIT ?2");

@@ -1,8 +1,8 @@
-//! The archive of the audit log: lines older than [`ARCHIVED_AFTER`] of ended consents move to one file per month,
-//! `audit/2026-11.ndjson` beside the store. Lines about applications, endpoints and keys stay in the store.
+//! The archive of the audit log: lines of ended consents that are older than [`ARCHIVED_AFTER`] move to one file per
+//! month, `audit/2026-11.ndjson` beside the store. Lines about applications, endpoints and keys stay in the store.
 //!
-//! Invariant: a line is durable in its file before the transaction begins that removes it from the store. After a crash
-//! in between, both have the line, and readers see it once.
+//! Invariant: a line is durable in its file before the transaction commits that removes it from the store. After a
+//! crash in between, both have the line. Readers merge them.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,15 +16,15 @@ use super::super::error::Error;
 use super::audit::{Audit, AuditEntry, COLUMNS};
 use crate::private;
 
-/// The minimum age of lines that move, in seconds.
+/// The age in seconds at which a line may move.
 pub const ARCHIVED_AFTER: i64 = 90 * 86_400;
 
 const FOLDER: &str = "audit";
 /// The maximum number of lines in one transaction, so that other writers need not wait long.
 const AT_ONCE: u32 = 1_000;
 
-/// Matches lines whose consent may still be active: it is in the flow, or the application may use or retry one of its
-/// sources. The operator's consents have no sources and never end.
+/// The condition for lines whose consent has not ended: its flow is open, or the application may use or retry one of
+/// its sources. Operator's consents have no sources, so they do not end until they are deleted.
 const GOES_ON: &str = "EXISTS (SELECT 1 FROM consent WHERE consent.id = audit.consent AND (
         consent.state IN ('CREATED', 'AUTHORIZED') OR consent.state = 'EXCHANGED' AND (
             NOT EXISTS (SELECT 1 FROM patient_authorization WHERE consent = consent.id)
@@ -32,7 +32,7 @@ const GOES_ON: &str = "EXISTS (SELECT 1 FROM consent WHERE consent.id = audit.co
                        AND state IN ('CREATED', 'AUTHORIZING', 'AUTHORIZED', 'EXCHANGED', 'ERRORED')))))";
 
 impl Audit<'_> {
-    /// Moves the old lines. Returns their number.
+    /// Moves old lines of ended consents to files. Returns their number.
     pub(in crate::consent) fn archive(&self, now: i64) -> Result<usize, Error> {
         let before = now - ARCHIVED_AFTER;
         let folder = self.store.folder().join(FOLDER);
@@ -51,7 +51,8 @@ impl Audit<'_> {
         }
     }
 
-    /// The newest `limit` entries of the archive and the store together. `found` has the store's entries.
+    /// Merges `found`, which are the newest entries of the store, with the archive. Returns the newest `limit`
+    /// entries.
     pub(in crate::consent) fn with_archived(
         &self,
         mut found: Vec<AuditEntry>,
@@ -80,13 +81,14 @@ impl Audit<'_> {
 
 /// The result of reading some lines.
 struct LookedAt {
-    /// The lines of consents that have ended.
+    /// The ids of lines that are old enough and whose consents have ended.
     ended: Vec<i64>,
-    /// The line after which to continue. `None` when a line is too young.
+    /// The id after which to continue. `None` at the first line that is too young, and at the end.
     next: Option<i64>,
 }
 
-/// Reads lines by their numbers. This is the order of time, unless a clock was set back.
+/// Reads lines in the order of their ids. Stops at the first line that is too young, because ids grow with time as
+/// long as no clock is set back.
 fn look(connection: &Connection, after: i64, before: i64) -> Result<LookedAt, Error> {
     let sql = format!(
         "SELECT id, at, consent IS NOT NULL AND NOT {GOES_ON} FROM audit WHERE id > ?1 ORDER BY id LIMIT {AT_ONCE}"
@@ -111,8 +113,8 @@ fn look(connection: &Connection, after: i64, before: i64) -> Result<LookedAt, Er
     Ok(looked_at)
 }
 
-/// Writes lines to the files of their months and removes them from the store. Another process may have moved some in
-/// the meantime.
+/// Writes lines to the files of their months and removes them from the store. Skips lines that another process has
+/// moved in the meantime.
 fn move_lines(transaction: &Transaction<'_>, folder: &Path, ids: &[i64]) -> Result<usize, Error> {
     let mut months: BTreeMap<String, (i64, Vec<u8>)> = BTreeMap::new();
     let mut moved = 0;
@@ -143,8 +145,8 @@ fn move_lines(transaction: &Transaction<'_>, folder: &Path, ids: &[i64]) -> Resu
     Ok(moved)
 }
 
-/// Appends lines to a month's file and waits until they are durable. First it completes a partial line that a crash
-/// left.
+/// Appends lines to a month's file and makes them durable. If a crash left a partial line at the end, first ends that
+/// line.
 fn append(folder: &Path, month: &str, text: &[u8]) -> Result<(), Error> {
     let path = file_of(folder, month);
     let appended = || {
@@ -168,8 +170,8 @@ fn append(folder: &Path, month: &str, text: &[u8]) -> Result<(), Error> {
     })
 }
 
-/// The entries of a month's file. With a consent, only its own. A missing file has none. The store still has a partial
-/// line that a crash left.
+/// Reads the entries of a month's file. If a consent is given, only its entries. Returns none if there is no file.
+/// Skips partial lines that a crash left, because the store still has them.
 fn entries(folder: &Path, month: &str, consent: Option<&str>) -> Result<Vec<AuditEntry>, Error> {
     let path = file_of(folder, month);
     let unreadable = |source| Error::Archive {
@@ -197,7 +199,7 @@ fn file_of(folder: &Path, month: &str) -> PathBuf {
     folder.join(format!("{month}.ndjson"))
 }
 
-/// As `2026-11`.
+/// Returns the month of a time, such as `2026-11`.
 fn month_of(at: i64) -> String {
     DateTime::from_timestamp(at, 0)
         .unwrap_or_default()
@@ -214,10 +216,10 @@ mod tests {
     use crate::lake::Mode;
 
     const DAY: i64 = 86_400;
-    /// 2026-01-15.
+    /// 2026-01-15T00:00:00Z.
     const START: i64 = 1_768_435_200;
 
-    /// A store with one consent of the operator, with lines of this consent, of no consent, and of a deleted consent.
+    /// Makes a store with lines of an operator's consent, of a deleted consent, and of no consent.
     fn store(folder: &Path) -> (Store, String) {
         let store = Store::open(folder, Clock::at(START)).unwrap();
         let kept = store.consents().of_imported("local", Mode::Live, "p1").unwrap();
@@ -282,7 +284,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (store, _) = store(folder.path());
         let all = store.audit().newest(None, 1_000).unwrap();
-        // The remains of a crash: a line in the file that the store still has, and a part of another.
+        // A crash left these: a line that the store still has, and a part of that line.
         let oldest = all.iter().rev().find(|entry| entry.action == "of.gone").unwrap();
         let whole = serde_json::to_string(oldest).unwrap();
         std::fs::create_dir(folder.path().join("audit")).unwrap();

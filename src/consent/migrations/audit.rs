@@ -1,6 +1,6 @@
-//! The audit log.
+//! The archive of the audit log.
 
-/// Old lines of the audit log move to files, one per month.
+/// Tables for the archive, which has one file per month.
 pub(super) const AUDIT_ARCHIVE: &str = "
     CREATE TABLE audit_archive (
         -- As 2026-11: the file's name.

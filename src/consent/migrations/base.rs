@@ -1,6 +1,7 @@
-//! The first release: applications, their clients, the operator's consents, keys of access tokens.
+//! The first version of the schema: applications, their clients, the operator's consents and the keys of access
+//! tokens.
 
-/// The schema on which all later steps build.
+/// The tables that all later steps build on.
 pub(super) const BASE: &str = "
     CREATE TABLE setting (
         name TEXT PRIMARY KEY,

@@ -1,7 +1,7 @@
-//! Patients' consents: the flow, its sources, tokens, jobs, erasures and the audit log.
+//! The consent flow: sessions, consents, sources, tokens, jobs, erasures and the audit log. Also the directory.
 
-/// Patients' consents, their purposes and their results. Times are seconds since the Unix epoch. Secrets are SHA-256
-/// digests. Values that the service must send to a source are encrypted.
+/// The tables of consents and of the directory. Times are seconds since the Unix epoch. Secrets that the service only
+/// compares are stored as SHA-256 digests. Values that the service must send to a source are encrypted.
 pub(super) const CONSENT_FLOW: &str = "
     ALTER TABLE application ADD COLUMN sync_frequency TEXT NOT NULL DEFAULT 'off'
         CHECK (sync_frequency IN ('off', 'daily', 'weekly', 'monthly'));

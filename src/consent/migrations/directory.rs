@@ -1,6 +1,6 @@
-//! The directory: the facts about endpoints, and what patients see and search.
+//! The directory: what the service knows of endpoints, and what patients see and search.
 
-/// The addresses of sources whose further pages are outside their FHIR base.
+/// The addresses outside its FHIR base that an endpoint may use for further pages.
 pub(super) const ENDPOINT_PAGES: &str = "
     CREATE TABLE endpoint_page (
         endpoint TEXT NOT NULL REFERENCES endpoint (id) ON DELETE CASCADE,
@@ -9,7 +9,7 @@ pub(super) const ENDPOINT_PAGES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// The dialects of sources, and the missing records of their syncs.
+/// What the service finds out about endpoints, and the missing records of syncs.
 pub(super) const SOURCE_DIALECTS: &str = "
     -- The _count that the source takes, 0 where it takes none; NULL before the first sync.
     ALTER TABLE endpoint ADD COLUMN page_size INTEGER;
@@ -48,15 +48,16 @@ pub(super) const SOURCE_DIALECTS: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// The token endpoint to which an endpoint's secret may be sent, besides the origin of its FHIR base. Earlier releases
-/// sent it wherever the configuration said, and operators added endpoints knowing that.
+/// The token endpoint to whose origin an endpoint's client secret may be sent, in addition to the origin of the FHIR
+/// base. Earlier releases sent the secret to the token endpoint of the SMART configuration. For existing endpoints
+/// this stays allowed.
 pub(super) const TOKEN_ENDPOINT: &str = "
     ALTER TABLE endpoint ADD COLUMN token_endpoint TEXT;
     UPDATE endpoint SET token_endpoint = json_extract(configuration, '$.token_endpoint')
         WHERE client_secret IS NOT NULL AND json_valid(configuration);
 ";
 
-/// The profiles of applications and organizations for patients.
+/// The profiles of applications and organizations, which patients see.
 pub(super) const PROFILES: &str = "
     CREATE TABLE application_profile (
         application TEXT PRIMARY KEY REFERENCES application (id) ON DELETE CASCADE,
@@ -78,8 +79,8 @@ pub(super) const PROFILES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// The data for the search of the directory: the operator's rank, recent grants, and a count of changes, so that every
-/// process notices an outdated index.
+/// The data for the search of the directory: the operator's rank, an index over recent grants, and a count of
+/// changes. By this count every process notices that its search index is outdated.
 pub(super) const DIRECTORY_SEARCH: &str = "
     ALTER TABLE organization_profile ADD COLUMN rank INTEGER CHECK (rank > 0);
     CREATE INDEX patient_authorization_by_grant ON patient_authorization (authorized_at, endpoint, consent)

@@ -1,6 +1,7 @@
 //! Erasures and their receipts.
 
-/// References without a target are counted for each source by itself, and an erasure has two steps.
+/// Counts missing targets of references for each authorization. Splits an erasure into two steps: the removal of the
+/// rows, and the normalization of the person's remaining records.
 pub(super) const ERASURE_STEPS: &str = "
     DROP TABLE dangling_reference;
     CREATE TABLE dangling (
@@ -17,7 +18,7 @@ pub(super) const ERASURE_STEPS: &str = "
     ALTER TABLE erasure ADD COLUMN not_before INTEGER;
 ";
 
-/// Who requested an erasure, and its evidence.
+/// Erasure jobs: who requested an erasure, its evidence and its receipt.
 pub(super) const ERASURE_JOBS: &str = "
     -- All rows of a consent that were asked for together. It names nobody and is kept.
     CREATE TABLE erasure_job (

@@ -1,6 +1,6 @@
-//! Later changes of flows and grants.
+//! Later changes of flows and tokens.
 
-/// Flows that nobody begins are counted and not stored.
+/// Counts flows that no browser opens.
 pub(super) const UNBEGUN_FLOWS: &str = "
     -- When a browser first showed a page of the flow. Whether it did in sessions of earlier releases is not known.
     ALTER TABLE flow_session ADD COLUMN begun_at INTEGER;
@@ -16,7 +16,7 @@ pub(super) const UNBEGUN_FLOWS: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// The usage follows the source's grant. A failed first sync keeps the source's message with its job.
+/// Makes the usage follow the source's grant. A failed first sync keeps the source's message with its job.
 pub(super) const USAGE_BY_GRANT: &str = "
     -- Issues of the source's OperationOutcome, sealed JSON.
     ALTER TABLE sync_job ADD COLUMN outcome BLOB;
@@ -27,13 +27,13 @@ pub(super) const USAGE_BY_GRANT: &str = "
           AND state IN ('AUTHORIZED', 'EXCHANGED', 'ERRORED');
 ";
 
-/// Refresh tokens of public clients, which may be sent again without the client's name.
+/// Refresh tokens of public clients, which may refresh without naming themselves.
 pub(super) const PUBLIC_REFRESH: &str = "
     -- The publishable key of a client that got the token without its secret key; NULL if it showed the secret, and for older tokens.
     ALTER TABLE refresh_token ADD COLUMN public_client TEXT REFERENCES client (id);
 ";
 
-/// Sessions are encrypted. `flow::clear_sessions` encrypts clear ones after this step.
+/// Moves unencrypted sessions into a table of their own. After this step, `flow::clear_sessions` encrypts them.
 pub(super) const SEALED_SESSIONS: &str = "
     CREATE TABLE clear_flow_session (
         digest BLOB PRIMARY KEY REFERENCES flow_session (digest) ON DELETE CASCADE,
@@ -52,7 +52,7 @@ pub(super) const SEALED_SESSIONS: &str = "
 mod tests {
     use super::super::run::{before, migrate};
 
-    /// The rows of a store from the release before usage followed grants.
+    /// The rows of a store from the release before the usage followed the source's grant.
     const BEFORE: &str = "
         INSERT INTO application (id, name, created_at) VALUES ('app', 'app', 0);
         INSERT INTO organization (id, name, type, created_at) VALUES ('o', 'o', 'PAYER', 0);

@@ -1,6 +1,6 @@
-//! Other things that are issued besides tokens: health cards, health links, access to the console.
+//! What the service issues besides tokens: health cards, health links and access to the console.
 
-/// Issued health cards, without their content.
+/// Issued health cards without their content, and the versions of their revocation lists.
 pub(super) const HEALTH_CARDS: &str = "
     -- How often the revocation list of a key of cards was changed.
     ALTER TABLE es256_key ADD COLUMN crl_version INTEGER NOT NULL DEFAULT 1;
@@ -20,7 +20,7 @@ pub(super) const HEALTH_CARDS: &str = "
     CREATE INDEX unsigned_health_card ON health_card (issued_at) WHERE kid IS NULL;
 ";
 
-/// SMART Health Links, each with a file that only its holders can decrypt.
+/// SMART Health Links. Only the holders of a link can decrypt its file.
 pub(super) const HEALTH_LINKS: &str = "
     CREATE TABLE health_link (
         id TEXT PRIMARY KEY,
@@ -58,7 +58,7 @@ pub(super) const HEALTH_LINKS: &str = "
         BEGIN INSERT INTO health_link_gone (id) VALUES (NULL); END;
 ";
 
-/// The console's users. Secrets are SHA-256 digests, times are seconds since the Unix epoch.
+/// The tokens and sessions of console users. Secrets are SHA-256 digests. Times are seconds since the Unix epoch.
 pub(super) const CONSOLE: &str = "
     -- Made on the command line, used up by signing in.
     CREATE TABLE console_token (

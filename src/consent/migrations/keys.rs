@@ -1,12 +1,12 @@
-//! Signing keys.
+//! The keys that sign tokens, health cards and receipts.
 
-/// Signing keys are encrypted. `key_rows` encrypts clear ones after this step.
+/// Prepares the column of the RSA keys for encrypted keys. After this step, `key_rows` encrypts the existing keys.
 pub(super) const SEALED_KEYS: &str = "
     ALTER TABLE signing_key RENAME COLUMN pkcs8 TO sealed;
     INSERT INTO setting (name, value) SELECT 'clear_keys', 'yes' WHERE EXISTS (SELECT 1 FROM signing_key);
 ";
 
-/// Keys that sign health cards and receipts. A former key has no private half, and its public half stays.
+/// P-256 keys, which sign health cards and receipts. A retired key loses its private half and keeps its public half.
 pub(super) const ES256_KEYS: &str = "
     CREATE TABLE es256_key (
         kid TEXT PRIMARY KEY,

@@ -1,6 +1,7 @@
-//! The store's schema, as numbered steps that only ever grow. `PRAGMA user_version` is the number of steps taken.
+//! The store's schema as a list of steps. New steps are only added at the end. `PRAGMA user_version` is the number of
+//! steps that a store has taken.
 //!
-//! Each file has the steps of one subject. `steps` has their order.
+//! Each file has the steps of one subject. The file `steps` has their order.
 
 mod audit;
 mod base;

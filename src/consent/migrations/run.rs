@@ -1,4 +1,4 @@
-//! Takes the steps that a store lacks.
+//! Takes the steps that a store has not taken.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -9,7 +9,7 @@ use super::flow::SEALED_SESSIONS;
 use super::keys::SEALED_KEYS;
 use super::steps::STEPS;
 
-/// Migrates the store to the newest version in one transaction. A second process waits for it.
+/// Migrates the store to the newest version, in one transaction. Another process that opens the store waits for it.
 pub(in crate::consent) fn migrate(connection: &mut Connection) -> Result<(), Error> {
     let known = STEPS.len() as i64;
     let found = version(connection)?;
@@ -29,19 +29,19 @@ pub(in crate::consent) fn migrate(connection: &mut Connection) -> Result<(), Err
     Ok(())
 }
 
-/// Takes only the steps of an earlier release, whose signing keys were unencrypted.
+/// Takes only the steps before the one that encrypts signing keys.
 #[cfg(test)]
 pub(in crate::consent) fn migrate_before_sealed_keys(connection: &Connection) {
     migrate_before(connection, SEALED_KEYS);
 }
 
-/// Takes only the steps of an earlier release, whose sessions were unencrypted.
+/// Takes only the steps before the one that encrypts sessions.
 #[cfg(test)]
 pub(in crate::consent) fn migrate_before_sealed_sessions(connection: &Connection) {
     migrate_before(connection, SEALED_SESSIONS);
 }
 
-/// A store in memory of the release before a step.
+/// Makes a store in memory that has taken only the steps before this one.
 #[cfg(test)]
 pub(super) fn before(step: &str) -> Connection {
     let connection = Connection::open_in_memory().unwrap();

@@ -2,7 +2,7 @@
 
 use super::{audit, base, consent_flow, directory, erasures, flow, given_out, keys, syncs};
 
-/// One script per version. A released script never changes.
+/// The SQL script of each step. A released script never changes.
 pub(super) const STEPS: &[&str] = &[
     base::BASE,
     consent_flow::CONSENT_FLOW,

@@ -1,6 +1,6 @@
 //! The results of sync jobs.
 
-/// References without a target, from sync to sync.
+/// The number of syncs in which the target of a reference was missing.
 pub(super) const DANGLING: &str = "
     CREATE TABLE dangling_reference (
         consent TEXT NOT NULL REFERENCES consent (id) ON DELETE CASCADE,
@@ -11,7 +11,7 @@ pub(super) const DANGLING: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// The counts of normalization's rules in each sync.
+/// What each rule of normalization did in each sync.
 pub(super) const RULE_COUNTS: &str = "
     CREATE TABLE sync_rule (
         job TEXT NOT NULL REFERENCES sync_job (id) ON DELETE CASCADE,

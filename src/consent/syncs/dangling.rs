@@ -1,5 +1,6 @@
-//! Dangling references of an authorization's records: for the hash of each missing target, the number of consecutive
-//! syncs in which it was missing. Normalization marks references whose target was missing in three.
+//! References in an authorization's records whose targets are missing: for each hash of such a reference, the number
+//! of consecutive syncs in which its target was missing. When it was missing in three, normalization marks the
+//! reference as dangling.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +9,19 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::super::error::Error;
 use super::super::store::Store;
 
-/// The maximum number of hashes for one authorization. The most frequent ones stay.
+/// The maximum number of hashes that are stored for an authorization. Those with the highest counts stay.
 const MAX_KEPT: usize = 1_000_000;
-/// The size in bytes of a hash with its count.
+/// The size in bytes of a stored hash with its count.
 const BYTES: usize = 9;
 
-/// References of an authorization's records without a target.
+/// The repository of references whose targets are missing.
 #[derive(Clone, Copy, Debug)]
 pub struct Dangling<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl Dangling<'_> {
-    /// The hashes of an authorization's last sync.
+    /// Returns the hashes from an authorization's last sync, with their counts.
     pub fn of_authorization(&self, authorization: &str) -> Result<BTreeMap<u64, u32>, Error> {
         self.store.read(|connection| {
             let sql = "SELECT counts FROM dangling WHERE authorization = ?1";
@@ -49,7 +50,7 @@ pub(in crate::consent) fn keep_dangling(
     Ok(())
 }
 
-/// Removes the hashes of an authorization.
+/// Deletes the hashes of an authorization.
 pub(in crate::consent) fn forget_dangling(connection: &Connection, authorization: &str) -> Result<(), Error> {
     let sql = "DELETE FROM dangling WHERE authorization = ?1";
     connection.prepare_cached(sql)?.execute([authorization])?;
@@ -64,7 +65,8 @@ fn read(counts: &[u8]) -> BTreeMap<u64, u32> {
     entries.collect()
 }
 
-/// Writes the counts in the order of hashes. The most frequent ones stay, so that a count can reach its maximum.
+/// Encodes the counts in the order of the hashes. If there are too many, the ones with the highest counts stay,
+/// because they will reach the number that normalization requires.
 fn written(dangling: &BTreeMap<u64, u32>, max_bytes: usize) -> Vec<u8> {
     let mut kept: Vec<(u64, u32)> = dangling.iter().map(|(hash, count)| (*hash, *count)).collect();
     if kept.len() > max_bytes {

@@ -1,4 +1,4 @@
-//! The results of earlier jobs, for later jobs and for the operator.
+//! The results of earlier sync jobs, for later jobs and for the operator.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -9,33 +9,34 @@ use super::missing::select;
 use super::report::{AttachmentCounts, JobReport};
 use crate::normalize::Counts;
 
-/// Facts from earlier syncs of an authorization that a later one uses.
+/// What a sync needs to know of earlier syncs of its authorization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastSync {
     /// When the newest completed job was begun.
     pub started_at: i64,
-    /// Types with missing records.
+    /// The types of which the newest completed job could not get all records.
     pub missing: Vec<String>,
-    /// Types with records that a completed sync stored.
+    /// The types of which any completed job fetched records.
     pub had: Vec<String>,
 }
 
-/// A job with its patient and application, for the operator.
+/// A job with its consent, endpoint and result, for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedJob {
     /// The job.
     pub job: Job,
-    /// The consent of its authorization.
+    /// The id of the consent of the job's authorization.
     pub consent: String,
-    /// The endpoint that it queries.
+    /// The name of the endpoint that the job queries.
     pub endpoint: String,
-    /// The result.
+    /// The result of the job.
     pub report: JobReport,
 }
 
 impl Jobs<'_> {
-    /// Whether a sync stored the source's own Patient. A sync of another authorization counts too if it has the same
-    /// consent, person and endpoint, because their rows are the same. Assumed for syncs of earlier releases.
+    /// Whether a completed sync stored the source's own Patient resource. Syncs of other authorizations count, too,
+    /// if they have the same consent, endpoint and Patient, because they store the same rows. For syncs of earlier
+    /// releases, which have no counts, the answer is `true`.
     pub fn had_patient(&self, authorization: &str) -> Result<bool, Error> {
         let sql = "SELECT EXISTS (
                        SELECT 1 FROM patient_authorization AS this
@@ -53,7 +54,7 @@ impl Jobs<'_> {
         })
     }
 
-    /// Facts from earlier syncs of an authorization. Empty before the first completed one.
+    /// Returns what earlier syncs of an authorization have shown. `None` if none was completed.
     pub fn last_sync(&self, authorization: &str) -> Result<Option<LastSync>, Error> {
         self.store.read(|connection| {
             let newest = "WHERE authorization = ?1 AND state = 'COMPLETED' ORDER BY rowid DESC LIMIT 1";
@@ -75,7 +76,7 @@ impl Jobs<'_> {
         })
     }
 
-    /// The newest jobs, newest first: at most `limit`. With a consent, only its own.
+    /// Returns at most `limit` jobs, newest first. If a consent is given, only its jobs.
     pub fn list(&self, consent: Option<&str>, limit: u32) -> Result<Vec<ListedJob>, Error> {
         self.store.read(|connection| {
             let condition =
@@ -86,7 +87,7 @@ impl Jobs<'_> {
         })
     }
 
-    /// At most `limit` jobs whose id has this beginning.
+    /// Returns at most `limit` jobs whose id begins with `beginning`.
     pub fn beginning(&self, beginning: &str, limit: u32) -> Result<Vec<ListedJob>, Error> {
         self.store.read(|connection| {
             let condition = "WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id = ?1 DESC, rowid DESC LIMIT ?2";

@@ -1,5 +1,5 @@
-//! Sync jobs from the queue to their end, and their effect on authorizations. The worker decides what to fetch and when
-//! to retry.
+//! Sync jobs from the queue to their end, and what they change in their authorizations. What to fetch and when to
+//! retry is decided in `crate::sync`.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +15,17 @@ use super::super::store::Store;
 use super::dangling::keep_dangling;
 use super::report::{JobReport, keep_report};
 
-/// The maximum number of characters kept of a reason.
+/// The maximum number of characters of a stored reason.
 const LONGEST: usize = 500;
-/// The maximum number of audit lines about one job's missing records of one type.
+/// The maximum number of audit lines about the missing records of one type in one job.
 const NOTED: usize = 4;
 
-/// A started job, with its patient and purpose.
+/// A job that was begun, with its authorization and consent.
 #[derive(Clone, Debug)]
 pub struct BegunJob {
     /// The job.
     pub job: Job,
-    /// The authorization whose records it fetches.
+    /// The authorization whose records the job fetches.
     pub authorization: Authorization,
     /// The consent of the authorization.
     pub consent: Consent,
@@ -34,26 +34,29 @@ pub struct BegunJob {
 /// Why a job failed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JobFailure<'a> {
-    /// The reason, without secrets or record contents.
+    /// The reason in words, without secrets or contents of records.
     pub why: &'a str,
-    /// Whether access to the source has ended. If not, the application may request the first records again.
+    /// Whether the service has lost its access to the source. If not, the application may request the first records
+    /// again.
     pub access_ended: bool,
-    /// The issues of the source's OperationOutcome, as a JSON array. They are stored sealed, for the application alone.
+    /// The issues of the source's OperationOutcome, as a JSON array. They are stored encrypted, and only the
+    /// application gets them.
     pub outcome: Option<&'a str>,
-    /// The missing records, if the job got that far.
+    /// The missing records. `None` if the job failed before it knew them.
     pub report: Option<&'a JobReport>,
 }
 
 /// The result of a completed job.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JobSuccess<'a> {
-    /// A text for the audit log, without secrets or record contents.
+    /// A text for the audit log, without secrets or contents of records.
     pub detail: &'a str,
-    /// The counts of normalization's rules. Empty if nothing changed.
+    /// What the rules of normalization did, for the audit log. Empty if they changed nothing.
     pub normalized: &'a str,
-    /// Missing targets of references, and in how many consecutive syncs each was missing.
+    /// The hashes of references whose targets are missing, each with the number of consecutive syncs. `None` keeps
+    /// the stored ones.
     pub dangling: Option<&'a BTreeMap<u64, u32>>,
-    /// The stored records, and those that it could not get.
+    /// The number of fetched records, and the missing records.
     pub report: Option<&'a JobReport>,
 }
 
@@ -77,23 +80,23 @@ impl<'a> From<&'a str> for JobFailure<'a> {
     }
 }
 
-/// A job that waits for its turn.
+/// A job that may start now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Due {
-    /// The job.
+    /// The id of the job.
     pub job: String,
-    /// The endpoint that it queries.
+    /// The id of the endpoint that it queries.
     pub endpoint: String,
 }
 
-/// Sync jobs with their results.
+/// The repository of sync jobs and their results.
 #[derive(Clone, Copy, Debug)]
 pub struct Jobs<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl Jobs<'_> {
-    /// Makes a sync job for an authorization and notifies the worker. `cause` is `exchange`, `refresh` or `schedule`.
+    /// Makes a sync job for an authorization and wakes the worker. `cause` is `exchange`, `refresh` or `schedule`.
     pub fn create(&self, authorization: &str, cause: &str) -> Result<String, Error> {
         let now = self.store.clock().now();
         let id = self
@@ -103,7 +106,7 @@ impl Jobs<'_> {
         Ok(id)
     }
 
-    /// The jobs of an authorization, newest first.
+    /// Returns the jobs of an authorization, newest first.
     pub fn of_authorization(&self, authorization: &str) -> Result<Vec<Job>, Error> {
         self.store.read(|connection| {
             let condition = "WHERE authorization = ?1 ORDER BY rowid DESC";
@@ -111,7 +114,7 @@ impl Jobs<'_> {
         })
     }
 
-    /// Puts the jobs of an ended worker back into the queue. Returns their number.
+    /// Puts all ACTIVE jobs back into the queue, after the worker that began them has ended. Returns their number.
     pub fn take_up(&self) -> Result<usize, Error> {
         let now = self.store.clock().now();
         let jobs = self.store.write(|transaction| {
@@ -125,9 +128,9 @@ impl Jobs<'_> {
         Ok(jobs)
     }
 
-    /// Puts new jobs into the queue and returns those that may start, oldest first. An authorization has one job at a
-    /// time: a second one waits for the first. At most `each` jobs query one endpoint, so that a slow or hostile
-    /// endpoint leaves room for others.
+    /// Puts new jobs into the queue. Returns at most `max_jobs` jobs that may start, oldest first. While a job of an
+    /// authorization is ACTIVE, its other jobs wait. At most `each` jobs query one endpoint at a time, so that a slow
+    /// endpoint does not hold up others.
     pub fn due(&self, max_jobs: usize, each: usize) -> Result<Vec<Due>, Error> {
         let now = self.store.clock().now();
         let any = self.store.read(|connection| {
@@ -172,8 +175,8 @@ impl Jobs<'_> {
         })
     }
 
-    /// Starts a job. `None` if it may not start: another worker started or stopped it, or another job is fetching the
-    /// authorization's records.
+    /// Starts a job. `None` if it may not start: it is not WAITING, its authorization has ended (which stops the
+    /// job), or another job of the authorization is ACTIVE.
     pub fn begin(&self, id: &str) -> Result<Option<BegunJob>, Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -187,7 +190,7 @@ impl Jobs<'_> {
                 set_failure(transaction, id, "the authorization has ended")?;
                 return Ok(None);
             }
-            // Another job of the same authorization may have been due at the same time.
+            // `due` may have returned two jobs of this authorization.
             let sql = "SELECT EXISTS (SELECT 1 FROM sync_job WHERE authorization = ?1 AND state = 'ACTIVE')";
             if transaction.query_row(sql, [&job.authorization], |row| row.get(0))? {
                 return Ok(None);
@@ -203,7 +206,7 @@ impl Jobs<'_> {
         })
     }
 
-    /// Whether a started job must still be done.
+    /// Whether a job is ACTIVE and its authorization still allows it to store records.
     pub fn stands(&self, id: &str) -> Result<bool, Error> {
         self.store.read(|connection| {
             let sql = "SELECT EXISTS (SELECT 1 FROM sync_job AS job
@@ -215,15 +218,16 @@ impl Jobs<'_> {
         })
     }
 
-    /// Whether a job was stopped by the end of its authorization.
+    /// Whether a job is FAILED or was deleted. For a job that its worker has not ended, this means that it was
+    /// stopped.
     pub fn was_stopped(&self, id: &str) -> Result<bool, Error> {
         self.store
             .read(|connection| Ok(find(connection, id)?.is_none_or(|job| job.state == JobState::Failed)))
     }
 
-    /// Ends a job whose records are all stored, and stores the list of missing records. An endpoint with the status
-    /// AVAILABLE becomes USER_VALIDATED. Access by a verified identity is deleted. `false` if the job was stopped in
-    /// the meantime.
+    /// Completes a job whose records are stored, and stores its report. Changes the status of an AVAILABLE endpoint
+    /// to USER_VALIDATED. For IAL2, deletes the credential. Returns `false` and changes nothing if the job is not
+    /// ACTIVE any more.
     pub fn complete<'a>(&self, id: &str, success: impl Into<JobSuccess<'a>>) -> Result<bool, Error> {
         let success: JobSuccess<'_> = success.into();
         self.end(id, |transaction, now, job| {
@@ -244,7 +248,7 @@ impl Jobs<'_> {
             if let Some(dangling) = success.dangling {
                 keep_dangling(transaction, &authorization.id, dangling)?;
             }
-            // The credential of a verified identity must not be used again.
+            // A verified identity (IAL2) allows one sync only.
             if authorization.authorization_type == AuthorizationType::Ial2 {
                 transaction.execute("DELETE FROM credential WHERE authorization = ?1", [&authorization.id])?;
             }
@@ -252,7 +256,8 @@ impl Jobs<'_> {
         })
     }
 
-    /// Puts a job back into the queue until `not_before`, after a temporary failure.
+    /// Puts a job back into the queue after a temporary failure. It may start again at `not_before`. Returns `false`
+    /// if the job is not ACTIVE any more.
     pub fn put_back(&self, id: &str, not_before: i64, why: &str) -> Result<bool, Error> {
         self.end(id, |transaction, now, job| {
             job.step(transaction, now, JobEvent::Returned)?;
@@ -263,8 +268,8 @@ impl Jobs<'_> {
         })
     }
 
-    /// Ends a job that cannot succeed. If it was an authorization's first job, the authorization becomes ERRORED, and
-    /// the source's message is stored.
+    /// Ends a job that cannot succeed. If no job of its authorization was ever completed, an EXCHANGED authorization
+    /// becomes ERRORED, and the source's message is stored. Returns `false` if the job is not ACTIVE any more.
     pub fn fail<'a>(&self, id: &str, failure: impl Into<JobFailure<'a>>) -> Result<bool, Error> {
         let failure: JobFailure<'_> = failure.into();
         let sealed = failure
@@ -310,8 +315,8 @@ impl Jobs<'_> {
         Ok(ended)
     }
 
-    /// The sources' messages about a consent's failed first syncs: for each the issues of its OperationOutcome, as a
-    /// JSON array.
+    /// Returns the sources' messages about the failed first syncs of a consent: for each the issues of its
+    /// OperationOutcome, as a JSON array.
     pub fn source_outcomes(&self, consent: &str) -> Result<Vec<String>, Error> {
         let sql = "SELECT job.id, job.outcome FROM sync_job AS job
                    JOIN patient_authorization AS auth ON auth.id = job.authorization
@@ -328,8 +333,9 @@ impl Jobs<'_> {
         opened.collect()
     }
 
-    /// Makes the jobs that applications' sync frequencies require: for authorizations of MULTIPLE usage whose last job
-    /// began at least one period ago. Returns their number.
+    /// Makes the jobs that the applications' sync frequencies require, at most 1,000 per call: for EXCHANGED
+    /// authorizations of usage MULTIPLE that have no open job, and whose newest job was made at least one period ago.
+    /// Returns their number.
     pub fn schedule(&self) -> Result<usize, Error> {
         let now = self.store.clock().now();
         let sql = "SELECT auth.id FROM patient_authorization AS auth

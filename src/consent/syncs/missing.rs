@@ -1,4 +1,4 @@
-//! Records that a sync job could not get, and the reason.
+//! Records that a sync job could not get, and why.
 
 use rusqlite::Connection;
 
@@ -8,17 +8,17 @@ use super::super::states::named;
 named! {
     /// Why records are missing.
     MissingReason {
-        /// The source does not serve the type, or not in a way that the service can request.
+        /// The source does not serve the type, or only by requests that the service cannot make.
         NotServed = "not-served",
-        /// The source forbids it.
+        /// The source forbids access to these records.
         Forbidden = "forbidden",
-        /// The source failed, or returned something other than records.
+        /// The source reported an error, or returned something other than records.
         Failed = "failed",
-        /// Records refer to it, and the source does not have it.
+        /// Other records refer to this one, and the source does not have it.
         NotFound = "not-found",
-        /// The source accepts only narrower queries, and these do not reach all records.
+        /// The source accepts only narrower queries, and these queries do not find all records.
         NotAsked = "not-asked",
-        /// The source returned it, and the service refused it.
+        /// The source returned the records, and the service refused them.
         NotTaken = "not-taken",
     }
 }
@@ -30,9 +30,9 @@ pub struct Missing {
     pub resource_type: String,
     /// The part of the type, such as `category=laboratory`. `None` for the whole type.
     pub part: Option<String>,
-    /// The reason.
+    /// Why these records are missing.
     pub reason: MissingReason,
-    /// HTTP's status, if the source answered.
+    /// The HTTP status, if the source answered.
     pub status: Option<u16>,
     /// The number of records, if known.
     pub records: Option<u64>,
@@ -41,7 +41,7 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// One line: the type, its part and the reason.
+    /// Returns one line with the type, its part and the reason.
     pub fn line(&self) -> String {
         match &self.part {
             Some(part) => format!("{} ({part}) {}", self.resource_type, self.detail),
@@ -49,7 +49,7 @@ impl Missing {
         }
     }
 
-    /// The missing records of an authorization's newest finished job.
+    /// Returns the missing records of an authorization's newest finished job.
     pub(in crate::consent) fn of_authorization(
         connection: &Connection,
         authorization: &str,

@@ -1,32 +1,32 @@
-//! Whether a consent's records can be read, in the form of the cache.
+//! Whether a consent's records can be read. This file has the type, which is also cached.
 
 use std::sync::Arc;
 
-/// Whether a consent's records can be read.
+/// Whether a consent's records can be read, or why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
     /// The records can be read.
     Ready,
-    /// A source's first records are being fetched.
+    /// The first records of a source are being fetched.
     Syncing {
-        /// When the source is queried next, if it requested a pause.
+        /// When the source is queried next, if it requested a pause. In seconds since the Unix epoch.
         again_at: Option<i64>,
     },
-    /// No source returned any, and none is being queried.
+    /// No source has records, no first sync is running, and no records have expired.
     Nothing,
-    /// The records of every source have expired. The patient must authorize again.
+    /// No source has records any more, and those of at least one have expired. The patient must authorize again.
     Expired,
-    /// The patient had all records erased.
+    /// The erasure of all records of the consent was requested.
     Expunged,
 }
 
-/// Whether a consent's records can be read, and its patient.
+/// Whether a consent's records can be read, and whose they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presence {
-    /// Whether the records can be read.
+    /// Whether the records can be read, or why not.
     pub readiness: Readiness,
-    /// The Patients whose records are stored or expected, the primary one first.
+    /// The ids of the Patients whose records are stored or expected, the primary one first.
     pub patients: Arc<[String]>,
-    /// How long this holds if no job changes.
+    /// Until when this value may be cached, in seconds since the Unix epoch.
     pub(super) until: i64,
 }

@@ -1,5 +1,5 @@
-//! Readiness: whether a consent's records are stored, and whose they are. Every FHIR request of a patient needs it, so
-//! it is cached until a job changes or a source's records expire.
+//! Computes whether a consent's records can be read, and whose they are. Every FHIR request of a patient needs this,
+//! so it is cached until a job changes or a source's records expire.
 
 use std::sync::Arc;
 
@@ -10,9 +10,11 @@ use super::super::with_sources::{ConsentWithSources, Source};
 use super::presence::{Presence, Readiness};
 
 impl Consents<'_> {
-    /// The readiness of a consent's records. For the operator's consents they are always ready.
+    /// Returns whether a consent's records can be read, and whose they are. If there is no such consent, nothing
+    /// prevents reading and there are no Patients.
     pub fn presence(&self, consent: &str) -> Result<Presence, Error> {
-        // Read this first. A change during the answer then makes the next request read again.
+        // Read the counter first. If a change happens while the value is computed, the next request finds another
+        // counter and computes it again.
         let (moment, now) = (self.store.jobs_moment(), self.store.clock().now());
         if let Some((known, presence)) = self.store.known_presence().get(consent)
             && known == moment
@@ -35,14 +37,16 @@ impl Consents<'_> {
 }
 
 impl ConsentWithSources {
-    /// Whether the consent's records can be read.
+    /// Returns whether the consent's records can be read. Those of an operator's consent can, unless they were
+    /// expunged.
     pub fn readiness(&self, now: i64) -> Readiness {
         if self.consent.expunged_at.is_some() {
             return Readiness::Expunged;
         }
         let first: Vec<&Source> = self.sources.iter().filter(|source| source.is_first(now)).collect();
         if !first.is_empty() {
-            // While a job is fetching from one source, a short retry pays, whatever the other sources need.
+            // Take the earliest time. `None` comes before all times: a job that is not postponed may end soon, so
+            // clients should soon ask again.
             let again = first.iter().map(|source| source.put_off_until(now));
             let again_at = again.min().flatten();
             return Readiness::Syncing { again_at };
@@ -80,7 +84,7 @@ impl ConsentWithSources {
 }
 
 impl Source {
-    /// Whether its first records are being fetched.
+    /// Whether the first records of this source are being fetched.
     fn is_first(&self, now: i64) -> bool {
         let open = self.sync.is_some_and(JobState::is_open);
         self.authorization.is_active(now) && self.synced_at.is_none() && open

@@ -1,8 +1,8 @@
-//! The results of sync jobs by type: stored and missing records. Stored with the job, for the operator and the
-//! application.
+//! The results of sync jobs: what was fetched and what is missing, by resource type. They are stored with the job,
+//! for the operator and the application.
 //!
-//! Invariant: no result contains record contents, tokens, paths or queries. A reason names types, categories, hosts and
-//! statuses.
+//! Invariant: no result has contents of records, tokens, paths or queries. A reason has only types, categories, hosts
+//! and HTTP statuses.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use super::super::error::Error;
 use super::missing::Missing;
 use crate::normalize::Counts;
 
-/// The maximum number of entries of one type kept of a job.
+/// The maximum number of entries about one type that are stored for a job.
 const OF_TYPE: usize = 12;
 
-/// The maximum number of characters kept of a detail.
+/// The maximum number of characters of a stored detail.
 const LONGEST: usize = 300;
 
 /// The result of a job.
@@ -23,29 +23,29 @@ const LONGEST: usize = 300;
 pub struct JobReport {
     /// The missing records.
     pub missing: Vec<Missing>,
-    /// Records that it fetched, by type, new or not.
+    /// The number of fetched records of each type, unchanged ones included.
     pub counts: Vec<(String, u64)>,
-    /// The counts of normalization, by rule.
+    /// What each rule of normalization did.
     pub rules: Vec<(String, Counts)>,
-    /// The counts of attachments. Unknown for jobs of earlier releases.
+    /// What happened to the attachments. `None` for jobs of earlier releases.
     pub attachments: Option<AttachmentCounts>,
 }
 
-/// The counts of a job's attachments, by result.
+/// The number of a job's attachments by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AttachmentCounts {
-    /// Fetched by this job.
+    /// Attachments that this job fetched.
     pub fetched: u64,
-    /// Not fetched again, because their description in the record is unchanged.
+    /// Attachments that were not fetched again, because the record describes them as before.
     pub kept: u64,
-    /// Not fetched, because they are too large or too many.
+    /// Attachments that were not fetched, because they are too large or too many.
     pub at_source: u64,
-    /// Could not be fetched.
+    /// Attachments that could not be fetched.
     pub missing: u64,
 }
 
 impl AttachmentCounts {
-    /// The counts as a text. `None` without attachments.
+    /// Returns the counts as a text. `None` if all are zero.
     pub fn told(self) -> Option<String> {
         let counts = [
             (self.fetched, "fetched"),
@@ -63,8 +63,8 @@ impl AttachmentCounts {
 }
 
 impl JobReport {
-    /// The missing records in at most this many entries per type. The last entry counts the rest. So many entries of
-    /// one type do not displace another type.
+    /// Returns the missing records with at most this many entries per type, so that many entries of one type do not
+    /// displace another type. If there are more, the last entry of the type counts the rest.
     pub(in crate::consent) fn shortened(&self, of_type: usize) -> Vec<Missing> {
         let mut by_type: Vec<(&str, Vec<&Missing>)> = Vec::new();
         for one in &self.missing {
@@ -90,7 +90,7 @@ impl JobReport {
     }
 }
 
-/// One entry in place of several of a type.
+/// Makes one entry in place of several of a type. `None` if there are none.
 fn counted(rest: &[&Missing]) -> Option<Missing> {
     let first = rest.first()?;
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
@@ -108,7 +108,7 @@ fn counted(rest: &[&Missing]) -> Option<Missing> {
     })
 }
 
-/// Stores a job's results in the transaction that ends it.
+/// Stores a job's result, in the transaction that ends the job.
 pub(in crate::consent) fn keep_report(connection: &Connection, job: &str, report: &JobReport) -> Result<(), Error> {
     let sql = "INSERT INTO sync_missing (job, ordinal, type, part, reason, status, records, detail)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
@@ -171,8 +171,8 @@ mod tests {
 
     #[test]
     fn late_types_are_kept_however_much_is_missing_of_early_ones() {
-        // 200 entries were kept in the order of types. After 300 entries of Observation, the missing Procedures were
-        // not listed.
+        // The store kept only the first 200 entries, in the order of types. So 300 entries of Observation displaced
+        // those of Procedure.
         let mut missing: Vec<Missing> = (0..300)
             .map(|number| part("Observation", number, MissingReason::NotServed))
             .collect();
