@@ -1,7 +1,7 @@
-//! Sets of canonicals: URLs with their versions. Decides whether a canonical leads to a resource.
+//! Sets of canonicals, as URLs with their versions. Decides whether a canonical leads to a resource.
 //!
-//! A canonical without a version means all stored resources of its URL. One with a version means the resources of
-//! exactly that version. One with a fragment means a part of a resource and leads to none.
+//! A canonical without a version leads to all stored resources of its URL. One with a version leads to the resources of
+//! exactly that version. One with a fragment means a part of a resource and leads to no resource.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -19,11 +19,11 @@ pub(in crate::search) fn have_urls(type_id: TypeId) -> bool {
         let child = facts().child(type_id, element);
         child.is_some_and(|child| facts().get(child.type_id).name == wanted)
     };
-    // The `url` of a Device or a DeviceDefinition does not identify it. It is a network address.
+    // A Device or a DeviceDefinition has a `url`, too, but as a network address that does not identify the resource.
     is("url", "uri") && is("version", "string") && SearchParameters::builtin().get(type_id, "url").is_some()
 }
 
-/// URLs with their versions, either of stored resources or of canonicals.
+/// A set of URLs with their versions. It holds either the URLs of stored resources, or canonicals.
 #[derive(Debug, Default)]
 pub(in crate::search) struct Canonicals {
     pub(in crate::search) urls: FxHashMap<Box<str>, FxHashSet<Option<Box<str>>>>,
@@ -31,7 +31,7 @@ pub(in crate::search) struct Canonicals {
 }
 
 impl Canonicals {
-    /// Adds the URL and version of a resource.
+    /// Adds a URL and a version to the set.
     pub(in crate::search) fn insert(&mut self, url: &str, version: Option<&str>) {
         let versions = match self.urls.get_mut(url) {
             Some(versions) => versions,
@@ -40,7 +40,7 @@ impl Canonicals {
         self.count += usize::from(versions.insert(version.map(Box::from)));
     }
 
-    /// Adds the URL and version of a canonical.
+    /// Adds a canonical to the set. A canonical that is empty or has a fragment is ignored.
     pub(in crate::search) fn insert_asked(&mut self, canonical: &str) {
         let canonical = Canonical::parse(canonical);
         if canonical.fragment.is_none() && !canonical.url.is_empty() {
@@ -48,7 +48,7 @@ impl Canonicals {
         }
     }
 
-    /// Each URL with its versions.
+    /// Returns each URL with its versions.
     pub(in crate::search) fn iter(&self) -> impl Iterator<Item = (&str, Vec<Option<&str>>)> {
         let urls = self.urls.iter();
         urls.map(|(url, versions)| (&**url, versions.iter().map(Option::as_deref).collect()))
@@ -59,7 +59,7 @@ impl Canonicals {
         self.urls.is_empty()
     }
 
-    /// For a set of resources' URLs: whether this canonical leads to one of the resources.
+    /// Whether this canonical leads to one of the resources. The set must hold the URLs of resources.
     pub(in crate::search) fn lead(&self, canonical: &str) -> bool {
         let canonical = Canonical::parse(canonical);
         canonical.fragment.is_none()
@@ -72,7 +72,7 @@ impl Canonicals {
                 })
     }
 
-    /// For a set of canonicals: whether one of them leads to the resource with this URL and version.
+    /// Whether one of the canonicals leads to the resource with this URL and version. The set must hold canonicals.
     pub(in crate::search) fn ask(&self, url: &str, version: Option<&str>) -> bool {
         self.urls.get(url).is_some_and(|versions| {
             versions.contains(&None) || version.is_some_and(|version| versions.contains(&Some(version.into())))

@@ -1,5 +1,5 @@
-//! The compartment of a Patient, or of several, as a condition: the row is the Patient, or one of its compartment
-//! parameters refers to it (R4 CompartmentDefinition/patient).
+//! The compartment of one or several Patients as a condition: the row is the Patient, or one of its compartment
+//! parameters refers to the Patient (R4 CompartmentDefinition/patient).
 
 use super::super::SearchError;
 use super::super::parameters::raw::RawParameter;
@@ -12,7 +12,8 @@ pub(in crate::search) fn holds(type_id: TypeId) -> bool {
     !compartment::patient_params(type_id).is_empty() || facts().get(type_id).name == "Patient"
 }
 
-/// The condition for one Patient. An error if resources of `type_id` are in no Patient's compartment.
+/// Returns the condition for the compartment of one Patient. It is an error if resources of `type_id` are in no
+/// Patient's compartment.
 pub(in crate::search) fn criterion(
     resolver: &Resolver<'_>,
     type_id: TypeId,
@@ -21,7 +22,8 @@ pub(in crate::search) fn criterion(
     of_any(resolver, type_id, &[patient])
 }
 
-/// The same for several Patients together. Their ids have R4's form.
+/// Returns the condition that a resource is in the compartment of one of several Patients. Their ids must have R4's
+/// form.
 pub(in crate::search) fn of_any(
     resolver: &Resolver<'_>,
     type_id: TypeId,

@@ -1,7 +1,8 @@
 //! Criteria: conditions on rows, as a tree.
 //!
-//! A condition on other resources (a chain, `_has`, `_list`) is a [`Join`]. `join` either replaces it by the resources
-//! found, or leaves it to the plan that reads the rows. Only conditions without joins are decided over rows.
+//! A condition on other resources (a chain, `_has`, `_list`) is a [`Join`]. `joins::join` either replaces it by a
+//! condition on the ids of the found resources, or leaves it to the plan that reads the rows. Only criteria without
+//! joins can be evaluated on rows.
 
 use std::sync::Arc;
 
@@ -21,102 +22,104 @@ use crate::fhir::storage::LeafSet;
 use crate::lake::scan::Predicate;
 use crate::plan::DynamicFilter;
 
-/// One condition on the rows. A match meets all conditions of the query.
+/// One condition on the rows. A match must meet all criteria of the query.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct Criterion {
     /// The condition itself.
     pub(in crate::search) condition: Condition,
-    /// The criterion as text, for `explain`.
+    /// The criterion as text, for explanations.
     pub(in crate::search) label: String,
-    /// The text from which it was resolved, if known. A plan that travels carries this text.
+    /// The text from which the criterion was resolved, if known. A plan that is sent to another process contains this
+    /// text.
     pub(in crate::search) origin: Option<Arc<Origin>>,
 }
 
 /// The condition of a criterion.
 #[derive(Clone, Debug)]
 pub(in crate::search) enum Condition {
-    /// A condition on the values of a parameter.
+    /// The values of a parameter pass a test.
     Values {
         /// The parameter, compiled for the type.
         compiled: Arc<Compiled>,
         /// The test of the values.
         test: Test,
     },
-    /// A condition on the tuples of a composite parameter.
+    /// The tuples of a composite parameter pass a test.
     Tuples {
-        /// The composite, compiled for the type.
+        /// The composite parameter, compiled for the type.
         compiled: Arc<Compiled>,
         /// The test of the tuples.
         test: TupleTest,
     },
-    /// Words in the narrative or in the whole resource.
+    /// Words occur in the narrative or in any string of the resource.
     Words {
-        /// Where the words are searched.
+        /// Where the words must occur.
         within: Within,
-        /// The words.
+        /// The condition on the words.
         words: Arc<Words>,
     },
-    /// All of these hold.
+    /// All of these must hold.
     All(Vec<Criterion>),
-    /// One of these must hold.
+    /// At least one of these must hold.
     Any(Vec<Criterion>),
     /// This must not hold.
     Not(Box<Criterion>),
-    /// All of these must hold for the same item of an element.
+    /// The criterion must hold for one item of an element.
     Item {
-        /// Yields the items.
+        /// The parameter whose program yields the items.
         items: Arc<Compiled>,
-        /// The conditions on each item. Their programs are evaluated on the items.
+        /// The condition on each item. Its programs are evaluated on the items.
         holds: Box<Criterion>,
     },
-    /// The row may contain a resource of this type: its contained text has the type's name.
+    /// The row may contain a resource of this type: the text of its contained resources has the type's name.
     Holds(TypeId),
-    /// A reference leads to a resource that the row contains.
+    /// A reference leads to a resource that the row contains, and this resource meets the condition of its type.
     Inside {
-        /// Yields the references, with their text.
+        /// The parameter whose program yields the references, with their text.
         references: Arc<Compiled>,
-        /// The condition for each target type.
+        /// The condition for each type of a contained resource.
         targets: Vec<(TypeId, Criterion)>,
     },
-    /// A condition on other resources.
+    /// A condition on other resources that is not answered yet.
     Join(Box<Join>),
-    /// A condition on other resources. The plan finds their ids before it reads the rows.
+    /// A condition on other resources that the plan answers. The plan finds the ids of these resources before it reads
+    /// the rows.
     Dynamic(Arc<DynamicFilter>),
 }
 
 /// A test of a parameter's values.
 #[derive(Clone, Debug)]
 pub(in crate::search) enum Test {
-    /// `:missing`.
+    /// `:missing`: whether there is no value.
     Missing(bool),
-    /// One of the alternatives must hold. With `not`, none of them may hold.
+    /// At least one matcher must match a value. With `not`, no matcher may match a value.
     AnyOf {
         /// The alternatives.
         matchers: Vec<Matcher>,
-        /// `:not`.
+        /// Whether the modifier is `:not` or `:not-in`.
         not: bool,
     },
-    /// One value must differ from this.
+    /// At least one value must not match.
     Differs(Matcher),
 }
 
-/// A test of a composite's tuples.
+/// A test of a composite parameter's tuples.
 #[derive(Clone, Debug)]
 pub(in crate::search) enum TupleTest {
-    /// `:missing`: whether no tuple has a value for each component.
+    /// `:missing`: whether no tuple has a value for every component.
     Missing(bool),
-    /// One of the alternatives must hold. Each has a matcher for each component.
+    /// At least one alternative must match a tuple. Each alternative has one matcher for each component.
     AnyOf(Vec<Vec<Matcher>>),
-    /// One of many alternatives must hold.
+    /// At least one of many alternatives must match a tuple.
     OneOf(Arc<TupleSet>),
 }
 
-/// The places where words are searched.
+/// Where words are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::search) enum Within {
-    /// `_text`: the narrative.
+    /// `_text`: in the narrative.
     Narrative,
-    /// `_content`: every text of the resource.
+    /// `_content`: in every string of the resource.
     Resource,
 }
 
@@ -125,7 +128,7 @@ pub(in crate::search) enum Within {
 pub(in crate::search) enum Join {
     /// A chain: a reference of the parameter leads to a resource that meets the criterion for its type.
     Chain {
-        /// The reference parameter, compiled so that it yields targets.
+        /// The reference parameter, compiled to yield targets.
         compiled: Arc<Compiled>,
         /// The condition for each target type.
         targets: Vec<(TypeId, Criterion)>,
@@ -134,35 +137,35 @@ pub(in crate::search) enum Join {
     Has {
         /// The type of the referring resources.
         source: TypeId,
-        /// The reference parameter of these resources, compiled so that it yields targets.
+        /// The reference parameter of the referring resources, compiled to yield targets.
         through: Arc<Compiled>,
-        /// The condition on these resources.
+        /// The condition on the referring resources.
         criterion: Box<Criterion>,
-        /// `_id` of the rows' type.
+        /// The parameter `_id` of the rows' type.
         ids: Arc<Compiled>,
     },
     /// `_list`: one of these Lists has the row as an entry.
     List {
-        /// The Lists' ids.
+        /// The ids of the Lists.
         lists: Vec<String>,
-        /// `_id` of the rows' type.
+        /// The parameter `_id` of the rows' type.
         ids: Arc<Compiled>,
     },
     /// `:below` or `:above`: a reference leads to one of these resources, or to one below or above it in the hierarchy.
     Hierarchy {
-        /// The reference parameter, compiled so that it yields targets.
+        /// The reference parameter, compiled to yield targets.
         compiled: Arc<Compiled>,
-        /// The start of the hierarchy.
+        /// The types and ids of the resources at which the hierarchy starts.
         from: Vec<(TypeId, String)>,
-        /// For each of these types, the parameter that leads to a resource's parent.
+        /// For each of these types, the parameter that leads from a resource to its parent.
         parents: Vec<(TypeId, Arc<Compiled>)>,
-        /// Whether the direction is `:below`.
+        /// Whether the modifier is `:below`. If not, it is `:above`.
         below: bool,
     },
 }
 
 impl Test {
-    /// Applies the one code system to which the compared elements are bound.
+    /// Adapts the test to elements that R4 binds to one code system.
     pub(in crate::search) fn bind(&mut self, system: &'static str) {
         match self {
             Test::AnyOf { matchers, .. } => matchers.iter_mut().for_each(|matcher| matcher.bind(system)),
@@ -171,8 +174,8 @@ impl Test {
         }
     }
 
-    /// Applies the types of the compared values: a canonical without a version means all versions, and a boolean is
-    /// true or false.
+    /// Adapts the test to the types of the compared values. A canonical without a version matches any version. A value
+    /// for booleans must be `true` or `false`. Many alternatives are gathered into sets.
     pub(in crate::search) fn fit(&mut self, compiled: &Compiled, raw: &RawParameter) -> Result<(), SearchError> {
         let matchers = match self {
             Test::AnyOf { matchers, .. } => matchers.as_mut_slice(),
@@ -197,7 +200,7 @@ impl Test {
         Ok(())
     }
 
-    /// The columns of the values that this test reads.
+    /// Returns which columns of the values the test reads.
     pub(in crate::search) fn reading(&self) -> Reading {
         let Test::AnyOf { matchers, .. } = self else {
             return Reading::Values;
@@ -225,7 +228,7 @@ impl Test {
 }
 
 impl Criterion {
-    /// A condition that the values of a parameter pass a test.
+    /// Creates a criterion for a test of a parameter's values.
     pub(in crate::search) fn of_values(compiled: Arc<Compiled>, test: Test, label: String) -> Criterion {
         Criterion {
             condition: Condition::Values { compiled, test },
@@ -234,7 +237,7 @@ impl Criterion {
         }
     }
 
-    /// The parameter and the test of its values, if the criterion consists only of these.
+    /// Returns the parameter and the test, if the criterion is only a test of a parameter's values.
     pub(in crate::search) fn values(&self) -> Option<(&Arc<Compiled>, &Test)> {
         match &self.condition {
             Condition::Values { compiled, test } => Some((compiled, test)),
@@ -258,7 +261,8 @@ impl Criterion {
         }
     }
 
-    /// Whether the criterion needs the digits of a decimal as written. The column of numbers does not have them.
+    /// Whether the criterion needs the digits of a decimal as written. The companion column `__number` does not have
+    /// them.
     pub(in crate::search) fn reads_digits(&self) -> bool {
         match &self.condition {
             Condition::Values { test, .. } => match test {
@@ -271,7 +275,7 @@ impl Criterion {
         }
     }
 
-    /// Adds the columns that the criterion reads.
+    /// Adds the leaves that the criterion reads.
     pub(in crate::search) fn add_leaves(&self, leaves: &mut LeafSet) {
         match &self.condition {
             Condition::Values { compiled, .. } => leaves.extend(compiled.program.leaves().iter().cloned()),
@@ -304,7 +308,7 @@ impl Criterion {
 }
 
 impl Within {
-    /// The column with the text.
+    /// Returns the leaf with the text in which words are searched.
     pub(in crate::search) fn leaf(self) -> &'static str {
         match self {
             Within::Narrative => "text.div",
@@ -314,7 +318,7 @@ impl Within {
 }
 
 impl Criterion {
-    /// Records the origin of the criterion and of its parts. A part that already has an origin keeps it.
+    /// Sets the origin of the criterion and of its parts. A part that already has an origin keeps it.
     pub(in crate::search) fn come_from(&mut self, origin: Origin) {
         for (at, part) in self.parts_mut().into_iter().enumerate() {
             if part.origin.is_none() {
@@ -324,7 +328,7 @@ impl Criterion {
         self.origin = Some(Arc::new(origin));
     }
 
-    /// The criteria inside this one, including those on other resources' rows.
+    /// Returns the criteria directly inside this one, including those on the rows of other tables.
     pub(in crate::search) fn parts_mut(&mut self) -> Vec<&mut Criterion> {
         match &mut self.condition {
             Condition::All(parts) | Condition::Any(parts) => parts.iter_mut().collect(),

@@ -1,7 +1,7 @@
-//! A query's criteria over a batch of rows: which rows match.
+//! Decides which rows of a batch match a query's criteria.
 //!
-//! The population plan runs this file inside the scan, and the person path runs it over a person's columns. So a
-//! criterion means the same in both.
+//! The plan of a search over many people calls this file inside the scan. A search over one person calls it for that
+//! person's columns. So a criterion means the same in both.
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
@@ -19,19 +19,20 @@ use crate::fhir::storage::LeafSet;
 use crate::fhirpath::{Collection, Focus, Offsets, Typed};
 use crate::lake::scan::Predicate;
 
-/// The columns that the criteria read.
+/// Returns the leaves that the criteria read.
 pub(in crate::search) fn leaves(criteria: &[Criterion]) -> LeafSet {
     let mut leaves = LeafSet::new();
     criteria.iter().for_each(|criterion| criterion.add_leaves(&mut leaves));
     leaves
 }
 
-/// For each row, whether all criteria hold.
+/// Decides for each row whether all criteria hold.
 pub(in crate::search) fn matches(criteria: &[Criterion], batch: &RecordBatch) -> Result<BooleanArray, SearchError> {
     all(criteria, batch, true)
 }
 
-/// The same, but a parameter's program also reads the values in plain columns.
+/// Decides for each row whether all criteria hold. Unlike `matches`, it runs the programs of all parameters, even of
+/// those with plain columns.
 pub(in crate::search) fn matches_by_programs(
     criteria: &[Criterion],
     batch: &RecordBatch,
@@ -39,7 +40,8 @@ pub(in crate::search) fn matches_by_programs(
     all(criteria, batch, false)
 }
 
-/// With `plain`, values in plain columns are compared without running the program.
+/// Decides for each row whether all criteria hold. With `plain`, values in plain columns are compared directly, without
+/// the parameter's program.
 fn all(criteria: &[Criterion], batch: &RecordBatch, plain: bool) -> Result<BooleanArray, SearchError> {
     let mut all = vec![true; batch.num_rows()];
     for criterion in criteria {
@@ -56,7 +58,7 @@ fn all(criteria: &[Criterion], batch: &RecordBatch, plain: bool) -> Result<Boole
     Ok(BooleanArray::new(all, None))
 }
 
-/// Marks the rows for which the criterion holds. No row may be marked before the call.
+/// Sets `rows[row]` for each row for which the criterion holds. All entries must be `false` before the call.
 fn mark(criterion: &Criterion, batch: &RecordBatch, plain: bool, rows: &mut [bool]) -> Result<(), SearchError> {
     match &criterion.condition {
         Condition::Values { compiled, test } => {
@@ -106,13 +108,13 @@ fn mark(criterion: &Criterion, batch: &RecordBatch, plain: bool, rows: &mut [boo
     Ok(())
 }
 
-/// A parameter's values. If its expression fails on a row, that row has none.
+/// Returns the values of a parameter. If its expression fails on a row, that row has no values.
 fn values(compiled: &Compiled, batch: &RecordBatch) -> Result<Collection, SearchError> {
     let evaluation = compiled.program.evaluate(batch);
     Ok(evaluation.map_err(|source| compiled.failed(source))?.lenient())
 }
 
-/// For each row the ids of the contained resources to which its references lead.
+/// Returns, for each row, the ids of the contained resources to which the row's references lead.
 fn inner_references(values: &Collection, rows: usize) -> Vec<Vec<String>> {
     let mut found = vec![Vec::new(); rows];
     for part in values.typed() {
@@ -133,7 +135,7 @@ fn inner_references(values: &Collection, rows: usize) -> Vec<Vec<String>> {
     found
 }
 
-/// For each item whether a criterion holds. The criterion's programs run on items.
+/// Decides for each item whether a criterion holds. The programs of the criterion are evaluated on the items.
 fn of_items(criterion: &Criterion, focus: &Focus) -> Result<Vec<bool>, SearchError> {
     let mut items = vec![false; focus.len()];
     match &criterion.condition {
@@ -172,7 +174,7 @@ fn of_items(criterion: &Criterion, focus: &Focus) -> Result<Vec<bool>, SearchErr
     Ok(items)
 }
 
-/// Marks the rows with a value that differs from the matcher's.
+/// Sets `rows[row]` for each row with a value that does not match.
 fn mark_differing(matcher: &Matcher, part: &Typed, rows: &mut [bool]) {
     let each = Typed {
         offsets: Offsets::Each(part.items.len()),
@@ -210,8 +212,8 @@ fn mark_values(values: &Collection, test: &Test, rows: &mut [bool]) {
     }
 }
 
-/// Marks the rows with a matching tuple. Each item of the composite's expression is a context for deciding the
-/// components.
+/// Sets `rows[row]` for each row with a matching tuple. Each item of the composite's expression is one tuple, and the
+/// components are evaluated on it.
 fn mark_tuples(
     compiled: &Compiled,
     test: &TupleTest,
@@ -302,7 +304,7 @@ fn text(column: Option<&dyn Array>, row: usize) -> Option<&str> {
     texts.is_valid(row).then(|| texts.value(row))
 }
 
-/// The text between the tags. Each tag and entity becomes a blank.
+/// Returns the text between the tags. Each tag and each entity becomes a blank.
 fn without_markup(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut until = None;
@@ -321,7 +323,7 @@ fn without_markup(html: &str) -> String {
     out
 }
 
-/// The words of all texts in a JSON value, in order. Narratives count only with their visible text.
+/// Appends the words of all strings in a JSON value, in order. A narrative counts only with its visible text.
 fn texts(value: Value<'_>, words: &mut Vec<String>) {
     if value.is_object() {
         value.entries().for_each(|(_, value)| texts(value, words));

@@ -1,5 +1,5 @@
-//! `:below` and `:above` of references: a resource and its descendants or ancestors, for types whose resources refer to
-//! their parent (R4 search, 3.1.1.4.5: "Location", "Organization" and the like).
+//! `:below` and `:above` of references: a resource with its descendants or ancestors. They apply to types whose
+//! resources refer to their parent (R4 search, 3.1.1.4.5: "Location", "Organization" and the like).
 
 use super::super::SearchError;
 use super::super::parameters::parameter::Reading;
@@ -11,10 +11,11 @@ use super::criterion::{Condition, Join};
 use crate::fhir::TypeId;
 use crate::fhir::search_parameter::SearchParameter;
 
-/// Codes of the parameters that lead to a parent.
+/// The codes of the parameters that lead to a resource's parent.
 pub(in crate::search) const PARENTS: [&str; 2] = ["partof", "part-of"];
 
-/// The condition. An error if the target type has no hierarchy.
+/// Resolves `:below` or `:above` of a reference parameter to a condition. It is an error if the target type has no
+/// hierarchy.
 pub(in crate::search) fn condition(
     resolver: &Resolver<'_>,
     type_id: TypeId,

@@ -1,5 +1,5 @@
-//! Conditions on the resources that a row contains: JSON text in the column `contained`, shredded batch by batch and
-//! decided by the same criteria.
+//! Conditions on the resources that a row contains. They are JSON text in the column `contained`. They are shredded in
+//! batches and tested with the same criteria as other resources.
 
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
 
@@ -11,11 +11,11 @@ use crate::columns::json::{Tape, Value};
 use crate::columns::shred::{ShredError, Shredder, SystemValues};
 use crate::fhir::{TypeId, facts};
 
-/// Contained resources that are made into columns together.
+/// The number of contained resources that are shredded into one batch.
 pub(in crate::search) const STEP: usize = 4096;
 
-/// Marks the rows whose contained text has the name of a type. It does not parse the text, so it may mark too many
-/// rows.
+/// Sets `rows[row]` for each row whose contained text has the name of a type. The text is not parsed, so the result may
+/// include other rows, too.
 pub(in crate::search) fn mark_holding(type_id: TypeId, batch: &RecordBatch, rows: &mut [bool]) {
     let needle = format!("\"{}\"", facts().get(type_id).name);
     for (row, marked) in rows.iter_mut().enumerate() {
@@ -24,7 +24,8 @@ pub(in crate::search) fn mark_holding(type_id: TypeId, batch: &RecordBatch, rows
     }
 }
 
-/// Marks the rows with a reference to a contained resource that meets the criterion of its type.
+/// Sets `rows[row]` for each row with a reference to a contained resource that meets the criterion of its type.
+/// `references` has the referenced ids of each row.
 pub(in crate::search) fn mark_led_to(
     references: &[Vec<String>],
     targets: &[(TypeId, Criterion)],
@@ -76,11 +77,11 @@ pub(in crate::search) fn mark_led_to(
     Ok(())
 }
 
-/// The result of shredding a contained resource.
+/// What became of a contained resource that was to be shredded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::search) enum Pushed {
     There,
-    /// Earlier resources leave no room in the columns.
+    /// The resource does not fit into the batch of the earlier ones.
     NoRoom,
     /// The resource cannot be converted to columns.
     Refused,
@@ -94,7 +95,7 @@ pub(in crate::search) fn push(shredder: &mut Shredder, id: &str, text: &str, roo
     }
 }
 
-/// The contained resources of a row.
+/// Returns the JSON texts of the resources that a row contains. Returns `None` if it contains none.
 pub(in crate::search) fn texts(batch: &RecordBatch, row: usize) -> Option<StringArray> {
     let list = batch.column_by_name(COLUMN)?.as_list_opt::<i32>()?;
     let texts = list.is_valid(row).then(|| list.value(row))?;

@@ -1,4 +1,4 @@
-//! A sort key as a DataFusion function over the columns of its program.
+//! A sort key as a DataFusion function over the columns of the key's program.
 
 use std::sync::Arc;
 
@@ -20,19 +20,19 @@ use crate::fhir::search_parameter::SearchType;
 use crate::fhir::storage::{END, START};
 use crate::lake::scan::{Order, Reach};
 
-/// The expression that yields the key. `schema` has the columns of the scan.
+/// Returns the expression that yields the key. `schema` is the schema of the scan.
 pub(in crate::search) fn expression(key: &SortKey, schema: &Schema) -> Expr {
     let fields = schema.fields().iter().map(|field| field.name().as_str());
     let mut columns: Vec<&str> = fields.filter(|column| key.reads(column)).collect();
-    // DataFusion does not call a function without arguments once per row. So `id` is the argument if none of the key's
-    // columns exist.
+    // DataFusion may evaluate a function without arguments only once, as a constant. So if none of the key's columns
+    // exist, `id` is the argument.
     if columns.is_empty() {
         columns.push("id");
     }
     function(key).call(columns.into_iter().map(ident).collect())
 }
 
-/// The function that yields the key.
+/// Returns the function that yields the key.
 pub(in crate::search) fn function(key: &SortKey) -> ScalarUDF {
     ScalarUDF::from(KeyFunction {
         name: format!("sort_{}", key.compiled.parameter.code),
@@ -41,13 +41,15 @@ pub(in crate::search) fn function(key: &SortKey) -> ScalarUDF {
     })
 }
 
-/// The key that a function yields, if it yields a key.
+/// Returns the key that a function yields. Returns `None` if the function does not yield a sort key.
 pub(in crate::search) fn key_of(function: &ScalarUDF) -> Option<&SortKey> {
     let function = function.inner().downcast_ref::<KeyFunction>()?;
     Some(&function.key)
 }
 
-/// The bounds of a key for statistics: for dates their start or end.
+/// Returns the order for the scan, which skips rows by the statistics of the key's leaves. An ascending order uses the
+/// starts of dates, a descending one their ends. Returns `None` if the key is not a date, or if a value may come from
+/// another place than a leaf of dates.
 pub(in crate::search) fn order(key: &SortKey) -> Option<Order> {
     if key.compiled.parameter.search_type != SearchType::Date {
         return None;
@@ -85,8 +87,9 @@ pub(in crate::search) fn order(key: &SortKey) -> Option<Order> {
     })
 }
 
-/// The bound of the first key in the filter of DataFusion's sort: `key > bound`, followed by `OR` and the comparison
-/// that decides between equal keys.
+/// Reads the bound of the first key from the dynamic filter of DataFusion's sort: `key > bound` or `key < bound`. If
+/// the sort has several keys, `OR` and comparisons for rows with equal first keys follow. Returns `None` if the filter
+/// has another form.
 pub(in crate::search) fn threshold(filter: &Arc<dyn PhysicalExpr>) -> Option<i64> {
     let mut expression = filter.downcast_ref::<BinaryExpr>()?;
     while *expression.op() == Operator::Or {

@@ -1,4 +1,4 @@
-//! Conditions on rows: what they match, over which columns, and which of them a scan can decide.
+//! Conditions on rows: which rows they match, which columns they read, and which of them a scan can decide.
 
 pub(super) mod canonicals;
 pub(super) mod compartment;

@@ -1,5 +1,5 @@
-//! The text from which a criterion was resolved, with the other inputs. Another process can resolve the same criterion
-//! from it.
+//! The text and the other inputs from which a criterion was resolved. Another process can resolve the same criterion
+//! from them.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,22 +7,22 @@ use super::super::parameters::raw::{RawParameter, written};
 use super::super::parameters::resolver::Resolver;
 use crate::fhir::{TypeId, facts};
 
-/// The origin of a criterion.
+/// The inputs from which a criterion was resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::search) struct Origin {
-    /// The type of the rows.
+    /// The name of the rows' type.
     pub(in crate::search) resource: String,
     /// The parameter as it was written, with its modifier.
     pub(in crate::search) parameter: String,
-    /// Its value.
+    /// The parameter's value.
     pub(in crate::search) value: String,
-    /// The time of the search, in microseconds.
+    /// The time of the search, in microseconds since 1970.
     pub(in crate::search) now: i64,
-    /// `{base}/fhir/`.
+    /// The server's base, `{base}/fhir/`.
     pub(in crate::search) base: String,
     /// Whether several types were searched together.
     pub(in crate::search) among_others: bool,
-    /// The position of the criterion in the parameter's condition: the index of a part at each level.
+    /// The place of the criterion in the parameter's whole condition: at each level of the tree, the index of a part.
     pub(in crate::search) part: Vec<usize>,
 }
 

@@ -1,5 +1,5 @@
-//! Parameters over plain columns: dates and numbers that are elements of the resource itself and occur at most once.
-//! They are decided on the columns without the parameter's program, with the same result.
+//! Tests of parameters over plain columns: dates and numbers that are elements of the resource itself and occur at most
+//! once. The columns are compared directly, without the parameter's program, with the same result.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::buffer::NullBuffer;
@@ -12,8 +12,8 @@ use super::matcher::{Many, Matcher};
 use crate::fhir::storage::{END, NUMBER, START};
 
 impl Plain {
-    /// Marks the rows that pass. Returns `false` and marks nothing if this file cannot decide the test or these
-    /// columns.
+    /// Sets `rows[row]` for each row that passes the test. Returns `false` and changes nothing if this file cannot
+    /// decide the test on these columns.
     pub(in crate::search) fn mark(&self, test: &Test, batch: &RecordBatch, rows: &mut [bool]) -> bool {
         let Test::AnyOf { matchers, not } = test else {
             return false;
@@ -47,7 +47,7 @@ impl Plain {
         done
     }
 
-    /// The columns that exist, if all of them are of these kinds.
+    /// Reads all places with `of`. Returns those columns that exist, or `None` if one of the places is undecided.
     fn columns<T>(
         &self,
         batch: &RecordBatch,
@@ -78,14 +78,14 @@ impl Plain {
     }
 }
 
-/// This file cannot decide the test, so the program must run.
+/// This file cannot decide the test on a column, so the program must run.
 struct Undecided;
 
-/// Beginnings and ends in microseconds.
+/// The starts and ends of dates or Periods, in microseconds.
 struct Times {
     starts: ArrayRef,
     ends: ArrayRef,
-    /// Whether a missing bound is open. Otherwise both bounds are present or both missing.
+    /// Whether a missing start or end means that there is no bound. If not, a value has both or neither.
     open: bool,
 }
 
@@ -125,7 +125,7 @@ impl Times {
     }
 }
 
-/// Whether a row has a value. Arrow's own function makes two more calls per row.
+/// Returns a function that tells whether a row has a value. It makes two calls fewer per row than `Array::is_valid`.
 fn validity(nulls: Option<&NullBuffer>) -> impl Fn(usize) -> bool + '_ {
     move |row| nulls.is_none_or(|nulls| nulls.is_valid(row))
 }
@@ -134,7 +134,7 @@ fn is_time(array: &ArrayRef) -> bool {
     array.as_primitive_opt::<TimestampMicrosecondType>().is_some()
 }
 
-/// Numbers times 10^18, with their texts and comparators.
+/// Quantities: their numbers times 10^18, their numbers as written, and their comparators.
 struct Amounts {
     numbers: ArrayRef,
     texts: Option<ArrayRef>,
@@ -177,7 +177,8 @@ impl Amounts {
     }
 }
 
-/// A child of a root struct, null if the struct is null. `None` if one of them is no column.
+/// Returns a child of a root struct, with null where the struct is null. Returns `None` if the batch lacks the struct
+/// or the child, and an error if the column is not a struct.
 fn child(batch: &RecordBatch, column: &str, name: &str) -> Result<Option<ArrayRef>, Undecided> {
     let Some(parent) = batch.column_by_name(column) else {
         return Ok(None);
@@ -196,7 +197,8 @@ fn child(batch: &RecordBatch, column: &str, name: &str) -> Result<Option<ArrayRe
     }
 }
 
-/// Missing or all-null columns mean that there is no value. Otherwise the program must read the values.
+/// Returns `Ok(None)` if all columns of the element are missing or null, because then there is no value. Otherwise
+/// returns an error, because only the program can read the values.
 fn absent<T>(place: &RootElement, batch: &RecordBatch) -> Result<Option<T>, Undecided> {
     let companion = format!("{}__", place.column);
     let schema = batch.schema();

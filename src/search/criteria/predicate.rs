@@ -1,4 +1,4 @@
-//! A query's criteria as predicates. Plans hold them as filters, and scans evaluate them.
+//! The criteria of a query as predicates, which plans use as filters and scans evaluate.
 
 use std::sync::Arc;
 
@@ -13,26 +13,28 @@ use crate::columns::conditions::Necessary;
 use crate::fhir::storage::LeafSet;
 use crate::lake::scan::Predicate;
 
-/// A criterion of a query.
+/// A predicate that consists of one criterion of a query.
 #[derive(Debug)]
 pub(in crate::search) struct Asked {
     pub(in crate::search) criterion: Criterion,
     label: Arc<str>,
     leaves: LeafSet,
     necessary: Necessary,
-    /// Whether values in plain columns are compared without running the program.
+    /// Whether values in plain columns are compared directly, without the parameter's program.
     pub(in crate::search) plain: bool,
-    /// The Patients of the compartments that the query names, and the owners of their rows.
+    /// The Patients whose compartments are searched, and the owners of their rows. `None` if the query names no
+    /// compartment.
     pub(in crate::search) filed: Option<Filed>,
 }
 
-/// A query's criteria, which must all hold. Without `pushdown` the program of each is evaluated on every row.
+/// Returns a predicate for each criterion of a query. Without `pushdown`, each evaluates the programs of its criterion
+/// on every row, and tells the scan no necessary condition.
 pub(in crate::search) fn of(query: &Query, pushdown: bool) -> Vec<Arc<dyn Predicate>> {
     let criteria = query.criteria.iter();
     criteria.map(|criterion| one(query, criterion, pushdown)).collect()
 }
 
-/// One criterion of a query.
+/// Returns the predicate of one criterion of a query.
 pub(in crate::search) fn one(query: &Query, criterion: &Criterion, pushdown: bool) -> Arc<dyn Predicate> {
     if let Condition::Dynamic(filter) = &criterion.condition {
         return filter.clone();

@@ -1,8 +1,9 @@
-//! Pushes a criterion down to the scan ([`Necessary`]): exact conditions on the texts of items, which dictionary codes
-//! decide, and conditions that statistics can refute.
+//! Pushes a criterion down to the scan as a [`Necessary`] condition. It has exact conditions on the texts of items,
+//! which the scan decides on dictionary codes, and conditions that statistics can refute.
 //!
-//! Both name the columns of a parameter's values. So they work only for parameters whose programs yield all values of
-//! those columns. All other parameters are evaluated row by row.
+//! Both need the columns from which the parameter's values come. An exact condition also needs a program that yields
+//! all values of these columns, or all references in them to one type. Criteria without either condition are evaluated
+//! row by row.
 
 use std::sync::Arc;
 
@@ -17,10 +18,10 @@ use crate::fhir::storage::{END, NUMBER, NUMBER_SCALE, REFERENCE_ID, REFERENCE_TY
 use crate::fhir::{Kind, Primitive, TypeId, facts};
 use crate::fhirpath::{Origin, Selection};
 
-/// The number 1 in columns of numbers.
+/// The number 1 in columns of numbers, which hold numbers times 10^18.
 const ONE: i128 = 10i128.pow(NUMBER_SCALE as u32);
 
-/// Necessary conditions on a row that matches the criterion.
+/// Returns conditions that every row that matches the criterion must meet.
 pub(in crate::search) fn necessary(query: &Query, criterion: &Criterion) -> Necessary {
     let mut necessary = Necessary {
         prune: refutable(criterion),
@@ -36,7 +37,8 @@ pub(in crate::search) fn necessary(query: &Query, criterion: &Criterion) -> Nece
     necessary
 }
 
-/// The criterion as alternatives: exact conditions, each with the owners of its rows. `None` if it is of another kind.
+/// Returns the criterion as alternatives, each with the owners of the rows that can meet it. Returns `None` if the scan
+/// cannot decide the criterion exactly.
 fn alternatives(query: &Query, criterion: &Criterion) -> Option<Vec<Alternative>> {
     let parts = match &criterion.condition {
         Condition::Any(parts) => parts.as_slice(),
@@ -54,7 +56,8 @@ fn alternatives(query: &Query, criterion: &Criterion) -> Option<Vec<Alternative>
     (!found.is_empty()).then_some(found)
 }
 
-/// The criterion as alternatives that the scan decides exactly. `None` if it is of another kind.
+/// Returns the criterion as alternatives that the scan decides exactly. Returns `None` if the scan cannot decide a part
+/// of the criterion exactly.
 fn exact(type_id: TypeId, criterion: &Criterion) -> Option<Vec<ItemMatch>> {
     match &criterion.condition {
         Condition::Values {
@@ -74,7 +77,8 @@ fn exact(type_id: TypeId, criterion: &Criterion) -> Option<Vec<ItemMatch>> {
     }
 }
 
-/// A condition that an item at one of a parameter's origins matches.
+/// Returns the condition that an item in one of the columns of a parameter's values matches one of the matchers.
+/// Returns `None` if the scan cannot decide it exactly.
 fn item_match(
     type_id: TypeId,
     criterion: &Criterion,
@@ -103,7 +107,8 @@ fn item_match(
     })
 }
 
-/// The leaves below an item that a matcher of this kind compares.
+/// Returns the leaves of an item that a matcher of this kind compares. An empty name is the item itself. Returns `None`
+/// if the scan cannot decide such a matcher on such an item.
 fn leaf_names(origin: Origin<'_>, matcher: &Matcher) -> Option<&'static [&'static str]> {
     let type_def = facts().get(origin.item_type.fhir()?);
     match (matcher, type_def.name) {
@@ -114,7 +119,8 @@ fn leaf_names(origin: Origin<'_>, matcher: &Matcher) -> Option<&'static [&'stati
             Matcher::Reference(ReferenceValue::Relative { .. }) | Matcher::RefersTo(_) | Matcher::PointsTo(_),
             "Reference",
         ) => Some(&[REFERENCE_TYPE, REFERENCE_ID]),
-        // Only primitives of the root that do not repeat. A list of texts is not the leaf of a struct.
+        // The item is a string itself. `item_match` accepts it only as a root element that does not repeat, because a
+        // list of strings has no struct of which it could be a leaf.
         (Matcher::Token(_) | Matcher::Id(_) | Matcher::OneOf(_) | Matcher::Uri(_) | Matcher::Exact(_), _)
             if is_text(type_def.kind) =>
         {
@@ -133,7 +139,7 @@ fn is_text(kind: Kind) -> bool {
     )
 }
 
-/// The test of each leaf for a matcher.
+/// Returns the test of each leaf for a matcher. Returns `None` if the tests would not be exact.
 fn leaf_tests(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Option<Vec<LeafTest>> {
     let selection = compiled.program.selection();
     let reference = |type_id: Option<TypeId>, id: LeafTest| {
@@ -164,7 +170,8 @@ fn leaf_tests(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Opt
     }
 }
 
-/// The target type of the references. `None` if the match depends on more than type and id.
+/// Returns the target type that a reference must have, or `None` inside for any type. Returns `None` if more than type
+/// and id decide the match.
 fn pointed(selection: Selection, asked: Option<TypeId>) -> Option<Option<TypeId>> {
     match (selection, asked) {
         (Selection::All, asked) => Some(asked),
@@ -187,7 +194,8 @@ fn pair(token: &TokenValue) -> Option<Vec<LeafTest>> {
     says_something.then(|| vec![system, code])
 }
 
-/// Codes compare without regard to case. A code without letters needs only equality.
+/// Returns the test for a code. Codes are compared without regard to case. For a code without letters, equality is
+/// enough.
 fn code(code: &str) -> LeafTest {
     if code.bytes().any(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii()) {
         LeafTest::Like(code.into())
@@ -196,7 +204,7 @@ fn code(code: &str) -> LeafTest {
     }
 }
 
-/// A necessary condition of the criterion that statistics may refute.
+/// Returns a necessary condition of the criterion that statistics may refute.
 fn refutable(criterion: &Criterion) -> Prune {
     if let Condition::Holds(_) | Condition::Inside { .. } = criterion.condition {
         return Prune::Present { leaf: COLUMN.into() };
@@ -251,7 +259,8 @@ fn refutable(criterion: &Criterion) -> Prune {
     Prune::Or(any)
 }
 
-/// The numbers that all of these compare, of any unit. `None` if some compare something else.
+/// Returns the numbers that these matchers compare, whatever their units. Returns `None` if a matcher compares anything
+/// else.
 fn numbers(matchers: &[Matcher]) -> Option<Vec<&NumberValue>> {
     let mut found = Vec::new();
     for matcher in matchers {
@@ -269,10 +278,11 @@ fn numbers(matchers: &[Matcher]) -> Option<Vec<&NumberValue>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// More numbers than this become one range.
+/// The maximum number of separate ranges. More numbers become one range.
 const FEW_NUMBERS: usize = 8;
 
-/// The condition that a number at one of a parameter's origins may match one of some values. Units are not compared.
+/// Returns the condition that a value of the parameter may match one of these numbers. Units are not compared. Returns
+/// `None` if no such condition can be stated.
 fn with_numbers(compiled: &Compiled, numbers: &[&NumberValue]) -> Option<Prune> {
     let mut ranges = numbers
         .iter()
@@ -303,7 +313,8 @@ fn with_numbers(compiled: &Compiled, numbers: &[&NumberValue]) -> Option<Prune> 
             "decimal" => any.extend(within(format!("{path}{NUMBER}"), 1)),
             "integer" | "positiveInt" | "unsignedInt" => any.extend(within(path.to_owned(), ONE)),
             "Money" => any.extend(within(format!("{path}.value{NUMBER}"), 1)),
-            // A quantity with a comparator stands for all numbers above, or all numbers below, its own number.
+            // A quantity with a comparator stands for all numbers above or below its own number, so the number's range
+            // does not decide it.
             "Quantity" | "Age" | "Count" | "Distance" | "Duration" => {
                 any.extend(within(format!("{path}.value{NUMBER}"), 1));
                 any.extend(present(path, &["comparator"]));
@@ -316,7 +327,8 @@ fn with_numbers(compiled: &Compiled, numbers: &[&NumberValue]) -> Option<Prune> 
     Some(Prune::Or(any))
 }
 
-/// A missing bound is open, so the condition only requires that a bound exists.
+/// Returns, for each of these leaves below `path`, the condition that it has any value. Nothing more is required of
+/// such a leaf: a Period, for example, is open at a missing bound.
 fn present(path: &str, leaves: &[&str]) -> Vec<Prune> {
     leaves
         .iter()
@@ -326,7 +338,7 @@ fn present(path: &str, leaves: &[&str]) -> Vec<Prune> {
         .collect()
 }
 
-/// The condition on the bounds of the dates at `path`.
+/// Returns the condition on the start and end of the dates at `path`. Returns `None` for the prefix `ne`.
 fn within(path: &str, date: &DateValue) -> Option<Prune> {
     let leaf = |suffix: &str| -> Arc<str> { format!("{path}{suffix}").into() };
     let start = |from: Option<i64>, to: Option<i64>| range(leaf(START), from, to);

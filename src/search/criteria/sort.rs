@@ -1,8 +1,8 @@
 //! Sort keys: the one value of a parameter that decides a row's position (R4 search, 3.1.1.5.2).
 //!
-//! Of several values the minimum counts ascending and the maximum descending. Dates sort by their start ascending, and
-//! by their end descending. Rows without a value come last in both orders. Rows with equal keys are ordered by their
-//! ids.
+//! If a row has several values, the minimum decides its position in ascending order, and the maximum in descending
+//! order. Dates are sorted by their start in ascending order, and by their end in descending order. Rows without a
+//! value come last in both orders. Rows with equal keys are ordered by their ids.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::fhir::search_parameter::SearchType;
 use crate::fhir::storage::{NUMBER_PRECISION, NUMBER_SCALE, REFERENCE_ID, REFERENCE_TYPE};
 use crate::fhirpath::{Collection, Typed};
 
-/// The Arrow type of a key.
+/// Returns the Arrow type of a key.
 pub(in crate::search) fn data_type(key: &SortKey) -> DataType {
     match key.compiled.parameter.search_type {
         SearchType::Date => DataType::Int64,
@@ -26,7 +26,7 @@ pub(in crate::search) fn data_type(key: &SortKey) -> DataType {
     }
 }
 
-/// The key of each row of a batch. The batch has the columns of the key's program.
+/// Computes the key of each row of a batch. The batch must have the columns of the key's program.
 pub(in crate::search) fn keys(key: &SortKey, batch: &RecordBatch) -> Result<ArrayRef, SearchError> {
     let compiled = &key.compiled;
     let values = compiled
@@ -146,7 +146,7 @@ fn only_child(part: &Typed, name: &str, keys: &mut [Option<String>], descending:
     });
 }
 
-/// The folded texts of these children, concatenated.
+/// Uses the concatenated folded texts of these children as the key of each item.
 fn in_order(part: &Typed, names: &[&str], keys: &mut [Option<String>], descending: bool) {
     let children: Vec<Collection> = names.iter().map(|name| part.items.child(name)).collect();
     each(part, keys, descending, |item| {
@@ -164,7 +164,8 @@ fn in_order(part: &Typed, names: &[&str], keys: &mut [Option<String>], descendin
     });
 }
 
-/// Merges each item's key into its row's: the minimum or the maximum.
+/// Merges the key of each item into the key of its row, which is the minimum of the items' keys, or the maximum if
+/// `descending`.
 fn each<K: Ord>(part: &Typed, keys: &mut [Option<K>], descending: bool, of: impl Fn(usize) -> Option<K>) {
     for (row, best) in keys.iter_mut().enumerate() {
         for item in part.offsets.range(row) {

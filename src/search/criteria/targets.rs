@@ -1,4 +1,4 @@
-//! Targets of references: the relative references and canonicals that a parameter yields over a batch of rows.
+//! The targets of references: the relative references and the canonicals that a parameter yields over a batch of rows.
 
 use arrow::array::RecordBatch;
 
@@ -9,7 +9,8 @@ use crate::fhir::reference::{Canonical, Target};
 use crate::fhir::storage::{REFERENCE_ID, REFERENCE_TYPE};
 use crate::fhirpath::{Collection, Typed};
 
-/// Calls `found` with the type and id of each target, row by row for each kind of value.
+/// Calls `found` with the type and the id of each target. Each type of value (reference, canonical) is visited
+/// separately, row by row.
 pub(in crate::search) fn each(
     compiled: &Compiled,
     batch: &RecordBatch,
@@ -18,7 +19,7 @@ pub(in crate::search) fn each(
     each_by_row(compiled, batch, |_, resource_type, id| found(resource_type, id))
 }
 
-/// The same. `found` also gets the row of each target.
+/// Calls `found` with the row, the type and the id of each target, in the order of [`each`].
 pub(in crate::search) fn each_by_row(
     compiled: &Compiled,
     batch: &RecordBatch,
@@ -61,12 +62,13 @@ pub(in crate::search) fn each_canonical(
     Ok(())
 }
 
-/// Whether values are References, and not canonicals.
+/// Whether the values are of type Reference. If not, they are canonicals or URIs.
 pub(in crate::search) fn is_of_references(part: &Typed) -> bool {
     part.items.item_type().name() == "Reference"
 }
 
-/// The local resource that a canonical names by a relative URL, as R4's own examples do.
+/// Returns the target of a canonical that is a relative URL, such as `Questionnaire/1`. R4's own examples have such
+/// canonicals.
 pub(in crate::search) fn relative(canonical: &str) -> Option<Target<'_>> {
     let canonical = Canonical::parse(canonical);
     Target::parse(canonical.url).filter(|_| canonical.fragment.is_none())

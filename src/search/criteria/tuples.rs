@@ -1,36 +1,38 @@
-//! Many alternatives of a composite parameter: a tuple is compared only with the alternatives that have its token.
+//! Many alternatives of a composite parameter. A tuple is compared only with those alternatives that have its token.
 //!
-//! Alternatives with the same token form a group. A tuple's tokens select its groups. The conditions of a group on the
-//! other components are decided for all of its tuples at once.
+//! Alternatives with the same token form a group. The tokens of a tuple select its groups. The conditions of a group on
+//! the other components are decided for all tuples of the group at once.
 
 use super::super::parameters::parameter::Compiled;
 use super::matcher::{self, Matcher, TokenIndex};
 use crate::fhir::search_parameter::SearchType;
 use crate::fhirpath::Collection;
 
-/// Fewer alternatives are compared one by one.
+/// With fewer alternatives, each is compared separately.
 const FEW: usize = 8;
 
-/// Alternatives by their token.
+/// The alternatives, grouped by their token.
 #[derive(Debug)]
 pub(in crate::search) struct TupleSet {
-    /// The index of the token's component.
+    /// The index of the component that has the token.
     key: usize,
     index: TokenIndex,
     groups: Vec<Group>,
 }
 
-/// The conditions of alternatives with the same token on the other components.
+/// The conditions that alternatives with the same token have on the other components.
 #[derive(Debug)]
 enum Group {
-    /// One other component, which must match one of these.
+    /// The composite has one other component, with this index. At least one of the matchers must match it.
     One(usize, Vec<Matcher>),
-    /// Several other components, which must all match the same alternative. The token's component is skipped.
+    /// The composite has several other components. One alternative must match all of them. Its matcher for the token is
+    /// skipped.
     Several(Vec<Vec<Matcher>>),
 }
 
 impl TupleSet {
-    /// Groups the alternatives. Returns them unchanged if there are few, or if no component is a token.
+    /// Groups the alternatives. Returns them as an error if there are few, or if no component is a token in all of
+    /// them. Alternatives that can match nothing are dropped in both cases.
     pub(in crate::search) fn of(
         compiled: &Compiled,
         mut alternatives: Vec<Vec<Matcher>>,
@@ -75,8 +77,8 @@ impl TupleSet {
         })
     }
 
-    /// Calls `found` with each tuple that meets an alternative, maybe more than once for a tuple. `components` hold the
-    /// values of each tuple.
+    /// Calls `found` with each tuple that matches an alternative, maybe several times for the same tuple. `components`
+    /// has the values of each component for each tuple.
     pub(in crate::search) fn each(&self, components: &[Collection], mut found: impl FnMut(usize)) {
         let mut members: Vec<Vec<u32>> = vec![Vec::new(); self.groups.len()];
         for part in components[self.key].typed() {

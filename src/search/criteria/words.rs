@@ -1,9 +1,9 @@
 //! `_text` and `_content`: the words that a text must have.
 //!
-//! R4 leaves the language to the server (search, 3.1.1.4.1). Here words in sequence must all occur; `and`, `or`, `not`
-//! and parentheses combine them, and quotation marks make a phrase. An unescaped comma means `or`, as between the
-//! values of every parameter. Words compare like strings, without regard to case and marks. A word matches if a word of
-//! the text begins with it.
+//! R4 leaves the syntax to the server (search, 3.1.1.4.1). Here, all words of a sequence must occur. `and`, `or`, `not`
+//! and parentheses combine words, and quotation marks enclose a phrase. An unescaped comma means `or`, as between the
+//! values of every parameter. Words are compared like strings, without regard to case and combining marks. A word
+//! matches if a word of the text begins with it.
 
 use std::iter::Peekable;
 
@@ -12,16 +12,16 @@ use super::super::parameters::values::{fold, is_silent};
 /// The maximum nesting of parentheses and `not`.
 const MAX_DEPTH: usize = 32;
 
-/// The words that a text must have.
+/// A condition on the words of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::search) enum Words {
-    /// Consecutive words, folded. The last may be the beginning of a longer word.
+    /// The text must have these folded words one after the other. The last one may be the beginning of a longer word.
     Phrase(Vec<String>),
-    /// The text must have all of these.
+    /// The text must meet all of these conditions.
     All(Vec<Words>),
-    /// The text must have one of these.
+    /// The text must meet at least one of these conditions.
     Any(Vec<Words>),
-    /// The text must not have this.
+    /// The text must not meet this condition.
     Not(Box<Words>),
 }
 
@@ -34,14 +34,14 @@ enum Token {
 }
 
 impl Words {
-    /// Parses a parameter's value with its escapes. `None` if it is malformed or holds no word.
+    /// Parses a parameter's value, which still has its escapes. Returns `None` if it is malformed or has no word.
     pub(in crate::search) fn parse(text: &str) -> Option<Words> {
         let mut tokens = tokens(text)?.into_iter().peekable();
         let words = any(&mut tokens, 0)?;
         tokens.next().is_none().then_some(words)
     }
 
-    /// The number of words in the condition.
+    /// Returns the number of words in the condition.
     pub(in crate::search) fn count(&self) -> usize {
         match self {
             Words::Phrase(phrase) => phrase.len(),
@@ -50,7 +50,7 @@ impl Words {
         }
     }
 
-    /// Whether a text with exactly these words, folded, meets the condition.
+    /// Whether a text that consists of these folded words meets the condition.
     pub(in crate::search) fn hold(&self, text: &[String]) -> bool {
         match self {
             Words::Phrase(phrase) => text.windows(phrase.len()).any(|window| {
@@ -101,7 +101,8 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
-/// The end of a word. An escaped character belongs to the word; the backslash does not.
+/// Returns the end of the word at the beginning of a text. An escaped character is a part of the word, even if it would
+/// end the word otherwise.
 fn end_of_word(text: &str) -> usize {
     let mut escaped = false;
     let ends = |c: char| {

@@ -1,4 +1,4 @@
-//! `_contained` and `_containedType`: which resources are searched, and what is shown of contained ones (R4 search,
+//! `_contained` and `_containedType`: which resources are searched, and how contained ones are shown (R4 search,
 //! 3.1.1.5.5).
 
 /// The column that holds contained resources.
@@ -7,20 +7,20 @@ pub(in crate::search) const COLUMN: &str = "contained";
 /// Which resources are searched, and how contained ones are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::search) struct Contained {
-    /// `_contained`.
+    /// The value of `_contained`.
     pub(in crate::search) which: Which,
-    /// `_containedType=contained`: shows the contained resource instead of its container.
+    /// Whether the answer shows the contained resource instead of its container (`_containedType=contained`).
     pub(in crate::search) alone: bool,
 }
 
-/// `_contained`.
+/// The values of `_contained`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::search) enum Which {
-    /// Resources of their own.
+    /// Only resources that are not contained in another one (`false`).
     #[default]
     Outer,
-    /// Contained ones.
+    /// Only contained resources (`true`).
     Inner,
-    /// All.
+    /// All resources (`both`).
     Both,
 }

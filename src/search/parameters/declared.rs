@@ -1,5 +1,5 @@
-//! The declared capabilities of searches: the common parameters, and the modifiers and prefixes of each parameter.
-//! Other code reads requests and decides what is accepted. A test compares both.
+//! The declared capabilities of searches: the common parameters, and the modifiers and prefixes of each parameter. This
+//! file only describes them. Other files decide what a request may contain, and a test compares both.
 
 use super::super::engine::Engine;
 use super::modifier;
@@ -11,9 +11,9 @@ use crate::fhir::{TypeId, facts};
 pub struct Common {
     /// The parameter's name.
     pub name: &'static str,
-    /// Its type, by R4's code.
+    /// The code of its type in R4.
     pub search_type: &'static str,
-    /// The possible values.
+    /// A description of the possible values.
     pub documentation: &'static str,
 }
 
@@ -25,7 +25,7 @@ const fn common(name: &'static str, search_type: &'static str, documentation: &'
     }
 }
 
-/// Parameters of all searches.
+/// The parameters that all searches accept.
 pub const COMMON: [Common; 16] = [
     common("_has", "special", "_has:Type:reference:parameter=value, to any depth"),
     common("_list", "special", "ids of Lists"),
@@ -61,11 +61,11 @@ pub const COMMON: [Common; 16] = [
     common("_pretty", "special", "true, false"),
 ];
 
-/// Prefixes of numbers, dates and quantities.
+/// The prefixes of numbers, dates and quantities.
 pub const PREFIXES: [&str; 9] = ["eq", "ne", "gt", "lt", "ge", "le", "sa", "eb", "ap"];
 
 impl Engine {
-    /// The modifiers of a parameter of a type. `[type]` stands for the name of any resource type.
+    /// Returns the modifiers of a parameter of a type. `[type]` stands for the name of any resource type.
     pub fn modifiers(&self, type_id: TypeId, parameter: &SearchParameter) -> Vec<&'static str> {
         let of_type = self.modifiers_by_type(parameter);
         if !matches!(parameter.search_type, SearchType::Token | SearchType::Reference) {
@@ -75,7 +75,7 @@ impl Engine {
         let misfits = |modifier: &str| modifier::misfit(compiled.as_ref()?, modifier);
         let fitting = of_type.iter().filter(|modifier| misfits(modifier).is_none());
         let mut fitting: Vec<&'static str> = fitting.copied().collect();
-        // Canonicals have a `below` of their own, for versions.
+        // For canonicals, `below` selects versions, so it needs no hierarchy.
         let has_canonicals = compiled.as_ref().is_some_and(|compiled| compiled.yields_canonicals());
         if parameter.search_type == SearchType::Reference && has_canonicals && !fitting.contains(&"below") {
             fitting.push("below");
@@ -101,7 +101,8 @@ impl Engine {
         }
     }
 
-    /// The resource types to which the values of a reference parameter may point, for includes and chains.
+    /// Returns the resource types to which the values of a reference parameter may point, for includes and chains.
+    /// Empty for a parameter that is not a reference.
     pub fn led_to(&self, type_id: TypeId, parameter: &SearchParameter) -> Vec<TypeId> {
         if parameter.search_type != SearchType::Reference {
             return Vec::new();
@@ -111,7 +112,7 @@ impl Engine {
         facts().resources().filter(leads).collect()
     }
 
-    /// Whether a parameter's values take prefixes.
+    /// Whether the values of a parameter may have prefixes.
     pub fn takes_prefixes(&self, parameter: &SearchParameter) -> bool {
         matches!(
             parameter.search_type,

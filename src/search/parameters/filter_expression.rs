@@ -1,9 +1,9 @@
-//! `_filter`: tests of parameters combined with `and`, `or`, `not` and parentheses (R4,
+//! `_filter`: tests of parameters, combined with `and`, `or`, `not` and parentheses (R4,
 //! <http://hl7.org/fhir/R4/search_filter.html>).
 //!
-//! Decides which parameter each test means: a parameter of the searched type, of a chain's target, or of an item of an
-//! element (`characteristic[code eq gender].value eq mixed`). `filter_operator` decides what an operator means for
-//! values.
+//! Decides to which parameter the name in a test refers: a parameter of the searched type, of a chain's target, or of
+//! an item of an element (`characteristic[code eq gender].value eq mixed`). `filter_operator` decides what an operator
+//! means for the parameter's values.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use super::result::invalid;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhir::{TypeId, facts};
 
-/// The maximum number of tests of one filter.
+/// The maximum number of tests in one filter.
 const MAX_TESTS: usize = 200;
 
-/// The maximum nesting of parentheses and brackets. The grammar recurses for each.
+/// The maximum nesting of parentheses and brackets. The grammar recurses at each level.
 const MAX_DEPTH: usize = 50;
 
 mod grammar {
@@ -36,7 +36,7 @@ mod grammar {
 }
 use grammar::{Grammar, Rule};
 
-/// The condition of a `_filter` on rows of `type_id`.
+/// Resolves a `_filter` to a condition on rows of `type_id`.
 pub(in crate::search) fn condition(
     resolver: &Resolver<'_>,
     type_id: TypeId,
@@ -55,8 +55,8 @@ pub(in crate::search) fn condition(
     Filter { resolver, raw }.combined(&TestedNames::Type(type_id), root)
 }
 
-/// The filter with the placeholder replaced by several values. A test that contains the placeholder becomes one test
-/// per value. `None` if the text is not a filter.
+/// Replaces the placeholder in a filter by several values. A test that contains the placeholder becomes one test per
+/// value, joined by `or`, or by `and` if the operator is `ne` or `ni`. Returns `None` if the text is not a filter.
 pub fn with_alternatives(filter: &str, placeholder: &str, values: &[String]) -> Option<String> {
     let tests: Vec<Pair<'_, Rule>> = parse(filter)?
         .into_inner()
@@ -96,7 +96,7 @@ fn parse(text: &str) -> Option<Pair<'_, Rule>> {
     Grammar::parse(Rule::filter, text).ok()?.next()
 }
 
-/// The error for a text that is not a filter. It names the position of the fault.
+/// Returns the error for a text that is not a filter. The error has the word at which parsing failed.
 fn malformed(text: &str) -> SearchError {
     let failed = Grammar::parse(Rule::filter, text).err();
     let at = failed.map_or(0, |error| match error.location {
@@ -133,21 +133,21 @@ struct Filter<'a> {
     raw: &'a RawParameter,
 }
 
-/// The parameters that a test's names can refer to.
+/// The parameters to which the names in a test can refer.
 enum TestedNames {
     /// The parameters of a type.
     Type(TypeId),
-    /// The parameters over one item of an element of a type.
+    /// The components of composite parameters over one item of an element of a type.
     Item(TypeId, Element),
 }
 
-/// An element with items that composite parameters describe, each with its components.
+/// An element whose items composite parameters describe.
 struct Element {
     name: String,
     composites: Vec<Arc<Compiled>>,
 }
 
-/// One name of a path, and the filter in the brackets after it.
+/// One name in the path of a test, and the filter in brackets after the name.
 struct Step<'t> {
     name: &'t str,
     inside: Option<Pair<'t, Rule>>,
@@ -156,7 +156,8 @@ struct Step<'t> {
 /// A parameter to which a name can refer.
 struct Meant {
     parameter: Arc<SearchParameter>,
-    /// The composite parameter and the component's index. `None` for a parameter of the type.
+    /// If the parameter is a component: its composite parameter and its index there. `None` for a parameter of the type
+    /// itself.
     within: Option<(Arc<Compiled>, usize)>,
 }
 
@@ -182,7 +183,7 @@ impl Filter<'_> {
         }
     }
 
-    /// Parts joined by `and` and `or`, from left to right.
+    /// Resolves parts joined by `and` and `or`, from left to right.
     fn sequence(&self, place: &TestedNames, pair: Pair<'_, Rule>) -> Result<Condition, SearchError> {
         let mut all: Option<(Condition, String)> = None;
         let mut is_or = false;
@@ -236,7 +237,7 @@ impl Filter<'_> {
         Ok(criterion.condition)
     }
 
-    /// The test of a path's target. `None` if a name is unknown.
+    /// Resolves the test at the end of a path. Returns `None` if a name is unknown.
     fn at(
         &self,
         place: &TestedNames,
@@ -272,7 +273,7 @@ impl Filter<'_> {
         Ok(condition.map(|condition| made(condition, label())))
     }
 
-    /// A path through a reference: the conditions in brackets and after them apply to the same resource.
+    /// Resolves a path through a reference. The filter in brackets and the rest of the path apply to the same target.
     fn chained(
         &self,
         place: &TestedNames,
@@ -310,7 +311,7 @@ impl Filter<'_> {
             };
             let narrowed = match self.bracketed(&there, inside) {
                 Ok(narrowed) => narrowed,
-                // If a reference has several target types, a target type that does not know a name is no error.
+                // If a reference has several target types, a type without a parameter of this name is no error.
                 Err(SearchError::Unknown { .. }) if only.is_none() => return Ok(None),
                 Err(error) => return Err(error),
             };
@@ -319,7 +320,7 @@ impl Filter<'_> {
         })
     }
 
-    /// A path through an element: the conditions in brackets and after them apply to the same item.
+    /// Resolves a path through an element. The filter in brackets and the rest of the path apply to the same item.
     fn item(
         &self,
         place: &TestedNames,
@@ -352,7 +353,7 @@ impl Filter<'_> {
         Ok(made(condition, inside.as_str().trim().to_owned()))
     }
 
-    /// The element of this name, if composite parameters of the type have components inside its items.
+    /// Returns the element of this name, if composite parameters of the type yield its items. Returns `None` otherwise.
     fn element(&self, type_id: TypeId, name: &str) -> Result<Option<Element>, SearchError> {
         let mut composites = Vec::new();
         for parameter in self.resolver.programs.supported(type_id) {
@@ -374,7 +375,8 @@ impl Filter<'_> {
         Ok((!composites.is_empty()).then_some(Element { name, composites }))
     }
 
-    /// The parameters to which a name can refer at this place.
+    /// Returns the parameters to which a name can refer. In an item of an element, a component may be named by its
+    /// code, by the code without the element's name, or by the first name of its expression.
     fn meant(&self, place: &TestedNames, name: &str) -> Result<Vec<Meant>, SearchError> {
         let element = match place {
             TestedNames::Type(type_id) => {
@@ -424,8 +426,8 @@ impl Filter<'_> {
         }
     }
 
-    /// The test of a parameter itself. If a name refers to several parameters, one test for each that fits the value
-    /// and operator.
+    /// Resolves the test of a parameter without a path. If the name refers to several parameters, at least one of those
+    /// must pass that fit the value and the operator.
     fn plain(
         &self,
         place: &TestedNames,
@@ -450,7 +452,7 @@ impl Filter<'_> {
     }
 }
 
-/// A part of the filter. Its label is the text of the whole filter.
+/// Creates a part of the filter's condition. `label` is the part's text.
 fn made(condition: Condition, label: String) -> Criterion {
     Criterion {
         condition,

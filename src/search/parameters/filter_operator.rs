@@ -1,8 +1,8 @@
 //! The meaning of `_filter`'s operators for a parameter's values (R4, <http://hl7.org/fhir/R4/search_filter.html#ops>).
 //!
-//! Numbers, dates and quantities compare like the prefixes of the same names. `ne` requires one value that differs.
-//! Texts are ordered by code points, without regard to case and marks. `loinc`, `snomed`, `rxnorm` and `ucum` are short
-//! names of these systems.
+//! Numbers, dates and quantities are compared as by the prefixes of the same names. For all other values, `ne` requires
+//! at least one value that differs. `gt` and similar operators compare strings by code points, without regard to case
+//! and combining marks. `loinc`, `snomed`, `rxnorm` and `ucum` are short names of code systems.
 
 use std::sync::Arc;
 
@@ -26,18 +26,19 @@ const SYSTEMS: [(&str, &str); 4] = [
     ("ucum", "http://unitsofmeasure.org"),
 ];
 
-/// An operator and its operand.
+/// The operator of a test and the value after it.
 pub(in crate::search) struct Comparison<'t> {
     pub(in crate::search) operator: &'t str,
     pub(in crate::search) value: String,
-    /// The operator as the filter has it.
+    /// The value as it is written in the filter, with quotation marks and escapes.
     pub(in crate::search) text: &'t str,
 }
 
-/// Compiles the compared parameter so that it reads these columns.
+/// Compiles the compared parameter for this use of its values.
 pub(in crate::search) type Compile<'a> = &'a dyn Fn(Reading) -> Result<Option<Arc<Compiled>>, SearchError>;
 
-/// The condition of a comparison on the values of a parameter. `None` if the parameter cannot be compiled for the type.
+/// Resolves a comparison to a condition on the values of a parameter. Returns `None` if the parameter cannot be
+/// compiled for the type.
 pub(in crate::search) fn condition_of(
     resolver: &Resolver<'_>,
     type_id: TypeId,
@@ -99,7 +100,7 @@ fn test(
             modifier: modifier.map(str::to_owned),
             value: value.to_owned(),
         };
-        // The error names the text as sent, not its normalized form.
+        // The error shows the value as the client sent it, not in the form that is parsed here.
         Matcher::parse(parameter, &raw, value, resolver.around).map_err(|error| match error {
             SearchError::Value { expected, .. } => invalid("_filter", comparison.text, expected),
             error => error,
@@ -162,7 +163,7 @@ fn test(
     })
 }
 
-/// The value with the system of a short name: `loinc|1234-5`, `5.4|ucum|mg`.
+/// Replaces the short name of a code system in a value: `loinc|1234-5`, `5.4|ucum|mg`.
 fn with_system(value: &str) -> String {
     let mut parts: Vec<&str> = value.split('|').collect();
     let at = match parts.len() {

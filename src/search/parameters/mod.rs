@@ -1,4 +1,5 @@
-//! Parameters: reads them, checks them against the search parameters of their type, and parses them by kind.
+//! Search parameters: reads the parameters of a request, checks them against the search parameters of the searched
+//! type, and parses their values.
 
 pub(super) mod contained;
 pub(super) mod declared;

@@ -1,15 +1,17 @@
-//! Which modifiers a parameter accepts: by its type and by the types of its values (R4 search, 3.1.1.4.4).
+//! Decides which modifiers a parameter accepts, by the parameter's type and by the types of its values (R4 search,
+//! 3.1.1.4.4).
 
 use super::parameter::Compiled;
 use crate::fhir::search_parameter::SearchType;
 
-/// Types whose values have a human-readable label.
+/// The types of values that have a human-readable label.
 const LABELLED: [&str; 3] = ["CodeableConcept", "Coding", "Identifier"];
 
-/// Types whose tokens have no code system.
+/// The types of tokens that have no code system.
 const UNCODED: [&str; 4] = ["Identifier", "ContactPoint", "boolean", "id"];
 
-/// The error for a modifier that the search type allows, if no value of this parameter can be compared in that way.
+/// Checks a modifier that the parameter's search type allows. If no value of this parameter can be compared in that
+/// way, returns a description of the parameter for the error. Otherwise returns `None`.
 pub(in crate::search) fn misfit(compiled: &Compiled, modifier: &str) -> Option<&'static str> {
     let mut types = compiled
         .program

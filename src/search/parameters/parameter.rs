@@ -1,5 +1,6 @@
-//! Search parameters compiled for a type: the FHIRPath program that yields a row's values, and the columns that
-//! comparing them needs. Compiled once per (type, parameter) and shared by every query.
+//! Search parameters compiled for a type. A compiled parameter has the FHIRPath program that yields a row's values, and
+//! knows the columns that comparing them needs. Each parameter is compiled once per type and use, and all queries share
+//! it.
 
 use std::sync::{Arc, RwLock};
 
@@ -17,24 +18,25 @@ use crate::fhirpath::{CompileOptions, FhirPathError, Program, Selection, compile
 /// A search parameter compiled for one resource type.
 #[derive(Debug)]
 pub(in crate::search) struct Compiled {
-    /// The type of the rows.
+    /// The resource type of the rows.
     pub(in crate::search) type_id: TypeId,
-    /// The parameter.
+    /// The definition of the parameter.
     pub(in crate::search) parameter: Arc<SearchParameter>,
-    /// Which columns of the values the parameter reads.
+    /// Which columns of the values the program reads.
     pub(in crate::search) reading: Reading,
-    /// Yields a row's values.
+    /// The program that yields a row's values.
     pub(in crate::search) program: Program,
-    /// If the values are `code` elements: the one code system to which R4 binds them, if any.
+    /// The code system to which R4 binds the values, if they are all `code` elements with the same one.
     pub(in crate::search) code_system: Option<&'static str>,
-    /// The plain columns of the values, if they have such columns.
+    /// The plain columns of the values. `None` if the values are not in plain columns.
     pub(in crate::search) plain: Option<Plain>,
-    /// For a composite: its components, evaluated on the items of `program`.
+    /// The components of a composite. Their programs are evaluated on the items of `program`.
     pub(in crate::search) components: Vec<Compiled>,
 }
 
 impl Compiled {
-    /// For a reference: the only type to which it may point, if R4 allows only one.
+    /// Returns the only type to which a reference may point. Returns `None` if R4 allows several types, or if the
+    /// parameter is not a reference.
     pub(in crate::search) fn sole_target(&self) -> Option<TypeId> {
         if self.parameter.search_type != SearchType::Reference {
             return None;
@@ -59,35 +61,37 @@ impl Compiled {
         (is_resource && targets.all(|target| target == Some(first))).then_some(first)
     }
 
-    /// Whether some of the parameter's values are URLs that may name a version.
+    /// Whether some values of the parameter are canonicals or URIs, which may have a version.
     pub(in crate::search) fn yields_canonicals(&self) -> bool {
         let mut types = self.program.origins().map(|origin| origin.item_type.name());
         types.any(|type_name| matches!(type_name, "canonical" | "uri"))
     }
 
-    /// Whether some of the parameter's values are references to resources.
+    /// Whether some values of the parameter are References.
     pub(in crate::search) fn yields_references(&self) -> bool {
         self.program
             .origins()
             .any(|origin| origin.item_type.name() == "Reference")
     }
 
-    /// Whether a canonical of the parameter may name resources of `type_id` by URL.
+    /// Whether the parameter yields canonicals, and resources of `type_id` have a URL. It does not check the target
+    /// types of the parameter.
     pub(in crate::search) fn follows_urls(&self, type_id: TypeId) -> bool {
         self.yields_canonicals() && canonicals::have_urls(type_id)
     }
 
-    /// Whether the parameter's canonicals may lead to resources of `type_id` by URL.
+    /// Whether the parameter's canonicals may lead to resources of `type_id` by URL. `type_id` must also be a target
+    /// type of the parameter.
     pub(in crate::search) fn leads_by_url(&self, type_id: TypeId) -> bool {
         self.names(type_id) && self.follows_urls(type_id)
     }
 
-    /// Whether the parameter's values may lead to resources of `type_id` at all.
+    /// Whether any value of the parameter may lead to resources of `type_id`, by reference or by URL.
     pub(in crate::search) fn leads_to(&self, type_id: TypeId) -> bool {
         self.names(type_id) && self.yields_references() || self.leads_by_url(type_id)
     }
 
-    /// Whether the parameter's values may lead to any resource type.
+    /// Whether there is a resource type to which the parameter's values may lead.
     pub(in crate::search) fn leads_anywhere(&self) -> bool {
         self.yields_references() || facts().resources().any(|type_id| self.leads_by_url(type_id))
     }
@@ -103,7 +107,7 @@ impl Compiled {
         origins.peek().is_some() && origins.all(|origin| names.contains(&origin.item_type.name()))
     }
 
-    /// Wraps an error of the parameter's evaluation.
+    /// Wraps an error of the parameter's program.
     pub(in crate::search) fn failed(&self, source: FhirPathError) -> SearchError {
         SearchError::Expression {
             parameter: self.parameter.code.to_string(),
@@ -112,29 +116,29 @@ impl Compiled {
     }
 }
 
-/// The columns of a parameter's values that a caller reads.
+/// What a caller needs of a parameter's values. It decides which columns the program reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(in crate::search) enum Reading {
-    /// All columns that comparing or sorting by the values may need.
+    /// Everything that comparing or sorting the values may need.
     Values,
-    /// For references: the targets of relative references.
+    /// The types and ids of relative references.
     Targets,
-    /// For references: the identifier.
+    /// The identifiers of references.
     Identifier,
-    /// For quantities: the numbers without their units.
+    /// The numbers of quantities, without their units.
     Numbers,
-    /// For codes and identifiers: the human-readable texts.
+    /// The human-readable texts of codes, identifiers and references.
     Labels,
-    /// For identifiers: the type and the value.
+    /// The types and values of identifiers.
     TypedIdentifier,
 }
 
-/// A parameter's references with their texts, and their only target type if there is one.
+/// A parameter that yields references with their texts, and the only type of their targets, if there is only one.
 pub(in crate::search) type InnerReferences = (Arc<Compiled>, Option<TypeId>);
 
 type Compilations = FxHashMap<(TypeId, Reading, String), Arc<Compiled>>;
 
-/// The search parameters of a running engine with their programs.
+/// The search parameters of an engine with their compiled programs.
 #[derive(Debug)]
 pub(in crate::search) struct Programs {
     parameters: Arc<SearchParameters>,
@@ -142,7 +146,7 @@ pub(in crate::search) struct Programs {
 }
 
 impl Programs {
-    /// Programs for these parameters. Each is compiled on first use.
+    /// Creates programs for these parameters. Each is compiled at its first use.
     pub(in crate::search) fn new(parameters: Arc<SearchParameters>) -> Programs {
         Programs {
             parameters,
@@ -150,27 +154,29 @@ impl Programs {
         }
     }
 
-    /// The parameters that searches of `type_id` accept.
+    /// Returns the parameters that searches of `type_id` accept.
     pub(in crate::search) fn supported(&self, type_id: TypeId) -> impl Iterator<Item = &Arc<SearchParameter>> {
         let supported = |parameter: &&Arc<SearchParameter>| is_supported(parameter) || is_of_words(parameter);
         self.parameters.of(type_id).filter(supported)
     }
 
-    /// Whether the parameter `code` can search for words in resources of `type_id`.
+    /// Whether `code` is a parameter of `type_id` that searches for words (`_text` or `_content`).
     pub(in crate::search) fn has_words(&self, type_id: TypeId, code: &str) -> bool {
         self.parameters
             .get(type_id, code)
             .is_some_and(|parameter| is_of_words(parameter))
     }
 
-    /// The parameter `code` of `type_id`. `None` if the type has no such parameter, or the parameter is not supported.
+    /// Returns the parameter `code` of `type_id`. Returns `None` if the type has no such parameter, or if searches do
+    /// not support it.
     pub(in crate::search) fn parameter(&self, type_id: TypeId, code: &str) -> Option<&Arc<SearchParameter>> {
         self.parameters
             .get(type_id, code)
             .filter(|parameter| is_supported(parameter))
     }
 
-    /// The parameter `code` of `type_id`, compiled for this use of its columns. `None` as for [`Programs::parameter`].
+    /// Returns the parameter `code` of `type_id`, compiled for this use of its values. Returns `None` as
+    /// [`Programs::parameter`] does.
     pub(in crate::search) fn get(
         &self,
         type_id: TypeId,
@@ -197,13 +203,16 @@ impl Programs {
     }
 
     /// Compiles the parameter `code` of `type_id` without caching it, for callers that visit each parameter once.
+    /// Returns `None` if it does not compile.
     pub(in crate::search) fn unkept(&self, type_id: TypeId, code: &str) -> Option<Compiled> {
         let parameter = self.parameter(type_id, code)?;
         self.compile(type_id, parameter, Reading::Values).ok()
     }
 
-    /// The references of a parameter with their texts, to find contained resources. Also returns the only target type
-    /// if there is one. FHIRPath knows the target of `resolve()` only for relative references.
+    /// Returns the references of a parameter with their texts, so that the targets can be found among contained
+    /// resources. If the parameter has the form `where(resolve() is Type)`, it returns the references without this
+    /// condition, and the type, because FHIRPath knows the type of the target only for relative references. Returns
+    /// `None` if the references cannot be found by a path.
     pub(in crate::search) fn inner_references(
         &self,
         compiled: &Compiled,
@@ -217,7 +226,7 @@ impl Programs {
             return Ok(None);
         };
         let expression = format!("{}.{path}", facts().get(compiled.type_id).name);
-        // A path through a choice of types does not compile as an expression.
+        // A path through a choice of types does not compile as an expression. Then the result is `None`.
         let references = compile_for(
             compiled.type_id,
             &compiled.parameter,
@@ -228,7 +237,7 @@ impl Programs {
         Ok(references.ok().map(|references| (Arc::new(references), Some(only))))
     }
 
-    /// A component of a composite, compiled to read these columns of its values.
+    /// Returns a component of a composite, compiled for this use of its values.
     pub(in crate::search) fn component(
         &self,
         composite: &Compiled,
@@ -250,7 +259,8 @@ impl Programs {
         let expression = parameter.expression.as_deref().unwrap_or("{}");
         let mut compiled = compile_for(type_id, parameter, expression, reading, None)?;
         for component in &parameter.components {
-            // The registry has no composite with unknown components.
+            // When search parameters are loaded, composites with unknown components are refused. So the definition
+            // exists.
             let Some(definition) = self.parameters.by_url(&component.definition) else {
                 continue;
             };
@@ -266,12 +276,13 @@ fn is_supported(parameter: &SearchParameter) -> bool {
     parameter.expression.is_some() && (parameter.search_type != SearchType::Special || parameter.usage == Usage::Nearby)
 }
 
-/// These parameters have no expression. `words` compares them.
+/// Whether a parameter searches for words. These parameters have no expression; `criteria::words` compares their
+/// values.
 fn is_of_words(parameter: &SearchParameter) -> bool {
     matches!(&*parameter.code, "_text" | "_content") && parameter.expression.is_none()
 }
 
-/// Compiles a parameter's expression for rows of `type_id`, or for the items of the program `on`.
+/// Compiles a parameter's expression for rows of `type_id`. With `on`, compiles it for the items of that program.
 fn compile_for(
     type_id: TypeId,
     parameter: &Arc<SearchParameter>,
@@ -284,7 +295,7 @@ fn compile_for(
     let options = CompileOptions {
         lenient: true,
         search: true,
-        // In a contained resource, the targets of relative references are unknown.
+        // For a search by the targets of references, `resolve()` does not look into contained resources.
         references_alone: reading == Reading::Targets,
         extra: Some(&extra),
         context: on,
@@ -306,7 +317,7 @@ fn compile_for(
     })
 }
 
-/// The code system of a program's values, if all have the same one.
+/// Returns the code system to which R4 binds all values of a program. Returns `None` if there are several, or none.
 fn code_system(type_id: TypeId, program: &Program) -> Option<&'static str> {
     let mut systems = program.origins().map(|origin| {
         let mut within = type_id;
@@ -321,7 +332,7 @@ fn code_system(type_id: TypeId, program: &Program) -> Option<&'static str> {
     systems.all(|system| system == Some(first)).then_some(first)
 }
 
-/// The leaves with the bounds of sampled data.
+/// The leaves of SampledData from which the bounds of its values are computed.
 const SAMPLES: [&str; 9] = [
     "data",
     "origin.value",
@@ -334,7 +345,7 @@ const SAMPLES: [&str; 9] = [
     "upperLimit__number",
 ];
 
-/// The columns below an item of type `type_id` that a comparison for `search` reads.
+/// Returns the columns below an item of type `type_id` that a comparison reads. `search` is the type of the parameter.
 fn leaves_below(search: SearchType, reading: Reading, type_id: TypeId) -> Vec<&'static str> {
     let def = facts().get(type_id);
     if let Kind::Primitive(_) = def.kind {

@@ -1,16 +1,16 @@
-//! Which parameters have their values in plain columns: dates and numbers that are elements of the resource itself and
-//! occur at most once. `criteria::plain_columns` decides tests over these columns.
+//! Finds the parameters whose values are in plain columns: dates and numbers that are elements of the resource itself
+//! and occur at most once. `criteria::plain_columns` decides tests over these columns.
 
 use crate::fhir::{TypeId, facts};
 use crate::fhirpath::{Program, Selection};
 
-/// The columns of a parameter's values.
+/// The root elements that hold a parameter's values.
 #[derive(Debug)]
 pub(in crate::search) struct Plain {
     pub(in crate::search) places: Vec<RootElement>,
 }
 
-/// A root element and its columns.
+/// A root element with its column and its kind of value.
 #[derive(Debug)]
 pub(in crate::search) struct RootElement {
     pub(in crate::search) column: String,
@@ -24,12 +24,14 @@ pub(in crate::search) enum Kind {
     Period,
     /// A Quantity or Money.
     Quantity,
-    /// Another type. This code decides only whether the value is absent.
+    /// Any other type, or an element that repeats. For these, `criteria::plain_columns` decides only whether there is
+    /// no value.
     Other,
 }
 
 impl Plain {
-    /// The columns of a program's values, if the program yields all values in these columns and nothing else.
+    /// Returns the elements of a program's values, if the program yields all of their values and nothing else. Returns
+    /// `None` if none of the elements is a plain date or number.
     pub(in crate::search) fn of(type_id: TypeId, program: &Program) -> Option<Plain> {
         if program.selection() != Selection::All {
             return None;

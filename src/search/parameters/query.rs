@@ -1,7 +1,7 @@
-//! Turns raw parameters into a checked query: every name is resolved against the search parameters of the type, every
-//! value is parsed.
+//! Turns raw parameters into a checked query: resolves every name against the search parameters of the type, and parses
+//! every value.
 //!
-//! No later code scans parameter text again. The understood parameters are kept in a canonical order for the `self`
+//! No later code scans the text of parameters again. The query keeps the understood parameters in order, for the `self`
 //! link.
 
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use crate::fhir::storage::EVERYTHING;
 use crate::fhir::{TypeId, facts};
 use crate::plan::On;
 
-/// The parameter of a link that counts the page's includes in earlier answers.
+/// The parameter of a link that tells how many includes of the page's first match earlier answers had.
 pub(in crate::search) const INCLUDED: &str = "_included";
 
-/// Parameters about the form of the answer. They have no modifiers.
+/// The parameters that shape the answer and take no modifier.
 const SHAPING: [&str; 12] = [
     "_count",
     "_offset",
@@ -52,7 +52,7 @@ const MAX_SORT_KEYS: usize = 16;
 pub(in crate::search) struct SortKey {
     /// The parameter, compiled for the type.
     pub(in crate::search) compiled: Arc<Compiled>,
-    /// `-`.
+    /// Whether the key has a `-`, which means descending order.
     pub(in crate::search) descending: bool,
 }
 
@@ -75,31 +75,31 @@ pub(in crate::search) struct Query {
     pub(in crate::search) total: Total,
     pub(in crate::search) subset: Subset,
     pub(in crate::search) includes: Vec<Include>,
-    /// How many includes of the page's first match earlier answers had.
+    /// The number of included resources of the page's first match that were in earlier answers.
     pub(in crate::search) included: usize,
-    /// Whether contained resources are searched.
+    /// Which resources are searched, and how contained ones are shown.
     pub(in crate::search) contained: Contained,
-    /// The tag of a page link, as the client sent it.
+    /// The token of a page link, as the client sent it.
     pub(in crate::search) tag: Option<String>,
-    /// The position of the page, if the token has it. Then the matches before it need not be counted again.
+    /// The position of the page, if the token has one. Then the matches before the page need not be counted again.
     pub(in crate::search) place: Option<PagePosition>,
-    /// Whether records may have been erased since the token was issued. Then `offset` may count too many.
+    /// Whether an erasure has happened since the token was issued. If so, `offset` may count erased matches.
     pub(in crate::search) erased_since: bool,
-    /// Remarks of the answer on how the query was understood.
+    /// Remarks for the answer on how the query was understood.
     pub(in crate::search) remarks: Vec<Issue>,
-    /// The Patients whose compartments are searched.
+    /// The Patients whose compartments are searched. `None` if the search is of no compartment.
     pub(in crate::search) filed: Option<Filed>,
     /// The semi-joins for conditions on other resources. The plans of the search show them, and run those that have not
     /// run yet.
     pub(in crate::search) joins: Vec<On>,
-    /// The trace of the search, if the caller requested one.
+    /// The trace of the search. It records nothing unless the caller requested an explanation.
     pub(in crate::search) trace: Trace,
     /// The understood parameters without `_count`, `_offset`, `_included` and the token.
     pub(in crate::search) understood: Vec<(String, String)>,
 }
 
 impl Query {
-    /// A search of `type_id` for rows that meet these criteria.
+    /// Creates a search of `type_id` for rows that meet these criteria.
     pub(in crate::search) fn of_criteria(type_id: TypeId, criteria: Vec<Criterion>) -> Query {
         Query {
             type_id,
@@ -123,7 +123,7 @@ impl Query {
         }
     }
 
-    /// The same, with a trace.
+    /// Sets the trace of the search.
     pub(in crate::search) fn traced(self, trace: &Trace) -> Query {
         let trace = trace.clone();
         Query { trace, ..self }
@@ -137,7 +137,7 @@ impl Query {
         handling: Handling,
     ) -> Result<Query, SearchError> {
         let mut query = Query::of_criteria(type_id, Vec::new());
-        // Read `_contained` first, because the includes depend on it.
+        // Read `_contained` first, because `_include` and `_revinclude` depend on it.
         let raw = raw.iter().filter(|parameter| parameter.counts(handling));
         for parameter in raw.clone().filter(|parameter| parameter.name == "_contained") {
             query.result_parameter(resolver, parameter)?;
@@ -176,7 +176,7 @@ impl Query {
         Ok(query)
     }
 
-    /// Whether the page is found backwards: the matches before a position, nearest first.
+    /// Whether the page has the matches before a position, and so is found backwards.
     pub(in crate::search) fn is_backwards(&self) -> bool {
         self.place.is_some_and(|place| place.side == Side::Before)
     }
@@ -186,8 +186,8 @@ impl Query {
         self.subset.summary == Summary::Count
     }
 
-    /// Reads a parameter that shapes the result. `None` if it is a different parameter. `Some(false)` if it shapes the
-    /// result but is ignored.
+    /// Reads a parameter that shapes the result. Returns `None` if it is any other parameter, and `Some(false)` if it
+    /// shapes the result but is not understood.
     fn result_parameter(&mut self, resolver: &Resolver<'_>, raw: &RawParameter) -> Result<Option<bool>, SearchError> {
         let (programs, value) = (resolver.programs, raw.value.as_str());
         if SHAPING.contains(&raw.name.as_str()) {
@@ -197,7 +197,7 @@ impl Query {
             "_count" => {
                 let (count, remark) = result::count(value)?;
                 self.count = count;
-                // If the parameter is repeated, the last one counts.
+                // If the parameter is repeated, the last value counts.
                 self.remarks = remark.into_iter().collect();
             }
             "_offset" => self.offset = result::offset(value)?,
@@ -220,7 +220,8 @@ impl Query {
                     _ => return Err(result::invalid("_containedType", value, "one of container, contained")),
                 }
             }
-            // An unknown query must be refused, even with lenient handling (R4 search, 3.1.1.7).
+            // An unknown named query must be refused, even with lenient handling (R4 search, 3.1.1.7), and no named
+            // query is known here.
             "_query" => {
                 return Err(SearchError::Unknown {
                     parameter: "_query".to_owned(),
@@ -228,19 +229,19 @@ impl Query {
                 });
             }
             "_include" | "_revinclude" => {
-                // Containers may be of any type.
+                // With `_contained`, the matches may be containers of any type.
                 let of_any = self.contained.which != Which::Outer;
                 let includes = Include::parse(programs, self.type_id, raw, of_any)?;
                 if includes.is_empty() {
-                    // Including all references of a type that has none is not an error. It includes nothing.
+                    // It is no error to ask for all references of a type that has none. Nothing is included then.
                     let all = value == "*" || value.strip_suffix(":*") == Some(facts().get(self.type_id).name);
                     return Ok(Some(all || raw.modifier.is_some()));
                 }
                 self.includes.extend(includes);
             }
-            // Only links have this parameter: for a page whose includes exceed one answer.
+            // Only links have this parameter. It continues the includes of a page that exceeded one answer.
             INCLUDED => self.included = result::offset(value)?,
-            // The representation is negotiated before the search begins.
+            // The format is negotiated before the search begins.
             "_format" | "_pretty" => {}
             "_tag" if is_tag(raw) => self.tag = Some(value.to_owned()),
             _ => return Ok(None),
@@ -248,7 +249,7 @@ impl Query {
         Ok(Some(true))
     }
 
-    /// Reads the keys of `_sort`. Returns `false` if it names none.
+    /// Reads the keys of `_sort`. Returns `false` if the value has none.
     fn sort_keys(&mut self, programs: &Programs, value: &str) -> Result<bool, SearchError> {
         for key in value.split(',').filter(|key| !key.is_empty()) {
             let (descending, code) = match key.strip_prefix('-') {
@@ -256,7 +257,7 @@ impl Query {
                 None => (false, key),
             };
             match programs.get(self.type_id, code, Reading::Values)? {
-                // A repeated key changes nothing, because its first occurrence decides.
+                // A repeated key changes nothing, because its first occurrence decides the order.
                 Some(compiled) if self.sort.iter().any(|key| Arc::ptr_eq(&key.compiled, &compiled)) => {}
                 Some(compiled) if !is_unordered(compiled.parameter.search_type) => {
                     self.sort.push(SortKey { compiled, descending })
@@ -286,17 +287,17 @@ pub(in crate::search) fn is_of_page(raw: &RawParameter) -> bool {
     matches!(raw.name.as_str(), "_count" | "_offset" | INCLUDED) || is_tag(raw)
 }
 
-/// Whether a parameter is the tag of a page link.
+/// Whether a parameter is the token of a page link.
 fn is_tag(raw: &RawParameter) -> bool {
     raw.name == "_tag" && raw.modifier.is_none() && page_token::is_meant(&raw.value)
 }
 
-/// Whether values of parameters of this type have no order.
+/// Whether the values of parameters of this type have no order.
 fn is_unordered(search_type: SearchType) -> bool {
     matches!(search_type, SearchType::Composite | SearchType::Special)
 }
 
-/// The message for an unknown parameter. It includes the value if the name alone is unclear.
+/// Returns the name of an unknown parameter for the error. It includes the value if the name alone is unclear.
 fn unknown(raw: &RawParameter) -> String {
     match raw.name.as_str() {
         "" | "_sort" => format!("{}={}", written(raw), result::shortened(&raw.value)),

@@ -1,6 +1,8 @@
-//! The parameters of a search as sent in the URL or form body: percent-decoded names, modifiers and values, in order.
+//! The parameters of a search as the URL or the form body has them: percent-decoded names, modifiers and values, in
+//! order.
 //!
-//! Nothing is interpreted here. `query` resolves them into a checked query, and the text is never scanned again.
+//! This file interprets nothing. `query` turns the parameters into a checked query, and no later code scans the text
+//! again.
 
 use super::super::SearchError;
 use super::result::invalid;
@@ -8,7 +10,7 @@ use super::result::invalid;
 /// The value of `Prefer: handling=`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Handling {
-    /// Unknown parameters are left out; the `self` link shows which were understood.
+    /// Unknown parameters are ignored. The `self` link shows which parameters the server understood.
     #[default]
     Lenient,
     /// Unknown parameters are errors.
@@ -18,22 +20,22 @@ pub enum Handling {
 /// One `name[:modifier]=value` pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawParameter {
-    /// The name before any `:`. Empty if a value came without a name.
+    /// The name before the first `:`. Empty if a value came without a name.
     pub name: String,
-    /// The text after the first `:`.
+    /// The text after the first `:`, if there is one.
     pub modifier: Option<String>,
     /// The value.
     pub value: String,
 }
 
 impl RawParameter {
-    /// Whether the parameter has a value. R4 ignores a parameter without one, and a client with strict handling gets an
-    /// error (R4 search, 3.1.1.3).
+    /// Whether the parameter is evaluated. R4 ignores a parameter without a value, but with strict handling it is
+    /// evaluated, so that the client gets an error (R4 search, 3.1.1.3).
     pub(in crate::search) fn counts(&self, handling: Handling) -> bool {
         !self.value.is_empty() || handling == Handling::Strict
     }
 
-    /// A parameter by its written name: `name` or `name:modifier`.
+    /// Creates a parameter from its written name, `name` or `name:modifier`.
     pub fn named(written: &str, value: &str) -> RawParameter {
         let (name, modifier) = match written.split_once(':') {
             Some((name, modifier)) => (name, Some(modifier.to_owned())),
@@ -47,7 +49,7 @@ impl RawParameter {
     }
 }
 
-/// The value of a parameter. If it is repeated, the last one. An empty value counts as absent.
+/// Returns the value of a parameter. If the parameter is repeated, returns the last value. Empty values are ignored.
 pub fn last<'a>(parameters: &'a [RawParameter], name: &str) -> Option<&'a str> {
     let named = parameters.iter().rev().filter(|parameter| parameter.name == name);
     named
@@ -63,7 +65,7 @@ pub fn parse(query: &str) -> Vec<RawParameter> {
         .collect()
 }
 
-/// The same for text from the network. Percent-encoded bytes that are not UTF-8 are an error.
+/// Parses text from the network like [`parse`], but percent-encoded bytes that are not UTF-8 are an error.
 pub fn parse_checked(query: &str) -> Result<Vec<RawParameter>, SearchError> {
     let is_text = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8().is_ok();
     match query.split('&').find(|pair| !is_text(pair)) {
@@ -76,7 +78,7 @@ pub fn parse_checked(query: &str) -> Result<Vec<RawParameter>, SearchError> {
     }
 }
 
-/// The parameter's name with its modifier, as the client wrote it.
+/// Returns the parameter's name with its modifier, as the client wrote it.
 pub(in crate::search) fn written(raw: &RawParameter) -> String {
     match &raw.modifier {
         Some(modifier) => format!("{}:{modifier}", raw.name),
@@ -84,7 +86,7 @@ pub(in crate::search) fn written(raw: &RawParameter) -> String {
     }
 }
 
-/// Refuses any modifier of a parameter of this search type.
+/// Refuses a modifier of a parameter that takes none. `parameter_type` names the parameter's type in the error.
 pub(in crate::search) fn refuse_modifier(raw: &RawParameter, parameter_type: &'static str) -> Result<(), SearchError> {
     match &raw.modifier {
         None => Ok(()),

@@ -1,5 +1,5 @@
-//! Resolves one parameter of a search to a condition on rows: checks its name against the search parameters of the
-//! type, parses its values, and follows chains and `_has` to their types.
+//! Resolves one parameter of a search to a condition on rows. Checks the name against the search parameters of the
+//! type, parses the values, and follows chains and `_has` to other types.
 
 use std::sync::Arc;
 
@@ -22,18 +22,19 @@ use super::values::{ReferenceValue, escape};
 use crate::fhir::TypeId;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
 
-/// The maximum number of alternatives that are compared one by one. There may be more ids, references and tokens,
-/// because sets look them up.
+/// The maximum number of alternatives of one parameter. There may be more ids, references and tokens, because these are
+/// looked up in sets.
 const MAX_ALTERNATIVES: usize = 1_000;
 
 /// The maximum number of words of `_text` and `_content`.
 const MAX_WORDS: usize = 100;
 
-/// The system of media types, as R4's bindings name it.
+/// The code system of media types in R4's bindings.
 const MEDIA_TYPES: &str = "urn:ietf:bcp:13";
 
 impl Resolver<'_> {
-    /// The condition that a parameter puts on rows of `type_id`. `None` if the type has no parameter of this name.
+    /// Returns the condition that a parameter puts on rows of `type_id`. Returns `None` if the type has no parameter of
+    /// this name.
     pub(in crate::search) fn criterion(
         &self,
         type_id: TypeId,
@@ -135,7 +136,8 @@ impl Resolver<'_> {
         Ok(compiled.map(|compiled| Condition::Values { compiled, test }))
     }
 
-    /// `url=canonical|version` of a type whose resources have versions: both must match. `None` without a version.
+    /// Resolves `url=canonical|version` for a type whose resources have versions: the URL and the version must both
+    /// match. Returns `None` if the value has no version, or the type has no parameter `version`.
     fn versioned(&self, type_id: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
         let version = self.programs.parameter(type_id, "version");
         if version.is_none_or(|version| version.search_type != SearchType::Token)
@@ -177,7 +179,7 @@ impl Resolver<'_> {
         Ok(Test::AnyOf { matchers, not })
     }
 
-    /// A composite: values joined by `$`, one for each component (R4 search, 3.1.1.4.14).
+    /// Resolves a composite parameter: values joined by `$`, one for each component (R4 search, 3.1.1.4.14).
     fn tuples(
         &self,
         type_id: TypeId,
@@ -231,7 +233,7 @@ impl Resolver<'_> {
         parsed.collect()
     }
 
-    /// `_list`: ids of Lists.
+    /// Resolves `_list`, whose values are ids of Lists.
     fn list(&self, type_id: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
         refuse_modifier(raw, "special")?;
         let list = resource_type("List");
@@ -249,14 +251,14 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether all values are canonicals rather than references to resources here.
+/// Whether all values are canonicals, and none is a reference to a resource on this server.
 fn is_canonical(raw: &RawParameter, base: &str) -> bool {
     let alternatives = escape::split(&raw.value, ',').into_iter();
     let mut parsed = alternatives.map(|text| ReferenceValue::parse(text, None, base));
     parsed.all(|value| matches!(value, Some(ReferenceValue::Text(_))))
 }
 
-/// Refuses a backslash before anything but `,`, `|`, `$` and itself (R4 search, 3.1.1.4.19).
+/// Refuses a backslash before any character except `,`, `|`, `$` and another backslash (R4 search, 3.1.1.4.19).
 fn check_escapes(raw: &RawParameter) -> Result<(), SearchError> {
     if escape::is_legal(&raw.value) {
         Ok(())
@@ -274,7 +276,7 @@ fn missing(raw: &RawParameter) -> Result<bool, SearchError> {
     }
 }
 
-/// Refuses a parameter if it has more than `max` of something. `what` names it in the error.
+/// Refuses a parameter that has more than `max` of something. `what` names the counted things in the error.
 fn at_most(raw: &RawParameter, what: &'static str, count: usize, max: usize) -> Result<(), SearchError> {
     if count > max {
         Err(SearchError::Many {

@@ -1,5 +1,5 @@
-//! The state of resolving one search: the programs and the context, and how many tables its conditions read and how
-//! deep. `resolve` makes the conditions.
+//! The state while the parameters of one search are resolved: the compiled programs, the context of values, and the
+//! limits on the tables that conditions read. The file `resolve.rs` resolves the conditions.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use super::result::shortened;
 use crate::fhir::{Kind, TypeId, facts};
 use crate::terminology::Terminology;
 
-/// The maximum number of other types' tables that the conditions of one search may read.
+/// The maximum number of other tables that the conditions of one search may read.
 const MAX_JOINS: usize = 500;
 
-/// The maximum number of resources in a chain or `_has`: each is a table searched within a search.
+/// The maximum number of resources in a chain or `_has`. Each of them is a search inside another search.
 const MAX_DEPTH: usize = 16;
 
-/// The context for parsing a value.
+/// The context in which values are parsed.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::search) struct Surroundings<'a> {
-    /// The time of the search, in microseconds.
+    /// The time of the search, in microseconds since 1970.
     pub(in crate::search) now_us: i64,
-    /// `{base}/fhir/`: an absolute reference that begins with it is a relative one.
+    /// The server's base, `{base}/fhir/`. An absolute reference that begins with it counts as a relative one.
     pub(in crate::search) base: &'a str,
-    /// Code systems and value sets that a value may name.
+    /// The code systems and value sets that values may name.
     pub(in crate::search) terminology: &'a Terminology,
 }
 
@@ -31,7 +31,7 @@ pub(in crate::search) struct Surroundings<'a> {
 pub(in crate::search) struct Resolver<'a> {
     pub(in crate::search) programs: &'a Programs,
     pub(in crate::search) around: Surroundings<'a>,
-    /// Whether several types are searched together. Then a value may be impossible for one of the types.
+    /// Whether several types are searched together. If so, a value that is impossible for one type is not an error.
     pub(in crate::search) among_others: bool,
     joins: Cell<usize>,
     depth: Cell<usize>,
@@ -48,7 +48,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The same for a search of several types.
+    /// Marks the search as one of several types.
     pub(in crate::search) fn among_others(self) -> Resolver<'a> {
         Resolver {
             among_others: true,
@@ -56,14 +56,14 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Resolves a condition inside another condition. Refuses it if it is nested too deep.
+    /// Resolves a condition inside another condition. Refuses it if conditions are nested too deeply.
     pub(in crate::search) fn deeper<T>(
         &self,
         parameter: &str,
         resolve: impl FnOnce() -> Result<T, SearchError>,
     ) -> Result<T, SearchError> {
         let depth = self.depth.get();
-        // Depth 0 is the parameter itself.
+        // Depth 0 is the parameter itself, so it does not count as a resource of the chain.
         if depth > MAX_DEPTH {
             return Err(SearchError::Deep {
                 parameter: shortened(parameter),
@@ -76,7 +76,7 @@ impl<'a> Resolver<'a> {
         resolved
     }
 
-    /// Counts one more table that a condition reads.
+    /// Counts one more table that the conditions of the search read. Refuses too many.
     pub(in crate::search) fn join(&self, parameter: &str) -> Result<(), SearchError> {
         self.joins.set(self.joins.get() + 1);
         if self.joins.get() > MAX_JOINS {
@@ -89,13 +89,13 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The parameter `_id` of a type.
+    /// Returns the compiled parameter `_id` of a type.
     pub(in crate::search) fn ids(&self, type_id: TypeId) -> Result<Option<Arc<Compiled>>, SearchError> {
         self.programs.get(type_id, "_id", Reading::Values)
     }
 }
 
-/// The concrete resource type of this name.
+/// Returns the concrete resource type of this name. Returns `None` if there is none.
 pub(in crate::search) fn resource_type(name: &str) -> Option<TypeId> {
     let type_id = facts().lookup(name)?;
     let def = facts().get(type_id);

@@ -1,14 +1,13 @@
-//! The parameters that shape an answer and select no rows: `_count`, `_offset`, `_sort`, `_total`, `_summary` and
-//! `_elements`.
+//! The parameters that shape an answer and select no rows, such as `_count`, `_offset`, `_total` and `_summary`.
 
 use super::super::SearchError;
 use crate::fhir::outcome::{Issue, IssueType};
 
-/// Page size without `_count`.
+/// The page size without `_count`.
 pub const DEFAULT_COUNT: usize = 20;
 /// The maximum page size. A larger `_count` is reduced to it.
 pub const MAX_COUNT: usize = 1000;
-/// Characters of a name or value that a message repeats.
+/// The maximum number of characters of a name or value that a message repeats.
 const LONGEST_SHOWN: usize = 200;
 
 /// Whether the answer states the number of matches.
@@ -17,13 +16,12 @@ pub(in crate::search) enum Total {
     /// The answer does not state the number.
     #[default]
     None,
-    /// The answer states the exact number. This also serves a request for an estimate, because counting columns is
-    /// cheap.
+    /// The answer states the exact number. A request for an estimate gets it too, because counting columns is cheap.
     Accurate,
 }
 
 impl Total {
-    /// Parses `_total`.
+    /// Parses the value of `_total`.
     pub(in crate::search) fn parse(value: &str) -> Result<Total, SearchError> {
         match value {
             "none" => Ok(Total::None),
@@ -39,18 +37,18 @@ pub(in crate::search) enum Summary {
     /// The whole resource.
     #[default]
     False,
-    /// Only the elements marked as summary elements.
+    /// Only the elements that R4 marks as summary elements, and the mandatory and modifier elements.
     True,
     /// `text`, `id`, `meta` and the mandatory top-level elements.
     Text,
-    /// All but `text`.
+    /// All elements except `text`.
     Data,
     /// No resources, only their number.
     Count,
 }
 
 impl Summary {
-    /// Parses `_summary`.
+    /// Parses the value of `_summary`.
     pub(in crate::search) fn parse(value: &str) -> Result<Summary, SearchError> {
         match value {
             "false" => Ok(Summary::False),
@@ -63,14 +61,14 @@ impl Summary {
     }
 }
 
-/// Parses `_count`: 0 or more. A value above [`MAX_COUNT`] is reduced to it, and the answer says so.
+/// Parses the value of `_count`. A value above [`MAX_COUNT`] is reduced to it, with a remark for the answer.
 pub(in crate::search) fn count(value: &str) -> Result<(usize, Option<Issue>), SearchError> {
     if value.is_empty() || !value.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(invalid("_count", value, "a whole number"));
     }
     match value.parse::<usize>() {
         Ok(count) if count <= MAX_COUNT => Ok((count, None)),
-        // A number that is too large to parse is also larger than any page.
+        // A number that is too large to parse is also larger than the maximum.
         _ => {
             let text = format!("_count: a page holds at most {MAX_COUNT} matches; this one is of that size");
             Ok((
@@ -81,10 +79,10 @@ pub(in crate::search) fn count(value: &str) -> Result<(usize, Option<Issue>), Se
     }
 }
 
-/// Parses `_offset`.
+/// Parses the value of `_offset`.
 pub(in crate::search) fn offset(value: &str) -> Result<usize, SearchError> {
     match value.parse::<u32>() {
-        // Rust's parser accepts a plus sign, but it is not a digit.
+        // Rust's parser accepts a plus sign, but only digits are allowed here.
         Ok(offset) if !value.starts_with('+') => Ok(offset as usize),
         _ => Err(invalid("_offset", value, "a whole number below 4294967296")),
     }
@@ -98,7 +96,7 @@ pub(in crate::search) fn invalid(parameter: &str, value: &str, expected: &'stati
     }
 }
 
-/// A name or value, shortened for messages. A POST may send one of megabytes.
+/// Returns a name or value, shortened for messages. A POST may contain megabytes.
 pub(crate) fn shortened(value: &str) -> String {
     match value.char_indices().nth(LONGEST_SHOWN) {
         None => value.to_owned(),

@@ -7,7 +7,8 @@ use super::result::{invalid, shortened};
 use super::values::{TokenValue, escape};
 use crate::terminology::Terminology;
 
-/// The test for one alternative of a value.
+/// Returns the test for one alternative of a value. An unknown value set or code system, and a value set that needs an
+/// unknown one, is an error.
 pub(in crate::search) fn test(
     raw: &RawParameter,
     text: &str,

@@ -1,5 +1,5 @@
-//! Tokens against value sets and hierarchies of code systems: `:in`, `:not-in`, `:below` and `:above`. If the loaded
-//! files do not tell whether a code belongs to the set or hierarchy, it counts as outside.
+//! Compares tokens with value sets and hierarchies of code systems: `:in`, `:not-in`, `:below` and `:above`. If the
+//! loaded terminology does not tell whether a code belongs to the set or the hierarchy, the code counts as outside.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::terminology::{CodeSystem, ValueSet};
 #[derive(Clone, Debug)]
 pub(in crate::search) struct CodesValue {
     pub(in crate::search) test: CodesTest,
-    /// The code system to which R4 binds an element that has only a code.
+    /// The code system to which R4 binds the compared element, if the element has only a code.
     pub(in crate::search) bound: Option<&'static str>,
 }
 
-/// The set that must contain the code.
+/// The set of codes in which a code must be.
 #[derive(Clone, Debug)]
 pub(in crate::search) enum CodesTest {
-    /// Matches codes in a value set.
+    /// The codes of a value set.
     In(Arc<ValueSet>),
-    /// Matches this code and the codes below it in one of these code systems. With `above`, the codes above it.
+    /// This code and the codes below it in one of these code systems. With `above`, this code and the codes above it.
     Of {
         systems: Vec<Arc<CodeSystem>>,
         code: String,
@@ -61,9 +61,9 @@ impl CodesValue {
     }
 }
 
-/// Marks the rows with a matching code. Each distinct code is looked up once.
+/// Sets `rows[row]` for each row with a matching code.
 pub(super) fn mark(values: &[CodesValue], part: &Typed, rows: &mut [bool]) {
-    // The same few codes repeat, so cache the result for each code.
+    // The same few codes occur many times, so the result for each distinct code is cached.
     let known: RefCell<FxHashMap<(String, String), bool>> = RefCell::default();
     let holds = |system: Option<&str>, code: &str| {
         let key = (system.unwrap_or_default().to_owned(), code.to_owned());
@@ -72,7 +72,7 @@ pub(super) fn mark(values: &[CodesValue], part: &Typed, rows: &mut [bool]) {
             .entry(key)
             .or_insert_with(|| values.iter().any(|value| value.holds(system, code)))
     };
-    // All values compare with the same elements.
+    // All values belong to the same parameter, so they have the same bound code system.
     let bound = values.first().and_then(|value| value.bound);
     let pair = |pairs: &Pairs, item: usize| {
         let code = only_text(&pairs.codes, item);

@@ -1,4 +1,4 @@
-//! Date parameters against dates, instants, Periods and the outer limits of Timings.
+//! Compares the values of date parameters with dates, instants, Periods and the outer limits of Timings.
 
 use super::items::{mark_items, type_name};
 use crate::fhirpath::{Collection, Items, Typed, Values};
@@ -11,7 +11,8 @@ pub(super) fn mark(value: &DateValue, part: &Typed, rows: &mut [bool]) {
     });
 }
 
-/// Marks the rows with a value that matches one of many dates. Each item is compared with all of them at once.
+/// Sets `rows[row]` for each row with a value that matches one of many dates. Each item is compared with all of the
+/// dates at once.
 pub(super) fn mark_any(set: &DateSet, part: &Typed, rows: &mut [bool]) {
     let interval = interval(&part.items, type_name(part));
     mark_items(part, rows, |_, item| {
@@ -19,7 +20,7 @@ pub(super) fn mark_any(set: &DateSet, part: &Typed, rows: &mut [bool]) {
     });
 }
 
-/// Marks the rows with a value whose interval includes all of `wanted`.
+/// Sets `rows[row]` for each row with a value whose interval includes all of `wanted`.
 pub(super) fn mark_enclosing(wanted: Interval<i64>, part: &Typed, rows: &mut [bool]) {
     let interval = interval(&part.items, type_name(part));
     mark_items(part, rows, |_, item| {
@@ -27,8 +28,8 @@ pub(super) fn mark_enclosing(wanted: Interval<i64>, part: &Typed, rows: &mut [bo
     });
 }
 
-/// The interval of each item. The second argument is the name of the items' type. A Period without a start or end is
-/// open there. A Period with neither is no interval.
+/// Returns a function that yields the interval of an item. `type_name` is the type of the items. A Period without a
+/// start or without an end has no bound there. A Period with neither has no interval.
 pub(in crate::search) fn interval<'a>(
     items: &'a Items,
     type_name: &str,
@@ -72,7 +73,7 @@ fn open(start: Option<i64>, end: Option<i64>) -> Option<Interval<i64>> {
     })
 }
 
-/// The repeats of each timing and the bounding periods of each repeat.
+/// Returns the `repeat` of each Timing, and the `boundsPeriod` of each `repeat`.
 fn nested(timings: &Items) -> (Collection, Collection) {
     let repeats = timings.child("repeat");
     let periods = match repeats.single() {

@@ -1,8 +1,8 @@
-//! The items that a program yields, row by row, as matchers of every type read them.
+//! Reads the items that a program yields, row by row, for matchers of all kinds.
 
 use crate::fhirpath::{Collection, Items, Typed};
 
-/// Marks the rows with an item for which `hit` returns `true`. Skips rows that are marked already.
+/// Sets `rows[row]` for each row with an item for which `hit` returns `true`. Skips rows that are set already.
 pub(super) fn mark_items(part: &Typed, rows: &mut [bool], hit: impl Fn(&Items, usize) -> bool) {
     for (row, marked) in rows.iter_mut().enumerate() {
         if !*marked {
@@ -11,7 +11,7 @@ pub(super) fn mark_items(part: &Typed, rows: &mut [bool], hit: impl Fn(&Items, u
     }
 }
 
-/// The text of an element that occurs at most once per row of `elements`.
+/// Returns the text of an element that occurs at most once per row of `elements`.
 pub(in crate::search) fn only_text(elements: &Collection, row: usize) -> Option<&str> {
     let range = elements.range(row);
     if range.is_empty() {
@@ -21,7 +21,7 @@ pub(in crate::search) fn only_text(elements: &Collection, row: usize) -> Option<
     items.text(item)
 }
 
-/// The FHIR type name of a part's items.
+/// Returns the name of the items' FHIR type.
 pub(super) fn type_name(part: &Typed) -> &'static str {
     part.items.item_type().name()
 }

@@ -1,5 +1,5 @@
-//! The kinds of conditions on one value. The bound code system and the type of the compared elements narrow a
-//! condition.
+//! The kinds of conditions on one value of a parameter. A condition is adapted to the code system and the type of the
+//! compared elements.
 
 use std::sync::Arc;
 
@@ -13,71 +13,72 @@ use crate::search::parameters::values::{
     TypedIdentifier, UriTree,
 };
 
-/// The condition on one value.
+/// A condition on one value of a parameter.
 #[derive(Clone, Debug)]
 pub(in crate::search) enum Matcher {
     Token(TokenValue),
     /// One of many tokens.
     OneOfTokens(Arc<TokenSet>),
-    /// `_id`: ids are case-sensitive and have no system.
+    /// `_id`. Ids are case-sensitive and have no system.
     Id(String),
     /// One of many ids.
     OneOf(Arc<IdSet>),
-    /// `:text` of a token: its human-readable text begins with this, folded.
+    /// `:text` of a token: the display or text of the value begins with this normalized text.
     Label(String),
     /// `:of-type` of an identifier.
     OfType(TypedIdentifier),
-    /// `:in`, `:below` and `:above` of a token.
+    /// `:in`, `:not-in`, `:below` and `:above` of a token.
     Codes(CodesValue),
-    /// The text begins with this, ignoring case, marks, punctuation and blanks.
+    /// The text begins with this. Case, combining marks, punctuation and blanks are ignored.
     Begins(String),
-    /// A word of the text begins with this, compared like `Begins`. This finds the parts of a family name.
+    /// The text, or a word in it, begins with this, compared like `Begins`. It finds a family name by each of its
+    /// parts.
     BeginsPart(String),
     /// The text contains this, compared like `Begins`.
     Contains(String),
-    /// The text is the same, folded.
+    /// The folded text equals this.
     Same(String),
-    /// The text ends with this, folded.
+    /// The folded text ends with this.
     Ends(String),
-    /// The text is exactly this.
+    /// The text equals this, character by character.
     Exact(String),
-    /// The text compares in this way, folded.
+    /// The folded text is greater or less than this, as the prefix requires.
     Ordered(Prefix, String),
     Date(DateValue),
     /// The interval of a value contains all of this interval.
     Encloses(Interval<i64>),
     Number(NumberValue),
-    /// The number is in the range of the value as the client wrote it.
+    /// The written digits of a value stand for a range that contains this number (`co` of `_filter`).
     Imprecise(NumberValue),
     Quantity(QuantityValue),
     Reference(ReferenceValue),
-    /// Refers to a resource of any type with one of many ids.
+    /// A reference to a resource of any type whose id is one of these.
     PointsTo(Arc<IdSet>),
-    /// Refers to one of many resources of a type.
+    /// A reference to one of many resources of one type.
     RefersTo(Arc<Targets>),
-    /// Refers by a canonical to a resource with one of these URLs.
+    /// A canonical that leads to a resource with one of these URLs.
     Canonicals(Arc<Canonicals>),
     /// `:identifier` of a reference.
     ReferenceIdentifier(TokenValue),
     Uri(String),
-    /// `:below` and `:above`.
+    /// `:below` and `:above` of a URI.
     UriTree(UriTree),
     /// `near`.
     Near(NearValue),
-    /// `:below` of a media type: this type with any parameters.
+    /// `:below` of a media type: this type, with any parameters.
     MediaType(String),
-    /// `:below` of a canonical: this URL, with this version or one that extends it.
+    /// `:below` of a canonical: this URL, with this version or one that extends it. Without a version, any version.
     VersionsOf {
         url: String,
         version: Option<String>,
     },
-    /// Many values of a kind. One of them must match.
+    /// Many values of one kind. One of them must match.
     OneOfMany(Arc<Many>),
-    /// Matches nothing: the requested system is not the one to which the element is bound.
+    /// Matches nothing, because the search names another code system than the one to which the element is bound.
     Nothing,
 }
 
-/// Resources of one type that are targets of references.
+/// Many resources of one type, as the targets of references.
 #[derive(Debug)]
 pub(in crate::search) struct Targets {
     pub(in crate::search) type_id: TypeId,
@@ -85,7 +86,7 @@ pub(in crate::search) struct Targets {
 }
 
 impl Matcher {
-    /// Applies the one code system to which the compared elements are bound.
+    /// Adapts the condition to elements that R4 binds to one code system. A token of another system can match nothing.
     pub(in crate::search) fn bind(&mut self, bound: &'static str) {
         if let Matcher::Codes(codes) = self {
             codes.bound = Some(bound);
@@ -99,7 +100,7 @@ impl Matcher {
         }
     }
 
-    /// A canonical without a version matches any version.
+    /// Makes a canonical without a version match any version.
     pub(in crate::search) fn any_version(&mut self) {
         if let Matcher::Uri(url) = self
             && !url.contains('|')
@@ -111,7 +112,7 @@ impl Matcher {
         }
     }
 
-    /// The code of a token, if it is neither `true` nor `false`.
+    /// Returns the code of a token if it is neither `true` nor `false`.
     pub(in crate::search) fn not_boolean(&self) -> Option<&str> {
         match self {
             Matcher::Token(TokenValue { code: Some(code), .. }) => {
@@ -121,7 +122,8 @@ impl Matcher {
         }
     }
 
-    /// Applies the one type to which the compared references may point.
+    /// Adapts the condition to references that can have only one target type. A value without a type then means this
+    /// type.
     pub(in crate::search) fn aim(&mut self, target: TypeId) {
         match self {
             Matcher::Reference(ReferenceValue::Relative {
@@ -138,7 +140,7 @@ impl Matcher {
         }
     }
 
-    /// Whether no value can match.
+    /// Whether it is certain that no value matches.
     pub(in crate::search) fn is_vain(&self) -> bool {
         match self {
             Matcher::OneOf(ids) | Matcher::PointsTo(ids) => ids.is_empty(),

@@ -1,4 +1,4 @@
-//! Long lists of values: alternatives that a set or an automaton finds, instead of one comparison each.
+//! Long lists of values: alternatives that are searched together in a set or an automaton, instead of one by one.
 
 use std::sync::Arc;
 
@@ -14,14 +14,15 @@ use crate::search::parameters::values::{
     Beginnings, DateSet, NumberSet, Parts, QuantitySet, ReferenceSet, ReferenceValue, TokenSet, TypedSet, UriSet, fold,
 };
 
-/// The maximum number of alternatives that the scan decides. More alternatives are tested row by row, with ids in a
-/// set.
+/// The maximum number of alternatives that the scan decides. With more, rows are tested one by one. Many ids are in one
+/// set, which counts as one alternative.
 pub(in crate::search) const MAX_ALTERNATIVES: usize = 64;
 
-/// With fewer alternatives, each is compared separately.
+/// With fewer alternatives, ids are compared separately.
 const FEW: usize = 4;
 
-/// Returns the alternatives. If there are many, those that name ids become one set for each kind.
+/// Replaces ids and relative references by sets: one set of ids, and one set of references for each target type.
+/// Returns the matchers unchanged if there are only a few.
 pub(in crate::search) fn gather(matchers: Vec<Matcher>) -> Vec<Matcher> {
     if matchers.len() < FEW {
         return matchers;
@@ -58,8 +59,8 @@ pub(in crate::search) fn gather(matchers: Vec<Matcher>) -> Vec<Matcher> {
     others
 }
 
-/// Replaces the tokens by one set if there are more than `few`. The scan decides up to [`MAX_ALTERNATIVES`] tokens on
-/// dictionary codes.
+/// Replaces the tokens by one set if there are more than `few`. Up to [`MAX_ALTERNATIVES`] separate tokens can be
+/// decided by the scan on dictionary codes.
 pub(in crate::search) fn gather_tokens(matchers: &mut Vec<Matcher>, few: usize) {
     let is_token = |matcher: &Matcher| matches!(matcher, Matcher::Token(_));
     if matchers.iter().filter(|matcher| is_token(matcher)).count() <= few {
@@ -80,7 +81,7 @@ pub(in crate::search) fn gather_tokens(matchers: &mut Vec<Matcher>, few: usize) 
 /// With fewer values of a kind, each is compared separately, because that needs no preparation.
 const FEW_VALUES: usize = 5;
 
-/// The maximum length of a URI in the automaton.
+/// The maximum length of a `:below` or `:above` URI in a set. Longer ones are compared separately.
 const LONGEST_TREE: usize = 4_096;
 
 /// Many values of one kind.
@@ -88,7 +89,7 @@ const LONGEST_TREE: usize = 4_096;
 pub(in crate::search) enum Many {
     Labels(Beginnings),
     Beginnings(Beginnings),
-    /// Words within the text count, too.
+    /// Beginnings of a text or of one of its words.
     BeginningsOfParts(Beginnings),
     Parts(Parts),
     Exact(FxHashSet<String>),
@@ -103,7 +104,7 @@ pub(in crate::search) enum Many {
     Codes(Vec<CodesValue>),
 }
 
-/// The kinds of values that are gathered.
+/// The kinds of values that are replaced by a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Label,
@@ -122,7 +123,7 @@ enum Kind {
     Codes,
 }
 
-/// Replaces many matchers of a kind by one, for each kind.
+/// Replaces the matchers of each kind by one matcher, if there are many of that kind.
 pub(in crate::search) fn gather_values(matchers: &mut Vec<Matcher>) {
     if matchers.len() < FEW_VALUES {
         return;
@@ -140,7 +141,8 @@ pub(in crate::search) fn gather_values(matchers: &mut Vec<Matcher>) {
         }
     }
     for (kind, all) in kinds {
-        // The scan decides URIs and exact texts on dictionary codes, if there are only a few.
+        // The scan decides a limited number of URIs and exact texts on dictionary codes, so they stay separate up to
+        // this number.
         let scanned = all
             .iter()
             .all(|matcher| matches!(matcher, Matcher::Uri(_) | Matcher::Exact(_)));
@@ -177,7 +179,7 @@ impl Kind {
     }
 }
 
-/// The values of all matchers of one kind.
+/// Returns the values of all matchers of one kind.
 macro_rules! each {
     ($matchers:expr, $kind:ident) => {
         $matchers.iter().filter_map(|matcher| match matcher {
@@ -188,7 +190,7 @@ macro_rules! each {
 }
 
 impl Many {
-    /// `None` if the values cannot be searched together.
+    /// Creates the set for matchers of one kind. Returns `None` if the values cannot be searched together.
     fn of(kind: Kind, matchers: &[Matcher]) -> Option<Many> {
         Some(match kind {
             Kind::Label => Many::Labels(Beginnings::of(each!(matchers, Label).collect())),
@@ -231,7 +233,7 @@ impl Many {
         })
     }
 
-    /// Marks the rows with an item that matches one of the values.
+    /// Sets `rows[row]` for each row with an item that matches one of the values.
     pub(super) fn mark(&self, part: &Typed, rows: &mut [bool]) {
         match self {
             Many::Labels(set) => token::mark_label(&|candidate| set.begin(&fold(candidate)), part, rows),

@@ -1,4 +1,4 @@
-//! Marks the rows with a matching item: calls the comparison of the matcher's kind.
+//! Compares each kind of matcher with the items of a row, by the file for that kind.
 
 use super::items::mark_items;
 use super::kind::Matcher;
@@ -7,7 +7,7 @@ use crate::fhirpath::Typed;
 use crate::search::parameters::values::{contains, fold};
 
 impl Matcher {
-    /// Marks the rows that have a matching item.
+    /// Sets `rows[row]` for each row that has a matching item.
     pub(in crate::search) fn mark(&self, part: &Typed, rows: &mut [bool]) {
         match self {
             Matcher::Token(value) => token::mark(value, part, rows),

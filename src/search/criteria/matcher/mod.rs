@@ -1,6 +1,7 @@
-//! Decides whether a value of a parameter's program matches the requested value: one file per kind of parameter.
+//! Decides whether a value of a parameter matches the value of the search. There is one file per kind of value.
 //!
-//! A matcher works on whole columns. It gets the items of one type with their rows, and marks the rows that match.
+//! A matcher works on whole columns. It gets the items of one type with their rows, and sets a flag for each row that
+//! matches.
 
 pub(in crate::search) mod codes;
 mod date;

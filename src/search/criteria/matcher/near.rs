@@ -1,4 +1,4 @@
-//! `near` on Location: positions within a distance of a place.
+//! `near` on Location: compares positions with a place and a distance.
 
 use super::items::mark_items;
 use super::number;

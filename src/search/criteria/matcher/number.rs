@@ -1,4 +1,4 @@
-//! Number parameters against decimals, integers and Ranges.
+//! Compares the values of number parameters with decimals, integers and Ranges.
 
 use super::items::{mark_items, type_name};
 use crate::fhir::storage::NUMBER_SCALE;
@@ -16,14 +16,15 @@ pub(in crate::search) fn mark(value: &impl Numbers, part: &Typed, rows: &mut [bo
     });
 }
 
-/// Marks the rows with a number whose range, as written, includes the wanted number.
+/// Sets `rows[row]` for each row with a number whose written digits stand for a range that includes the value of the
+/// search.
 pub(super) fn mark_imprecise(value: &NumberValue, part: &Typed, rows: &mut [bool]) {
     mark_items(part, rows, |items, item| {
         stored(items, item).is_some_and(|number| value.is_within(number))
     });
 }
 
-/// Item `item` as a number.
+/// Returns an item as a number. Returns `None` if it is not a number, or has no value.
 pub(in crate::search) fn stored(items: &Items, item: usize) -> Option<Stored<'_>> {
     match items.values() {
         Values::Integer(_) => {
@@ -41,14 +42,14 @@ pub(in crate::search) fn stored(items: &Items, item: usize) -> Option<Stored<'_>
     }
 }
 
-/// The number of an element that occurs at most once per row of `elements`.
+/// Returns the number of an element that occurs at most once per row of `elements`.
 pub(in crate::search) fn only_number(elements: &Collection, row: usize) -> Option<Stored<'_>> {
     let at = elements.range(row).next()?;
     let (items, item) = elements.item(at);
     stored(items, item)
 }
 
-/// The bounds of Ranges.
+/// The lower and upper bounds of Ranges.
 pub(in crate::search) struct Limits {
     pub(super) lows: Collection,
     pub(super) highs: Collection,
@@ -83,7 +84,8 @@ impl Limits {
         (low.is_some() || high.is_some()) && value.matches_extent(Extent { low, high, strict })
     }
 
-    /// The upper bound of a range, or its lower one if there is none. Without `upper`, the reverse.
+    /// Returns the upper bound of a Range, or the lower bound if there is no upper one. If `upper` is not set, the
+    /// lower bound comes first.
     pub(in crate::search) fn bound(&self, range: usize, upper: bool) -> Option<Stored<'_>> {
         let low = self
             .lows
@@ -99,7 +101,7 @@ impl Limits {
     }
 }
 
-/// The values of quantities.
+/// Returns the values of quantities.
 pub(super) fn values(quantities: &Collection) -> Collection {
     quantities
         .single()

@@ -1,4 +1,4 @@
-//! Parses the text of a parameter's value: the parameter's type and the modifier decide its kind.
+//! Parses the text of a parameter's value. The type of the parameter and the modifier decide how.
 
 use super::codes::CodesValue;
 use super::kind::Matcher;
@@ -53,7 +53,8 @@ impl Matcher {
                 let text = escape::unescape(text);
                 match modifier {
                     Some("exact") if !text.is_empty() => Ok(Matcher::Exact(text)),
-                    // A text of invisible characters alone would match everything.
+                    // The comparison ignores invisible characters, so a text with nothing else would match every
+                    // string.
                     _ if plain(&text).is_empty() => Err(bad("a string of one character or more")),
                     None if is_family(parameter) => Ok(Matcher::BeginsPart(plain(&text))),
                     None => Ok(Matcher::Begins(plain(&text))),
@@ -91,12 +92,12 @@ impl Matcher {
         }
     }
 
-    /// `:below` of a media type such as `text/xml`.
+    /// Creates the matcher for `:below` of a media type such as `text/xml`.
     pub(in crate::search) fn media_type(text: &str) -> Matcher {
         Matcher::MediaType(token::media_type(&escape::unescape(text)))
     }
 
-    /// `:below` of a canonical: `url` or `url|version`.
+    /// Creates the matcher for `:below` of a canonical: `url` or `url|version`.
     pub(in crate::search) fn versions_of(text: &str) -> Matcher {
         let text = escape::unescape(text);
         let (url, version) = match text.split_once('|') {

@@ -1,5 +1,5 @@
-//! Quantity parameters: compares them with Quantity and its specializations, Money, Ranges of quantities and sampled
-//! data.
+//! Compares the values of quantity parameters with Quantity and its specializations, Money, Ranges of quantities and
+//! sampled data.
 
 use super::items::{mark_items, only_text, type_name};
 use super::number::{Limits, only_number};
@@ -57,7 +57,7 @@ pub(super) fn mark(value: &impl Quantities, part: &Typed, rows: &mut [bool]) {
 /// The code system of `Money.currency` (ISO 4217).
 const CURRENCIES: &str = "urn:iso:std:iso:4217";
 
-/// The units of quantities.
+/// The units of some quantities, as columns.
 struct Units {
     systems: Collection,
     codes: Collection,

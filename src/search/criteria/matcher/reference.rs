@@ -1,4 +1,5 @@
-//! Reference parameters against References, and against canonicals and URIs that a parameter yields.
+//! Compares the values of reference parameters with References, and with the canonicals and URIs that a parameter may
+//! yield.
 
 use super::super::canonicals::Canonicals;
 use super::items::{mark_items, only_text};
@@ -28,7 +29,7 @@ pub(super) fn mark(value: &ReferenceValue, part: &Typed, rows: &mut [bool]) {
                 }
             });
         }
-        // Only in canonicals is the text after a `|` a version.
+        // A Reference is compared with the whole text. Only in a canonical does a version follow the `|`.
         ReferenceValue::Text(wanted) => {
             let texts = part.items.child("reference");
             mark_items(part, rows, |_, item| only_text(&texts, item) == Some(wanted));
@@ -38,7 +39,7 @@ pub(super) fn mark(value: &ReferenceValue, part: &Typed, rows: &mut [bool]) {
 
 pub(super) fn mark_targets(type_id: Option<TypeId>, wanted: &IdSet, part: &Typed, rows: &mut [bool]) {
     if !is_of_references(part) {
-        // A stored text may be an id without a type, because a search may also name an id without a type.
+        // The text may be an id without a type. It matches only if the search names no type, either.
         let is_wanted = |text: &str| match relative(text) {
             Some(target) => type_id.is_none_or(|type_id| type_id == target.type_id) && wanted.contains(target.id),
             None => type_id.is_none() && wanted.contains(Canonical::parse(text).url),
@@ -54,7 +55,7 @@ pub(super) fn mark_targets(type_id: Option<TypeId>, wanted: &IdSet, part: &Typed
     });
 }
 
-/// Canonicals that lead to a resource with one of these URLs.
+/// Sets `rows[row]` for each row with a canonical that leads to a resource with one of these URLs.
 pub(super) fn mark_canonicals(borne: &Canonicals, part: &Typed, rows: &mut [bool]) {
     if !is_of_references(part) {
         mark_items(part, rows, |items, item| {
@@ -63,7 +64,7 @@ pub(super) fn mark_canonicals(borne: &Canonicals, part: &Typed, rows: &mut [bool
     }
 }
 
-/// Many references by their text. Each distinct text is looked up once.
+/// Sets `rows[row]` for each row with a reference whose text is in a set of many references.
 pub(super) fn mark_any(set: &ReferenceSet, part: &Typed, rows: &mut [bool]) {
     if !is_of_references(part) {
         mark_items(part, rows, |items, item| {
@@ -81,7 +82,7 @@ pub(super) fn mark_identifier(value: &TokenValue, part: &Typed, rows: &mut [bool
     mark_identifiers(&|pairs, at| pairs.matches(value, at), part, rows);
 }
 
-/// Marks the rows with an identifier in the set.
+/// Sets `rows[row]` for each row with an identifier in the set.
 pub(super) fn mark_any_identifier(set: &TokenSet, part: &Typed, rows: &mut [bool]) {
     mark_identifiers(&|pairs, at| pairs.are_in(set, at), part, rows);
 }

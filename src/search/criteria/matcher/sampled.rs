@@ -1,8 +1,8 @@
 //! Sampled data as the range of its values (R4: "just search on the bounds of the values in sampled data").
 //!
-//! A value is a number in `data` times `factor` plus `origin`, in the unit of `origin`. `L` means below `lowerLimit`
-//! and `U` above `upperLimit`. The range is open there, and the limits count like numbers in `data`. `E` is no value.
-//! Data without a known bound matches nothing.
+//! A value is a number in `data` times `factor` plus `origin`, in the unit of `origin`. `L` is a value below
+//! `lowerLimit`, `U` one above `upperLimit`. So the range has no bound on that side, and the limit counts like a number
+//! in `data`. `E` is no value. Data whose range has no bound on either side matches nothing.
 
 use arrow::datatypes::i256;
 
@@ -13,9 +13,9 @@ use crate::fhir::storage::NUMBER_SCALE;
 use crate::fhirpath::{Collection, Items};
 use crate::search::parameters::values::{Extent, Stored};
 
-/// Sampled data.
+/// The elements of sampled data, as columns.
 pub(in crate::search) struct Samples {
-    /// The value of a measured zero, with its unit.
+    /// The quantity that a 0 in `data` means, with its unit.
     pub(super) origins: Collection,
     origin_values: Collection,
     factors: Collection,
@@ -39,7 +39,7 @@ impl Samples {
         }
     }
 
-    /// The range from the minimum to the maximum of the values.
+    /// Returns the range from the minimum to the maximum of the values. Returns `None` if there is no bound.
     pub(in crate::search) fn extent(&self, item: usize) -> Option<Extent<'static>> {
         let number = |of: &Collection, at: usize| only_number(of, at).and_then(|stored| stored.nearest());
         let (lower_limit, upper_limit) = (number(&self.lower_limits, item), number(&self.upper_limits, item));
@@ -63,7 +63,8 @@ impl Samples {
         })
     }
 
-    /// The maximum or, if there is none, the minimum. Without `upper`, the reverse.
+    /// Returns the maximum or, if there is none, the minimum, times 10^18. If `upper` is not set, the minimum comes
+    /// first.
     pub(in crate::search) fn bound(&self, item: usize, upper: bool) -> Option<i128> {
         let Extent { low, high, .. } = self.extent(item)?;
         let bound = if upper { high.or(low) } else { low.or(high) };
@@ -71,7 +72,7 @@ impl Samples {
     }
 }
 
-/// The minimum and the maximum number in `data`, times 10^18. A missing one is open.
+/// The minimum and the maximum number in `data`, times 10^18. `None` means that there is no bound.
 #[derive(Debug, PartialEq, Eq)]
 struct Raw {
     low: Option<i128>,
@@ -112,7 +113,7 @@ impl Raw {
     }
 }
 
-/// A number of the data as a value. Digits after the 18th place are cut off.
+/// Computes a value from a number in `data`. All numbers are times 10^18. Further digits are cut off.
 fn corrected(raw: i128, factor: i128, origin: i128) -> Option<i128> {
     let product = i256::from_i128(raw).checked_mul(i256::from_i128(factor))?;
     product

@@ -1,11 +1,12 @@
-//! String parameters against strings, and against the parts of names, addresses and concepts.
+//! Compares the values of string parameters with strings, and with the parts of names, addresses, contact points and
+//! concepts.
 
 use super::items::{mark_items, type_name};
 use crate::fhirpath::Typed;
 use crate::search::parameters::values;
 use crate::search::parameters::values::{Prefix, fold, has_noise};
 
-/// Marks the rows with a string that passes `hit`.
+/// Sets `rows[row]` for each row with a string for which `hit` returns `true`.
 pub(super) fn mark(part: &Typed, rows: &mut [bool], hit: &dyn Fn(&str) -> bool) {
     let parts: &[&str] = match type_name(part) {
         "HumanName" => &["family", "given", "text", "prefix", "suffix"],
@@ -36,7 +37,8 @@ pub(super) fn mark(part: &Typed, rows: &mut [bool], hit: &dyn Fn(&str) -> bool) 
     }
 }
 
-/// Marks the rows with a string that has the requested beginning. A family name also matches by one of its parts.
+/// Sets `rows[row]` for each row with a string for which `begins` returns `true`. Each part of a family name also
+/// counts as a string.
 pub(super) fn mark_beginning(part: &Typed, rows: &mut [bool], begins: &dyn Fn(&str) -> bool) {
     mark(part, rows, begins);
     if type_name(part) == "HumanName" {
@@ -49,7 +51,7 @@ pub(super) fn mark_beginning(part: &Typed, rows: &mut [bool], begins: &dyn Fn(&s
     }
 }
 
-/// Whether `candidate` begins with `plain`, ignoring case, marks, punctuation and blanks.
+/// Whether `candidate` begins with `plain`. Case, combining marks, punctuation and blanks are ignored.
 pub(super) fn begins(candidate: &str, plain: &str) -> bool {
     if candidate.is_ascii() {
         let bytes = candidate.as_bytes();
@@ -63,7 +65,7 @@ pub(super) fn begins(candidate: &str, plain: &str) -> bool {
     values::begins(&fold(candidate), plain)
 }
 
-/// Whether a word of `candidate` has the requested beginning.
+/// Whether `begins` returns `true` for `candidate`, or for the rest of it after a blank or a hyphen.
 pub(super) fn part_begins(candidate: &str, begins: &dyn Fn(&str) -> bool) -> bool {
     begins(candidate)
         || candidate
@@ -72,7 +74,8 @@ pub(super) fn part_begins(candidate: &str, begins: &dyn Fn(&str) -> bool) -> boo
             .any(|(at, _)| begins(&candidate[at + 1..]))
 }
 
-/// The order of `candidate`, folded and trimmed, relative to `folded`.
+/// Whether `candidate`, trimmed and folded, is greater or less than `folded`, as the prefix requires. `false` for all
+/// prefixes except `gt`, `ge`, `lt` and `le`.
 pub(super) fn is_ordered(candidate: &str, prefix: Prefix, folded: &str) -> bool {
     let order = fold(candidate.trim()).as_str().cmp(folded);
     match prefix {

@@ -1,4 +1,5 @@
-//! Token parameters against Coding, CodeableConcept, Identifier, ContactPoint, codes, strings and booleans.
+//! Compares the values of token parameters with Coding, CodeableConcept, Identifier, ContactPoint, codes, strings and
+//! booleans.
 
 use rustc_hash::FxHashMap;
 
@@ -41,8 +42,8 @@ pub(super) fn mark(value: &TokenValue, part: &Typed, rows: &mut [bool]) {
             };
             mark_items(part, rows, |items, item| items.boolean(item) == Some(wanted));
         }
-        // A `code` element has no system of its own. `bind` has already replaced tokens whose system is not the
-        // element's.
+        // An element of type `code` has no system of its own. If it is bound to a system, `bind` has already replaced
+        // tokens of other systems.
         _ => mark_items(part, rows, |items, item| match (items.text(item), &value.code) {
             (Some(text), Some(code)) => same_but_for_case(text, code),
             (text, None) => text.is_some(),
@@ -51,7 +52,7 @@ pub(super) fn mark(value: &TokenValue, part: &Typed, rows: &mut [bool]) {
     }
 }
 
-/// Marks the rows with one of many tokens. Each item is looked up once.
+/// Sets `rows[row]` for each row with one of many tokens. Each item is looked up once.
 pub(super) fn mark_any(set: &TokenSet, part: &Typed, rows: &mut [bool]) {
     match type_name(part) {
         "CodeableConcept" => {
@@ -80,24 +81,24 @@ pub(super) fn mark_any(set: &TokenSet, part: &Typed, rows: &mut [bool]) {
     }
 }
 
-/// Gives each of many tokens a number, and finds the tokens that an item has. The caller chooses the numbers.
+/// Finds which of many tokens an item has. Each token has a number, which the caller chooses.
 #[derive(Debug, Default)]
 pub(in crate::search) struct TokenIndex {
-    /// The systems of each folded code.
+    /// The tokens with a code, by their folded code.
     codes: FxHashMap<Box<str>, BySystem>,
-    /// Systems whose codes all match.
+    /// The tokens without a code, by their system. They match all codes of the system.
     systems: FxHashMap<Box<str>, usize>,
 }
 
 #[derive(Debug, Default)]
 struct BySystem {
     any: Option<usize>,
-    /// The tokens by their system. The empty text means no system.
+    /// The numbers of the tokens with a system, by system. The empty string means no system.
     of: FxHashMap<Box<str>, usize>,
 }
 
 impl TokenIndex {
-    /// The number of a token. A new token gets `next`.
+    /// Returns the number of a token. A new token gets the number `next`.
     pub(in crate::search) fn insert(&mut self, token: &TokenValue, next: usize) -> usize {
         let system = token.system.as_deref();
         match (&token.code, system) {
@@ -113,7 +114,7 @@ impl TokenIndex {
         }
     }
 
-    /// Calls `found` with the row and the token of each item that has one of the tokens.
+    /// Calls `found` with the row of each item that has one of the tokens, and the number of the token.
     pub(in crate::search) fn each(&self, part: &Typed, mut found: impl FnMut(usize, usize)) {
         let mut pair = |pairs: &Pairs, row: usize, item: usize| {
             let system = only_text(&pairs.systems, item).unwrap_or_default();
@@ -145,7 +146,8 @@ impl TokenIndex {
                     part.offsets.range(row).for_each(|item| pair(&pairs, row, item));
                 }
             }
-            // A code without a system matches a token with any system.
+            // An item that has only a code matches tokens of any system. A boolean, however, does not match tokens of
+            // other systems than its own.
             name => {
                 let is_boolean = matches!(name, "boolean" | "Boolean");
                 for row in rows {
@@ -173,7 +175,8 @@ impl TokenIndex {
     }
 }
 
-/// `:text`: the text of a concept, the display of a coding, or the text of an identifier's type.
+/// Sets `rows[row]` for each row with a matching label (`:text`): the text of a concept, the display of a coding, or
+/// the text of an identifier's type.
 pub(super) fn mark_label(hit: &dyn Fn(&str) -> bool, part: &Typed, rows: &mut [bool]) {
     let mut mark_child = |items: &Items, name: &str, of: &dyn Fn(usize) -> std::ops::Range<usize>| {
         let labels = items.child(name);
@@ -201,7 +204,7 @@ pub(super) fn mark_label(hit: &dyn Fn(&str) -> bool, part: &Typed, rows: &mut [b
     }
 }
 
-/// `:of-type`: the value of an identifier and a coding of its type.
+/// Sets `rows[row]` for each row with an identifier that has this value and a type with this coding (`:of-type`).
 pub(super) fn mark_typed(value: &TypedIdentifier, part: &Typed, rows: &mut [bool]) {
     let wanted = fold(&value.value);
     let of_value = |text: &str| (fold(text) == wanted).then_some(&value.identifier_type);
@@ -213,7 +216,7 @@ pub(super) fn mark_typed(value: &TypedIdentifier, part: &Typed, rows: &mut [bool
     );
 }
 
-/// The same for many: each identifier is looked up once.
+/// Sets `rows[row]` for each row with one of many identifiers (`:of-type`). Each identifier is looked up once.
 pub(super) fn mark_any_typed(set: &TypedSet, part: &Typed, rows: &mut [bool]) {
     let of_value = |text: &str| set.types(text);
     mark_identifiers(
@@ -224,7 +227,8 @@ pub(super) fn mark_any_typed(set: &TypedSet, part: &Typed, rows: &mut [bool]) {
     );
 }
 
-/// Marks the rows with an identifier whose type has the requested coding.
+/// Sets `rows[row]` for each row with an identifier whose type has a requested coding. `of_value` returns the codings
+/// that are requested for an identifier's value.
 fn mark_identifiers<'t, T>(
     of_value: &dyn Fn(&str) -> Option<&'t T>,
     is: &dyn Fn(&Pairs, &T, usize) -> bool,
@@ -250,7 +254,7 @@ fn mark_identifiers<'t, T>(
     });
 }
 
-/// The system and code of items with at most one of each.
+/// The systems and codes of items that have at most one of each.
 pub(super) struct Pairs {
     pub(super) systems: Collection,
     pub(super) codes: Collection,
@@ -281,7 +285,7 @@ impl Pairs {
     }
 }
 
-/// A media type without its parameters, in lower case, because types compare without regard to case.
+/// Returns a media type without its parameters, in lower case, because media types are compared without regard to case.
 pub(super) fn media_type(text: &str) -> String {
     text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }

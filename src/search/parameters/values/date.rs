@@ -4,21 +4,21 @@ use super::spans::Spans;
 use super::{Interval, Prefix};
 use crate::fhir::temporal::Temporal;
 
-/// A date with its prefix.
+/// The value of a date parameter, with its prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DateValue {
-    /// The requested relation.
+    /// The prefix.
     pub prefix: Prefix,
-    /// The interval of the text, in microseconds UTC. It is widened for [`Prefix::Ap`].
+    /// The interval of the date, in microseconds UTC. It is wider for [`Prefix::Ap`].
     pub interval: Interval<i64>,
 }
 
 impl DateValue {
-    /// Parses one alternative of a date parameter. "Approximately" is measured from `now_us`. A blank before a zone
-    /// counts as a plus sign, because clients forget to encode it.
+    /// Parses one alternative of a date parameter. For `ap`, the interval is widened at both ends by a tenth of its
+    /// distance from `now_us`. A blank before a time zone counts as a plus sign, because clients forget to encode it.
     pub(crate) fn parse(text: &str, now_us: i64) -> Option<DateValue> {
         let (prefix, text) = Prefix::split(text);
-        // An hour needs its minutes (R4 search, 3.1.1.4.7).
+        // An hour without minutes is not allowed (R4 search, 3.1.1.4.7).
         let is_hour_alone = |(_, time): (&str, &str)| time.as_bytes().get(2) != Some(&b':');
         if text.split_once('T').is_some_and(is_hour_alone) {
             return None;
@@ -42,32 +42,34 @@ impl DateValue {
         Some(DateValue { prefix, interval })
     }
 
-    /// Whether a resource's value matches.
+    /// Whether the interval of a resource's value matches.
     pub(crate) fn matches(&self, target: Interval<i64>) -> bool {
         self.interval.matches(self.prefix, target)
     }
 }
 
-/// Many dates with their prefixes. One of them must match. Each target is compared with all of them at once.
+/// A set of many dates with their prefixes. One of them must match. Each value of a resource is compared with all of
+/// them at once.
 #[derive(Clone, Debug)]
 pub(crate) struct DateSet {
     values: Vec<DateValue>,
     equal: Spans<i64>,
     approximate: Spans<i64>,
-    /// For the excluded intervals: the latest start and the earliest end.
+    /// For `ne`: the latest start and the earliest end of the intervals. A value that exceeds these bounds is not
+    /// inside all of the intervals.
     unequal: Option<(i64, i64)>,
-    /// `gt`, `ge`: the earliest end.
+    /// For `gt` and `ge`: the earliest end of the intervals. A value that ends after it matches.
     ends_behind: Option<i64>,
-    /// `lt`, `le`: the latest start.
+    /// For `lt` and `le`: the latest start of the intervals. A value that starts before it matches.
     starts_before: Option<i64>,
-    /// `sa`: the earliest end.
+    /// For `sa`: the earliest end of the intervals. A value that starts at or after it matches.
     lies_behind: Option<i64>,
-    /// `eb`: the latest start.
+    /// For `eb`: the latest start of the intervals. A value that ends at or before it matches.
     lies_before: Option<i64>,
 }
 
 impl DateSet {
-    /// A set of these dates.
+    /// Creates a set of these dates.
     pub(crate) fn of(values: Vec<DateValue>) -> DateSet {
         let of = |prefixes: &[Prefix]| -> Vec<Interval<i64>> {
             let asked = values.iter().filter(|value| prefixes.contains(&value.prefix));
@@ -88,12 +90,12 @@ impl DateSet {
         }
     }
 
-    /// The dates one by one.
+    /// Returns the dates of the set.
     pub(crate) fn values(&self) -> &[DateValue] {
         &self.values
     }
 
-    /// Whether a resource's value matches one of them.
+    /// Whether the interval of a resource's value matches one of the dates.
     pub(crate) fn matches(&self, target: Interval<i64>) -> bool {
         let Interval { start, end } = target;
         self.equal.contain(start, end)

@@ -1,6 +1,6 @@
 //! Splits parameter values at unescaped separators, and removes the escapes `\,` `\|` `\$` `\\` (R4 search, 3.1.1.3.5).
 
-/// Splits at every `separator` without a backslash before it. The escapes stay in the parts.
+/// Splits a value at every separator that has no backslash before it. The parts keep their escapes.
 pub(crate) fn split(value: &str, separator: char) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -19,7 +19,7 @@ pub(crate) fn split(value: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-/// Removes the escapes: a backslash and a character become the character.
+/// Removes the escapes: a backslash and the character after it become that character.
 pub(crate) fn unescape(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     let mut chars = value.chars();

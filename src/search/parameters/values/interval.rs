@@ -1,29 +1,29 @@
-//! Compares a search's value with a resource's value, both as half-open intervals (R4 search, 3.1.1.4.5).
+//! Compares the value of a search with a resource's value, both as half-open intervals (R4 search, 3.1.1.4.5).
 
 use super::Prefix;
 
 /// A half-open interval. The extreme values of `i64` and `i128` mean "no bound".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interval<T> {
-    /// The first value inside.
+    /// The first value in the interval.
     pub start: T,
-    /// The first value after.
+    /// The first value after the interval.
     pub end: T,
 }
 
 impl<T: Ord + Copy> Interval<T> {
-    /// Whether `other` is completely inside.
+    /// Whether `other` is completely inside this interval.
     pub(crate) fn contains(self, other: Interval<T>) -> bool {
         other.start >= self.start && other.end <= self.end
     }
 
-    /// Whether both intervals share a value.
+    /// Whether both intervals have a value in common.
     pub(crate) fn overlaps(self, other: Interval<T>) -> bool {
         other.start < self.end && self.start < other.end
     }
 
-    /// Whether `target`, a resource's interval, matches this interval, the search value, by `prefix`. For
-    /// [`Prefix::Ap`] the caller has widened the interval.
+    /// Whether the interval of a resource's value, `target`, matches this interval, the value of the search, with this
+    /// prefix. For [`Prefix::Ap`], the caller must have widened this interval.
     pub(crate) fn matches(self, prefix: Prefix, target: Interval<T>) -> bool {
         match prefix {
             Prefix::Eq => self.contains(target),

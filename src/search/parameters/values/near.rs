@@ -2,12 +2,12 @@
 
 use super::escape;
 
-/// The default maximum distance in metres.
+/// The maximum distance in metres if the value states none.
 const USUAL_DISTANCE: f64 = 50_000.0;
 /// The mean radius of the Earth, in metres.
 const EARTH: f64 = 6_371_008.8;
 
-/// A position and a distance.
+/// A position and the maximum distance from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct NearValue {
     latitude: f64,
@@ -16,8 +16,8 @@ pub(crate) struct NearValue {
 }
 
 impl NearValue {
-    /// Parses `latitude|longitude[|distance[|units]]`, in degrees. The distance is in kilometres unless the units say
-    /// otherwise (UCUM).
+    /// Parses `latitude|longitude[|distance[|unit]]`. Latitude and longitude are in degrees. The unit is `km`, `m`,
+    /// `[mi_us]`, `[mi_i]`, `mi`, `[nmi_i]`, `[ft_i]` or `[yd_i]`; the default is `km`.
     pub(crate) fn parse(text: &str) -> Option<NearValue> {
         let parts: Vec<String> = escape::split(text, '|').into_iter().map(escape::unescape).collect();
         let number = |at: usize| parts.get(at)?.parse::<f64>().ok().filter(|number| number.is_finite());

@@ -6,44 +6,46 @@ use std::cmp::Ordering;
 use super::{Prefix, escape};
 use crate::fhir::decimal::{Decimal, Range};
 
-/// A number with its prefix.
+/// The value of a number parameter, with its prefix.
 #[derive(Clone, Debug)]
 pub(crate) struct NumberValue {
     pub(super) prefix: Prefix,
     text: String,
     pub(super) scaled: Option<i128>,
-    /// The range that "equal" or "approximately" accepts.
+    /// The range of numbers that `eq` accepts. With the prefix `ap`, the range that `ap` accepts.
     range: Range,
     pub(super) range_scaled: (i128, i128),
 }
 
-/// A requested number, or many of them. With many, one must match.
+/// One number of a search, or many numbers. One of them must match.
 pub(crate) trait Numbers {
-    /// Whether a quantity matches by its number or, with a comparator, by all numbers above or below it.
+    /// Whether a quantity matches. With a comparator, the quantity stands for all numbers above or below its own
+    /// number.
     fn matches_quantity(&self, number: Stored<'_>, comparator: Option<&str>) -> bool;
 
     /// Whether a range of numbers matches.
     fn matches_extent(&self, extent: Extent<'_>) -> bool;
 }
 
-/// A number of a resource, times 10^18 if that is exact, and as written.
+/// A number in a resource: times 10^18, and as written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stored<'a> {
-    /// The number times 10^18. `None` if that is not exact.
+    /// The number times 10^18. `None` if that is not an integer of at most 38 digits.
     pub scaled: Option<i128>,
-    /// The number as written. May be missing if `scaled` exists.
+    /// The number as written. It may be missing if `scaled` exists.
     pub text: Option<&'a str>,
 }
 
 impl Stored<'_> {
-    /// The number times 10^18. If that is not exact or does not fit into the column, the nearest lower value.
+    /// Returns the number times 10^18. If `scaled` is missing, returns the lowest such number in the range that the
+    /// written digits stand for, within -10^38 to 10^38.
     pub(in crate::search) fn nearest(&self) -> Option<i128> {
         self.scaled
             .or_else(|| Some(Decimal::parse(self.text?).ok()?.implicit_range().scaled().0))
     }
 }
 
-/// The range of numbers that a resource's value means. A missing bound is open.
+/// The range of numbers for which a resource's value stands. `None` means that there is no bound.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent<'a> {
     /// The lower bound.
@@ -55,7 +57,7 @@ pub(crate) struct Extent<'a> {
 }
 
 impl<'a> Extent<'a> {
-    /// The range of a quantity: its number or, with a comparator, all numbers above or below it.
+    /// Returns the range of a quantity: only its number or, with a comparator, all numbers above or below it.
     pub(crate) fn of_quantity(number: Stored<'a>, comparator: Option<&str>) -> Extent<'a> {
         let (low, high) = match comparator {
             Some("<" | "<=") => (None, Some(number)),
@@ -68,7 +70,7 @@ impl<'a> Extent<'a> {
 }
 
 impl NumberValue {
-    /// Parses one alternative of a number parameter.
+    /// Parses one alternative of a number parameter. Returns `None` if it is not a number.
     pub(crate) fn parse(text: &str) -> Option<NumberValue> {
         let (prefix, text) = Prefix::split(text);
         let text = text.strip_prefix('+').unwrap_or(text);
@@ -88,8 +90,9 @@ impl NumberValue {
         })
     }
 
-    /// The lowest and the highest number times 10^18 that match as a single number. A missing bound is open. `None` if
-    /// bounds cannot express it.
+    /// Returns the lowest and the highest number, times 10^18, that match this value. `None` inside means that there is
+    /// no bound. Returns `None` if the matching numbers are no range (`ne`), or if a bound times 10^18 is not an
+    /// integer of at most 38 digits.
     pub(in crate::search) fn bounds(&self) -> Option<(Option<i128>, Option<i128>)> {
         Some(match self.prefix {
             Prefix::Eq | Prefix::Ap => (Some(self.range_scaled.0), Some(self.range_scaled.1 - 1)),
@@ -109,7 +112,8 @@ impl NumberValue {
         }
     }
 
-    /// Whether the value itself is in the range of a number as written. An integer means only itself.
+    /// Whether this value is in the range that the number's written digits stand for. If the number is an integer, it
+    /// must equal this value.
     pub(crate) fn is_within(&self, number: Stored<'_>) -> bool {
         match number.text.map(Decimal::parse) {
             Some(Ok(written)) => {
@@ -119,7 +123,7 @@ impl NumberValue {
         }
     }
 
-    /// Whether the number is in the range of the value as written.
+    /// Whether the number is in the range that this value accepts.
     fn admits(&self, number: Stored<'_>) -> bool {
         match (number.scaled, number.text) {
             (Some(scaled), _) => scaled >= self.range_scaled.0 && scaled < self.range_scaled.1,
@@ -128,7 +132,7 @@ impl NumberValue {
         }
     }
 
-    /// How the number compares with the value itself.
+    /// Compares the number with this value.
     fn compare(&self, number: Stored<'_>) -> Option<Ordering> {
         if let (Some(number), Some(value)) = (number.scaled, self.scaled) {
             return Some(number.cmp(&value));
@@ -136,7 +140,7 @@ impl NumberValue {
         let value = Decimal::parse(&self.text).ok()?;
         match (number.text, number.scaled) {
             (Some(text), _) => Some(Decimal::parse(text).ok()?.cmp(&value)),
-            // Only decimals are stored without their text, and a decimal(38,18) has at most 18 places.
+            // Only decimals are stored without their text, and a decimal(38,18) has at most 18 decimal places.
             (None, Some(scaled)) => Some(Decimal::parse(&format!("{scaled}e-18")).ok()?.cmp(&value)),
             (None, None) => None,
         }
@@ -180,7 +184,7 @@ impl Numbers for NumberValue {
             Prefix::Le if !strict => low_is(&[Less, Equal]),
             Prefix::Gt | Prefix::Ge => high_is(&[Greater]),
             Prefix::Lt | Prefix::Le => low_is(&[Less]),
-            // If the bound equals the value, everything above the bound is above the value.
+            // If the excluded bound equals the value, all numbers beyond the bound are beyond the value, too.
             Prefix::Sa if strict => low.is_some() && low_is(&[Greater, Equal]),
             Prefix::Eb if strict => high.is_some() && high_is(&[Less, Equal]),
             Prefix::Sa => low.is_some() && low_is(&[Greater]),
@@ -190,19 +194,19 @@ impl Numbers for NumberValue {
     }
 }
 
-/// A quantity with its prefix.
+/// The value of a quantity parameter, with its prefix.
 #[derive(Clone, Debug)]
 pub(crate) struct QuantityValue {
     /// The number.
     pub number: NumberValue,
-    /// The unit's system, if the client gave one.
+    /// The system of the unit, if the value has one.
     pub system: Option<String>,
-    /// The unit: a code of `system`. Without a system, a code or the printed unit.
+    /// The unit, if the value has one: a code of `system` or, without a system, a code or the printed unit.
     pub code: Option<String>,
 }
 
 impl QuantityValue {
-    /// Whether only the number is compared.
+    /// Whether only the number is compared, because the value has no unit.
     pub(crate) fn is_of_any_unit(&self) -> bool {
         self.system.is_none() && self.code.is_none()
     }

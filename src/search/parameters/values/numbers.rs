@@ -1,4 +1,4 @@
-//! Many numbers or quantities. Each number of a resource is compared with all of them at once.
+//! Sets of many numbers or quantities. Each number of a resource is compared with all of them at once.
 
 use rustc_hash::FxHashMap;
 
@@ -6,17 +6,19 @@ use super::number::Numbers;
 use super::spans::Spans;
 use super::{Extent, NumberValue, Prefix, QuantityValue, Stored};
 
-/// Many numbers.
+/// A set of many numbers with their prefixes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NumberSet {
     all: Vec<NumberValue>,
-    /// Values that the columns cannot hold exactly.
+    /// The numbers that, times 10^18, are not integers of at most 38 digits. They are compared one by one.
     beyond: Vec<NumberValue>,
     equal: Spans<i128>,
     approximate: Spans<i128>,
-    /// For the excluded ranges: the maximum lower bound and the minimum upper bound.
+    /// For `ne`: the maximum lower bound and the minimum upper bound of the ranges. A number outside these bounds is
+    /// outside at least one range.
     unequal: Option<(i128, i128)>,
-    /// The weakest bound for each prefix: the minimum for "above", the maximum for "below".
+    /// For each prefix, the weakest bound: the minimum for prefixes that mean "above", the maximum for those that mean
+    /// "below".
     greater: Option<i128>,
     greater_or_equal: Option<i128>,
     lies_above: Option<i128>,
@@ -26,7 +28,7 @@ pub(crate) struct NumberSet {
 }
 
 impl NumberSet {
-    /// A set of these numbers.
+    /// Creates a set of these numbers.
     pub(crate) fn of(all: Vec<NumberValue>) -> NumberSet {
         let (exact, beyond): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|value| value.scaled.is_some());
         let of = |prefix: Prefix| exact.iter().filter(move |value| value.prefix == prefix);
@@ -49,12 +51,13 @@ impl NumberSet {
         }
     }
 
-    /// The numbers.
+    /// Returns the numbers of the set.
     pub(in crate::search) fn values(&self) -> &[NumberValue] {
         &self.all
     }
 
-    /// Whether all numbers from `low` to `high` match one of the values. A missing bound is open.
+    /// Whether the range from `low` to `high`, times 10^18, matches one of the values, except values with the prefix
+    /// `ap` and values beyond the columns. `None` means that there is no bound.
     fn match_scaled(&self, low: Option<i128>, high: Option<i128>, strict: bool) -> bool {
         let is_above = |bound: Option<i128>, equal: bool| {
             bound.is_some_and(|bound| high.is_none_or(|high| high > bound || equal && high == bound))
@@ -109,20 +112,20 @@ impl Numbers for NumberSet {
     }
 }
 
-/// The unit of a quantity of a resource.
+/// The unit of a quantity in a resource.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit<'a> {
-    /// The unit's system.
+    /// The system of the unit.
     pub system: Option<&'a str>,
-    /// The unit's code.
+    /// The code of the unit.
     pub code: Option<&'a str>,
     /// The printed unit.
     pub unit: Option<&'a str>,
 }
 
 impl Unit<'_> {
-    /// Whether this is the requested unit: a code of the requested system or, if no system is requested, a code or the
-    /// printed unit.
+    /// Whether this unit is the requested one. With a requested system, system and code are compared. Without one, the
+    /// requested code may be the code or the printed unit.
     fn is(&self, system: Option<&str>, code: Option<&str>) -> bool {
         match (system, code) {
             (None, None) => true,
@@ -132,13 +135,13 @@ impl Unit<'_> {
     }
 }
 
-/// The wanted quantities.
+/// The quantities that a search wants: one, or a set of many.
 pub(crate) trait Quantities {
-    /// The wanted numbers.
+    /// The numbers of the quantities.
     type Number: Numbers;
 
-    /// Whether `hit` returns `true` for the numbers in one of these units. There is one number, or two numbers for two
-    /// bounds.
+    /// Whether `hit` returns `true` for the numbers of one of the quantities whose unit fits. `units` returns the unit
+    /// of the resource's value, or the units of both bounds of its range, which must all fit.
     fn any<'u>(&self, units: impl Fn() -> [Option<Unit<'u>>; 2], hit: impl Fn(&Self::Number) -> bool) -> bool;
 }
 
@@ -151,20 +154,20 @@ impl Quantities for QuantityValue {
     }
 }
 
-/// Many quantities.
+/// A set of many quantities with their prefixes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QuantitySet {
-    /// Numbers of any unit.
+    /// The numbers without a unit.
     of_any: Option<NumberSet>,
-    /// The other values, grouped by unit.
+    /// The numbers with a unit, grouped by the unit.
     by_unit: ByUnit<NumberSet>,
 }
 
-/// Numbers by their requested system and code, combined in one key.
+/// Numbers by their requested unit. The key combines system and code.
 type ByUnit<T> = FxHashMap<String, (Option<String>, Option<String>, T)>;
 
 impl QuantitySet {
-    /// A set of these quantities.
+    /// Creates a set of these quantities.
     pub(crate) fn of(values: Vec<QuantityValue>) -> QuantitySet {
         let mut by_unit: ByUnit<Vec<NumberValue>> = FxHashMap::default();
         let mut of_any = Vec::new();
@@ -186,13 +189,13 @@ impl QuantitySet {
         }
     }
 
-    /// The numbers of all units.
+    /// Returns the numbers of all quantities.
     pub(in crate::search) fn values(&self) -> impl Iterator<Item = &NumberValue> {
         let of_units = self.by_unit.values().map(|(_, _, numbers)| numbers);
         self.of_any.iter().chain(of_units).flat_map(NumberSet::values)
     }
 
-    /// The numbers, if no value has a unit.
+    /// Returns the numbers if no quantity has a unit. Returns `None` if one has.
     pub(crate) fn numbers(&self) -> Option<&NumberSet> {
         self.of_any.as_ref().filter(|_| self.by_unit.is_empty())
     }

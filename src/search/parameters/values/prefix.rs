@@ -1,6 +1,6 @@
-//! Comparison prefixes of number, date and quantity values (R4 search, 3.1.1.4.5).
+//! The prefixes of number, date and quantity values (R4 search, 3.1.1.4.5).
 
-/// How a resource's value is compared with the search's value.
+/// How a resource's value must compare with the value of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Prefix {
     /// Equal, within the written precision.
@@ -24,7 +24,7 @@ pub(crate) enum Prefix {
 }
 
 impl Prefix {
-    /// Removes a prefix from the front of `value`. Two letters are a prefix only if a value follows.
+    /// Splits a value into its prefix and the rest. Without a prefix, it is `Eq`.
     pub(crate) fn split(value: &str) -> (Prefix, &str) {
         const ALL: [(&str, Prefix); 9] = [
             ("eq", Prefix::Eq),

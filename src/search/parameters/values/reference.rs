@@ -4,22 +4,23 @@ use super::escape;
 use crate::fhir::reference::{Canonical, Reference, Target, is_id};
 use crate::fhir::{TypeId, facts};
 
-/// A reference as a search value.
+/// The value of a reference parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ReferenceValue {
-    /// A relative reference to this id, and of this type if the value names one.
+    /// A relative reference with this id and, if the value has one, this type.
     Relative {
-        /// `None`: any type.
+        /// The type. `None` means any type.
         type_id: Option<TypeId>,
         /// The id.
         id: String,
     },
-    /// A reference or canonical with this text. A canonical without a version matches any version.
+    /// A reference or canonical with this text. If the text has no version, canonicals with any version match.
     Text(String),
 }
 
 impl ReferenceValue {
-    /// Parses one alternative. `type_id` is the type of a modifier such as `:Patient`, `base` is `{base}/fhir/`.
+    /// Parses one alternative. `type_id` is the type in a modifier such as `:Patient`. `base` is the server's base,
+    /// `{base}/fhir/`.
     pub(crate) fn parse(text: &str, type_id: Option<TypeId>, base: &str) -> Option<ReferenceValue> {
         let text = escape::unescape(text);
         let text = text.strip_prefix(base).map(str::to_owned).unwrap_or(text);
@@ -53,7 +54,7 @@ impl ReferenceValue {
     /// Whether the value matches a canonical or a URI.
     pub(crate) fn is_text(&self, text: &str) -> bool {
         match self {
-            // A canonical may also be a relative URL. Its version does not matter then.
+            // A canonical may be a relative URL, too. Its version is then ignored.
             ReferenceValue::Relative { type_id, id } => {
                 let found = Canonical::parse(text);
                 match Target::parse(found.url) {

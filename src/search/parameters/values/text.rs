@@ -1,12 +1,12 @@
-//! String values: compared without regard to case, combining marks and invisible characters (R4 search, 3.1.1.4.8),
-//! except with `:exact`.
+//! String values. They are compared without regard to case, combining marks and invisible characters (R4 search,
+//! 3.1.1.4.8), except with `:exact`.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use crate::fhir::case::folded;
 
-/// The form in which strings are compared: one case, without combining marks and invisible characters.
+/// Returns the form in which strings are compared: one case, without combining marks and invisible characters.
 pub(crate) fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
@@ -14,13 +14,13 @@ pub(crate) fn fold(text: &str) -> String {
     text.nfkd().filter(|c| !is_silent(*c)).flat_map(folded).collect()
 }
 
-/// Whether comparisons ignore a character: a combining mark, or an invisible character.
+/// Whether comparisons ignore a character, because it is a combining mark or invisible.
 pub(crate) fn is_silent(c: char) -> bool {
     !c.is_ascii() && (is_combining_mark(c) || is_invisible(c))
 }
 
-/// Characters without a shape of their own: soft hyphens, joiners, spaces without width, direction marks (Unicode's
-/// `Default_Ignorable_Code_Point`).
+/// Whether a character has no visible form of its own: soft hyphens, joiners, spaces without width, direction marks
+/// (Unicode's `Default_Ignorable_Code_Point`).
 fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -43,8 +43,8 @@ fn is_invisible(c: char) -> bool {
     )
 }
 
-/// The form in which a string is searched: folded, without punctuation, with single blanks. A string that consists only
-/// of punctuation keeps it.
+/// Returns the form in which strings are searched: folded, without punctuation, with single blanks. A string that
+/// consists only of punctuation keeps it.
 pub(crate) fn plain(text: &str) -> String {
     let folded = fold(text);
     match without_noise(&folded) {
@@ -53,17 +53,17 @@ pub(crate) fn plain(text: &str) -> String {
     }
 }
 
-/// Whether a folded text begins with `plain`, a result of [`plain`]. Ignores punctuation and blanks.
+/// Whether a folded text begins with `plain`, a result of [`plain`]. Punctuation and blanks are ignored.
 pub(crate) fn begins(folded: &str, plain: &str) -> bool {
     folded.starts_with(plain) || has_noise(folded) && without_noise(folded).starts_with(plain)
 }
 
-/// Whether a folded text contains `plain`, a result of [`plain`]. Ignores punctuation and blanks.
+/// Whether a folded text contains `plain`, a result of [`plain`]. Punctuation and blanks are ignored.
 pub(crate) fn contains(folded: &str, plain: &str) -> bool {
     folded.contains(plain) || has_noise(folded) && without_noise(folded).contains(plain)
 }
 
-/// Whether a text has characters that comparisons ignore.
+/// Whether a text has punctuation or surplus white space, which comparisons ignore.
 pub(crate) fn has_noise(text: &str) -> bool {
     let mut blank = true;
     for c in text.chars() {
@@ -88,7 +88,8 @@ pub(super) fn without_noise(folded: &str) -> String {
     out
 }
 
-/// Marks between words and letters. Signs with their own meaning (`+`, `%`, `<`) do not count.
+/// Whether a character only separates words or letters. Signs with a meaning of their own (`+`, `%`, `<`) are not
+/// punctuation.
 fn is_punctuation(c: char) -> bool {
     matches!(
         c,

@@ -1,50 +1,52 @@
-//! Many strings that are searched at the beginning of texts or within them. Each text is read once.
+//! Sets of many strings that are searched at the beginning of a text, or anywhere in it. Each text is read once for all
+//! of them.
 
 use aho_corasick::AhoCorasick;
 
 use super::text::{has_noise, without_noise};
 
-/// Texts, normalized by `plain`, with which other texts may begin.
+/// Strings, normalized by `plain`, with which a text may begin.
 #[derive(Clone, Debug)]
 pub(crate) struct Beginnings {
-    /// Sorted. No text begins with another.
+    /// The strings in order. No string begins with another one.
     texts: Vec<String>,
 }
 
 impl Beginnings {
-    /// A set of these texts.
+    /// Creates a set of these strings.
     pub(crate) fn of(mut texts: Vec<String>) -> Beginnings {
         texts.sort_unstable();
         texts.dedup_by(|text, before| text.starts_with(before.as_str()));
         Beginnings { texts }
     }
 
-    /// Whether a folded text begins with one of them, ignoring punctuation and blanks.
+    /// Whether a folded text begins with one of the strings. Punctuation and blanks are ignored.
     pub(crate) fn begin(&self, folded: &str) -> bool {
         self.begin_exactly(folded) || has_noise(folded) && self.begin_exactly(&without_noise(folded))
     }
 
-    /// If an entry is a beginning of the text, it is the last entry that is not greater than the text.
+    /// Whether a text begins with one of the strings, character by character. If it does, this string is the last one
+    /// in order that is not greater than the text.
     fn begin_exactly(&self, text: &str) -> bool {
         let count = self.texts.partition_point(|other| other.as_str() <= text);
         count > 0 && text.starts_with(&self.texts[count - 1])
     }
 }
 
-/// Texts, normalized by `plain`, that other texts may contain.
+/// Strings, normalized by `plain`, that a text may contain.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
     texts: AhoCorasick,
 }
 
 impl Parts {
-    /// Builds the automaton. `None` if there are too many texts for one.
+    /// Creates the automaton. Returns `None` if it cannot be built, because the strings are too many or too long.
     pub(crate) fn of(texts: &[String]) -> Option<Parts> {
         let texts = AhoCorasick::new(texts).ok()?;
         Some(Parts { texts })
     }
 
-    /// Whether a folded text contains one of them, ignoring punctuation and blanks.
+    /// Whether a folded text contains one of the strings. Punctuation and blanks are ignored.
     pub(crate) fn are_in(&self, folded: &str) -> bool {
         self.texts.is_match(folded) || has_noise(folded) && self.texts.is_match(&without_noise(folded))
     }

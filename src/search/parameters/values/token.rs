@@ -5,18 +5,19 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{escape, fold};
 use crate::fhir::case::fold_case;
 
-/// A token as a search value.
+/// The value of a token parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TokenValue {
-    /// `None`: any system. `Some("")`: no system. Otherwise exactly this system.
+    /// The system. `None` means any system, `Some("")` means no system.
     pub system: Option<String>,
-    /// `None`: any code. Otherwise this code, compared without regard to case, as R4 requires unless the code system is
-    /// known to be case-sensitive.
+    /// The code. `None` means any code. Codes are compared without regard to case, as R4 requires unless the code
+    /// system is known to be case-sensitive.
     pub code: Option<String>,
 }
 
 impl TokenValue {
-    /// Parses one alternative of a token parameter. `None` if it is empty.
+    /// Parses one alternative of a token parameter. Returns `None` if it has neither a system nor a code, or more than
+    /// two parts.
     pub(crate) fn parse(text: &str) -> Option<TokenValue> {
         let parts = escape::split(text, '|');
         let token = match parts.as_slice() {
@@ -36,12 +37,12 @@ impl TokenValue {
     }
 }
 
-/// Many tokens. One of them must match.
+/// A set of many tokens. One of them must match.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TokenSet {
-    /// Folded codes by their system: `None` is any system, `Some("")` is no system.
+    /// The folded codes by their system: `None` is any system, `Some("")` is no system.
     codes: FxHashMap<Option<Box<str>>, FxHashSet<Box<str>>>,
-    /// Systems whose codes all match.
+    /// The systems of which all codes match.
     systems: FxHashSet<Box<str>>,
 }
 
@@ -57,12 +58,12 @@ impl TokenSet {
             (Some(system), None) => {
                 self.systems.insert(system);
             }
-            // Every text names a system or a code.
+            // `TokenValue::parse` never returns a token that has neither a system nor a code.
             (None, None) => {}
         }
     }
 
-    /// Whether the set has a token for an item with this system and code.
+    /// Whether a token of the set matches an item with this system and code.
     pub(crate) fn holds(&self, system: Option<&str>, code: Option<&str>) -> bool {
         if self.systems.contains(system.unwrap_or_default()) {
             return true;
@@ -72,14 +73,14 @@ impl TokenSet {
         among(None) || among(Some(system.unwrap_or_default().into()))
     }
 
-    /// Whether the set has a token for a code whose element has no system.
+    /// Whether a token of the set matches a code whose element has no system.
     pub(crate) fn holds_code(&self, code: &str) -> bool {
         let code = fold_case(code);
         !self.systems.is_empty() || self.codes.values().any(|codes| codes.contains(&*code))
     }
 }
 
-/// The value of an identifier with its type (`:of-type`).
+/// The value of `:of-type`: an identifier with its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TypedIdentifier {
     /// A coding of the identifier's type.
@@ -89,7 +90,7 @@ pub(crate) struct TypedIdentifier {
 }
 
 impl TypedIdentifier {
-    /// Parses `system|code|value`. All three are required.
+    /// Parses `system|code|value`. All three parts are required.
     pub(crate) fn parse(text: &str) -> Option<TypedIdentifier> {
         let parts = escape::split(text, '|');
         let [system, code, value] = parts.as_slice() else {
@@ -108,10 +109,10 @@ impl TypedIdentifier {
     }
 }
 
-/// Many identifiers with their types.
+/// A set of many identifiers with their types.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TypedSet {
-    /// The requested types by the identifier's value, folded.
+    /// The requested types of identifiers with a value. The key is the folded value.
     by_value: FxHashMap<String, TokenSet>,
 }
 
@@ -122,7 +123,7 @@ impl TypedSet {
         types.insert(identifier.identifier_type);
     }
 
-    /// The types that are requested with a value.
+    /// Returns the types that are requested for identifiers with this value.
     pub(crate) fn types(&self, value: &str) -> Option<&TokenSet> {
         self.by_value.get(&fold(value))
     }

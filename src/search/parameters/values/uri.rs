@@ -1,6 +1,6 @@
 //! `:below` and `:above` of URIs (R4 search, 3.1.1.4.9).
 
-/// URIs below a URI, or above it.
+/// The URIs below a URI, or above it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UriTree {
     uri: String,
@@ -8,34 +8,35 @@ pub(crate) struct UriTree {
 }
 
 impl UriTree {
-    /// Matches URIs that begin with `uri`.
+    /// Matches `uri` and the URIs below it, which begin with `uri`.
     pub(crate) fn below(uri: String) -> UriTree {
         UriTree { uri, below: true }
     }
 
-    /// Matches URIs with which `uri` begins.
+    /// Matches `uri` and the URIs above it, with which `uri` begins.
     pub(crate) fn above(uri: String) -> UriTree {
         UriTree { uri, below: false }
     }
 
-    /// The URI, and whether URIs below it match.
+    /// Returns the URI, and whether the URIs below it match.
     pub(crate) fn into_parts(self) -> (String, bool) {
         (self.uri, self.below)
     }
 
-    /// The length of the URI.
+    /// Returns the length of the URI in bytes.
     pub(crate) fn len(&self) -> usize {
         self.uri.len()
     }
 
-    /// Whether a URI matches: both are equal, or the longer continues at the start of a path segment.
+    /// Whether a URI matches. Both URIs must be equal, or the longer one must continue the shorter one at the start of
+    /// a path segment, a query, a fragment or a version.
     pub(crate) fn holds(&self, candidate: &str) -> bool {
         let (short, long) = if self.below {
             (self.uri.as_str(), candidate)
         } else {
             (candidate, self.uri.as_str())
         };
-        // The parts of a URN are no path, and R4 gives its hierarchy no meaning.
+        // The parts of a URN are no path, and R4 defines no hierarchy of URNs.
         let is_path = !short.starts_with("urn:");
         match long.strip_prefix(short) {
             Some(rest) => {

@@ -1,4 +1,4 @@
-//! Many URIs, canonicals and references. Each text of a resource is looked up in them.
+//! Sets of many URIs, canonicals and references. Each text of a resource is looked up in them.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -7,27 +7,28 @@ use crate::fhir::reference::Canonical;
 
 type Texts = FxHashSet<String>;
 
-/// Many URIs with their tests.
+/// A set of many URIs, each with its kind of comparison.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UriSet {
     exact: Texts,
-    /// URLs of canonicals that match with any version.
+    /// The URLs of canonicals that match with any version.
     any_version: Texts,
-    /// The beginnings of versions by URL.
+    /// The allowed versions by URL. A canonical of the URL must have one of them, or a version that extends one of
+    /// them.
     versions: FxHashMap<String, Vec<String>>,
     below: Texts,
     longest_below: usize,
-    /// The texts of `:above`, in order.
+    /// The URIs of `:above`, in order.
     above: Vec<String>,
 }
 
 impl UriSet {
-    /// Matches exactly this URI.
+    /// Adds a URI that must be equal.
     pub(crate) fn insert(&mut self, uri: String) {
         self.exact.insert(uri);
     }
 
-    /// The URIs in order, if the set has nothing else.
+    /// Returns the URIs in order. Returns `None` if the set has any other comparison than equality.
     pub(crate) fn texts(&self) -> Option<Vec<String>> {
         let others = self.any_version.len() + self.versions.len() + self.below.len() + self.above.len();
         let mut texts: Vec<String> = self.exact.iter().cloned().collect();
@@ -35,7 +36,8 @@ impl UriSet {
         (others == 0).then_some(texts)
     }
 
-    /// Matches a canonical with this URL, and this version or one that extends it.
+    /// Adds the URL of canonicals, with the version that they must have or extend. Without a version, any version
+    /// matches.
     pub(crate) fn insert_versions(&mut self, url: String, version: Option<String>) {
         match version {
             None => {
@@ -45,7 +47,7 @@ impl UriSet {
         }
     }
 
-    /// Matches URIs below a URI, or above it.
+    /// Adds a URI with the URIs below it, or above it.
     pub(crate) fn insert_tree(&mut self, tree: UriTree) {
         let (uri, below) = tree.into_parts();
         if below {
@@ -57,7 +59,8 @@ impl UriSet {
         }
     }
 
-    /// Whether the URI matches one of them. `is_version` says whether one version extends another.
+    /// Whether a URI matches one of the set. `is_version(version, from)` tells whether a version equals or extends
+    /// `from`.
     pub(crate) fn hold(&self, candidate: &str, is_version: impl Fn(&str, &str) -> bool) -> bool {
         if self.exact.contains(candidate) || self.is_below(candidate) || self.is_above(candidate) {
             return true;
@@ -107,16 +110,16 @@ impl UriSet {
     }
 }
 
-/// Many references by their text.
+/// A set of many references, which are compared by their text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReferenceSet {
     exact: Texts,
-    /// URLs of canonicals, of any version.
+    /// The URLs of canonicals that match with any version.
     urls: Texts,
 }
 
 impl ReferenceSet {
-    /// Adds a reference. Returns it if its text alone does not identify it.
+    /// Adds a reference. Returns it if it is a relative one, which is not compared by its text.
     pub(crate) fn insert(&mut self, value: ReferenceValue) -> Option<ReferenceValue> {
         let ReferenceValue::Text(text) = value else {
             return Some(value);
@@ -134,7 +137,7 @@ impl ReferenceSet {
         self.exact.contains(text)
     }
 
-    /// Whether the set has this canonical, or its URL for any version.
+    /// Whether the set has this canonical, or has the canonical's URL without a version, which matches any version.
     pub(crate) fn hold_canonical(&self, text: &str) -> bool {
         self.hold(text) || self.urls.contains(Canonical::parse(text).url)
     }
