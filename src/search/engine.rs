@@ -1,4 +1,4 @@
-//! What all searches of a lake share: the compiled parameters, the sessions of plans, limits and terminology.
+//! The state that all searches of a lake share: the compiled parameters, the planners, limits and terminology.
 //!
 //! The searches themselves are methods of `Engine` in `run`, `joins`, `includes` and `record`.
 
@@ -15,10 +15,11 @@ use crate::fhir::search_parameter::{SearchParameter, SearchParameters};
 use crate::lake::{Lake, LakeError, Snapshot};
 use crate::terminology::Terminology;
 
-/// The maximum bytes of matching resources on a page. A page that reaches it ends there with a `next` link.
+/// The maximum bytes of matching resources on a page. Before the next resource would exceed it, the page ends with a
+/// `next` link. The first resource of a page may be larger.
 pub const MAX_PAGE_BYTES: usize = 16 << 20;
 
-/// Carries out searches over one lake. Shared by all requests.
+/// Runs searches over one lake. All requests share one engine.
 #[derive(Debug)]
 pub struct Engine {
     lake: Lake,
@@ -29,7 +30,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine over a lake with these search parameters.
+    /// Creates an engine over a lake. Searches accept these search parameters.
     pub fn new(lake: Lake, parameters: Arc<SearchParameters>) -> Engine {
         Engine {
             lake,
@@ -40,18 +41,18 @@ impl Engine {
         }
     }
 
-    /// The same with code systems and value sets for `:in`, `:not-in`, `:below` and `:above`.
+    /// Sets the code systems and value sets for `:in`, `:not-in`, `:below` and `:above`.
     pub fn with_terminology(self, terminology: Arc<Terminology>) -> Engine {
         Engine { terminology, ..self }
     }
 
-    /// The same with other limits for included resources.
+    /// Sets the limits for included resources.
     pub fn with_include_limits(self, includes: IncludeLimits) -> Engine {
         Engine { includes, ..self }
     }
 
-    /// The same, but every search is a plan that evaluates each criterion on each row of its scope. It ignores
-    /// statistics, dictionaries and the people that a query names. Slow. Tests compare the results of the faster ways
+    /// Makes every search a plan that evaluates each criterion on each row of its scope. The plan ignores statistics,
+    /// dictionaries and the patients that a query names, so it is slow. Tests compare the results of the faster ways
     /// with it.
     pub fn without_shortcuts(self) -> Engine {
         Engine {
@@ -60,7 +61,7 @@ impl Engine {
         }
     }
 
-    /// The search parameters that searches of `type_id` accept.
+    /// Returns the search parameters that searches of `type_id` accept.
     pub fn supported(&self, type_id: TypeId) -> impl Iterator<Item = &Arc<SearchParameter>> {
         self.programs.supported(type_id)
     }
@@ -76,7 +77,7 @@ impl Engine {
         )
     }
 
-    /// The parameter `_id` of a type.
+    /// Returns the compiled parameter `_id` of a type.
     pub(super) fn ids_of(&self, type_id: TypeId) -> Result<Option<Arc<Compiled>>, SearchError> {
         self.programs.get(type_id, "_id", Reading::Values)
     }
@@ -93,7 +94,8 @@ impl Engine {
         &self.sessions
     }
 
-    /// The snapshot that a tag names. Without a tag, the newest one.
+    /// Returns the snapshot that a page token names. Without a token, returns the newest one. If the snapshot no longer
+    /// exists, the error is `Expired`.
     pub(super) fn snapshot(&self, tag: Option<&PageToken>) -> Result<Arc<Snapshot>, SearchError> {
         match tag {
             None => Ok(self.lake.snapshot()),

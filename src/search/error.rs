@@ -17,7 +17,7 @@ pub enum SearchError {
         parameter: String,
         /// The value at fault.
         value: String,
-        /// The expected value, with its article.
+        /// A description of an expected value, with its article.
         expected: &'static str,
     },
     /// A modifier that R4 does not define for the parameter's type, or that is not supported (400).
@@ -41,10 +41,10 @@ pub enum SearchError {
     Unknown {
         /// The parameter as the client wrote it.
         parameter: String,
-        /// The resource type searched.
+        /// The searched resource type.
         resource: String,
     },
-    /// Resources of this type are in no Patient's compartment (404 `not-supported`).
+    /// The searched type is in no Patient's compartment (404 `not-supported`).
     #[error("resources of type {0} are not in the compartment of a Patient")]
     NoCompartment(&'static str),
     /// A value set or code system that the engine does not have (400).
@@ -54,7 +54,7 @@ pub enum SearchError {
         parameter: String,
         /// `value set` or `code system`.
         what: &'static str,
-        /// Its canonical URL.
+        /// The canonical URL of the value set or code system.
         canonical: String,
     },
     /// A chain through a parameter that is not a reference (400).
@@ -75,7 +75,7 @@ pub enum SearchError {
         /// The parameter's search type.
         parameter_type: &'static str,
     },
-    /// Conditions that read too many tables (400).
+    /// The conditions of a search read too many tables (400).
     #[error("{parameter}: the search would have to look into more than {max} tables; name the types of its chains")]
     Joins {
         /// The parameter as the client wrote it.
@@ -83,7 +83,7 @@ pub enum SearchError {
         /// The maximum number of tables.
         max: usize,
     },
-    /// A condition with a longer chain of resources than allowed (400).
+    /// A condition leads through more resources, one after the other, than allowed (400).
     #[error("{parameter}: chains and _has may lead through {max} resources at most, one behind the other")]
     Deep {
         /// The parameter as the client wrote it.
@@ -91,20 +91,20 @@ pub enum SearchError {
         /// The maximum length of the chain.
         max: usize,
     },
-    /// A parameter that exceeds a maximum (400).
+    /// A parameter has more values, words, tests or keys than allowed (400).
     #[error("{parameter}: there may be {max} {what} at most")]
     Many {
         /// The parameter as the client wrote it.
         parameter: String,
-        /// What there are too many of.
+        /// The name of the counted things, such as `values`.
         what: &'static str,
         /// Their maximum number.
         max: usize,
     },
-    /// The search would have to hold more resources in memory than the maximum (422).
+    /// A condition on other resources leads to more resources than a search may hold in memory (422).
     #[error("a condition on other resources is met by more than {0} of them; narrow it")]
     TooManyJoined(usize),
-    /// A condition on other resources was not answered before the rows were read.
+    /// A condition on other resources was not answered before the rows were read. This is a bug in the engine.
     #[error("a condition on other resources was not answered before the rows were searched")]
     Unanswered,
     /// More contained resources match than can be sorted (422).
@@ -113,13 +113,13 @@ pub enum SearchError {
     /// More resources would be included than one page may hold (422).
     #[error("the page would include more than {0} resources; ask for a smaller page with _count")]
     TooManyIncluded(usize),
-    /// The matches continue on another page, and its link would exceed the maximum URL (422).
+    /// The matches continue on another page, but the link to it would exceed the maximum length of a URL (422).
     #[error("the next page's link would be {0} bytes long; give fewer values, or a _count that all matches fit in")]
     LongLinks(usize),
-    /// The snapshot that a page link pins is no longer kept.
+    /// The snapshot or the row that a page link names no longer exists (410).
     #[error("this page link has expired; start the search again from its first page")]
     Expired,
-    /// A search parameter's expression could not be compiled or evaluated.
+    /// The expression of a search parameter could not be compiled or evaluated.
     #[error("search parameter '{parameter}': {source}")]
     Expression {
         /// The parameter's name.
@@ -133,7 +133,7 @@ pub enum SearchError {
     /// The rows could not be read.
     #[error(transparent)]
     Scan(ScanError),
-    /// The plan could not be made or run.
+    /// The plan could not be created or failed.
     #[error("the search plan failed: {0}")]
     Plan(#[source] DataFusionError),
     /// Columns did not have the expected shape.
@@ -144,7 +144,7 @@ pub enum SearchError {
     Stored(String),
 }
 
-/// Parameters of all types, besides those that R4 defines as resources.
+/// The parameters of all types that R4 does not define by SearchParameter resources.
 const RESULT: [&str; 11] = [
     "_count",
     "_elements",
@@ -159,7 +159,7 @@ const RESULT: [&str; 11] = [
     "_type",
 ];
 
-/// A suggestion for a parameter that the type does not have.
+/// Returns a suggestion for a parameter that the type does not have. Empty if no name is similar.
 fn meant(parameter: &str, resource: &str) -> String {
     let name = parameter.split([':', '.']).next().unwrap_or_default();
     let parameters = SearchParameters::builtin();
@@ -170,7 +170,7 @@ fn meant(parameter: &str, resource: &str) -> String {
     did_you_mean(name, own.map(|parameter| parameter.code.as_ref()).chain(RESULT))
 }
 
-/// A suggestion for a modifier that parameters of the type do not take.
+/// Returns a suggestion for a modifier that parameters of the type do not take. Empty if no modifier is similar.
 fn meant_modifier(parameter: &str, modifier: &str, parameter_type: &str) -> String {
     let types = facts().resources().map(|type_id| facts().get(type_id).name);
     match parameter_type {
@@ -191,7 +191,8 @@ impl From<DataFusionError> for SearchError {
         let DataFusionError::External(inner) = error else {
             return SearchError::Plan(error);
         };
-        // The error of a plan's operators: a condition leads to too many resources.
+        // An operator of the plan has failed with a `SearchError`, for example because a condition leads to too many
+        // resources. If the request causes it, the caller gets this error itself.
         match inner.downcast::<SearchError>() {
             Ok(met) if met.is_input() => *met,
             Ok(met) => SearchError::Plan(DataFusionError::External(met)),
@@ -203,7 +204,7 @@ impl From<DataFusionError> for SearchError {
 impl From<ScanError> for SearchError {
     fn from(error: ScanError) -> SearchError {
         match error {
-            // The row of a page link is gone. Only erasure removes a row from a snapshot.
+            // The row that a page link names no longer exists. Only erasure removes a row from a snapshot.
             ScanError::Locator { .. } => SearchError::Expired,
             error => SearchError::Scan(error),
         }
@@ -211,13 +212,13 @@ impl From<ScanError> for SearchError {
 }
 
 impl SearchError {
-    /// A part of a search on another thread has panicked or was cancelled.
+    /// Wraps the error of a task on another thread, which has panicked or was cancelled.
     pub(super) fn of_thread(error: tokio::task::JoinError) -> SearchError {
         SearchError::Plan(DataFusionError::ExecutionJoin(Box::new(error)))
     }
 
-    /// Whether a parameter's expression exceeds the allowed work over the records. If it was evaluated inside a scan,
-    /// other errors wrap it.
+    /// Whether the evaluation of a parameter's expression exceeded the allowed work. If the error occurred inside a
+    /// scan, other errors wrap it.
     pub fn is_too_costly(&self) -> bool {
         let first: &(dyn std::error::Error + 'static) = self;
         std::iter::successors(Some(first), |error| error.source())
@@ -225,7 +226,7 @@ impl SearchError {
             .any(FhirPathError::is_too_costly)
     }
 
-    /// Whether the request is wrong. Otherwise the error is in the engine or the lake.
+    /// Whether the request causes the error. If not, the engine or the lake does.
     pub fn is_input(&self) -> bool {
         matches!(
             self,

@@ -1,7 +1,8 @@
-//! FHIR search: from raw parameters to a checked query, to matches, to a page.
+//! FHIR search: turns raw parameters into a checked query, the query into matches, and the matches into a page.
 //!
-//! Decides which rows match a query, in which order, and what a page shows. FHIRPath yields the values of a parameter.
-//! The lake's scan decides which rows may be seen. `http` makes status codes and OperationOutcomes.
+//! This module decides which rows match a query, in which order, and what a page shows. FHIRPath programs yield the
+//! values of a search parameter. The lake's scan decides which rows a caller may see. The module `http` turns errors
+//! into status codes and OperationOutcomes.
 
 mod bundle;
 mod criteria;

@@ -1,4 +1,4 @@
-//! A page before it is written: its links, and the parts of its Bundle besides resources.
+//! An answer before it is written: its links, and the other parts of its Bundle except the resources.
 
 use bytes::Bytes;
 
@@ -13,20 +13,20 @@ use crate::fhir::TypeId;
 use crate::fhir::outcome::{Issue, IssueType};
 use crate::lake::Lake;
 
-/// The maximum length of a link to another page. It is less than the maximum URL, so that a link made from a long POST
-/// can be requested by GET. A thousand references fit.
+/// The maximum length of a link to another page. It is less than the maximum length of a URL that the server accepts,
+/// so that a client can request the link by GET even after a long POST. About a thousand references fit.
 const MAX_LINK_BYTES: usize = 60_000;
 
 /// The context of an answer: the search's address and time, and the lake that encrypts its tokens.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::search) struct Occasion<'a> {
-    /// `{base}/fhir/`.
+    /// The server's base, `{base}/fhir/`.
     pub(in crate::search) base: &'a str,
     /// The address of the search, without parameters.
     pub(in crate::search) address: &'a str,
     /// The time, in microseconds since 1970.
     pub(in crate::search) now: i64,
-    /// The encryption of tokens.
+    /// The lake, whose key encrypts tokens.
     pub(in crate::search) lake: &'a Lake,
 }
 
@@ -34,26 +34,26 @@ pub(in crate::search) struct Occasion<'a> {
 #[derive(Debug)]
 pub(in crate::search) struct Answer<'a> {
     occasion: Occasion<'a>,
-    /// The position in the search's pages.
+    /// The position of the request among the pages of the search.
     pub(in crate::search) course: &'a Position,
     /// The searched types, in order.
     types: &'a [TypeId],
     /// The query.
     pub(in crate::search) query: &'a Query,
-    /// The snapshot that it read.
+    /// The id of the snapshot that the search read.
     snapshot: u64,
     /// The number of matches, if the answer states it.
     pub(in crate::search) total: Option<usize>,
     /// Whether further matches follow this page.
     pub(in crate::search) more: bool,
-    /// Whether the page ends early because its includes would exceed one answer.
+    /// Whether the page has fewer matches because their includes would exceed the limits of one answer.
     pub(in crate::search) shortened: bool,
     /// How many matches the page leaves out at its beginning.
     pub(in crate::search) left_out: usize,
 }
 
 impl<'a> Answer<'a> {
-    /// The context of an answer before its search runs.
+    /// Creates an answer before its search runs.
     pub(in crate::search) fn new(
         occasion: Occasion<'a>,
         course: &'a Position,
@@ -76,7 +76,7 @@ impl<'a> Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// The Bundle with these matches and their included resources.
+    /// Returns the Bundle with these matches and their included resources.
     pub(in crate::search) fn render(self, matches: &[Entry], included: Included) -> Result<Bytes, SearchError> {
         let query = self.query;
         let place = |entry: &Entry| {
@@ -93,7 +93,8 @@ impl Answer<'_> {
             matches: matches.len(),
             more: self.more,
             included: query.included,
-            // If included resources are left over, the `next` link continues them before it goes on to further matches.
+            // If further includes of this page follow, the `next` link continues them, before it goes on to further
+            // matches.
             more_included: included.is_full().then(|| query.included + included.len()),
             ends: end(matches.first()).zip(end(matches.last())).map(Into::into),
             first: PageToken {
@@ -111,7 +112,7 @@ impl Answer<'_> {
         if let Some(length) = longest.filter(|length| *length > MAX_LINK_BYTES) {
             return Err(SearchError::LongLinks(length));
         }
-        // An answer with only a number has no entries.
+        // An answer that has only the number of matches has no entries, so it has no remarks.
         let mut remarks = if query.counts_only() {
             Vec::new()
         } else {

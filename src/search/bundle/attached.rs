@@ -1,16 +1,16 @@
-//! Addresses of attachments in answers. A stored text has relative addresses (`Binary/{id}`), so it stays correct when
-//! the service's address changes. Clients get absolute addresses, as R4's type `url` requires.
+//! The addresses of attachments. A stored resource has relative addresses (`Binary/{id}`), so it stays correct if the
+//! address of the service changes. Clients get absolute addresses, as R4's type `url` requires.
 
 use bytes::Bytes;
 use memchr::memmem;
 
-/// The text before the id in an address of ours. Stored texts have no white space between tokens.
+/// The text before the id in a relative address. Stored resources have no white space between JSON tokens.
 const RELATIVE: &[u8] = br#""url":"Binary/"#;
-/// The length of the id. The JSON string ends after it.
+/// The length of the id in bytes. The JSON string ends after the id.
 const ID: usize = uuid::fmt::Hyphenated::LENGTH;
 
-/// A text with the attachments' addresses below a base, which ends with a slash. `None` if the text has no such
-/// address.
+/// Returns a resource's text with `base` inserted before each relative address of an attachment. `base` ends with a
+/// slash. Returns `None` if the text has no such address.
 pub fn with_base(text: &[u8], base: &str) -> Option<Bytes> {
     let mut found = memmem::find_iter(text, RELATIVE)
         .filter(|at| is_ours(&text[at + RELATIVE.len()..]))
@@ -19,7 +19,7 @@ pub fn with_base(text: &[u8], base: &str) -> Option<Bytes> {
     let mut out = Vec::with_capacity(text.len() + 4 * base.len());
     let mut done = 0;
     for at in found {
-        // The base is inserted after the opening quotation mark.
+        // The base is inserted after the opening quotation mark of the JSON string.
         let begin = at + RELATIVE.len() - b"Binary/".len();
         out.extend_from_slice(&text[done..begin]);
         out.extend_from_slice(base.as_bytes());
@@ -29,7 +29,8 @@ pub fn with_base(text: &[u8], base: &str) -> Option<Bytes> {
     Some(Bytes::from(out))
 }
 
-/// The stored form of an address. Clients send addresses as answers state them, with the base.
+/// Returns an address as stored resources have it: without `base`, if it is the address of an attachment. Clients send
+/// addresses as answers show them, with the base.
 pub(in crate::search) fn stored_form(address: String, base: &str) -> String {
     let relative = address.strip_prefix(base);
     let ours = relative.filter(|text| {
@@ -44,7 +45,8 @@ pub(in crate::search) fn stored_form(address: String, base: &str) -> String {
     }
 }
 
-/// Whether the text is exactly an id in the form that syncs make.
+/// Whether the text begins with an attachment's id and the end of the JSON string. Syncs give such an id the form of a
+/// UUID of version 8.
 fn is_ours(rest: &[u8]) -> bool {
     let id = rest.get(..ID).and_then(|id| std::str::from_utf8(id).ok());
     let id = id.and_then(|id| uuid::Uuid::try_parse(id).ok());

@@ -1,4 +1,4 @@
-//! Reads the resources of a page's matches, only after the page was found. Uses all processors.
+//! Reads the resources of a page's matches, after the page was found. Uses all processors.
 
 use super::super::SearchError;
 use super::super::engine::{Engine, MAX_PAGE_BYTES};
@@ -9,12 +9,12 @@ use crate::lake::scan::{Locator, Row, ScopedTable};
 use crate::parallel::processors;
 use crate::plan::at_once;
 
-/// The minimum number of rows for a thread.
+/// The minimum number of rows for which one more thread is used.
 const WORTH_A_THREAD: usize = 128;
 
 impl Engine {
-    /// Reads the resources of a page, up to [`MAX_PAGE_BYTES`]. A longer page is cut at its end. A page that was found
-    /// backwards is cut at its beginning.
+    /// Reads the resources of a page, up to [`MAX_PAGE_BYTES`]. Matches that exceed this limit are dropped at the end
+    /// of the page, or at its beginning if the page was found backwards.
     pub(in crate::search) async fn fetch(
         &self,
         table: &ScopedTable,
@@ -47,8 +47,8 @@ impl Engine {
     }
 }
 
-/// Reads the rows at the first locators, at most `count` of them. Returns the number of locators used and the rows. It
-/// reads fewer rows if they exceed `max_bytes`, but at least one.
+/// Reads the rows at the first locators, at most `count` of them. Returns the number of these locators and the rows. If
+/// the rows exceed `max_bytes`, it reads fewer of them, but at least one.
 pub(in crate::search) async fn some(
     table: &ScopedTable,
     places: &[Locator],
@@ -65,13 +65,13 @@ pub(in crate::search) async fn some(
     }
 }
 
-/// The rows at these locators in the given order. `None` if they have more bytes than `max_bytes`.
+/// Returns the rows at these locators in the given order. Returns `None` if the rows have more than `max_bytes` bytes.
 async fn at_most(table: &ScopedTable, places: &[Locator], max_bytes: usize) -> Result<Option<Vec<Row>>, SearchError> {
     let parts = (places.len() / WORTH_A_THREAD).clamp(1, processors());
     if parts == 1 {
         return Ok(table.resources_at_most(places, max_bytes)?);
     }
-    // Rows that lie together in a file share pages, so each thread reads a contiguous part.
+    // Neighbouring rows of a file are in the same Parquet pages, so each thread reads a contiguous range of locators.
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_unstable_by_key(|at| places[*at]);
     let shares = order.chunks(order.len().div_ceil(parts));

@@ -1,4 +1,4 @@
-//! The resources of a page, the requested parts of them, and the Bundle around them.
+//! The resources of a page, the requested parts of these resources, and the Bundle around them.
 
 pub(super) mod answer;
 pub(super) mod attached;

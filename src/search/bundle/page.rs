@@ -1,4 +1,4 @@
-//! A page as a searchset Bundle. Each resource's stored bytes are spliced between the bytes of its entry.
+//! Writes a page as a searchset Bundle. The stored bytes of each resource are copied between the bytes of its entry.
 
 use bytes::Bytes;
 
@@ -17,12 +17,13 @@ pub(in crate::search) struct Entry {
     pub(in crate::search) row: Row,
     /// The locator of the row, if known.
     pub(in crate::search) place: Option<Locator>,
-    /// For a contained resource shown alone: the type of its container.
+    /// For a contained resource that is shown without its container: the type of the container. `None` for any other
+    /// resource.
     pub(in crate::search) container: Option<TypeId>,
 }
 
 impl Entry {
-    /// An entry for a resource that is not contained in another one.
+    /// Creates an entry for a resource that is not contained in another one.
     pub(in crate::search) fn of(type_id: TypeId, row: Row) -> Entry {
         Entry {
             type_id,
@@ -32,7 +33,7 @@ impl Entry {
         }
     }
 
-    /// The same entry with its locator.
+    /// Sets the locator of the entry's row.
     pub(in crate::search) fn at(self, place: Locator) -> Entry {
         Entry {
             place: Some(place),
@@ -44,20 +45,20 @@ impl Entry {
 /// The contents of a page.
 #[derive(Debug)]
 pub(in crate::search) struct Page<'a> {
-    /// `{base}/fhir/`.
+    /// The server's base, `{base}/fhir/`.
     pub(in crate::search) base: &'a str,
     pub(in crate::search) now: i64,
     pub(in crate::search) total: Option<usize>,
     pub(in crate::search) links: Vec<(&'static str, String)>,
     pub(in crate::search) matches: &'a [Entry],
     pub(in crate::search) included: &'a [Entry],
-    /// Remarks on how the page was made.
+    /// Remarks on how the answer came about.
     pub(in crate::search) remarks: Vec<Issue>,
     pub(in crate::search) subset: &'a Subset,
 }
 
 impl Page<'_> {
-    /// The Bundle's JSON.
+    /// Returns the Bundle as JSON.
     pub(in crate::search) fn render(&self) -> Bytes {
         let entries = self.matches.iter().chain(self.included);
         let size: usize = entries.map(|entry| entry.row.resource.len() + 200).sum();
@@ -69,7 +70,7 @@ impl Page<'_> {
         Bytes::from(out)
     }
 
-    /// A Bundle without entries has no `entry`: FHIR's arrays are never empty.
+    /// Writes the entries. A Bundle without entries has no `entry`, because FHIR has no empty arrays.
     fn entries(&self, out: &mut Vec<u8>) {
         let outcome = self.outcome();
         if self.matches.is_empty() && self.included.is_empty() && outcome.is_none() {
@@ -82,7 +83,7 @@ impl Page<'_> {
             if at > 0 {
                 out.push(b',');
             }
-            // The requested elements apply to matches only.
+            // `_elements` applies only to matches.
             let is_whole = self.subset.is_whole() || mode == "include" && !self.subset.elements.is_empty();
             let cut = if is_whole {
                 None
@@ -100,13 +101,13 @@ impl Page<'_> {
         out.push(b']');
     }
 
-    /// The remarks as one resource.
+    /// Returns the remarks as one OperationOutcome. `None` if there are none.
     fn outcome(&self) -> Option<OperationOutcome> {
         said(&self.remarks)
     }
 }
 
-/// A Bundle's beginning, up to its links and entries.
+/// Writes the beginning of a Bundle, up to its links and entries.
 pub(in crate::search) fn begin(out: &mut Vec<u8>, now: i64, total: Option<usize>) {
     out.extend_from_slice(br#"{"resourceType":"Bundle","id":""#);
     out.extend_from_slice(uuid::Uuid::new_v4().to_string().as_bytes());
@@ -120,7 +121,7 @@ pub(in crate::search) fn begin(out: &mut Vec<u8>, now: i64, total: Option<usize>
     }
 }
 
-/// The links, after a member.
+/// Writes the links, after a comma, because another member of the Bundle precedes them.
 pub(in crate::search) fn push_links(out: &mut Vec<u8>, links: &[(&'static str, String)]) {
     out.extend_from_slice(br#","link":["#);
     for (at, (relation, url)) in links.iter().enumerate() {
@@ -134,7 +135,7 @@ pub(in crate::search) fn push_links(out: &mut Vec<u8>, links: &[(&'static str, S
     out.push(b']');
 }
 
-/// An entry: the stored text or a part of it.
+/// Writes an entry with the stored text of its resource, or with `cut`, a part of it.
 pub(in crate::search) fn push_entry(out: &mut Vec<u8>, base: &str, entry: &Entry, cut: Option<&[u8]>, mode: &str) {
     out.extend_from_slice(br#"{"fullUrl":"#);
     let place = facts().get(entry.container.unwrap_or(entry.type_id)).name;
@@ -151,7 +152,7 @@ pub(in crate::search) fn push_outcome(out: &mut Vec<u8>, outcome: &OperationOutc
     out.extend_from_slice(format!(r#"{{"resource":{outcome},"search":{{"mode":"outcome"}}}}"#).as_bytes());
 }
 
-/// The remarks as one resource, if there are any.
+/// Returns remarks as one OperationOutcome. `None` if there are none.
 pub(in crate::search) fn said(remarks: &[Issue]) -> Option<OperationOutcome> {
     let mut remarks = remarks.iter().cloned();
     let first = OperationOutcome::new(remarks.next()?);

@@ -1,8 +1,8 @@
-//! Parts of a resource: `_summary` and `_elements` (R4 search, 3.1.1.5.8 and 3.1.1.5.9), of searches and of reads, cut
-//! from the stored JSON text.
+//! Cuts parts of a resource from its stored JSON text, for `_summary` and `_elements` (R4 search, 3.1.1.5.8 and
+//! 3.1.1.5.9) in searches and reads.
 //!
-//! The remaining bytes are unchanged. The result carries the SUBSETTED tag. Mandatory and modifier elements always
-//! stay.
+//! The tokens of the remaining elements are copied unchanged, without the white space between them. The result has the
+//! tag SUBSETTED. Mandatory elements stay, and modifier elements stay with `_elements` and `_summary=true`.
 
 use super::super::SearchError;
 use super::super::parameters::raw::{Handling, RawParameter, refuse_modifier};
@@ -18,15 +18,15 @@ const SUBSETTED: &str = concat!(
 /// The requested part of each resource.
 #[derive(Clone, Debug, Default)]
 pub struct Subset {
-    /// `_summary`.
+    /// The value of `_summary`.
     pub(in crate::search) summary: Summary,
-    /// `_elements`; empty for all.
+    /// The names in `_elements`. Empty if all elements are requested.
     pub(in crate::search) elements: Vec<String>,
 }
 
 impl Subset {
-    /// The subset that the parameters of a read of `type_id` request. Ignores other parameters (R4 HTTP, general
-    /// parameters).
+    /// Returns the subset that the parameters of a read of `type_id` request. Ignores other parameters (R4 HTTP,
+    /// general parameters).
     pub fn of_read(type_id: TypeId, parameters: &[RawParameter]) -> Result<Subset, SearchError> {
         let mut subset = Subset::default();
         for raw in parameters.iter().filter(|raw| raw.counts(Handling::Lenient)) {
@@ -49,8 +49,8 @@ impl Subset {
         Ok(subset)
     }
 
-    /// Reads a value of `_elements`. In a search over several types, `known_elsewhere` says whether a name is an
-    /// element of another type.
+    /// Reads a value of `_elements`. A name that is no element of the type is an error, unless `known_elsewhere` is
+    /// set. A search over several types sets it, because it has checked the names against all of these types.
     pub(in crate::search) fn take_elements(
         &mut self,
         type_id: TypeId,
@@ -68,12 +68,13 @@ impl Subset {
         Ok(())
     }
 
-    /// Whether resources are served whole.
+    /// Whether resources are returned with all of their elements.
     pub fn is_whole(&self) -> bool {
         self.elements.is_empty() && matches!(self.summary, Summary::False | Summary::Count)
     }
 
-    /// The requested part of `resource`, of type `type_id`. `None` if the text is no JSON object.
+    /// Returns the requested part of `resource`, whose type is `type_id`. Returns `None` if the text is not a JSON
+    /// object.
     pub fn cut(&self, type_id: TypeId, resource: &[u8]) -> Option<Vec<u8>> {
         let mut tape = Tape::new();
         let root = tape.parse(resource).ok().filter(Value::is_object)?;
@@ -117,7 +118,7 @@ pub(in crate::search) fn is_element(type_id: TypeId, name: &str) -> bool {
     name == "resourceType" || facts().element(type_id, name).is_some()
 }
 
-/// The names in a value of `_elements`.
+/// Splits a value of `_elements` into names.
 pub(in crate::search) fn elements(value: &str) -> impl Iterator<Item = &str> {
     value.split(',').map(str::trim).filter(|name| !name.is_empty())
 }
@@ -126,7 +127,8 @@ fn is_required(element: &Element) -> bool {
     element.min > 0 || element.modifier
 }
 
-/// Removes everything outside the summary form from `value`, the property `name` of a `parent`.
+/// Removes from `value` all elements that are not in the summary form. `value` is the property `name` of an object of
+/// type `parent`.
 fn omit_beyond_summary(parent: TypeId, name: &str, value: Value<'_>, edits: &mut Edits) {
     let Some(child) = facts().child(parent, name) else {
         return;

@@ -12,25 +12,26 @@ use super::super::parameters::result::invalid;
 use crate::fhir::search_parameter::SearchType;
 use crate::fhir::{TypeId, facts};
 
-/// A reference parameter to follow from the matches, or to the matches.
+/// A reference parameter that is followed from the matches to their targets or, for `_revinclude`, from the matches to
+/// the resources that refer to them.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct Include {
-    /// The type with the references.
+    /// The type of the resources that have the references.
     pub(in crate::search) source: TypeId,
     /// The reference parameter.
     pub(in crate::search) compiled: Arc<Compiled>,
-    /// The type of the targets. `None` for all types.
+    /// The type of the targets. `None` means any type.
     pub(in crate::search) target: Option<TypeId>,
-    /// Whether the sources are included (`_revinclude`) or the targets.
+    /// Whether the resources with the references are included (`_revinclude`). If not, the targets are included.
     pub(in crate::search) reverse: bool,
-    /// Whether included resources are followed too (`:iterate`).
+    /// Whether the include is also followed for included resources (`:iterate`).
     pub(in crate::search) iterate: bool,
 }
 
 impl Include {
-    /// Parses `Type:parameter`, `Type:parameter:TargetType`, `Type:*` or `*`. Returns no includes if a search of
-    /// `type_id` can never find any: the references belong to another type, or lead nowhere. With `of_any`, matches may
-    /// also have other types than `type_id`.
+    /// Parses `Type:parameter`, `Type:parameter:TargetType`, `Type:*` or `*`. Leaves out includes that a search of
+    /// `type_id` can never find, because the references belong to another type or lead nowhere. With `of_any`, matches
+    /// may also have other types than `type_id`.
     pub(in crate::search) fn parse(
         programs: &Programs,
         type_id: TypeId,
@@ -39,7 +40,7 @@ impl Include {
     ) -> Result<Vec<Include>, SearchError> {
         let iterate = match raw.modifier.as_deref() {
             None => false,
-            // `recurse` is the name of `:iterate` before R4.
+            // `:recurse` is the name of `:iterate` in earlier versions of FHIR.
             Some("iterate" | "recurse") => true,
             Some(modifier) => {
                 return Err(SearchError::Modifier {
@@ -59,7 +60,7 @@ impl Include {
         };
         let parts: Vec<&str> = raw.value.split(':').collect();
         match parts.as_slice() {
-            // Included resources may have any type.
+            // Included resources may have any type, so the includes of all types apply.
             ["*"] if asked.reverse || iterate => {
                 let all = facts().resources().map(|source| asked.all_of(source));
                 Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
@@ -77,8 +78,8 @@ impl Include {
         self.target.is_none_or(|target| target == type_id) && self.compiled.leads_to(type_id)
     }
 
-    /// Whether the include applies to resources of this type. It follows their references or, if reversed, the
-    /// references to them.
+    /// Whether the include is followed for resources of this type. It follows their references or, for `_revinclude`,
+    /// the references to them.
     pub(in crate::search) fn follows(&self, type_id: TypeId) -> bool {
         if self.reverse {
             self.leads_to(type_id)
@@ -87,7 +88,8 @@ impl Include {
         }
     }
 
-    /// The line of `explain` for an include: the number of resources that it followed, their type, and the round.
+    /// Returns the line of an explanation for a stage: the include, the round, the number and type of the resources for
+    /// which it was followed, and the number of resources that were newly included.
     pub(in crate::search) fn stage(&self, round: usize, type_id: TypeId, of: usize, found: usize) -> String {
         let name = |type_id: TypeId| facts().get(type_id).name;
         let way = if self.reverse { "Revinclude" } else { "Include" };
@@ -100,7 +102,7 @@ impl Include {
         format!("{way}: {source}:{code}{target}, round={round}, of={of} {from}, found={found}")
     }
 
-    /// The types to which canonicals of this parameter may lead.
+    /// Returns the types to which canonicals of this parameter may lead.
     pub(in crate::search) fn led_to_by_url(&self) -> impl Iterator<Item = TypeId> {
         let leads = |type_id: &TypeId| {
             self.target.is_none_or(|target| target == *type_id) && self.compiled.leads_by_url(*type_id)
@@ -109,7 +111,7 @@ impl Include {
     }
 }
 
-/// The includes without duplicates of earlier ones.
+/// Removes includes that are equal to an earlier one.
 pub(in crate::search) fn each_once(mut includes: Vec<Include>) -> Vec<Include> {
     let mut met = FxHashSet::default();
     includes.retain(|include| {
@@ -119,10 +121,10 @@ pub(in crate::search) fn each_once(mut includes: Vec<Include>) -> Vec<Include> {
     includes
 }
 
-/// An include during parsing.
+/// An include while it is parsed.
 struct Asked<'a> {
     programs: &'a Programs,
-    /// The type searched.
+    /// The searched type.
     type_id: TypeId,
     raw: &'a RawParameter,
     reverse: bool,
@@ -149,7 +151,7 @@ impl Asked<'_> {
         Ok(self.found(source, compiled, target).into_iter().collect())
     }
 
-    /// The includes by all reference parameters of a type.
+    /// Returns the includes of all reference parameters of a type.
     fn all_of(&self, source: TypeId) -> Result<Vec<Include>, SearchError> {
         let codes = self
             .programs

@@ -1,7 +1,7 @@
-//! The included resources of a page: targets of its matches' references, and resources that refer to its matches.
+//! The included resources of a page: targets of the matches' references, and resources that refer to the matches.
 //!
 //! Their order depends only on the snapshot. So if a page has more includes than one answer holds, the next answer can
-//! continue where it stopped.
+//! continue where this one stops.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ use crate::fhir::storage::LeafSet;
 use crate::fhir::{TypeId, facts};
 use crate::lake::scan::{Locator, Row, ScopedTable, Sought};
 
-/// The maximum number of includes in one answer. A page with more continues by its `next` link.
+/// The limits of the includes in one answer. A page with more includes continues them by its `next` link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IncludeLimits {
-    /// Resources.
+    /// The maximum number of resources.
     pub resources: usize,
-    /// The maximum bytes of the includes in one answer. A single resource may exceed it.
+    /// The maximum bytes of resources. A single resource may exceed it.
     pub bytes: usize,
 }
 
@@ -40,15 +40,15 @@ impl Default for IncludeLimits {
     }
 }
 
-/// The maximum number of resources that refer to a page's matches by one parameter.
+/// The maximum number of resources that may refer to a page's matches by one parameter.
 const MAX_REFERRING: usize = 1_000_000;
 
-/// The resources included so far, without duplicates and without matches.
+/// The resources included so far, without duplicates and without the page's matches.
 #[derive(Debug)]
 pub(in crate::search) struct Included {
     limits: IncludeLimits,
     seen: FxHashSet<(TypeId, String)>,
-    /// The number of includes in earlier answers.
+    /// The number of includes that earlier answers had.
     skip: usize,
     met: usize,
     entries: Vec<Entry>,
@@ -57,7 +57,8 @@ pub(in crate::search) struct Included {
 }
 
 impl Included {
-    /// The includes of a page with these matches. Earlier answers had the first `skip` of them.
+    /// Creates the includes of a page with these matches. The first `skip` includes are not returned, because earlier
+    /// answers had them.
     pub(in crate::search) fn of_page(limits: IncludeLimits, matches: &[Entry], skip: usize) -> Included {
         Included {
             limits,
@@ -73,37 +74,38 @@ impl Included {
         }
     }
 
-    /// The includes of a page without matches.
+    /// Creates the includes of a page without matches.
     pub(in crate::search) fn nothing() -> Included {
         Included::of_page(IncludeLimits::default(), &[], 0)
     }
 
-    /// Whether there are more includes than one answer holds.
+    /// Whether the page has more includes than one answer holds.
     pub(in crate::search) fn is_full(&self) -> bool {
         self.full
     }
 
-    /// The maximum bytes of resources to read at a time: the answer's limit, but at least 1 MiB.
+    /// Returns the maximum bytes of resources to read at a time: the limit of the answer, but at least 1 MiB.
     pub(in crate::search) fn room(&self) -> usize {
         self.limits.bytes.max(1 << 20)
     }
 
-    /// The number of includes in this answer.
+    /// Returns the number of includes in this answer.
     pub(in crate::search) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// All includes, in the order they were found.
+    /// Returns the includes of this answer, in the order in which they were found.
     pub(in crate::search) fn finish(self) -> Vec<Entry> {
         self.entries
     }
 
-    /// Whether a resource has been included or is a match.
+    /// Whether a resource is a match, or has been included in this or an earlier answer.
     pub(in crate::search) fn has(&self, type_id: TypeId, id: &str) -> bool {
         self.seen.contains(&(type_id, id.to_owned()))
     }
 
-    /// Includes a resource. Returns `false` if it is included already or there is no room.
+    /// Includes a resource, unless an earlier answer had it. Returns `false` if it is a match or is included already,
+    /// or if the answer is full.
     pub(in crate::search) fn add(&mut self, type_id: TypeId, row: &Row) -> bool {
         if self.full || self.has(type_id, &row.id) {
             return false;
@@ -123,7 +125,7 @@ impl Included {
     }
 }
 
-/// A resource whose references are followed.
+/// A resource whose references are followed, or to which references are followed.
 #[derive(Debug)]
 pub(in crate::search) struct Source {
     pub(in crate::search) row: Row,
@@ -135,13 +137,13 @@ pub(in crate::search) struct Source {
 pub(in crate::search) struct Sources<'a> {
     pub(in crate::search) type_id: TypeId,
     pub(in crate::search) rows: &'a [Source],
-    /// The leaves that the next includes read.
+    /// The leaves that the includes of this round read.
     leaves: LeafSet,
-    /// Their columns and owners, computed at first use.
+    /// The columns of these leaves, and the owners of the rows. They are computed at the first use.
     columns: Option<Columns>,
 }
 
-/// Columns of resources, and the owner of each.
+/// The columns of some resources, and the owner of each resource if known.
 type Columns = (RecordBatch, Vec<Option<i64>>);
 
 impl<'a> Sources<'a> {
@@ -161,9 +163,9 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// The relative references that an include's parameter yields for the rows, in order. It leaves out references that
-    /// the include does not follow. If a person's reference leads to a person's row, that row belongs to the same
-    /// person.
+    /// Returns the targets of the relative references that an include's parameter yields for the rows, in order.
+    /// References to other types than those of the include are left out. Each target gets the owner of the referring
+    /// row as its probable owner, because a person's records usually refer to records of the same person.
     pub(in crate::search) fn targets(
         &mut self,
         include: &Include,
@@ -188,7 +190,7 @@ impl<'a> Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// The canonicals of an include.
+    /// Returns the canonicals that an include's parameter yields for the rows.
     pub(in crate::search) fn canonicals(
         &mut self,
         include: &Include,
@@ -210,7 +212,7 @@ impl Sources<'_> {
     }
 }
 
-/// The owners of resources with known locators.
+/// Returns the owners of resources. A resource without a known locator has none.
 fn owners(table: &ScopedTable, rows: &[Source]) -> Result<Vec<Option<i64>>, SearchError> {
     let places: Vec<Locator> = rows.iter().filter_map(|source| source.place).collect();
     let mut owners = table.owners(&places)?.into_iter();
@@ -220,7 +222,7 @@ fn owners(table: &ScopedTable, rows: &[Source]) -> Result<Vec<Option<i64>>, Sear
         .collect())
 }
 
-/// The columns of these leaves, shredded from the resources' JSON.
+/// Returns the columns of these leaves, shredded from the resources' JSON.
 fn columns(type_id: TypeId, rows: &[Source], leaves: &LeafSet) -> Result<RecordBatch, SearchError> {
     let name = facts().get(type_id).name;
     let clip = Clip::new(type_id, leaves);
@@ -243,7 +245,7 @@ fn columns(type_id: TypeId, rows: &[Source], leaves: &LeafSet) -> Result<RecordB
         .map_err(|error| SearchError::Stored(error.to_string()))
 }
 
-/// A query for the rows of the include's source type that refer to one of these rows of `type_id`.
+/// Returns a query for the rows of the include's source type that refer to one of these rows of `type_id`.
 pub(in crate::search) fn referring_query(
     include: &Include,
     type_id: TypeId,
@@ -266,7 +268,7 @@ pub(in crate::search) fn referring_query(
     })
 }
 
-/// The URLs and versions of resources, from their JSON.
+/// Returns the URLs and versions of resources, from their JSON.
 fn borne(rows: &[Source]) -> Result<Canonicals, SearchError> {
     let mut borne = Canonicals::default();
     let mut tape = Tape::new();

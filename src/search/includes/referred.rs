@@ -1,7 +1,8 @@
-//! The references of resources in any element: relative references in all columns of some rows, and in their contained
-//! resources.
+//! Collects the references that resources have in any element: the relative references in all columns, and those in
+//! contained resources.
 //!
-//! Search parameters do not cover every reference (the assigner of an identifier has none), so this reads the columns.
+//! Search parameters do not cover every reference. For example, there is none for the assigner of an identifier. So
+//! this file reads the columns.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::filter_record_batch;
@@ -20,36 +21,36 @@ use crate::fhir::reference::Target;
 use crate::fhir::storage::{LeafSet, REFERENCE_ID, REFERENCE_TYPE};
 use crate::lake::scan::ScopedTable;
 
-/// The root element that holds resources as text.
+/// The root element that holds contained resources as text.
 const CONTAINED: &str = "contained";
 
-/// Ids of resources of some types.
+/// Sets of ids, one for each of some types.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct Ids {
     of: Vec<(TypeId, FxHashSet<String>)>,
 }
 
 impl Ids {
-    /// An empty set for these types. Ids of other types are ignored.
+    /// Creates empty sets for these types. Ids of other types are ignored.
     pub(in crate::search) fn none_of(types: &[TypeId]) -> Ids {
         Ids {
             of: types.iter().map(|type_id| (*type_id, FxHashSet::default())).collect(),
         }
     }
 
-    /// The ids of one type.
+    /// Returns the ids of one type.
     pub(in crate::search) fn of(&self, type_id: TypeId) -> impl Iterator<Item = &str> {
         let of = self.of.iter().find(|(of, _)| *of == type_id);
         of.into_iter().flat_map(|(_, ids)| ids.iter().map(String::as_str))
     }
 
-    /// The types with at least one reference.
+    /// Returns the types that have at least one id.
     pub(in crate::search) fn types(&self) -> impl Iterator<Item = TypeId> {
         let some = self.of.iter().filter(|(_, ids)| !ids.is_empty());
         some.map(|(type_id, _)| *type_id)
     }
 
-    /// Adds these ids and returns the new ones.
+    /// Adds the ids of another set. Returns those that were new.
     pub(in crate::search) fn merge(&mut self, other: Ids) -> Ids {
         let mut new = other;
         for (type_id, ids) in &mut new.of {
@@ -71,7 +72,8 @@ impl Ids {
 }
 
 impl Engine {
-    /// The targets of a query's matches in one table. `none` is an empty set of the types to find.
+    /// Returns the ids to which the matches of a query in one table refer. `none` has the types to collect, with empty
+    /// sets.
     pub(in crate::search) async fn all_referred(
         &self,
         table: &ScopedTable,
@@ -94,7 +96,7 @@ impl Engine {
         let rows = table.person_batch(person, &filter::leaves(&query.criteria))?.batch;
         let matches = filter::matches(&query.criteria, &rows)?;
         if matches.true_count() > 0 {
-            // This batch has the same rows as the first one, in the same order.
+            // This batch has the same rows as the first one, in the same order, so `matches` applies to it.
             let rows = table.person_batch(person, &leaves)?.batch;
             collect(&filter_record_batch(&rows, &matches)?, &mut found)?;
         }
@@ -102,7 +104,7 @@ impl Engine {
     }
 }
 
-/// The columns with a table's references.
+/// Returns the leaves of a table that hold references.
 fn leaves(table: &ScopedTable) -> LeafSet {
     let mut leaves = LeafSet::new();
     if let Some(schema) = table.stored_columns() {
@@ -136,7 +138,7 @@ fn add_leaves(fields: &Fields, path: &mut String, leaves: &mut LeafSet) {
     }
 }
 
-/// Reads the references of all rows of a batch.
+/// Collects the references of all rows of a batch.
 fn collect(rows: &RecordBatch, found: &mut Ids) -> Result<(), SearchError> {
     for (field, column) in rows.schema_ref().fields().iter().zip(rows.columns()) {
         if field.name() == CONTAINED {
@@ -175,7 +177,7 @@ fn collect_column(column: &dyn Array, found: &mut Ids) {
     }
 }
 
-/// The references in contained resources, which a column holds as text.
+/// Collects the references in contained resources, which the column holds as text.
 fn collect_contained(column: &dyn Array, found: &mut Ids) -> Result<(), SearchError> {
     let Some(list) = column.as_list_opt::<i32>() else {
         return Ok(());
@@ -193,7 +195,7 @@ fn collect_contained(column: &dyn Array, found: &mut Ids) -> Result<(), SearchEr
     Ok(())
 }
 
-/// The tape bounds the depth of the recursion.
+/// Collects the references in a JSON value. The tape limits the depth of a text, and so the depth of this recursion.
 fn collect_value(value: Value<'_>, found: &mut Ids) {
     if value.is_array() {
         value.items().for_each(|item| collect_value(item, found));

@@ -1,8 +1,9 @@
 //! Runs the includes of a page, one after the other.
 //!
-//! Each stage follows one include from the resources of one type that earlier stages included. To find resources that
-//! refer to them, it runs a search plan. To find the targets of their own references, it reads rows by id. A stage
-//! depends on earlier stages, because no resource is included twice. The includes end when the answer is full.
+//! Each stage follows one include for resources of one type: the matches or, with `:iterate`, resources that earlier
+//! stages included. To find resources that refer to them, it runs a search. To find the targets of their own
+//! references, it reads rows by id. A stage depends on earlier stages, because no resource is included twice. The
+//! includes end when the answer is full.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -18,16 +19,16 @@ use crate::lake::scan::{Locator, PlacedRow, ScopedTable, Sought};
 use crate::parallel::processors;
 use crate::plan::at_once;
 
-/// The number of resources that are fetched at a time. Large resources are fetched in smaller parts.
+/// The number of resources that are fetched at a time. Large resources are fetched in smaller portions.
 const STEP: usize = 2_000;
-/// The minimum number of targets for a thread.
+/// The minimum number of targets for which one more thread is used.
 const WORTH_A_THREAD: usize = 256;
 
-/// Resources of one type to follow.
+/// Resources whose references are followed, grouped by type.
 type Followed = Vec<(TypeId, Vec<Source>)>;
 
 impl Engine {
-    /// The includes of the matches. Includes with `:iterate` also follow included resources.
+    /// Returns the includes of the matches. Includes with `:iterate` are also followed for included resources.
     pub(in crate::search) async fn include(
         &self,
         table: &ScopedTable,
@@ -72,7 +73,7 @@ impl Engine {
         Ok(included)
     }
 
-    /// Includes the results of one include for rows of one type. Returns the new resources.
+    /// Follows one include for rows of one type. Returns the resources that it has newly included.
     async fn follow(
         &self,
         table: &ScopedTable,
@@ -99,8 +100,7 @@ impl Engine {
             let mut step = STEP;
             while !left.is_empty() && !included.is_full() {
                 let (now, later) = left.split_at(step.min(left.len()));
-                // If the targets exceed the room of an answer, they are read in smaller parts. A single target is
-                // always read.
+                // If the targets exceed `room()`, they are read in smaller portions. A single target is always read.
                 let max_bytes = if step == 1 { usize::MAX } else { included.room() };
                 let Some(rows) = targets_of(table, now, max_bytes).await? else {
                     step = (step / 16).max(1);
@@ -134,7 +134,7 @@ impl Engine {
         Ok(new)
     }
 
-    /// The resources to which the canonicals of an include lead.
+    /// Returns the resources to which the canonicals of an include lead.
     async fn named_by(
         &self,
         table: &ScopedTable,
@@ -155,7 +155,7 @@ impl Engine {
         Ok(named)
     }
 
-    /// The locators of rows of an include's source type that refer to these rows.
+    /// Returns the locators of those rows of an include's source type that refer to these rows.
     async fn referring(
         &self,
         table: &ScopedTable,
@@ -174,8 +174,8 @@ impl Engine {
     }
 }
 
-/// The targets of references that the scope shows, in the order of the references. `None` if they have more bytes than
-/// `max_bytes`.
+/// Reads the targets of references, in the order of the references. A target that the scope does not show is `None`.
+/// Returns `None` if the targets together have more bytes than `max_bytes`.
 async fn targets_of(
     table: &ScopedTable,
     targets: &[(TypeId, Sought)],
@@ -187,7 +187,7 @@ async fn targets_of(
     }
     let mut parts = Vec::new();
     for (type_id, mut places) in by_type {
-        // Rows that lie together often have targets that lie together.
+        // Rows of one owner lie together in the files, so each thread reads targets of neighbouring owners.
         places.sort_by_key(|at| targets[*at].1.owner);
         let size = places.len().div_ceil(processors()).max(WORTH_A_THREAD);
         parts.extend(places.chunks(size).map(|part| (type_id, part.to_vec())));
@@ -206,7 +206,7 @@ async fn targets_of(
     Ok(Some(rows))
 }
 
-/// Adds new rows to those of the same type.
+/// Adds rows to those of the same type.
 fn merge(fresh: &mut Followed, found: Vec<(TypeId, Source)>) {
     for (type_id, row) in found {
         match fresh.iter_mut().find(|(known, _)| *known == type_id) {

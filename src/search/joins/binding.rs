@@ -1,8 +1,8 @@
-//! Decides which people's rows a query can match, from the scope and from the patients that the query names.
+//! Decides whose rows a query can match, from the scope and from the patients that the query names.
 //!
-//! A patient token's query is bound to the token's person. An application's query is bound to patients if it names them
-//! by a parameter over the element that decides the filing. A row with `subject` = `Patient/1` has that patient's owner
-//! and no other. So does the Patient itself.
+//! A patient token's query is bound to the token's patient. An application's query is bound to patients if it names
+//! them by a parameter over the element that decides the filing. A row with `subject` = `Patient/1` has that patient's
+//! owner and no other, and so has the Patient resource itself.
 
 use std::sync::Arc;
 
@@ -15,22 +15,23 @@ use crate::fhir::{Element, TypeId, facts};
 use crate::lake::Lake;
 use crate::lake::scan::{Person, ScopedTable};
 
-/// With more people than this, the scan does not filter by owner, because most row groups would have rows of one of
-/// them.
+/// The maximum number of patients for which a scan filters by owner. With more patients, most row groups would have
+/// rows of one of them.
 const MAX_PEOPLE: usize = 65_536;
-/// Restricting a scan to people pays only if a person has at least this many rows on average.
+/// A scan filters by the owners of several patients only if the table has at least this many rows for each of them.
 const ROWS_PER_PERSON: u64 = 8;
 
-/// The people to which the query is bound.
+/// The people to which a query is bound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::search) struct Bound {
-    /// One person: the query runs over that person's columns.
+    /// One person. The query runs over that person's columns. `None` if the query can match rows of several people.
     pub(in crate::search) person: Option<Person>,
-    /// Several people: the scan skips all other owners.
+    /// The owners of several people. The scan skips the rows of all other owners. `None` if the query can match rows of
+    /// any owner, or is bound to one person.
     pub(in crate::search) owners: Option<Vec<i64>>,
 }
 
-/// The people whose rows of `table` can meet all of these criteria.
+/// Returns the people whose rows of `table` can meet all of these criteria.
 pub(in crate::search) fn of(type_id: TypeId, criteria: &[Criterion], table: &ScopedTable, lake: &Lake) -> Bound {
     let scope = table.scope();
     if scope.patient.is_some() {
@@ -61,7 +62,7 @@ pub(in crate::search) fn of(type_id: TypeId, criteria: &[Criterion], table: &Sco
     }
 }
 
-/// The one patient whose rows a query can match, if a criterion names exactly one.
+/// Returns the only patient whose rows can meet these criteria, if one of the criteria names exactly one patient.
 pub(in crate::search) fn only_patient(type_id: TypeId, criteria: &[Criterion]) -> Option<String> {
     let mut named = criteria.iter().filter_map(|criterion| named(type_id, criterion));
     let only = named.find(|patients| patients.len() == 1)?;
@@ -70,12 +71,12 @@ pub(in crate::search) fn only_patient(type_id: TypeId, criteria: &[Criterion]) -
     patient
 }
 
-/// Whether a criterion keeps only rows that are filed under the patients that it names.
+/// Whether all rows that meet a criterion are filed under the patients that the criterion names.
 pub(in crate::search) fn is_of_people(type_id: TypeId, criterion: &Criterion) -> bool {
     named(type_id, criterion).is_some()
 }
 
-/// Patients whose compartments are searched, and the owners of their own rows.
+/// The patients whose compartments are searched, and the owners of the rows that are filed under these patients.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct Filed {
     pub(in crate::search) patients: Arc<[String]>,
@@ -91,7 +92,7 @@ impl Filed {
         }
     }
 
-    /// The owners of all rows that can meet a criterion. `None` if rows of any owner can meet it.
+    /// Returns the owners of all rows that can meet a criterion. Returns `None` if rows of any owner can meet it.
     pub(in crate::search) fn owners(&self, type_id: TypeId, criterion: &Criterion) -> Option<Arc<[i64]>> {
         let mut is_theirs = true;
         named(type_id, criterion)?.each(|id| is_theirs &= self.patients.iter().any(|patient| patient == id));
@@ -99,7 +100,7 @@ impl Filed {
     }
 }
 
-/// Patients that criteria name.
+/// The patients that a criterion names, as single ids and as sets of ids.
 #[derive(Default)]
 struct Named<'q> {
     single: Vec<&'q str>,
@@ -116,7 +117,7 @@ impl<'q> Named<'q> {
         self.sets.iter().flat_map(|ids| ids.iter()).for_each(|id| take(&id));
     }
 
-    /// Adds the patients of one alternative. `None` if the alternative may match rows of any patient.
+    /// Adds the patients that one alternative names. Returns `None` if the alternative may match rows of any patient.
     fn add(mut self, matcher: &'q Matcher, patient: TypeId) -> Option<Named<'q>> {
         match matcher {
             Matcher::Id(id) => self.single.push(id),
@@ -132,7 +133,8 @@ impl<'q> Named<'q> {
     }
 }
 
-/// The patients under which all rows that meet a criterion are filed. `None` if unknown.
+/// Returns the patients that a criterion names in the element that decides the filing. All rows that meet the criterion
+/// are filed under one of them. Returns `None` if the criterion names no patients there.
 fn named(type_id: TypeId, criterion: &Criterion) -> Option<Named<'_>> {
     let (compiled, matchers) = match &criterion.condition {
         Condition::Values {
@@ -169,8 +171,9 @@ fn named(type_id: TypeId, criterion: &Criterion) -> Option<Named<'_>> {
     Some(named)
 }
 
-/// The root element whose Patient reference alone decides the filing of a row of this type, if the element does not
-/// repeat.
+/// Returns the only element among `subject`, `patient` and `beneficiary` that may refer to a Patient. It decides under
+/// which patient a row of this type is filed. Returns `None` if the type has several such elements or none, or if the
+/// element repeats.
 fn filing_element(type_id: TypeId, patient: TypeId) -> Option<&'static str> {
     let mut found = None;
     for name in ["subject", "patient", "beneficiary"] {

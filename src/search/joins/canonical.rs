@@ -1,8 +1,8 @@
-//! Resolves canonicals: from a URL with an optional version to the stored resources with that URL.
+//! Resolves canonicals: finds the stored resources that have a URL and, if the canonical has one, a version.
 //!
-//! A canonical without a version means all stored resources of its URL. With a version it means the resources of
-//! exactly that version. With a fragment it means a part of a resource and resolves to none. Tables are read through
-//! the caller's scope, as for any reference.
+//! A canonical without a version leads to all stored resources of its URL. With a version, it leads to the resources of
+//! exactly that version. With a fragment, it means a part of a resource and leads to no resource. Tables are read
+//! through the caller's scope, as for any reference.
 
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
 
@@ -20,7 +20,8 @@ use crate::fhir::storage::{LeafSet, root_column};
 use crate::lake::scan::ScopedTable;
 
 impl Engine {
-    /// The URLs of a table's rows that meet these criteria. The criteria have no unanswered joins.
+    /// Returns the URLs and versions of those rows of a table that meet these criteria. All joins in the criteria must
+    /// be answered.
     pub(in crate::search) async fn borne_by(
         &self,
         table: &ScopedTable,
@@ -38,7 +39,7 @@ impl Engine {
         Ok(borne)
     }
 
-    /// The canonicals of a parameter in the rows of a table that meet criteria.
+    /// Returns the canonicals that a parameter yields in those rows of a table that meet these criteria.
     pub(in crate::search) async fn asked_by(
         &self,
         table: &ScopedTable,
@@ -56,7 +57,7 @@ impl Engine {
         Ok(asked)
     }
 
-    /// The ids of a table's rows to which canonicals lead, in order.
+    /// Returns the ids of a table's rows to which these canonicals lead, in ascending order.
     pub(in crate::search) async fn named(
         &self,
         table: &ScopedTable,
@@ -102,7 +103,7 @@ impl Engine {
     }
 }
 
-/// Calls `found` with the row, URL and version of each row that has a URL.
+/// Calls `found` with the row, the URL and the version of each row that has a URL.
 fn each_borne(batch: &RecordBatch, mut found: impl FnMut(usize, &str, Option<&str>)) {
     let (urls, versions) = (texts(batch, "url"), texts(batch, "version"));
     for (row, url) in urls.into_iter().flatten().enumerate() {

@@ -11,10 +11,11 @@ use super::super::parameters::result::invalid;
 use crate::fhir::search_parameter::SearchType;
 use crate::fhir::{TypeId, facts};
 
-/// Resolves the rest of a chain to a condition on resources of a type.
+/// Resolves the rest of a chain to a criterion for resources of a type. `None` if the type does not know a name.
 pub(in crate::search) type Ask<'a> = &'a dyn Fn(TypeId, &str) -> Result<Option<Criterion>, SearchError>;
 
-/// `reference[:Type].rest`: the part after the dot is a condition on the target. `None` if a name is unknown.
+/// Resolves `reference[:Type].rest`. The text after the dot is a condition on the target. Returns `None` if a name is
+/// unknown.
 pub(in crate::search) fn chain(
     resolver: &Resolver<'_>,
     type_id: TypeId,
@@ -25,8 +26,8 @@ pub(in crate::search) fn chain(
     })
 }
 
-/// Follows the first step of a chain and resolves `rest` for each type to which it leads. With a type in the text, only
-/// for that one. Otherwise for every possible target type with such a parameter.
+/// Follows the first step of a chain, and resolves the rest with `ask` for each type to which the step leads. If the
+/// chain names a type, it resolves the rest only for that type, otherwise for every possible target type.
 pub(in crate::search) fn along(
     resolver: &Resolver<'_>,
     type_id: TypeId,
@@ -46,7 +47,8 @@ pub(in crate::search) fn along(
     follow(resolver, compiled, only, chain, &|target| ask(target, rest))
 }
 
-/// Resolves a condition for each type to which a reference may lead, or for the named type.
+/// Resolves a condition on the targets of a reference: for the type `only`, or else for every type to which the
+/// reference may lead. Returns `None` if no type knows the names.
 pub(in crate::search) fn follow(
     resolver: &Resolver<'_>,
     compiled: Arc<Compiled>,
@@ -78,8 +80,8 @@ pub(in crate::search) fn follow(
         match ask(target) {
             Ok(Some(criterion)) => found.push((target, criterion)),
             Ok(None) => {}
-            // A value, modifier or further step may fit one type's parameter and not another type's parameter of the
-            // same name.
+            // Parameters of the same name may have different types. So a value, a modifier or a further step may be
+            // wrong for one type and right for another. It is an error only if no type accepts it.
             Err(error @ (SearchError::Value { .. } | SearchError::Modifier { .. } | SearchError::Chain { .. })) => {
                 failed = Some(error);
             }
@@ -96,8 +98,8 @@ pub(in crate::search) fn follow(
     }
 }
 
-/// The types to which a reference parameter may point: the named type or all possible types. For canonicals, the types
-/// with a `url`.
+/// Returns the types to which a reference parameter may lead: those of its definition, or all types if the definition
+/// lists none. Canonicals lead only to types with a `url`.
 fn targets(compiled: &Compiled) -> Vec<TypeId> {
     let named = &compiled.parameter.targets;
     let all: Vec<TypeId> = if named.is_empty() {
@@ -108,7 +110,8 @@ fn targets(compiled: &Compiled) -> Vec<TypeId> {
     all.into_iter().filter(|type_id| compiled.leads_to(*type_id)).collect()
 }
 
-/// `_has:Type:reference:rest`: a resource of the type refers to the row and meets the rest.
+/// Resolves `_has:Type:reference:rest`: a resource of the type refers to the row and meets the rest. Returns `None` if
+/// a name in the rest is unknown.
 pub(in crate::search) fn has(
     resolver: &Resolver<'_>,
     type_id: TypeId,

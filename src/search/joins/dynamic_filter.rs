@@ -1,5 +1,5 @@
-//! Conditions on other resources that the search's own plan answers. Defines the filter that receives the ids, and what
-//! the ids mean for a row.
+//! Conditions on other resources that are answered while the search's own plan runs. Creates the filter that receives
+//! the ids, and decides which rows match the ids.
 
 use std::sync::Arc;
 
@@ -25,8 +25,9 @@ use crate::plan::{DynamicFilter, Link};
 
 impl Engine {
     /// Turns the criterion at index `at` into a filter that receives its ids while the search's plan runs. Also returns
-    /// the plans that find these ids. `None` if ids alone do not decide, or if the search must know the ids earlier: to
-    /// restrict the scan to people, or because it reads one person's rows without a plan.
+    /// the plans that find these ids. Returns `None` if ids alone do not decide the criterion, or if the search needs
+    /// the ids before its plan exists: to restrict the scan to people, or because it reads one person's rows without a
+    /// plan.
     pub(in crate::search) async fn dynamic_filter(
         &self,
         table: &ScopedTable,
@@ -89,15 +90,16 @@ impl Engine {
 pub(in crate::search) struct Reference {
     type_id: TypeId,
     compiled: Arc<Compiled>,
-    /// The target types, one for each plan. `None` for the rows' own ids.
+    /// The types of the targets, one for each plan that finds ids. `None` if the row's own id must be among the found
+    /// ids.
     to: Option<Vec<TypeId>>,
     label: String,
-    /// The text of the condition.
+    /// The text from which the criterion was resolved. `None` if it is unknown.
     origin: Option<Arc<Origin>>,
 }
 
 impl Reference {
-    /// `None` if ids alone do not decide.
+    /// Creates the condition for a join. Returns `None` if ids alone do not decide the join.
     pub(in crate::search) fn of(type_id: TypeId, join: &Join, label: &str) -> Option<Reference> {
         let (compiled, to) = match join {
             Join::Chain { compiled, targets } => {
@@ -117,12 +119,12 @@ impl Reference {
         })
     }
 
-    /// The text of the condition.
+    /// Returns the text from which the criterion was resolved, if known.
     pub(in crate::search) fn origin(&self) -> Option<&Arc<Origin>> {
         self.origin.as_ref()
     }
 
-    /// The same with the origin of the condition.
+    /// Sets the text from which the criterion was resolved.
     pub(in crate::search) fn with_origin(self, origin: Arc<Origin>) -> Reference {
         Reference {
             origin: Some(origin),
@@ -130,13 +132,13 @@ impl Reference {
         }
     }
 
-    /// The filter that will receive the ids.
+    /// Creates the filter that will receive the ids.
     pub(in crate::search) fn dynamic_filter(self) -> DynamicFilter {
         let leaves = filter::leaves(std::slice::from_ref(&self.criterion(&[])));
         DynamicFilter::new(self.label.as_str().into(), leaves, Box::new(self))
     }
 
-    /// The condition of these ids on a row. For a type without ids no resource was found.
+    /// Returns the criterion for these sets of ids, one for each plan. A missing set counts as empty.
     fn criterion(&self, ids: &[Arc<IdSet>]) -> Criterion {
         let found = |at: usize| ids.get(at).cloned().unwrap_or_default();
         let matchers = match &self.to {

@@ -1,9 +1,9 @@
-//! Answers conditions on other resources by semi-joins: each becomes a set of ids, and a reference of the row, or its
-//! own id, must be in the set.
+//! Answers conditions on other resources by semi-joins. Each condition becomes a set of ids. A reference of the row, or
+//! the row's own id, must be in the set.
 //!
 //! The plans that find ids run stage by stage. The number of ids that a plan finds decides how the next stage runs:
-//! which side runs first, whose rows the search can match, and whether it is planned or runs over one person's columns.
-//! If none of this depends on the ids, the plan that reads the rows finds them itself and filters its scan.
+//! which side runs first, whose rows the search can match, and whether a plan runs or one person's columns are
+//! searched. If none of this depends on the ids, the plan that reads the rows finds them itself and filters its scan.
 //!
 //! Other tables are read through the same scope and snapshot. So a chain finds nothing that its caller could not read,
 //! and all pages of a search see the same data.
@@ -26,22 +26,22 @@ use crate::fhir::TypeId;
 use crate::lake::scan::{Predicate, ScopedTable};
 use crate::plan::{IdsExec, On};
 
-/// Answers the conditions of one criterion.
+/// The context in which the conditions of one criterion are answered.
 struct Asked<'a> {
     this_side: Option<&'a ThisSide<'a>>,
-    /// Whether the conditions are tested on items of the rows instead of on the rows.
+    /// Whether the conditions are tested on items of an element instead of on rows.
     of_items: bool,
-    /// Records the plans that run now, if no other plan includes them.
+    /// Records the plans that run immediately, unless another plan includes them.
     trace: &'a Trace,
 }
 
-/// Plans that have run.
+/// The plans that found ids and have run.
 pub(in crate::search) type Ran = Vec<Arc<IdsExec>>;
 
 impl Engine {
-    /// Answers every condition on other resources among the criteria of a search of `table`. Conditions that lead to
-    /// few resources come first, because their result narrows the others. Returns the semi-joins for the plans of the
-    /// search. The trace records the plans that resolve canonicals.
+    /// Answers every condition on other resources among the criteria of a search of `table`. Conditions that read few
+    /// resources are answered first, because their results narrow the others. Returns the semi-joins, so that the plans
+    /// of the search can show them. The trace records the plans that resolve canonicals.
     pub(in crate::search) fn settle<'a>(
         &'a self,
         table: &'a ScopedTable,
@@ -51,7 +51,8 @@ impl Engine {
         self.answer_all(table, criteria, false, trace)
     }
 
-    /// The same, but it may leave a condition to the search's own plan, which must hold the semi-joins.
+    /// Answers conditions like [`settle`](Self::settle). If there is only one, it may become a dynamic filter, which is
+    /// answered when the search's own plan runs. The plan must then contain the returned semi-joins.
     pub(in crate::search) fn join<'a>(
         &'a self,
         table: &'a ScopedTable,
@@ -233,7 +234,8 @@ impl Engine {
         }
     }
 
-    /// The search of a chain's targets.
+    /// Returns the search of one target type of a chain. If the type's table is much larger than the rows of
+    /// `this_side`, the search finds only targets of these rows.
     pub(in crate::search) async fn chained(
         &self,
         table: &ScopedTable,
@@ -249,7 +251,8 @@ impl Engine {
         Ok(other)
     }
 
-    /// The search of the resources that refer to the rows.
+    /// Returns the search of the resources that refer to rows of `table`. If their table is much larger than the rows
+    /// of `this_side`, the search finds only resources that refer to these rows.
     pub(in crate::search) async fn referring_side(
         &self,
         table: &ScopedTable,
@@ -265,7 +268,8 @@ impl Engine {
         Ok(other)
     }
 
-    /// The condition of a chain on contained resources, if rows of the table contain any (R4 search, 3.1.1.5.5).
+    /// Returns the condition of a chain on resources that the row contains (R4 search, 3.1.1.5.5). Returns `None` if no
+    /// row of the table can contain a target.
     async fn inside(
         &self,
         table: &ScopedTable,
@@ -294,7 +298,7 @@ impl Engine {
         Ok((!targets.is_empty()).then_some(Condition::Inside { references, targets }))
     }
 
-    /// The resources of `start` and those below or above them.
+    /// Returns the ids of the resources in `start`, and of all resources below or above them in the hierarchy.
     async fn hierarchy(
         &self,
         table: &ScopedTable,
@@ -329,7 +333,7 @@ impl Engine {
     }
 }
 
-/// A condition that a parameter refers to a result of one of these plans.
+/// Returns the condition that some value of a parameter matches one of these matchers.
 pub(in crate::search) fn values(compiled: &Arc<Compiled>, matchers: Vec<Matcher>) -> Condition {
     Condition::Values {
         compiled: compiled.clone(),

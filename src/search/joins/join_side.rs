@@ -1,5 +1,6 @@
-//! Decides which side of a condition on other resources runs first. If the search's own criteria leave few rows, that
-//! side runs first. Then the condition is tested only on resources that are linked with these rows by a reference.
+//! Decides which side of a condition on other resources runs first. If the search's own criteria leave few rows, the
+//! searched table runs first. Then the condition is tested only on resources that refer to these rows, or to which
+//! these rows refer.
 
 use std::sync::Arc;
 
@@ -15,25 +16,25 @@ use crate::fhir::TypeId;
 use crate::lake::scan::ScopedTable;
 use crate::plan::{IdsExec, On};
 
-/// The assumed number of rows of one person, if it is unknown.
+/// The assumed number of one person's rows in a table.
 const ROWS_OF_A_PERSON: u64 = 1_000;
-/// The search's rows are found first if the other table has at least `TIMES` times as many rows.
+/// The searched table runs first if the other table has more than `TIMES` times as many rows as the criteria leave.
 const TIMES: u64 = 4;
-/// A larger set of ids does not narrow the other search enough.
+/// The maximum number of ids with which the search of the other table is filtered. More ids would not narrow it enough.
 const MAX_IDS: usize = 65_536;
 
-/// The rows of the search, as far as they are known before conditions on other resources are answered.
+/// The rows of the searched table, as far as they are known before conditions on other resources are answered.
 pub(in crate::search) struct ThisSide<'a> {
     table: &'a ScopedTable,
-    /// The criteria on the rows themselves.
+    /// The criteria that have no condition on other resources.
     known: Vec<Criterion>,
-    /// The estimated number of rows that these criteria leave.
+    /// The estimated maximum number of rows that these criteria leave.
     rows: u64,
 }
 
 impl<'a> ThisSide<'a> {
-    /// The rows that the criteria without joins leave. `None` if there are no such criteria, or if the scope has one
-    /// person only.
+    /// Returns the rows that the criteria without joins leave. Returns `None` if there are no such criteria, if the
+    /// scope is that of a patient token, or if pushdown is off.
     pub(in crate::search) fn of(
         engine: &Engine,
         table: &'a ScopedTable,
@@ -65,7 +66,7 @@ impl<'a> ThisSide<'a> {
         self.rows.saturating_mul(TIMES) < other.stored()
     }
 
-    /// Narrows the search of another table to the resources that the rows refer to, if it pays.
+    /// Narrows the search of another table to the resources to which these rows refer, if that table is much larger.
     pub(in crate::search) async fn referred(
         &self,
         engine: &Engine,
@@ -73,7 +74,7 @@ impl<'a> ThisSide<'a> {
         other: &mut Other,
     ) -> Result<(), SearchError> {
         let type_id = other.table.type_id();
-        // A set of ids does not tell which resources canonicals lead to.
+        // Canonicals lead to resources by URL, so a set of ids cannot narrow the search to their targets.
         let narrows = self.is_smaller_than(&other.table) && !through.follows_urls(type_id);
         let Some(ids) = engine.ids_of(type_id)?.filter(|_| narrows) else {
             return Ok(());
@@ -85,7 +86,7 @@ impl<'a> ThisSide<'a> {
         .await
     }
 
-    /// Narrows the search of another table to the resources that refer to the rows, if it pays.
+    /// Narrows the search of another table to the resources that refer to these rows, if that table is much larger.
     pub(in crate::search) async fn referring(
         &self,
         engine: &Engine,
@@ -106,13 +107,14 @@ impl<'a> ThisSide<'a> {
         .await
     }
 
-    /// The search for these rows by the known criteria.
+    /// Returns the search of the searched table by the known criteria.
     fn first(&self) -> Other {
         Other::of(self.table.clone(), self.known.clone())
     }
 }
 
-/// Runs one side's plan first and filters the other side by its ids, unless there are too many.
+/// Runs a plan that finds ids, and adds the criterion that `asked` makes from the ids to the other search. Adds nothing
+/// if there are too many ids.
 async fn narrow(
     engine: &Engine,
     plan: Arc<IdsExec>,
@@ -132,12 +134,12 @@ async fn narrow(
     Ok(())
 }
 
-/// A criterion that a row refers to one of these resources of a type.
+/// Returns a matcher for references to one of these resources of a type.
 pub(in crate::search) fn refers_to(type_id: TypeId, ids: Arc<IdSet>) -> Matcher {
     Matcher::RefersTo(Arc::new(Targets { type_id, ids }))
 }
 
-/// A condition that a value of a parameter matches.
+/// Returns the criterion that some value of a parameter matches `matcher`.
 pub(in crate::search) fn criterion(compiled: &Arc<Compiled>, matcher: Matcher, label: &str) -> Criterion {
     let test = Test::AnyOf {
         matchers: vec![matcher],
@@ -146,7 +148,8 @@ pub(in crate::search) fn criterion(compiled: &Arc<Compiled>, matcher: Matcher, l
     Criterion::of_values(compiled.clone(), test, label.to_owned())
 }
 
-/// How many other resources must be read to answer a criterion's conditions. `None` if it has none.
+/// Returns the number of rows in the other tables that a criterion's condition on other resources reads. If the
+/// criterion has several such conditions, returns the largest number. Returns `None` if it has none.
 pub(in crate::search) fn reach(table: &ScopedTable, criterion: &Criterion) -> Option<u64> {
     match &criterion.condition {
         Condition::All(parts) | Condition::Any(parts) => parts.iter().filter_map(|part| reach(table, part)).max(),
@@ -166,7 +169,7 @@ pub(in crate::search) fn reach(table: &ScopedTable, criterion: &Criterion) -> Op
     }
 }
 
-/// How many ids a criterion allows, if it is a condition on ids.
+/// Returns the number of ids that a criterion allows. Returns `None` if the criterion is not a condition on ids.
 fn ids(criterion: &Criterion) -> Option<usize> {
     let Some((compiled, Test::AnyOf { matchers, not: false })) = criterion.values() else {
         return None;

@@ -1,4 +1,4 @@
-//! Conditions on other resources, as semi-joins.
+//! Conditions on other resources, which run as semi-joins.
 
 pub(super) mod binding;
 pub(super) mod canonical;

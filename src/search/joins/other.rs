@@ -1,7 +1,7 @@
 //! The other side of a semi-join: the plan that finds the ids for a condition.
 //!
-//! It is built without a planner, because it has one form: a scan with its filters, or one person's columns, and the
-//! ids from their rows. Planning it would take longer than reading a table of some thousand rows.
+//! The plan is built without a planner, because it always has the same form: a scan with filters, or one person's
+//! columns, and the ids from these rows. Planning it would take longer than reading a table of some thousand rows.
 
 use std::sync::Arc;
 
@@ -27,14 +27,14 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::scan::{Person, ScopedTable};
 use crate::plan::{IdsExec, Lookup, LookupExec, On, Take};
 
-/// The maximum number of resources that may meet a condition on other resources.
+/// The maximum number of resources to which a condition on other resources may lead.
 const MAX_JOINED: usize = 5_000_000;
 
-/// The search of another table for a condition.
+/// The search of another table, for a condition on its resources.
 pub(in crate::search) struct Other {
     pub(in crate::search) table: ScopedTable,
     pub(in crate::search) criteria: Vec<Criterion>,
-    /// The semi-joins that answered these criteria.
+    /// The semi-joins that answered conditions of these criteria.
     pub(in crate::search) joins: Vec<On>,
     /// Records the plans that resolve canonicals for these criteria.
     trace: Trace,
@@ -50,7 +50,7 @@ impl Other {
         }
     }
 
-    /// The same, with a trace of the plans that answer its criteria.
+    /// Sets the trace that records the plans which answer the criteria.
     pub(in crate::search) fn traced(self, trace: &Trace) -> Other {
         let trace = trace.clone();
         Other { trace, ..self }
@@ -58,14 +58,14 @@ impl Other {
 }
 
 impl Engine {
-    /// A plan for the ids of the rows that meet the criteria.
+    /// Returns a plan for the ids of the rows that meet the criteria.
     pub(in crate::search) async fn meeting(&self, other: &mut Other) -> Result<Arc<IdsExec>, SearchError> {
         let label = format!("{}.id", facts().get(other.table.type_id()).name);
         let take = Arc::new(Own { label });
         self.side(other, LeafSet::from(["id".to_owned()]), take).await
     }
 
-    /// A plan for the ids of resources of type `type_id`, to which the rows that meet the criteria refer.
+    /// Returns a plan for the ids of those resources of `type_id` to which the rows that meet the criteria refer.
     pub(in crate::search) async fn referred(
         &self,
         other: &mut Other,
@@ -81,7 +81,7 @@ impl Engine {
         self.side(other, through.program.leaves().clone(), take).await
     }
 
-    /// A plan for the ids of the table's type that a List has as entries.
+    /// Returns a plan for the ids of those resources of the table's type that are entries of a List.
     pub(in crate::search) fn listed(&self, table: &ScopedTable, list: &str) -> IdsExec {
         let resource_type = facts().get(table.type_id()).name;
         let entries = Entries::new(table.clone(), list.to_owned());
@@ -89,12 +89,12 @@ impl Engine {
         IdsExec::new(Arc::new(LookupExec::new(Arc::new(entries))), Arc::new(Own { label }))
     }
 
-    /// The ids that a plan found. Runs the plan if it has not run yet.
+    /// Returns the ids that a plan finds. Runs the plan if it has not run yet.
     pub(in crate::search) async fn ids(&self, plan: &IdsExec) -> Result<Arc<IdSet>, SearchError> {
         Ok(plan.ids(&self.sessions().parallel().context()).await?)
     }
 
-    /// A plan that takes ids from the rows that meet the criteria.
+    /// Returns a plan that takes ids from the rows that meet the criteria.
     async fn side(&self, other: &mut Other, leaves: LeafSet, take: Arc<dyn Take>) -> Result<Arc<IdsExec>, SearchError> {
         let Other {
             table,
@@ -119,7 +119,8 @@ impl Engine {
         Ok(Arc::new(IdsExec::new(rows, take)))
     }
 
-    /// The rows of a table that meet a query's criteria, with these columns, batch by batch.
+    /// Calls `take` with the rows of a table that meet a query's criteria, batch by batch. The batches have these
+    /// columns.
     pub(in crate::search) async fn rows(
         &self,
         table: &ScopedTable,
@@ -143,7 +144,7 @@ impl Engine {
     }
 }
 
-/// The rows' own ids.
+/// Takes the rows' own ids.
 #[derive(Debug)]
 pub(in crate::search) struct Own {
     pub(in crate::search) label: String,
@@ -169,7 +170,7 @@ impl Take for Own {
     }
 }
 
-/// The ids of the resources of one type that the rows refer to.
+/// Takes the ids of those resources of one type to which the rows refer.
 #[derive(Debug)]
 pub(in crate::search) struct Referred {
     pub(in crate::search) label: String,
@@ -183,7 +184,8 @@ impl Take for Referred {
     }
 
     fn take(&self, rows: &RecordBatch, ids: &mut IdSet) -> Result<()> {
-        // A person's rows are adjacent, and most of them refer to that person, so an id often repeats.
+        // A person's rows are adjacent, and most of them refer to that person. So consecutive references often have the
+        // same id.
         let mut last = String::new();
         let each = targets::each(&self.through, rows, |resource_type, id| {
             if resource_type == self.wanted && id != last {
@@ -200,7 +202,7 @@ impl Take for Referred {
     }
 }
 
-/// The rows among one person's that meet a query's criteria.
+/// Looks up those rows of one person that meet a query's criteria.
 #[derive(Debug)]
 pub(in crate::search) struct OfPerson {
     label: String,
@@ -226,7 +228,7 @@ impl OfPerson {
     }
 }
 
-/// The label in plans for one person's rows that meet criteria.
+/// Returns the label, for plans, of one person's rows that meet criteria.
 pub(in crate::search) fn of_one_person(table: &ScopedTable, criteria: &[Criterion]) -> String {
     let conditions: Vec<&str> = criteria.iter().map(|criterion| criterion.label.as_str()).collect();
     let name = facts().get(table.type_id()).name;
@@ -251,7 +253,7 @@ impl Lookup for OfPerson {
     }
 }
 
-/// The entries of a List of a table's type.
+/// Looks up the entries of a List that refer to resources of a table's type.
 #[derive(Debug)]
 pub(in crate::search) struct Entries {
     label: String,

@@ -1,8 +1,8 @@
-//! The rows of a sorted search after one of its matches, or before it. A page link names only the match. The search
-//! reads its sort keys again from its columns.
+//! A predicate for the rows of a sorted search that are on one side of a given match. A page token contains only the
+//! locator of the match, so the predicate reads the match's sort keys from its columns.
 //!
 //! Each row has one value for each key. The id decides between rows with equal keys, so each row has exactly one
-//! position.
+//! position in the order.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -19,21 +19,22 @@ use crate::columns::conditions::Necessary;
 use crate::fhir::storage::LeafSet;
 use crate::lake::scan::{Locator, Predicate, ScopedTable};
 
-/// The rows on one side of a match.
+/// Keeps the rows on one side of a match in the order of the sort.
 #[derive(Debug)]
 pub(in crate::search) struct Beyond {
     label: Arc<str>,
     leaves: LeafSet,
     necessary: Necessary,
     pub(in crate::search) keys: Vec<SortKey>,
-    /// The match's keys and id.
+    /// The sort keys and the id of the match, each as a column with one row.
     bound: Vec<ArrayRef>,
     pub(in crate::search) side: Side,
     /// The locator of the match.
     pub(in crate::search) matched: Locator,
 }
 
-/// Keeps the rows on this side of a match. `leaves` are those of the keys and the id.
+/// Creates the predicate for the rows on one side of the match at the locator `matched`. `leaves` are the leaves of the
+/// keys, and the id.
 pub(in crate::search) fn predicate(
     table: &ScopedTable,
     keys: &[SortKey],
@@ -72,7 +73,7 @@ impl Predicate for Beyond {
     }
 }
 
-/// For each row, whether it is on the requested side of the match with these keys.
+/// Decides for each row whether it is on the requested side of the match whose keys and id are `bound`.
 fn beyond(keys: &[SortKey], batch: &RecordBatch, bound: &[ArrayRef], side: Side) -> Result<BooleanArray, SearchError> {
     let rows = columns(keys, batch)?;
     let descending = keys.iter().map(|key| key.descending).chain([false]);
@@ -103,7 +104,7 @@ fn beyond(keys: &[SortKey], batch: &RecordBatch, bound: &[ArrayRef], side: Side)
     Ok((0..batch.num_rows()).map(|row| Some(is_beyond(row))).collect())
 }
 
-/// The columns that order rows: the keys, and the id.
+/// Returns the columns that order rows: the sort keys, then the id.
 fn columns(keys: &[SortKey], batch: &RecordBatch) -> Result<Vec<ArrayRef>, SearchError> {
     let mut columns = keys
         .iter()

@@ -4,39 +4,41 @@ use super::super::parameters::query::INCLUDED;
 use super::page_token::{PagePosition, PageToken, Side};
 use crate::lake::scan::Locator;
 
-/// The parts of one page's links.
+/// The data from which the links of one page are made.
 #[derive(Debug)]
 pub(in crate::search) struct Links<'a> {
-    /// `{base}/fhir/{type}`.
+    /// The address without parameters, such as `{base}/fhir/{type}`.
     pub address: &'a str,
-    /// The understood parameters without `_count`, `_offset` and the token.
+    /// The understood parameters, without `_count`, `_offset` and the token.
     pub parameters: &'a [(String, String)],
-    /// Page size.
+    /// The page size.
     pub count: usize,
-    /// The index of the requested page's first match.
+    /// The index of the page's first match, counted before matches are left out at the page's beginning.
     pub offset: usize,
-    /// How many matches the page leaves out at its beginning. A page that was read backwards leaves them out if it has
-    /// no room for them.
+    /// How many matches the page leaves out at its beginning. Only a page that was read backwards leaves out matches,
+    /// if they would exceed a limit of the page.
     pub left_out: usize,
     /// The number of matches on this page.
     pub matches: usize,
-    /// The type and locator of the page's first and last match, if known.
+    /// The positions of the page's first and last match: the index of the type, and the locator. `None` if they are
+    /// unknown.
     pub ends: Option<[(usize, Locator); 2]>,
-    /// Whether further matches follow.
+    /// Whether further matches follow this page.
     pub more: bool,
-    /// The number of includes in earlier answers.
+    /// The number of includes of this page's match that earlier answers had.
     pub included: usize,
-    /// The number of includes before those on the next page, if this answer does not hold all of them.
+    /// The number of includes that this answer and earlier ones have together, if further includes follow. `None` if
+    /// none follow.
     pub more_included: Option<usize>,
-    /// The tag of the search's first page.
+    /// The token of the search's first page.
     pub first: PageToken,
-    /// The tag of the request.
+    /// The token of the request, as the client sent it.
     pub asked: Option<&'a str>,
 }
 
 impl Links<'_> {
-    /// Relation and address of each link: always `self` and `first`; also `next` and `previous` if these pages exist.
-    /// `write` returns the text of a token.
+    /// Returns the relation and the address of each link: always `self` and `first`, and `next` and `previous` if these
+    /// pages exist. `write` encrypts a token.
     pub(in crate::search) fn list(&self, write: impl Fn(&PageToken) -> String) -> Vec<(&'static str, String)> {
         let tag = |offset, place| {
             write(&PageToken {
@@ -59,8 +61,9 @@ impl Links<'_> {
             links.push(("next", self.page(next, 0, Some(&tag))));
         }
         if offset > 0 && self.count > 0 {
-            // The previous page ends before this page, even if there are fewer matches than a full page. If it has no
-            // room for all, it leaves out the first ones. So a client that goes backwards still gets every match.
+            // The previous page ends before this page, even if there are fewer matches than a full page. If the
+            // previous page cannot hold all its matches, it leaves out the first ones. So a client that goes backwards
+            // still gets every match.
             let previous = offset.saturating_sub(self.count);
             let tag = tag(previous, self.place(0, Side::Before));
             links.push(("previous", self.page(previous, 0, Some(&tag))));
@@ -116,7 +119,7 @@ mod tests {
         }
     }
 
-    /// A tag in the form that the tests' links show.
+    /// Formats a token readably for the expected links of the tests.
     fn write(tag: &PageToken) -> String {
         match tag.place {
             None => format!("{}", tag.offset),

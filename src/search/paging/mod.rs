@@ -1,4 +1,4 @@
-//! Paging: the position of a request among the pages, and the links and tokens that carry it.
+//! Paging: the position of a request among the pages of a search, and the links and tokens that carry this position.
 
 pub(super) mod boundary;
 pub(super) mod links;

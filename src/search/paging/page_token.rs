@@ -1,9 +1,10 @@
-//! Page tokens: the opaque `_tag` of a page's links. A token names the snapshot of the pages, the position of the next
-//! page and, if requested, the number of matches.
+//! Page tokens: the opaque `_tag` of a page's links. A token contains the snapshot of the pages, the position of the
+//! next page and, if it was counted, the number of matches.
 //!
 //! A token holds no values of records, only positions in files. A position reveals how many rows of other people come
-//! before it. So a token is encrypted with the lake's key and bound to its search. The server refuses a token of
-//! another search, and a damaged or invented one. The row at the position is still read through the caller's own scope.
+//! before it. So a token is encrypted with the lake's key and bound to its search. The server refuses the token of
+//! another search, and a damaged or invented token. The row at the position is still read through the caller's own
+//! scope.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,7 +16,7 @@ use crate::lake::{Lake, Scope};
 
 /// The version in the first byte of a token.
 const VERSION: u8 = 3;
-/// The total in a tag if the matches were not counted.
+/// The value that stands for the total if the matches were not counted.
 const NOT_COUNTED: u64 = u64::MAX;
 /// Parameters that change neither the matches nor their order.
 const SHAPING: [&str; 7] = [
@@ -28,7 +29,7 @@ const SHAPING: [&str; 7] = [
     "_pretty",
 ];
 
-/// The position of a page relative to a match.
+/// On which side of a match a page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::search) enum Side {
     /// The page begins after the match.
@@ -55,14 +56,14 @@ impl Side {
     }
 }
 
-/// The position of a page.
+/// The position of a page in the order of the matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::search) struct PagePosition {
     /// The index of the match's type among the searched types.
     pub(in crate::search) part: usize,
-    /// A match.
+    /// The locator of a match.
     pub(in crate::search) locator: Locator,
-    /// The page's position relative to the match.
+    /// On which side of this match the page is.
     pub(in crate::search) side: Side,
 }
 
@@ -71,20 +72,20 @@ pub(in crate::search) struct PagePosition {
 pub(in crate::search) struct PageToken {
     /// The snapshot of all pages of the search.
     pub(in crate::search) snapshot: u64,
-    /// The epoch: how many erasures had changed snapshots.
+    /// The epoch of the lake when the token was issued.
     pub(in crate::search) erasures: u64,
-    /// The keyed hash of the caller's scope. In another scope the number and the order of matches differ.
+    /// The keyed hash of the caller's scope. In another scope, the number and the order of the matches may differ.
     pub(in crate::search) scope: u64,
     /// The number of matches before the page.
     pub(in crate::search) offset: usize,
-    /// The position of the page. Without it, the search finds the page by counting matches.
+    /// The position of the page. Without it, the search finds the page by counting the matches before it.
     pub(in crate::search) place: Option<PagePosition>,
-    /// The number of matches, if it was counted.
+    /// The total number of matches, if it was counted.
     pub(in crate::search) total: Option<usize>,
 }
 
-/// The part of a search to which its tags are bound: its address and the parameters that choose and order its matches.
-/// The order of parameters with different names does not matter.
+/// The parts of a search to which its tokens are bound: its address, and the parameters that select and order its
+/// matches. The order of parameters with different names does not matter.
 #[derive(Debug)]
 pub(in crate::search) struct Identity {
     address: String,
@@ -92,7 +93,8 @@ pub(in crate::search) struct Identity {
 }
 
 impl Identity {
-    /// The identity of a search at an address below the server's base.
+    /// Returns the identity of a search. `address` is below the server's base. `understood` are the parameters that the
+    /// server understood.
     pub(in crate::search) fn of(address: &str, understood: &[(String, String)]) -> Identity {
         let mut parameters: Vec<_> = understood
             .iter()
@@ -106,12 +108,12 @@ impl Identity {
         }
     }
 
-    /// The purpose to which the encryption binds tokens of this search.
+    /// Returns the purpose to which the encryption binds the tokens of this search.
     fn used(&self) -> Vec<u8> {
         let texts = self.parameters.iter().flat_map(|(name, value)| [name, value]);
         let mut used = b"tag of a page link".to_vec();
         for text in std::iter::once(&self.address).chain(texts) {
-            // A byte that no UTF-8 text contains keeps the texts apart.
+            // This byte occurs in no UTF-8 string, so it separates the strings unambiguously.
             used.push(0xff);
             used.extend(text.as_bytes());
         }
@@ -120,7 +122,7 @@ impl Identity {
 }
 
 impl PageToken {
-    /// A tag of the first page.
+    /// Returns the token of a search's first page.
     pub(in crate::search) fn first(snapshot: u64, erasures: u64, scope: u64) -> PageToken {
         PageToken {
             snapshot,
@@ -132,7 +134,7 @@ impl PageToken {
         }
     }
 
-    /// The token's text in links of this search.
+    /// Returns the encrypted token, as the links of this search carry it.
     pub(in crate::search) fn text(&self, lake: &Lake, search: &Identity) -> String {
         format!(
             "~~{}",
@@ -140,7 +142,7 @@ impl PageToken {
         )
     }
 
-    /// Reads a token that was issued for this search. Any other text is an error.
+    /// Decrypts a token that was issued for this search. Any other text is an error.
     pub(in crate::search) fn parse(text: &str, lake: &Lake, search: &Identity) -> Result<PageToken, SearchError> {
         let opened = || {
             let enclosed = URL_SAFE_NO_PAD.decode(text.strip_prefix("~~")?).ok()?;
@@ -155,7 +157,7 @@ impl PageToken {
         })
     }
 
-    /// The bytes of the token. Their length is constant, so that it reveals nothing.
+    /// Encodes the token. All tokens have the same length, so that the length reveals nothing.
     fn bytes(&self) -> Vec<u8> {
         let (side, part, locator) = match self.place {
             None => (0, 0, Locator { file: 0, row: 0 }),
@@ -206,12 +208,12 @@ impl PageToken {
     }
 }
 
-/// The keyed hash of a scope in tokens.
+/// Returns the keyed hash of a scope, for tokens.
 pub(in crate::search) fn scope_seal(lake: &Lake, scope: &Scope) -> u64 {
     lake.seal(&("scope of a page link", scope))
 }
 
-/// Whether a value of `_tag` is the tag of a page link. No code or system begins like one.
+/// Whether a value of `_tag` is meant as a page token, not as a code or a system. None of these begins like a token.
 pub(in crate::search) fn is_meant(value: &str) -> bool {
     SnapshotToken::is_meant(value)
 }

@@ -1,4 +1,4 @@
-//! The position of a request among the pages of a search.
+//! The position of a request among the pages of its search.
 
 use super::super::SearchError;
 use super::super::engine::Engine;
@@ -8,26 +8,28 @@ use super::page_token::{Identity, PageToken, scope_seal};
 use crate::lake::Scope;
 use crate::lake::scan::ScopedTable;
 
-/// A search as its links identify it, and the tag of the request's link.
+/// The identity of a search, and the page token of the request.
 #[derive(Debug)]
 pub(in crate::search) struct Position {
     pub(in crate::search) search: Identity,
     /// The keyed hash of the caller's scope.
     pub(in crate::search) scope: u64,
-    /// The request's tag, checked.
+    /// The token that the request's link had, decrypted and checked. `None` for a request without a token.
     pub(in crate::search) tag: Option<PageToken>,
-    /// The epoch: how many erasures have changed snapshots.
+    /// The epoch of the lake when the request began. It changes with every recorded or finished erasure.
     pub(in crate::search) erasures: u64,
 }
 
 impl Position {
-    /// The number of matches, if an earlier page has counted them for the same scope.
+    /// Returns the number of matches, if an earlier page counted them in the same scope and no erasure has happened
+    /// since.
     pub(in crate::search) fn total(&self) -> Option<usize> {
         self.own().filter(|_| !self.is_erased_since())?.total
     }
 
-    /// Uses the page's position if the token has one. Otherwise the search counts the matches before the page. That
-    /// happens if the link was changed, if another caller uses it, or for contained resources, which have no position.
+    /// Sets the position of the page in a query, if the token has one. Without a position, the search finds the page by
+    /// counting the matches before it. There is no position if the client changed the link, if another caller uses it,
+    /// or if contained resources are searched.
     pub(in crate::search) fn place(&self, query: &mut Query) -> Result<(), SearchError> {
         if query.contained.which == Which::Outer {
             query.place = self
@@ -38,7 +40,8 @@ impl Position {
         self.counted(query)
     }
 
-    /// Refuses a page that is found by counting if some matches of earlier pages may have been erased.
+    /// Records in the query whether an erasure has happened since the token was issued. If so, refuses a page that is
+    /// found by counting, because matches of earlier pages may have been erased.
     pub(in crate::search) fn counted(&self, query: &mut Query) -> Result<(), SearchError> {
         query.erased_since = self.is_erased_since();
         if query.erased_since && (query.offset > 0 && query.place.is_none() || query.included > 0) {
@@ -62,15 +65,15 @@ impl Position {
         if tables.get(place.part).is_some_and(|table| table.has(place.locator)) {
             Ok(())
         } else {
-            // The lake made this link, so the row existed. It has been erased.
+            // The lake issued this token, so the row existed then. It has been erased.
             Err(SearchError::Expired)
         }
     }
 }
 
 impl Engine {
-    /// Makes the position of a request. `address` is relative to the server's address. `parameters` are the parameters
-    /// that the server understood.
+    /// Returns the position of a request. `address` is the address of the search below the server's base. `parameters`
+    /// are the parameters that the server understood.
     pub(in crate::search) fn course(
         &self,
         query: &Query,
@@ -85,7 +88,8 @@ impl Engine {
             search,
             scope: scope_seal(self.lake(), scope),
             tag,
-            // Read this before the snapshot is taken. An erasure in between then counts as later.
+            // Read the epoch before the snapshot. If an erasure happens between both reads, the pages' tokens then
+            // count as older than the erasure.
             erasures: self.lake().snapshot().erasures(),
         })
     }

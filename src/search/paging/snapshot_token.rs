@@ -1,5 +1,5 @@
-//! The token of the snapshot from which a view reads its rows. Links to further rows have it as `_tag`. The numbers of
-//! snapshots and erasures reveal something about other people's records, so the lake's key encrypts them.
+//! The token of the snapshot from which a view reads its rows. Links to further rows carry it as `_tag`. The numbers of
+//! snapshots and erasures reveal something about other people's records, so the token is encrypted with the lake's key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,19 +8,20 @@ use crate::lake::{Lake, Snapshot};
 
 const USED: &[u8] = b"snapshot of a view's rows";
 
-/// A snapshot in the form of links.
+/// The snapshot of a view's rows, as links carry it.
 ///
-/// FHIR has a search parameter `_tag`, too. A snapshot token begins with two tildes, and no tag does.
+/// FHIR also has a search parameter `_tag`. A snapshot token begins with two tildes, and no value of FHIR's `_tag`
+/// does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotToken {
-    /// The snapshot.
+    /// The id of the snapshot.
     pub snapshot: u64,
-    /// The epoch: how many erasures had changed snapshots.
+    /// The epoch of the lake when the token was issued.
     pub erasures: u64,
 }
 
 impl SnapshotToken {
-    /// The token of a snapshot.
+    /// Returns the token of a snapshot.
     pub fn of(snapshot: &Snapshot) -> SnapshotToken {
         SnapshotToken {
             snapshot: snapshot.id,
@@ -28,18 +29,18 @@ impl SnapshotToken {
         }
     }
 
-    /// The text in links.
+    /// Returns the encrypted token, as links carry it.
     pub fn text(self, lake: &Lake) -> String {
         let numbers = [self.snapshot, self.erasures].map(u64::to_le_bytes).concat();
         format!("~~{}", URL_SAFE_NO_PAD.encode(lake.enclose(&numbers, USED)))
     }
 
-    /// Whether a value can only be a link's `_tag`, intact or damaged.
+    /// Whether a value of `_tag` is meant as a token, intact or damaged.
     pub fn is_meant(value: &str) -> bool {
         value.starts_with("~~")
     }
 
-    /// Reads the `_tag` of a link that the lake issued. `None` for anything else.
+    /// Decrypts a token that this lake issued. Returns `None` for any other value.
     pub fn parse(value: &str, lake: &Lake) -> Option<SnapshotToken> {
         let enclosed = URL_SAFE_NO_PAD.decode(value.strip_prefix("~~")?).ok()?;
         let numbers = lake.disclose(&enclosed, USED)?;

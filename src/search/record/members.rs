@@ -1,9 +1,9 @@
-//! A patient's record: all resources in the compartments of some Patients, type by type. Then come the resources of
-//! other types to which these refer.
+//! Finds the resources of a patient's record. The record has all resources in the compartments of some Patients, type
+//! by type. After these members come resources of other types to which the members refer.
 //!
-//! Decides which resources belong to a record, their order, and where a page begins. `record_page` writes them. A
-//! record is a search over several types whose last parts are found by references. So its pages work like those of
-//! every search. References of members are resolved only for pages that need them.
+//! Decides which resources belong to a record, in which order, and where a page begins. `record::page` writes them. A
+//! record is a search over several types, and its last types are found by references. So its pages work like those of
+//! any search. The references of members are resolved only for pages that need them.
 
 use std::sync::Arc;
 
@@ -25,27 +25,28 @@ use super::request::{Extent, Member, RecordRequest};
 use crate::fhir::{TypeId, facts};
 use crate::lake::Snapshot;
 
-/// The source of a record's parts.
+/// The inputs from which the parts of a record are made.
 struct Sources<'a> {
     request: &'a RecordRequest<'a>,
     snapshot: Arc<Snapshot>,
     filed: Filed,
-    /// Whether records may have been erased since the request's link was made.
+    /// Whether an erasure has happened since the request's link was made.
     erased_since: bool,
 }
 
-/// The parts that were looked up so far, members first. Each has its index among all types.
+/// The parts of the record that are known so far, members first.
 struct Parts {
     parts: Vec<Part>,
     places: Vec<usize>,
-    /// How many of the parts are members.
+    /// The number of parts that are members.
     members: usize,
-    /// Whether targets of references are included.
+    /// Whether the parts include the targets of references.
     complete: bool,
 }
 
 impl Engine {
-    /// Finds a record and reads its beginning. `None` if the scope shows none of the Patients.
+    /// Finds a record and reads its beginning. Returns `None` if the scope shows none of the Patients. If records were
+    /// erased while it ran, it runs once more.
     pub async fn record(&self, request: &RecordRequest<'_>) -> Result<Option<RecordPage>, SearchError> {
         let erasures = self.lake().snapshot().erasures();
         match self.begin_record(request).await {
@@ -103,7 +104,7 @@ impl Engine {
         Ok(Some(page))
     }
 
-    /// The parameters of the page, and its position among the pages.
+    /// Returns a query with the parameters of the page, and the position of the request among the pages.
     fn lead(&self, request: &RecordRequest<'_>) -> Result<(Query, Position), SearchError> {
         let Some(patient) = facts().lookup("Patient") else {
             return Err(SearchError::Unanswered);
@@ -111,7 +112,7 @@ impl Engine {
         match request.extent {
             Extent::Whole => {
                 let mut lead = Query::of_criteria(patient, Vec::new());
-                // The page holds all resources. No lake holds more than this number.
+                // The page holds all resources, because no lake holds more than this number.
                 lead.count = u32::MAX as usize;
                 let course = self.course(&lead, "", &[], request.scope)?;
                 Ok((lead, course))
@@ -138,7 +139,7 @@ impl Engine {
         }
     }
 
-    /// Whether the scope shows one of the Patients.
+    /// Whether the scope shows at least one of the Patients.
     fn shows_any(&self, sources: &Sources<'_>) -> Result<bool, SearchError> {
         let Some(patient) = facts().lookup("Patient") else {
             return Ok(false);
@@ -152,7 +153,7 @@ impl Engine {
         Ok(false)
     }
 
-    /// The members whose types the request shows.
+    /// Returns the members of those types that the request shows.
     fn members(&self, sources: &Sources<'_>) -> Result<Parts, SearchError> {
         let (mut parts, mut places) = (Vec::new(), Vec::new());
         for (place, member) in sources.request.members.iter().enumerate() {
@@ -171,7 +172,8 @@ impl Engine {
         })
     }
 
-    /// The resources of one type in the compartments. `None` if there are none.
+    /// Returns the part for the members of one type. Returns `None` if the table has no files. With `since`, the
+    /// request's further condition applies.
     fn member(&self, sources: &Sources<'_>, member: &Member, since: bool) -> Result<Option<Part>, SearchError> {
         let request = sources.request;
         let table = self.lake().table(&sources.snapshot, member.type_id, request.scope);
@@ -191,7 +193,7 @@ impl Engine {
         Ok(Some(Part::new(query, table)))
     }
 
-    /// The number of members, if the page states it.
+    /// Returns the number of members, if the page states it.
     async fn total(&self, lead: &Query, course: &Position, parts: &Parts) -> Result<Option<usize>, SearchError> {
         if lead.total != Total::Accurate && !lead.counts_only() {
             return Ok(None);
@@ -206,7 +208,7 @@ impl Engine {
         Ok(Some(total))
     }
 
-    /// Adds the resources to which members refer, even members that the request does not show.
+    /// Adds the resources to which members refer. The members that the request does not show count, too.
     async fn add_referred(&self, sources: &Sources<'_>, parts: &mut Parts) -> Result<(), SearchError> {
         parts.complete = true;
         let request = sources.request;
@@ -234,8 +236,8 @@ impl Engine {
         Ok(())
     }
 
-    /// The targets of all members' references, and the targets of those targets. With `since`, only members that meet
-    /// the request's further condition count.
+    /// Returns the ids to which members refer, and to which these targets refer in turn. With `since`, only members
+    /// that meet the request's further condition count.
     async fn referred_by_members(&self, sources: &Sources<'_>, since: bool) -> Result<Ids, SearchError> {
         let request = sources.request;
         let none = Ids::none_of(request.referred);
@@ -262,7 +264,8 @@ impl Engine {
         Ok(all)
     }
 
-    /// The condition that a resource of one type is a target. `None` if there are no targets.
+    /// Returns the condition that a resource of one type is a target of references. With the request's `since`, it must
+    /// also meet `since`, or a shown member must refer to it. Returns `None` if there are no targets.
     fn is_referred(
         &self,
         sources: &Sources<'_>,
@@ -289,7 +292,7 @@ impl Engine {
         Ok(Some(either(Condition::Any(either_of), "referred to")))
     }
 
-    /// A condition that a resource has one of the ids of its type. `None` if there are none.
+    /// Returns the condition that a resource of a type has one of these ids. Returns `None` if there are none.
     fn one_of(&self, type_id: TypeId, ids: &Ids) -> Result<Option<Criterion>, SearchError> {
         let mut of_type = ids.of(type_id).peekable();
         let Some(compiled) = self.ids_of(type_id)?.filter(|_| of_type.peek().is_some()) else {
@@ -304,7 +307,7 @@ impl Engine {
 }
 
 impl Sources<'_> {
-    /// A query for a part. Its search reports an error if the row at the page's position was erased.
+    /// Returns the query of a part. If the row at the page's position was erased, its search returns an error.
     fn query(&self, type_id: TypeId, criteria: Vec<Criterion>) -> Query {
         Query {
             erased_since: self.erased_since,
@@ -318,10 +321,10 @@ impl Sources<'_> {
 }
 
 impl Parts {
-    /// The start of a page, by its index among all types.
+    /// Converts the index of a page's first type among all types to its index among the parts.
     fn start(&self, start: PagePosition) -> Result<PagePosition, SearchError> {
         let part = self.places.iter().position(|place| *place == start.part);
-        // This type had rows when the link was made, so they have been erased.
+        // The type had rows when the link was made, so they have been erased.
         let part = part.ok_or(SearchError::Expired)?;
         Ok(PagePosition { part, ..start })
     }

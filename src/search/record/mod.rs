@@ -1,4 +1,4 @@
-//! A patient's whole record: its resources, and its pages.
+//! A patient's whole record: which resources belong to it, and its pages.
 
 pub(super) mod members;
 pub(super) mod page;

@@ -1,4 +1,4 @@
-//! Writes a record: reads some entries at a time, in order, and streams the Bundle around them.
+//! Writes a record. Reads some resources at a time, in order, and streams the Bundle around them.
 //!
 //! The links come after the entries, because only the last entry shows where the page ends.
 
@@ -21,28 +21,28 @@ use crate::lake::Lake;
 use crate::lake::scan::{Locator, Row, ScanError, ScopedTable};
 use crate::parallel;
 
-/// Resources that are read at a time.
+/// The maximum number of resources that are read at a time.
 const STEP: usize = 100;
-/// The maximum bytes of resources to read at a time. A single resource may exceed it.
+/// The maximum bytes of resources that are read at a time. A single resource may exceed it.
 const STEP_BYTES: usize = 1 << 20;
-/// The minimum bytes of a piece.
+/// The minimum bytes of a piece of the Bundle, except the last one.
 const PIECE: usize = 64 << 10;
 
 /// The resources of a page.
 pub(in crate::search) enum Shown {
-    /// The resources to read: the part and locator of each.
+    /// Resources that are not read yet: the part and the locator of each.
     Places(VecDeque<(usize, Locator)>),
-    /// The resources, already read.
+    /// Resources that were read already.
     Entries(VecDeque<Entry>),
 }
 
-/// A type's resources in a record.
+/// The resources of one type in a record.
 #[derive(Debug)]
 struct Source {
     table: ScopedTable,
-    /// Its index among all types of the record.
+    /// The index of the type among all types of the record.
     place: usize,
-    /// Whether the rows are included only because other resources refer to them.
+    /// Whether the resources are shown only because other resources refer to them.
     is_referred: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct RecordPage {
     stage: Stage,
 }
 
-/// The Bundle's JSON in pieces. Nothing follows an error.
+/// Yields the JSON of the Bundle in pieces. After an error it ends.
 impl Iterator for RecordPage {
     type Item = Result<Bytes, SearchError>;
 
@@ -95,19 +95,20 @@ enum Stage {
     All,
 }
 
-/// Resources of one type in a record.
+/// The resources of one type in a record.
 #[derive(Debug)]
 pub struct Gathered {
-    /// The type.
+    /// The resource type.
     pub type_id: TypeId,
-    /// Whether the rows are included because other resources refer to them.
+    /// Whether the resources are in the record only because other resources refer to them.
     pub is_referred: bool,
     /// The resources.
     pub rows: Vec<Row>,
 }
 
 impl RecordPage {
-    /// A page to which [`show`](Self::show) adds resources: how many it has, and whether more follow.
+    /// Creates a page that has `found` resources. [`show`](Self::show) sets these resources. `more` tells whether
+    /// further ones follow.
     pub(in crate::search) fn new(
         lake: &Lake,
         request: &RecordRequest<'_>,
@@ -141,7 +142,8 @@ impl RecordPage {
         }
     }
 
-    /// Sets the resources of the page, and their parts with the parts' indexes among all types. Members come first.
+    /// Sets the resources of the page, and the parts to which they belong. `places` has the index of each part among
+    /// all types. The first `members` parts are members.
     pub(in crate::search) fn show(&mut self, shown: Shown, parts: Vec<Part>, places: Vec<usize>, members: usize) {
         let sources = parts.into_iter().zip(places).enumerate();
         let source = |(at, (part, place)): (usize, (Part, usize))| Source {
@@ -163,14 +165,15 @@ impl RecordPage {
         self.left_out -= shown;
     }
 
-    /// Reads the first resources. For a patient token, it also opens the files of all others and holds them open.
+    /// Reads the first resources. For a patient token, it also opens the files of the remaining resources, and holds
+    /// them open.
     pub(in crate::search) fn read_first(&mut self) -> Result<(), SearchError> {
         self.read_ahead()?;
         let mut left: Vec<usize> = self.places.iter().map(|(part, _)| *part).collect();
         left.dedup();
         for part in left {
             let table = &mut self.sources[part].table;
-            // An application's table may have very many files.
+            // For an application, this is left out, because its tables may have very many files.
             if table.scope().patient.is_some() {
                 *table = table.held(None)?;
             }
@@ -178,12 +181,12 @@ impl RecordPage {
         Ok(())
     }
 
-    /// Whether the whole Bundle was written.
+    /// Whether the whole Bundle was written, or an error has ended it.
     pub fn is_over(&self) -> bool {
         self.stage == Stage::All
     }
 
-    /// The next piece of the Bundle's JSON.
+    /// Returns the next piece of the Bundle's JSON.
     fn piece(&mut self) -> Result<Bytes, SearchError> {
         let mut out = Vec::with_capacity(2 * PIECE);
         if self.stage == Stage::Nothing {
@@ -207,8 +210,8 @@ impl RecordPage {
         Ok(Bytes::from(out))
     }
 
-    /// All resources, type after type, in place of the Bundle. The record must be whole. At most `threads` threads read
-    /// it; each of them takes some MiB.
+    /// Returns all resources, type after type, instead of the Bundle. The record must be whole. At most `threads`
+    /// threads read it, and each of them takes some MiB of memory.
     pub fn gather(mut self, threads: usize) -> Result<Vec<Gathered>, SearchError> {
         let shares = self.shares(threads);
         let read = parallel::map(&shares, threads, |share| {
@@ -230,8 +233,8 @@ impl RecordPage {
         Ok(gathered)
     }
 
-    /// The resources that are not read yet, in order, in at most `count` shares of about equal numbers. Each share is
-    /// read in steps.
+    /// Divides the resources that are not read yet into at most `count` shares of about equal numbers, in order. Each
+    /// share consists of steps of at most `STEP` resources of one table.
     fn shares(&self, count: usize) -> Vec<Vec<(ScopedTable, Vec<Locator>)>> {
         let all: Vec<(usize, Locator)> = self.places.iter().copied().collect();
         let size = all.len().div_ceil(count).max(STEP);
@@ -246,7 +249,8 @@ impl RecordPage {
         all.chunks(size).map(share).collect()
     }
 
-    /// Appends rows to those of their type. Rows of a type follow each other.
+    /// Appends rows to the last group if it has their type, otherwise adds a group. The rows of a type must follow each
+    /// other.
     fn add(&self, gathered: &mut Vec<Gathered>, type_id: TypeId, rows: impl IntoIterator<Item = Row>) {
         match gathered.last_mut().filter(|last| last.type_id == type_id) {
             Some(last) => last.rows.extend(rows),
@@ -258,12 +262,12 @@ impl RecordPage {
         }
     }
 
-    /// The id of its snapshot.
+    /// Returns the id of the snapshot.
     pub fn snapshot(&self) -> u64 {
         self.snapshot
     }
 
-    /// The next resource, unless the page has its maximum of bytes.
+    /// Returns the next resource. Returns `None` if there is none, or if the page would exceed its maximum of bytes.
     fn entry(&mut self) -> Result<Option<Entry>, SearchError> {
         if self.entries.is_empty() {
             self.read_ahead()?;
@@ -277,7 +281,7 @@ impl RecordPage {
         Ok(self.entries.pop_front())
     }
 
-    /// Reads some resources of one part.
+    /// Reads some resources of the next part, if any are left.
     fn read_ahead(&mut self) -> Result<(), SearchError> {
         let Some((part, _)) = self.places.front().copied() else {
             return Ok(());
@@ -328,7 +332,7 @@ impl RecordPage {
         }
     }
 
-    /// The end of the Bundle: remarks and links.
+    /// Writes the end of the Bundle: the remarks and the links.
     fn finish(&mut self, out: &mut Vec<u8>) {
         let said = page::said(&self.lead.remarks).filter(|_| !self.lead.counts_only());
         if let Some(outcome) = &said {

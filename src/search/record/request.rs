@@ -1,4 +1,4 @@
-//! A request for a patient's record: which patients, which types, and how much.
+//! A request for a patient's record: which patients, which types, and how much of the record.
 
 use std::sync::Arc;
 
@@ -7,59 +7,60 @@ use super::super::parameters::raw::{Handling, RawParameter};
 use crate::fhir::TypeId;
 use crate::lake::Scope;
 
-/// A type of a compartment.
+/// A type whose resources may be in a compartment.
 #[derive(Clone, Debug)]
 pub struct Member {
     /// The type.
     pub type_id: TypeId,
-    /// The condition on its resources.
+    /// Further conditions on the resources of this type.
     pub parameters: Vec<RawParameter>,
 }
 
-/// A request for a patient's record: one page or the whole record.
+/// A request for a patient's record: for one page, or for the whole record.
 #[derive(Clone, Debug)]
 pub struct RecordRequest<'a> {
     /// The caller's scope.
     pub scope: &'a Arc<Scope>,
-    /// The ids of the Patients in R4's form, at least one.
+    /// The ids of the Patients, in R4's form. There is at least one.
     pub patients: &'a [String],
-    /// The types of the compartments, in their order.
+    /// The types of the compartments, in the order of the record.
     pub members: &'a [Member],
-    /// The types of resources that members refer to, and of resources that these refer to in turn, in their order. No
-    /// member has one of these types.
+    /// The types of the resources to which members refer, and to which these refer in turn, in the order of the record.
+    /// No member has one of these types.
     pub referred: &'a [TypeId],
-    /// Only resources of these types are shown. References of the others still count.
+    /// The types of which resources are shown. `None` means all types. The references of resources of other types are
+    /// still followed.
     pub only: Option<&'a [TypeId]>,
-    /// A further condition on shown resources. It does not apply to a resource that a shown member refers to.
+    /// A further condition on the shown resources. It does not apply to a resource to which a shown member refers.
     pub since: Option<&'a RawParameter>,
-    /// The parts to return.
+    /// How much of the record is returned.
     pub extent: Extent<'a>,
     /// The time, in microseconds since 1970.
     pub now: i64,
-    /// `{base}/fhir/`, with the slash.
+    /// The server's base, `{base}/fhir/`, with the slash.
     pub base: &'a str,
 }
 
-/// The extent of a record.
+/// How much of a record is returned.
 #[derive(Clone, Copy, Debug)]
 pub enum Extent<'a> {
-    /// All, without links.
+    /// The whole record, without links.
     Whole,
-    /// A page of at most 1,000 resources. Without `_count` it has 1,000.
+    /// One page of at most 1,000 resources. Without `_count`, it has up to 1,000.
     Page {
-        /// The address below the base.
+        /// The address of the record, below the server's base.
         path: &'a str,
-        /// `_count`, `_offset`, `_total`, `_tag`, `_format` and `_pretty` as they were sent.
+        /// The parameters `_count`, `_offset`, `_total`, `_tag`, `_format` and `_pretty` as the client sent them.
         parameters: &'a [RawParameter],
-        /// Other parameters that links repeat.
+        /// Further parameters that links repeat.
         repeated: &'a [(String, String)],
-        /// How parameters without a value are handled.
+        /// How unknown parameters, and parameters without a value, are handled.
         handling: Handling,
     },
 }
 
 impl RecordRequest<'_> {
-    /// Whether a parameter selects the page of a record, or its form.
+    /// Whether a parameter selects the page of a record, or the form of the answer.
     pub fn is_of_page(parameter: &RawParameter) -> bool {
         is_of_page(parameter) && parameter.name != "_included"
             || matches!(parameter.name.as_str(), "_total" | "_format" | "_pretty")

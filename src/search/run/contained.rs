@@ -1,8 +1,8 @@
 //! Contained resources as matches (`_contained`, `_containedType`; R4 search, 3.1.1.5.5), and as targets of chains.
 //!
 //! Contained resources are JSON text in the column `contained` of their containers. The search shreds those of the
-//! searched type batch by batch and tests the same criteria. No other resource can refer to them. So conditions on
-//! references to them, or on lists that name them, never hold.
+//! searched type batch by batch, and tests the criteria on the columns. No resource outside the container can refer to
+//! a contained one. So a condition on resources that refer to it (`_has`), or on Lists that contain it, never holds.
 
 use std::sync::Arc;
 
@@ -30,27 +30,27 @@ use crate::lake::scan::{Locator, Row, ScopedTable};
 /// The maximum number of contained resources that one search may match. Each page sorts all of them.
 const MAX_CONTAINED: usize = 1_000_000;
 
-/// A matching contained resource.
+/// A contained resource that matches.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct Inner {
-    /// Its key in the sort order, if there is one.
+    /// Its key in the sort order. `None` without `_sort`.
     pub(in crate::search) key: Option<OwnedRow>,
-    /// The type of the container.
+    /// The type of its container.
     container: TypeId,
     /// The locator of its container.
     at: Locator,
-    /// Its index in `contained`.
+    /// Its index among the objects in the container's `contained`.
     place: u32,
 }
 
 impl Inner {
-    /// The locator of the container.
+    /// Returns the type and the locator of the container.
     pub(in crate::search) fn container(&self) -> (TypeId, Locator) {
         (self.container, self.at)
     }
 }
 
-/// The criteria of a search for contained resources. No resource outside the container refers to these.
+/// Returns the criteria for contained resources. In these, `_has` and `_list` never hold.
 pub(in crate::search) fn criteria(outer: &[Criterion]) -> Vec<Criterion> {
     let one = |criterion: &Criterion| Criterion {
         condition: of_inner(&criterion.condition),
@@ -72,8 +72,8 @@ fn of_inner(condition: &Condition) -> Condition {
 }
 
 impl Engine {
-    /// The contained resources that meet a query's criteria, in the order of the sort keys or of the table. If the
-    /// answer shows containers, each container appears once.
+    /// Returns the contained resources that meet a query's criteria, in the order of the sort keys or of the tables. If
+    /// the answer shows containers, each container occurs once.
     pub(in crate::search) async fn inner(
         &self,
         table: &ScopedTable,
@@ -117,7 +117,7 @@ impl Engine {
         Ok(found)
     }
 
-    /// Removes the containers that match the search themselves.
+    /// Removes those contained resources whose containers match the search themselves.
     pub(in crate::search) async fn leave_out_matches(
         &self,
         table: &ScopedTable,
@@ -155,7 +155,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The contained resources, or their containers, as the page shows them.
+    /// Returns the contained resources, or their containers, as the page shows them.
     pub(in crate::search) fn show(
         &self,
         table: &ScopedTable,
@@ -164,7 +164,7 @@ impl Engine {
     ) -> Result<Vec<Entry>, SearchError> {
         let mut shown = Vec::with_capacity(inner.len());
         let mut tape = Tape::new();
-        // Neighbouring matches often have the same container, so fetch each container once per run.
+        // Neighbouring matches often have the same container, so each container is fetched once for all of them.
         for run in inner.chunk_by(|one, other| one.container() == other.container()) {
             let type_id = run[0].container;
             let row = table.other(type_id).resources(&[run[0].at])?.pop();
@@ -183,7 +183,7 @@ impl Engine {
                 shown.push(Entry {
                     type_id: query.type_id,
                     row: Row {
-                        // No reference has this form, so none leads to this entry.
+                        // No reference has this form, so no reference leads to this entry.
                         id: format!("{}#{local}", row.id),
                         resource: bytes::Bytes::copy_from_slice(part.raw().as_bytes()),
                         ..row.clone()
@@ -197,13 +197,13 @@ impl Engine {
     }
 }
 
-/// Whether a resource of the table may contain others.
+/// Whether a resource of the table may contain other resources.
 pub(in crate::search) fn may_contain(table: &ScopedTable) -> bool {
     let leaves = LeafSet::from([COLUMN.to_owned()]);
     table.has_files() && table.schema(&leaves).column_with_name(COLUMN).is_some()
 }
 
-/// The objects in a resource's `contained`.
+/// Returns the objects in a resource's `contained`.
 fn objects(root: Value<'_>) -> impl Iterator<Item = Value<'_>> {
     let contained = root.get(COLUMN).into_iter().flat_map(|contained| contained.items());
     contained.filter(|part| part.is_object())
@@ -216,7 +216,7 @@ struct Finder<'f> {
     order: &'f Order,
     container: TypeId,
     shredder: Shredder,
-    /// The resources in the shredder, each with its position and the id that orders it.
+    /// The resources in the shredder: the locator of the container, the index in `contained`, and the id for the order.
     pending: Vec<(Locator, u32, String)>,
     found: &'f mut Vec<Inner>,
 }

@@ -1,4 +1,4 @@
-//! Searches with an explanation: the same answer, with the trace of the search.
+//! Searches with an explanation: they give the same answer, with the trace of the search.
 
 use bytes::Bytes;
 
@@ -14,7 +14,7 @@ use super::trace::Trace;
 use crate::lake::scan::{Person, ScopedTable};
 
 impl Engine {
-    /// Runs a search as [`Engine::search`] does, and explains it. The page has the explanation too, in an entry of mode
+    /// Runs a search like [`Engine::search`], and explains it. The page also has the explanation, in an entry of mode
     /// `outcome`.
     pub async fn search_explained(
         &self,
@@ -26,7 +26,8 @@ impl Engine {
         Ok((page, trace.explanation()))
     }
 
-    /// The same for [`Engine::search_system`].
+    /// Runs a search like [`Engine::search_system`], and explains it as [`search_explained`](Self::search_explained)
+    /// does.
     pub async fn search_system_explained(
         &self,
         request: &SystemRequest<'_>,
@@ -39,7 +40,7 @@ impl Engine {
 }
 
 impl Part {
-    /// The search of a table, after its conditions on other resources were answered.
+    /// Describes the search of a table, after its conditions on other resources were answered.
     pub(in crate::search) fn of(query: &Query, table: &ScopedTable, bound: &Bound) -> Part {
         let leaves = |criterion| filter::leaves(std::slice::from_ref(criterion)).into_iter().collect();
         let criteria = query.criteria.iter();

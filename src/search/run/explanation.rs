@@ -1,6 +1,6 @@
-//! Explains an answer: the conditions with the leaves that they read, and the way the search ran. For each step, it
-//! states what the scan kept and skipped and why, the bytes it read, cache hits and time. Text for people, JSON for
-//! programs.
+//! Explains an answer: its conditions with the leaves that they read, and the way in which the search ran. For each
+//! step, it states what the scans kept and skipped and why, the bytes read, the cache hits and the time. It is text for
+//! people, or JSON for programs.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::lake::scan::{Seen, SeenPerson, SeenRows, SeenScan};
 /// The explanation of an answer.
 #[derive(Debug, Default)]
 pub struct Explanation {
-    /// The searched tables: one or several.
+    /// How each table was searched.
     pub(in crate::search) parts: Vec<Part>,
     pub(in crate::search) steps: Vec<Step>,
 }
@@ -33,9 +33,9 @@ pub(in crate::search) struct Part {
     pub(in crate::search) type_id: TypeId,
     pub(in crate::search) snapshot: u64,
     pub(in crate::search) way: String,
-    /// Each condition, with the leaves that its evaluation reads.
+    /// Each criterion as text, with the leaves that its evaluation reads.
     pub(in crate::search) criteria: Vec<(String, Vec<String>)>,
-    /// The parameters of the sort. Descending ones begin with `-`.
+    /// The parameters of the sort keys. Descending keys begin with `-`.
     pub(in crate::search) sort: Vec<String>,
 }
 
@@ -44,22 +44,22 @@ pub(in crate::search) struct Part {
 pub(in crate::search) struct Step {
     pub(in crate::search) name: &'static str,
     pub(in crate::search) time: Duration,
-    /// The size of its result, if it can be counted.
+    /// The number of rows in its result, if they can be counted.
     pub(in crate::search) rows: Option<usize>,
-    /// The plans that ran.
+    /// The texts of the plans that ran.
     pub(in crate::search) plans: Vec<String>,
     pub(in crate::search) seen: Seen,
 }
 
 impl Explanation {
-    /// `Server-Timing`: each step with its milliseconds.
+    /// Returns the value of the header `Server-Timing`: each step with its milliseconds.
     pub fn server_timing(&self) -> String {
         let step = |step: &Step| format!("{};dur={:.3}", step.name, step.time.as_secs_f64() * 1e3);
         let steps: Vec<String> = self.steps.iter().map(step).collect();
         steps.join(", ")
     }
 
-    /// For programs; times are in microseconds.
+    /// Returns the explanation as JSON. Times are in microseconds.
     pub fn to_json(&self) -> Value {
         let part = |part: &Part| {
             let criterion = |(label, leaves): &(String, Vec<String>)| json!({"condition": label, "reads": leaves});
@@ -140,7 +140,7 @@ impl fmt::Display for Explanation {
     }
 }
 
-/// The reads of a step.
+/// Writes what a step has read.
 fn read(seen: &Seen, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for scan in &seen.scans {
         write!(f, "{scan}")?;

@@ -1,4 +1,4 @@
-//! The matches of a search, in both ways of running it.
+//! The matches of a page, as both ways of running a search return them.
 
 use crate::lake::scan::Locator;
 
@@ -9,6 +9,6 @@ pub(in crate::search) struct Found {
     pub(in crate::search) locators: Vec<Locator>,
     /// Whether further matches follow.
     pub(in crate::search) more: bool,
-    /// The total number of matches, if it is known without a further count.
+    /// The total number of matches. `None` if it would have to be counted separately.
     pub(in crate::search) total: Option<usize>,
 }

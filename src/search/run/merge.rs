@@ -1,6 +1,6 @@
-//! Merges the matches of several tables into one order. Each table yields its first matches with their sort keys.
+//! Merges the matches of several tables in one order. Each table yields its first matches with their sort keys.
 //!
-//! The ids order rows with equal keys. The order of the tables decides between equal ids.
+//! Rows with equal sort keys are ordered by their ids. Rows with equal ids are in the order of the tables.
 
 use arrow::array::ArrayRef;
 use arrow::compute::SortOptions;
@@ -13,13 +13,13 @@ use super::super::parameters::query::{Query, SortKey};
 use super::super::parameters::result::invalid;
 use crate::lake::scan::Locator;
 
-/// The values that decide a position: the sort keys, then the id.
+/// The order of matches: by the sort keys, then by the id.
 #[derive(Debug)]
 pub(in crate::search) struct Order {
     converter: RowConverter,
 }
 
-/// A match of a table with its position in the order.
+/// A match of one table, with the key that decides its position in the order.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct Keyed {
     pub(in crate::search) key: OwnedRow,
@@ -27,7 +27,7 @@ pub(in crate::search) struct Keyed {
 }
 
 impl Order {
-    /// The common order of several tables' queries. An error if their sort keys cannot be compared.
+    /// Returns the common order of the queries of several tables. It is an error if their sort keys cannot be compared.
     pub(in crate::search) fn of(queries: &[&Query]) -> Result<Order, SearchError> {
         let keys: &[SortKey] = queries.first().map_or(&[], |query| &query.sort);
         for query in queries {
@@ -52,7 +52,7 @@ impl Order {
         })
     }
 
-    /// The positions of rows with these sort keys and ids.
+    /// Returns, for each row, the key that decides its position in the order.
     pub(in crate::search) fn places(
         &self,
         mut keys: Vec<ArrayRef>,

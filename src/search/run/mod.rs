@@ -1,4 +1,5 @@
-//! The ways to run a query: over one person, as a plan, or over several types. Also explains how an answer was found.
+//! The ways to run a query: over one person's columns, as a plan over many people, or over several types. Also explains
+//! how an answer came about.
 
 pub(super) mod contained;
 mod counted;

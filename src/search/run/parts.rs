@@ -1,8 +1,8 @@
-//! Several searches that make one page: of several types (`_type`), and of contained resources in addition to other
-//! resources.
+//! Several searches that make one page: searches of several types (`_type`), and searches of contained resources in
+//! addition to other resources.
 //!
-//! Without `_sort` the parts follow each other, and within a part contained resources come last. With `_sort` all are
-//! merged. Then everything before the page must be found again.
+//! Without `_sort`, the matches of one part (one type) follow those of another, and within a part contained resources
+//! come last. With `_sort`, the matches of all parts are merged. Then each page finds all matches before it again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,22 +25,22 @@ use super::merge::{Keyed, Order};
 use super::{explanation, person, population};
 use crate::lake::scan::{Locator, ScopedTable};
 
-/// The maximum position of a page in merged matches.
+/// The maximum number of matches up to the end of a page, if matches of several parts are merged.
 const MAX_SORTED: usize = 200_000;
-/// Resources that are fetched at a time.
+/// The number of resources that are fetched at a time.
 const STEP: usize = 100;
 
 /// The search in one type.
 pub(in crate::search) struct Part {
     pub(in crate::search) query: Query,
     pub(in crate::search) table: ScopedTable,
-    /// The criteria of contained resources.
+    /// The criteria for contained resources. Empty if these are not searched.
     criteria: Vec<Criterion>,
     /// The contained resources that match.
     inner: Vec<Inner>,
 }
 
-/// A match: its part, and its row or the index of its contained resource.
+/// The position of a match: its part, and its locator or the index of its contained resource.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::search) enum MatchPosition {
     Outer(usize, Locator),
@@ -48,7 +48,7 @@ pub(in crate::search) enum MatchPosition {
 }
 
 impl MatchPosition {
-    /// The part and the row. `None` for a contained resource.
+    /// Returns the part and the locator. Returns `None` for a contained resource.
     pub(in crate::search) fn outer(&self) -> Option<(usize, Locator)> {
         match self {
             MatchPosition::Outer(part, row) => Some((*part, *row)),
@@ -58,7 +58,7 @@ impl MatchPosition {
 }
 
 impl Part {
-    /// A search whose conditions on other resources have not been answered.
+    /// Creates a part whose conditions on other resources are not answered yet.
     pub(in crate::search) fn new(query: Query, table: ScopedTable) -> Part {
         Part {
             criteria: match query.contained.which {
@@ -77,7 +77,7 @@ impl Part {
 }
 
 impl Engine {
-    /// Renders the page of several searches. The answer's query has the parameters of the page itself.
+    /// Returns the page of several searches. The query of `answer` has the parameters of the page itself.
     pub(in crate::search) async fn answer_parts(
         &self,
         mut parts: Vec<Part>,
@@ -129,7 +129,8 @@ impl Engine {
         self.complete(&parts[0].table, answer, matches, &lead.includes).await
     }
 
-    /// Finds the contained resources of each part. A container is one match, whatever it contains.
+    /// Finds the contained resources of each part that match. If the answer shows containers, each container is only
+    /// one match, even if several of its resources match or it matches itself.
     async fn look_inside(&self, parts: &mut [Part], order: &Order) -> Result<(), SearchError> {
         let mut seen = FxHashSet::default();
         for at in 0..parts.len() {
@@ -139,7 +140,7 @@ impl Engine {
             let part = &mut parts[at];
             let trace = &part.query.trace;
             let joins = self.settle(&part.table, &mut part.criteria, trace).await?;
-            // No plan for the containers shows how these conditions were answered.
+            // The plan that finds containers does not show how these conditions were answered.
             trace.sides(&joins);
             let criteria = std::mem::take(&mut part.criteria);
             let mut inner = self.inner(&part.table, &part.query, criteria, order).await?;
@@ -154,7 +155,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The matches of a page whose parts follow each other, and whether further matches follow.
+    /// Returns the matches of a page whose parts follow each other, and whether further matches follow.
     pub(in crate::search) async fn one_after_the_other(
         &self,
         parts: &[Part],
@@ -176,7 +177,7 @@ impl Engine {
         let missing = lead.count - found.len();
         let mut places = Vec::new();
         if missing > 0 {
-            // The page begins in an earlier type.
+            // The page begins in an earlier part.
             let mut all = 0;
             for part in before {
                 all += self.count(&part.table, &part.query).await?;
@@ -193,7 +194,8 @@ impl Engine {
         Ok((places, true))
     }
 
-    /// The matches from a part on, without the first `skip`. If the page's position is known, the part starts there.
+    /// Returns the matches from a part on, without the first `skip`, and whether further matches follow. If the
+    /// position of the page is known, the first part starts there.
     pub(in crate::search) async fn forward(
         &self,
         parts: &[Part],
@@ -201,7 +203,7 @@ impl Engine {
         mut skip: usize,
         lead: &Query,
     ) -> Result<(Vec<MatchPosition>, bool), SearchError> {
-        // Read one more than fits, to know whether further matches follow.
+        // One match more than the page holds shows whether further matches follow.
         let wanted = lead.count + 1;
         let mut place = lead.place;
         let mut places = Vec::new();
@@ -259,7 +261,7 @@ impl Engine {
             }
             let inner = part.inner.iter().enumerate();
             all.extend(inner.filter_map(|(which, inner)| Some((inner.key.clone()?, MatchPosition::Inner(at, which)))));
-            // Equal keys stay in the order of the parts.
+            // The sort is stable, so equal keys stay in the order of the parts.
             all.sort_by(|one, other| one.0.cmp(&other.0));
             all.truncate(end + 1);
         }
@@ -268,7 +270,7 @@ impl Engine {
         Ok((page.map(|(_, place)| place).collect(), more))
     }
 
-    /// The first matches of a table with their positions in an order.
+    /// Returns the first `limit` matches of a table in an order, with their sort keys.
     async fn keyed(
         &self,
         table: &ScopedTable,
@@ -289,7 +291,8 @@ impl Engine {
         }
     }
 
-    /// The matches at these positions, cut at [`MAX_PAGE_BYTES`]: at the end of the page, or else at its beginning.
+    /// Reads the matches at these positions, up to [`MAX_PAGE_BYTES`]. Drops matches at the end of the page or, with
+    /// `backwards`, at its beginning.
     pub(in crate::search) fn entries_at(
         &self,
         parts: &[Part],
@@ -332,7 +335,7 @@ impl Engine {
         Ok(entries)
     }
 
-    /// The matches of one part among these positions, in their order.
+    /// Returns the matches of one part among these positions, in the order of the positions.
     fn entries_of(&self, at: usize, part: &Part, places: &[MatchPosition]) -> Result<VecDeque<Entry>, SearchError> {
         let (mut outer, mut inner) = (Vec::new(), Vec::new());
         for place in places {

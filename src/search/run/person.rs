@@ -1,6 +1,6 @@
-//! Searches bound to one person run directly over that person's columns: match, sort, take. Planning would cost more
-//! than the work. An explained search runs the same code as the operator of a plan (`person_operator`). The population
-//! plan gives the same answer. A test compares both.
+//! Searches over one person's columns: they match, sort and cut the rows directly. Planning would cost more than this
+//! work. An explained search runs the same code as the operator of a plan (`person_operator`). A plan over many people
+//! gives the same answer, which a test checks.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use super::matches::Found;
 use super::merge::{Keyed, Order};
 use crate::lake::scan::{FILE, Locator, Person, ROW, ScopedTable};
 
-/// The matches among a person's rows: those of the page, whether further ones follow, and the total.
+/// Searches a person's rows. Returns the matches of the page, whether further matches follow, and the total.
 pub(in crate::search) fn search(table: &ScopedTable, query: &Query, person: Person) -> Result<Found, SearchError> {
     let mut leaves = filter::leaves(&query.criteria);
     for key in &query.sort {
@@ -39,7 +39,7 @@ pub(in crate::search) fn search(table: &ScopedTable, query: &Query, person: Pers
     };
     let locators = Locator::of(&rows);
     // A sorted page begins at its offset, so only the rows up to its end are sorted. If rows may have been erased since
-    // the link was made, the page's position decides, and all rows are sorted.
+    // the link was made, the offset may be wrong. Then the position in the page token decides, and all rows are sorted.
     let place = query.place.filter(|_| query.sort.is_empty() || query.erased_since);
     let counted = query.offset..query.offset.saturating_add(query.count);
     let last = if place.is_some() { total } else { counted.end.min(total) };
@@ -62,7 +62,7 @@ pub(in crate::search) fn search(table: &ScopedTable, query: &Query, person: Pers
     })
 }
 
-/// The first `limit` matches among a person's rows, with their locators, in an order.
+/// Returns the first `limit` matches among a person's rows in an order, with their sort keys.
 pub(in crate::search) fn keyed(
     table: &ScopedTable,
     query: &Query,
@@ -91,7 +91,7 @@ pub(in crate::search) fn keyed(
     Ok(keyed)
 }
 
-/// The label in plans for the work on a person's matching rows.
+/// Returns the label, for plans, of the page that is cut from a person's matches.
 pub(in crate::search) fn page_label(query: &Query) -> String {
     if query.counts_only() {
         return ", count".to_owned();
@@ -104,7 +104,7 @@ pub(in crate::search) fn page_label(query: &Query) -> String {
     }
 }
 
-/// The order of a person's matches, in plans. Empty for the order of the table.
+/// Returns the label, for plans, of the order of a person's matches. Empty for the order of the table.
 pub(in crate::search) fn order_label(query: &Query) -> String {
     let key = |key: &SortKey| {
         let sign = if key.descending { "-" } else { "" };
@@ -116,7 +116,7 @@ pub(in crate::search) fn order_label(query: &Query) -> String {
     }
 }
 
-/// The columns that order the matches, and their locators.
+/// Returns only those columns that order the matches, and the locators.
 fn placing(rows: &RecordBatch, query: &Query) -> Result<RecordBatch, SearchError> {
     let is_wanted =
         |column: &str| ["id", FILE, ROW].contains(&column) || query.sort.iter().any(|key| key.reads(column));
@@ -126,7 +126,8 @@ fn placing(rows: &RecordBatch, query: &Query) -> Result<RecordBatch, SearchError
     Ok(rows.project(&wanted)?)
 }
 
-/// The range of a person's matches on a page. It may end after the last match.
+/// Returns the range of the page among a person's matches. It may end after the last match. Returns `None` if the match
+/// at the page's position is not among them.
 fn page(matches: &[Locator], place: PagePosition, count: usize) -> Option<Range<usize>> {
     let at = matches.iter().position(|matched| *matched == place.locator)?;
     Some(match place.side {
@@ -136,7 +137,7 @@ fn page(matches: &[Locator], place: PagePosition, count: usize) -> Option<Range<
     })
 }
 
-/// The first `limit` rows in the requested order. Rows with equal keys are ordered by id.
+/// Returns the indexes of the first `limit` rows in the requested order. Rows with equal keys are ordered by id.
 fn order(rows: &RecordBatch, query: &Query, limit: usize) -> Result<UInt32Array, SearchError> {
     let mut columns = Vec::with_capacity(query.sort.len() + 1);
     for key in &query.sort {

@@ -1,7 +1,7 @@
-//! Work on one person's columns as the operator of a plan.
+//! Runs work on one person's columns as the operator of a plan.
 //!
 //! An explained search runs this operator, so that its explanation shows the plan. Any other search calls the same
-//! function without a plan. A stream and a copy of the query would cost more than most of these searches.
+//! function without a plan, because a stream and a copy of the query would cost more than most of these searches.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,8 +20,8 @@ use crate::lake::scan::ScopedTable;
 use crate::plan::{Lookup, LookupExec};
 
 impl Engine {
-    /// The result of work on one person's columns. `label` names the work after the filter, and `size` counts the
-    /// result's rows. Only explanations use both.
+    /// Runs work on one person's columns and returns its result. `label` returns the text that the plan shows after the
+    /// filter. `size` returns the number of rows in the result. Only explanations use `label` and `size`.
     pub(in crate::search) async fn of_person<T: Send + 'static>(
         &self,
         table: &ScopedTable,
@@ -56,7 +56,7 @@ impl Engine {
     }
 }
 
-/// Work on one person's columns. The operator yields no columns, because the caller takes the result itself.
+/// The work as a lookup. It yields no columns, because the caller takes the result from `done`.
 struct OnPerson<T> {
     label: String,
     work: Box<dyn Fn() -> Result<T, SearchError> + Send + Sync>,

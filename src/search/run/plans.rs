@@ -1,4 +1,4 @@
-//! The plans of a search, for callers that run them elsewhere.
+//! The plans of a search, for callers that run them in another process.
 
 use std::sync::Arc;
 
@@ -14,10 +14,11 @@ use super::system::SystemRequest;
 use super::trace::Trace;
 
 impl Engine {
-    /// The plan of a search's page, and the plan that counts all matches. The first yields the locators of the page's
-    /// matches and of the next one. Empty for searches over one person's columns, and over contained resources.
+    /// Returns two plans for a search. The first one yields the locators of the page's matches and, if the page is read
+    /// forwards, of the next match. The second one counts all matches. Returns no plans for a search over one person's
+    /// columns, and for a search of contained resources.
     ///
-    /// Conditions on other resources are answered in this call, unless the plans answer them.
+    /// Conditions on other resources are answered in this call, unless the plans themselves answer them.
     pub async fn plans(&self, request: &Request<'_>) -> Result<Vec<Arc<dyn ExecutionPlan>>, SearchError> {
         let Opened { mut query, table, .. } = self.open(request)?;
         if query.contained.which != Which::Outer {
@@ -33,15 +34,15 @@ impl Engine {
         Ok(vec![page, count])
     }
 
-    /// Runs a search, and returns the plans that ran: of the page, of a count, of containers, of canonicals and of
-    /// includes. Their operators keep the state of this run.
+    /// Runs a search, and returns the plans that ran: for the page, a count, containers, canonicals and includes. Their
+    /// operators keep the state of this run.
     pub async fn ran_plans(&self, request: &Request<'_>) -> Result<Vec<Arc<dyn ExecutionPlan>>, SearchError> {
         let trace = Trace::on(Form::Text);
         self.search_traced(request, trace.clone()).await?;
         Ok(trace.ran())
     }
 
-    /// The same for a search of several types.
+    /// Runs a search of several types, and returns the plans that ran.
     pub async fn system_ran_plans(
         &self,
         request: &SystemRequest<'_>,

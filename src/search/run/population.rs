@@ -1,6 +1,7 @@
-//! Searches over many people, as DataFusion plans: a scan, the criteria as its filter, the order of the page, locators.
+//! Searches over many people, as DataFusion plans: a scan, the criteria as its filter, the order of the page, and
+//! locators.
 //!
-//! The plan carries no resource bytes. The page's rows are fetched by their locators after the plan has run.
+//! The plan reads no resource texts. The resources of the page are fetched by their locators after the plan has run.
 
 use std::sync::Arc;
 
@@ -30,7 +31,8 @@ use crate::fhir::storage::LeafSet;
 use crate::lake::scan::{FILE, LakeProvider, Locator, Predicate, ROW, ScanRequest, ScopedTable, Span, expression};
 use crate::plan::{Limit, On, OrderedLimitExec, Planner, SemiJoin};
 
-/// The matches of a page, and whether further ones follow. `owners` narrows the scan if the query names people.
+/// Returns the matches of a page, and whether further matches follow. If the query names people, `owners` restricts the
+/// scan to their rows.
 pub(in crate::search) async fn page(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -45,7 +47,7 @@ pub(in crate::search) async fn page(
     if backwards {
         locators.reverse();
     }
-    // If rows were read backwards, at least the match at the page's position follows.
+    // A page that was read backwards ends before the match at its position, so at least that match follows.
     let more = locators.len() > query.count || backwards && !locators.is_empty();
     locators.truncate(query.count);
     Ok(Found {
@@ -55,7 +57,8 @@ pub(in crate::search) async fn page(
     })
 }
 
-/// The plan of a page: the locators of its matches, and of one more if there is one.
+/// Returns the plan of a page. It yields the locators of the page's matches. For a page that is read forwards, it also
+/// yields the next match, if there is one.
 pub(in crate::search) async fn page_plan(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -79,7 +82,7 @@ fn planner_of_page<'s>(sessions: &'s Sessions, query: &Query) -> &'s Planner {
     }
 }
 
-/// The first `limit` matches with their positions in an order.
+/// Returns the first `limit` matches in an order, with their sort keys.
 pub(in crate::search) async fn keyed(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -119,7 +122,7 @@ pub(in crate::search) async fn keyed(
     Ok(keyed)
 }
 
-/// The number of matches.
+/// Returns the number of matches.
 pub(in crate::search) async fn count(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -137,7 +140,7 @@ pub(in crate::search) async fn count(
         .map_or(0, |count| count.value(0) as usize))
 }
 
-/// The plan that counts the matches.
+/// Returns the plan that counts the matches.
 pub(in crate::search) async fn count_plan(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -149,7 +152,8 @@ pub(in crate::search) async fn count_plan(
     counted::count(rows.await?)
 }
 
-/// The rows that meet a query's criteria, with these columns and their locators, in unsorted batches.
+/// Calls `take` with the rows that meet a query's criteria, batch by batch and in no particular order. The batches have
+/// these columns and the locators.
 pub(in crate::search) async fn rows(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -172,7 +176,7 @@ pub(in crate::search) async fn rows(
     Ok(())
 }
 
-/// The rows that meet a query's criteria, with these columns, as one side of a semi-join.
+/// Returns a plan for the rows that meet a query's criteria, with these columns, as the other side of a semi-join.
 pub(in crate::search) async fn side(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -186,7 +190,7 @@ pub(in crate::search) async fn side(
     scan.columns_planned(sessions.parallel(), columns, None).await
 }
 
-/// The columns that ordering matches reads.
+/// Returns the leaves of the sort keys, and the id.
 fn sort_leaves(query: &Query) -> LeafSet {
     let keys = query
         .sort
@@ -195,16 +199,16 @@ fn sort_leaves(query: &Query) -> LeafSet {
     keys.chain(["id".to_owned()]).collect()
 }
 
-/// A scan of a table with the filters for a query's criteria.
+/// A scan of a table, with a query's criteria as filters.
 pub(in crate::search) struct Scan {
     provider: Arc<LakeProvider>,
     filters: Vec<Expr>,
-    /// The semi-joins that supply the ids of the filters.
+    /// The semi-joins that find the ids for the filters.
     joins: Vec<On>,
 }
 
 impl Scan {
-    /// A scan for these leaves.
+    /// Creates a scan that yields these leaves.
     fn of(sessions: &Sessions, table: &ScopedTable, query: &Query, owners: Option<Vec<i64>>, leaves: &LeafSet) -> Scan {
         let predicates = predicate::of(query, sessions.pushes_down());
         Scan::filtered(
@@ -215,7 +219,8 @@ impl Scan {
         )
     }
 
-    /// A scan of a sorted page's rows with the leaves of the sort keys.
+    /// Creates the scan of a page. It yields only rows on the page's side of the position in the page token. For a
+    /// sorted page, it yields the leaves of the sort keys.
     fn of_page(
         sessions: &Sessions,
         table: &ScopedTable,
@@ -264,8 +269,8 @@ impl Scan {
         }
     }
 
-    /// The rows of a page in the table's order. The operators are built here. A planner has no choice for a filter over
-    /// a scan, and planning would take longer than finding most pages.
+    /// Returns a plan for the locators of a page in the table's order. It is built without the planner. A planner has
+    /// no choice for a filter over a scan, and planning would take longer than finding most pages.
     async fn in_order(&self, planner: &Planner, query: &Query) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
         let backwards = query.is_backwards();
         let page = Limit {
@@ -279,8 +284,8 @@ impl Scan {
         Ok(Arc::new(OrderedLimitExec::new(rows, page)))
     }
 
-    /// The rows that pass, with these columns and a maximum number per partition. Planned directly, because the table's
-    /// scan applies every filter.
+    /// Returns a plan for the rows that pass the filters, with these columns. Each partition yields at most `limit`
+    /// rows. The plan is built without the planner, because the scan applies all filters itself.
     pub(in crate::search) async fn columns_planned(
         &self,
         planner: &Planner,
@@ -294,7 +299,7 @@ impl Scan {
         Ok(On::over_physical(&self.joins, rows.await?))
     }
 
-    /// The locators of a page of the rows that pass, in the requested order.
+    /// Returns a plan for the locators of a page in the order of the sort keys.
     async fn sorted(&self, planner: &Planner, query: &Query) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
         let backwards = query.is_backwards();
         let schema = self.provider.schema();
@@ -317,7 +322,7 @@ impl Scan {
         sorted::page(planner, rows, keys.chain([by_id]).collect(), skip, take)
     }
 
-    /// The rows that pass, as the beginning of a plan.
+    /// Returns the rows that pass the filters, as the beginning of a logical plan.
     fn plan(self, query: &Query) -> Result<LogicalPlanBuilder, SearchError> {
         let name = TableReference::bare(facts().get(query.type_id).name);
         let scan = LogicalPlanBuilder::scan(name, provider_as_source(self.provider), None)?;
@@ -333,7 +338,7 @@ impl Scan {
     }
 }
 
-/// The options of a scan besides its filters.
+/// Returns the options of a scan, except its filters.
 fn request(sessions: &Sessions, query: &Query, owners: Option<Vec<i64>>, leaves: LeafSet) -> ScanRequest {
     ScanRequest {
         owners,
@@ -342,7 +347,7 @@ fn request(sessions: &Sessions, query: &Query, owners: Option<Vec<i64>>, leaves:
         order: query
             .sort
             .first()
-            // For a backwards page the order is the reverse.
+            // The plan of a backwards page sorts in reverse, for which the scan has no order.
             .filter(|_| sessions.pushes_down() && !query.is_backwards())
             .and_then(key_function::order),
         ..ScanRequest::default()

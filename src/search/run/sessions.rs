@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use crate::plan::{Operator, Planner, SemiJoinPlanner};
 
-/// The maximum number of partitions of a scan whose parts are read one by one.
+/// The maximum number of partitions of a scan whose partitions are read one by one.
 const MAX_PARTS: usize = 4096;
 
-/// Two planners: one for whole scans, and one for scans with the maximum number of parts.
+/// Two planners. The scans of `parallel` have at most one partition per processor. The scans of `in_parts` have up to
+/// `MAX_PARTS` partitions.
 #[derive(Debug)]
 pub(in crate::search) struct Sessions {
     parallel: Planner,
     in_parts: Planner,
-    /// Whether the scan gets conditions that it can decide without evaluating criteria.
+    /// Whether the scan gets necessary conditions, which it can check without evaluating criteria.
     pushdown: bool,
 }
 
@@ -26,7 +27,7 @@ impl Sessions {
         }
     }
 
-    /// The same, but every criterion is evaluated on every row.
+    /// Turns pushdown off, so that every criterion is evaluated on every row.
     pub(in crate::search) fn without_pushdown(self) -> Sessions {
         Sessions {
             pushdown: false,
@@ -34,12 +35,12 @@ impl Sessions {
         }
     }
 
-    /// The planner for whole scans.
+    /// Returns the planner for scans whose partitions all run at the same time.
     pub(in crate::search) fn parallel(&self) -> &Planner {
         &self.parallel
     }
 
-    /// The planner for scans whose parts are read one by one.
+    /// Returns the planner for scans whose partitions are read one by one, so that a page needs only a few of them.
     pub(in crate::search) fn in_parts(&self) -> &Planner {
         &self.in_parts
     }

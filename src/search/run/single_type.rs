@@ -1,7 +1,7 @@
-//! Runs a search of one type from parameters to page: resolves the query, chooses the way to run it, and fetches the
-//! page's rows and includes.
+//! Runs a search of one type, from its parameters to its page: resolves the query, chooses how to run it, and fetches
+//! the resources and includes of the page.
 //!
-//! A page comes from one snapshot, and every row from the caller's scope.
+//! All rows of a page come from one snapshot and from the caller's scope.
 
 use std::sync::Arc;
 
@@ -30,36 +30,37 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::Scope;
 use crate::lake::scan::ScopedTable;
 
-/// A search to carry out.
+/// A search of one type.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
     /// The caller's scope.
     pub scope: &'a Arc<Scope>,
-    /// The resource type searched.
+    /// The searched resource type.
     pub type_id: TypeId,
-    /// Only resources in the compartment of this Patient.
+    /// The id of a Patient, if only resources in this Patient's compartment are searched.
     pub compartment: Option<&'a str>,
-    /// The parameters as they were sent.
+    /// The parameters as the client sent them.
     pub parameters: &'a [RawParameter],
     /// How unknown parameters are handled.
     pub handling: Handling,
     /// The time, in microseconds since 1970.
     pub now: i64,
-    /// `{base}/fhir/`, with the slash.
+    /// The server's base, `{base}/fhir/`, with the slash.
     pub base: &'a str,
 }
 
-/// A checked search and the table that it reads.
+/// A checked search, and the table that it reads.
 pub(in crate::search) struct Opened {
     pub(in crate::search) query: Query,
     pub(in crate::search) table: ScopedTable,
     pub(in crate::search) course: Position,
-    /// Its address without parameters.
+    /// The address of the search, without parameters.
     pub(in crate::search) address: String,
 }
 
 impl Engine {
-    /// Carries out a search and renders its page as a Bundle.
+    /// Runs a search and returns its page as a Bundle. If rows of the search were erased while it ran, it runs once
+    /// more.
     pub async fn search(&self, request: &Request<'_>) -> Result<Bytes, SearchError> {
         let erasures = self.lake().snapshot().erasures();
         match self.search_traced(request, Trace::default()).await {
@@ -68,19 +69,20 @@ impl Engine {
         }
     }
 
-    /// The only patient whose rows the search can return, according to its parameters. `None` for a search of several
-    /// patients, and for a refused search.
+    /// Returns the only patient whose rows the search can return, according to its parameters. Returns `None` if it can
+    /// return rows of several patients, or if the search is refused.
     pub fn only_patient(&self, request: &Request<'_>) -> Option<String> {
         let query = self.resolve(request).ok()?;
         binding::only_patient(query.type_id, &query.criteria)
     }
 
-    /// Whether a search failed because its rows were erased during the read.
+    /// Whether a search may have failed because its rows were erased while it ran. `erasures` is the epoch before the
+    /// search.
     pub(in crate::search) fn lost(&self, error: &SearchError, erasures: u64) -> bool {
         (!error.is_input() || matches!(error, SearchError::Expired)) && self.lake().erased_since(erasures)
     }
 
-    /// The same, with a trace.
+    /// Runs a search and records its steps in a trace.
     pub(in crate::search) async fn search_traced(
         &self,
         request: &Request<'_>,
@@ -155,8 +157,8 @@ impl Engine {
         })
     }
 
-    /// Renders a page with the includes of its matches. The page has fewer matches if their includes would exceed the
-    /// limit.
+    /// Returns a page with the includes of its matches. The page has fewer matches if their includes would exceed the
+    /// limits.
     pub(in crate::search) async fn complete(
         &self,
         table: &ScopedTable,
@@ -190,7 +192,7 @@ impl Engine {
         answer.render(&matches, included)
     }
 
-    /// The matches of a page in one table.
+    /// Returns the matches of a page in one table.
     pub(in crate::search) async fn matches(&self, table: &ScopedTable, query: &Query) -> Result<Found, SearchError> {
         let bound = self.bound(query, table);
         match bound.person {
@@ -204,14 +206,15 @@ impl Engine {
         }
     }
 
-    /// Adds to the trace the plans that answered conditions on other resources, if no other plan shows them.
+    /// Adds the plans that answered conditions on other resources to the trace. A search over one person's columns has
+    /// no plan that would show them.
     pub(in crate::search) fn note_joins(&self, table: &ScopedTable, query: &Query) {
         if query.trace.is_on() && self.bound(query, table).person.is_some() {
             query.trace.sides(&query.joins);
         }
     }
 
-    /// The people whose rows a query can match.
+    /// Returns the people whose rows a query can match. Without pushdown, the query counts as one over all people.
     pub(in crate::search) fn bound(&self, query: &Query, table: &ScopedTable) -> Bound {
         if self.sessions().pushes_down() {
             binding::of(query.type_id, &query.criteria, table, self.lake())
@@ -220,7 +223,7 @@ impl Engine {
         }
     }
 
-    /// The number of matches in one table.
+    /// Returns the number of matches in one table.
     pub(in crate::search) async fn count(&self, table: &ScopedTable, query: &Query) -> Result<usize, SearchError> {
         let bound = self.bound(query, table);
         match bound.person {

@@ -1,8 +1,9 @@
-//! A sorted page: the scan, a sort that keeps no more than the page, and a skip of earlier rows.
+//! The plan of a sorted page: a scan, a sort that keeps no more rows than needed for the page, and a limit that skips
+//! earlier rows.
 //!
-//! This file builds the operators itself, because it always needs the same ones. DataFusion's rules would take as long
-//! as a search over some thousand rows. This file applies two rules: they tell the scan how many rows the sort takes
-//! and, later, the sort's current bound.
+//! The operators are built without the planner, because they are always the same, and DataFusion's rules would take as
+//! long as a search over some thousand rows. Only two rules are applied: one tells the scan how many rows the sort
+//! keeps, the other passes the sort's current bound to the scan.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use super::super::SearchError;
 use crate::plan::{Planner, PushDownTopK};
 
-/// At most `take` rows in this order, without the first `skip`.
+/// Returns a plan for at most `take` rows in this order, without the first `skip`.
 pub(in crate::search) fn page(
     planner: &Planner,
     rows: Arc<dyn ExecutionPlan>,

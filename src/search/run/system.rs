@@ -1,8 +1,8 @@
 //! Searches over several types at once: `GET /fhir?_type=A,B` (R4 search, 3.1.1.2), or a Patient's whole compartment:
 //! `GET /fhir/Patient/ID/*`.
 //!
-//! Decides which types are searched and by which parameters: the parameters that all of the types know. `parts` merges
-//! the types' matches into one page.
+//! Decides which types are searched, and which parameters apply: those that all of the types know. `parts` puts the
+//! matches of the types on one page.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::lake::Scope;
 pub struct SystemRequest<'a> {
     /// The caller's scope.
     pub scope: &'a Arc<Scope>,
-    /// The id of the Patient, if the search is of a compartment.
+    /// The id of the Patient, if a compartment is searched.
     pub compartment: Option<&'a str>,
     /// The parameters as the client sent them, including `_type`.
     pub parameters: &'a [RawParameter],
@@ -37,12 +37,13 @@ pub struct SystemRequest<'a> {
     pub handling: Handling,
     /// The time, in microseconds since 1970.
     pub now: i64,
-    /// `{base}/fhir/`, with the slash.
+    /// The server's base, `{base}/fhir/`, with the slash.
     pub base: &'a str,
 }
 
 impl Engine {
-    /// Runs a search over the types that `_type` names, or over all types without it, and renders its page as a Bundle.
+    /// Runs a search over the types that `_type` names, or over all types without `_type`, and returns its page as a
+    /// Bundle. If rows of the search were erased while it ran, it runs once more.
     pub async fn search_system(&self, request: &SystemRequest<'_>) -> Result<Bytes, SearchError> {
         let erasures = self.lake().snapshot().erasures();
         match self.search_system_traced(request, Trace::default()).await {
@@ -51,7 +52,7 @@ impl Engine {
         }
     }
 
-    /// The same, with a trace.
+    /// Runs a search and records its steps in a trace.
     pub(in crate::search) async fn search_system_traced(
         &self,
         request: &SystemRequest<'_>,
@@ -79,16 +80,16 @@ impl Engine {
         let repeated: Vec<_> = repeated.iter().map(|raw| (written(raw), raw.value.clone())).collect();
         let mut course = None;
         let mut parts: Vec<Part> = Vec::with_capacity(types.len());
-        // Contained resources need no table of their type.
+        // A search of contained resources does not read the table of their type, so this table may have no files.
         let looks_inside = parameters
             .iter()
             .any(|parameter| parameter.name == "_contained" && parameter.value != "false");
-        // All parts share one resolver, because it counts the tables that their conditions read.
+        // One resolver is used for all types, because it counts the tables that the conditions of all types read.
         let resolver = resolver().among_others();
         let (mut understood, mut includes) = (Vec::new(), Vec::new());
         for type_id in types {
-            // Include types without rows, so that neither errors nor the order of includes reveal what other people
-            // have.
+            // Resolve the query even for types without rows. So neither errors nor the order of includes reveal what
+            // records other people have.
             let mut query = Query::resolve(&resolver, type_id, &parameters, Handling::Lenient)?;
             if let Some(patient) = request.compartment {
                 query
@@ -117,13 +118,13 @@ impl Engine {
             return Err(SearchError::Unanswered);
         };
         trace.lap("resolve", None);
-        // With a sort order, the types are merged from the beginning, so there is no position.
+        // Sorted types are merged from the beginning, so the page has no position.
         if lead.sort.is_empty() {
             course.place(&mut lead)?;
         } else {
             course.counted(&mut lead)?;
         }
-        // If the row at the page's position has been erased, the part's search reports an error.
+        // This flag makes the search of a part return an error if the row at the page's position has been erased.
         for part in &mut parts {
             part.query.erased_since = lead.erased_since;
         }
@@ -144,7 +145,7 @@ impl Engine {
     }
 }
 
-/// The parameters to repeat in links: `_type`, and those that one of the types has understood.
+/// Returns the parameters that links repeat: `_type`, and those that at least one of the types has understood.
 fn repeated_in_links(parameters: &[RawParameter], understood: &[(String, String)]) -> Vec<(String, String)> {
     let pairs = parameters
         .iter()
@@ -154,7 +155,8 @@ fn repeated_in_links(parameters: &[RawParameter], understood: &[(String, String)
         .collect()
 }
 
-/// The types in `_type`, and the other parameters. If `_type` is repeated, the types that all its values name.
+/// Returns the types in `_type`, and the other parameters. If `_type` is repeated, returns the types that occur in all
+/// of its values. Without `_type`, returns no types.
 fn types(parameters: &[RawParameter]) -> Result<(Vec<TypeId>, Vec<RawParameter>), SearchError> {
     let mut types: Option<Vec<TypeId>> = None;
     for parameter in parameters.iter().filter(|parameter| parameter.name == "_type") {
@@ -185,8 +187,9 @@ fn types(parameters: &[RawParameter]) -> Result<(Vec<TypeId>, Vec<RawParameter>)
     Ok((types.unwrap_or_default(), rest.cloned().collect()))
 }
 
-/// The types that may have matches if there is a `_text`. Bundles and similar types have no narrative, so they would
-/// ignore `_text` as unknown and match every row.
+/// Returns the types that may have matches if the search has a `_text`. Bundles and similar types have no narrative, so
+/// their searches would ignore `_text` as unknown and match every row. If none of the types has a narrative, returns
+/// all of them.
 fn with_narrative(resolver: &Resolver<'_>, types: Vec<TypeId>, parameters: &[RawParameter]) -> Vec<TypeId> {
     if parameters.iter().all(|parameter| parameter.name != "_text") {
         return types;
@@ -201,7 +204,8 @@ fn with_narrative(resolver: &Resolver<'_>, types: Vec<TypeId>, parameters: &[Raw
     }
 }
 
-/// The parameters that all of the types know. Each parameter is checked separately.
+/// Returns the parameters that all of the types know. With strict handling, a parameter that a type does not know is an
+/// error. Each parameter is checked separately.
 fn common<'r>(
     resolver: &dyn Fn() -> Resolver<'r>,
     types: &[TypeId],
@@ -210,7 +214,7 @@ fn common<'r>(
 ) -> Result<Vec<RawParameter>, SearchError> {
     let mut common = Vec::with_capacity(parameters.len());
     'parameters: for parameter in parameters {
-        // A list of elements applies only to types that have them.
+        // Each type may have only some of the elements, but one of the types must have each of them.
         if parameter.name == "_elements" && parameter.modifier.is_none() {
             let of_none = |name: &&str| types.iter().all(|type_id| !is_element(*type_id, name));
             if let Some(unknown) = elements(&parameter.value).find(of_none) {
@@ -224,9 +228,10 @@ fn common<'r>(
             let alone = Query::resolve(&resolver(), *type_id, std::slice::from_ref(parameter), Handling::Strict);
             match alone {
                 Ok(_) => fits = true,
-                // The reference need not lead to all of the types. Resources of the other types do not match.
+                // The reference of a `_has` need not lead to all of the types. Resources of the other types do not
+                // match.
                 Err(error @ SearchError::Value { .. }) if parameter.name == "_has" => refused = Some(error),
-                // An include names one type's references. The other types need not know it.
+                // An include names the references of one type. The other types need not know it.
                 Err(SearchError::Unknown { .. }) if matches!(&*parameter.name, "_include" | "_revinclude") => {}
                 Err(SearchError::Unknown { .. }) if handling == Handling::Lenient && parameter.name != "_query" => {
                     continue 'parameters;

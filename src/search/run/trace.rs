@@ -1,4 +1,5 @@
-//! Traces a search: its steps, their times, and what each reads. A search without a trace records nothing.
+//! Traces a search: records its steps with their times and reads. A search without an explanation has an empty trace,
+//! which records nothing.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -10,7 +11,7 @@ use crate::fhir::outcome::{Issue, IssueType};
 use crate::lake::scan::{ScopedTable, Watch};
 use crate::plan::{On, Planned, plan_text};
 
-/// The trace of a query.
+/// The trace of a search. An empty trace records nothing.
 #[derive(Clone, Debug, Default)]
 pub(in crate::search) struct Trace(Option<Arc<Tracing>>);
 
@@ -24,17 +25,17 @@ struct Tracing {
 
 #[derive(Debug)]
 struct Noted {
-    /// When the current step began.
+    /// The time at which the current step began.
     since: Instant,
-    /// The plans of the current step.
+    /// The texts of the plans that ran in the current step.
     plans: Vec<String>,
-    /// The plans of all steps.
+    /// The plans that ran in all steps.
     ran: Vec<Arc<dyn ExecutionPlan>>,
     explanation: Explanation,
 }
 
 impl Trace {
-    /// A trace that starts now.
+    /// Creates a trace that starts now.
     pub(in crate::search) fn on(form: Form) -> Trace {
         Trace(Some(Arc::new(Tracing {
             form,
@@ -53,7 +54,7 @@ impl Trace {
         self.0.is_some()
     }
 
-    /// The table, with its reads recorded.
+    /// Returns the table, so that the trace records its reads.
     pub(in crate::search) fn watched(&self, table: ScopedTable) -> ScopedTable {
         match &self.0 {
             Some(tracing) => table.watched(&tracing.watch),
@@ -61,14 +62,14 @@ impl Trace {
         }
     }
 
-    /// Records the kind of the search. `part` runs only if there is a trace.
+    /// Records how one table is searched. `part` is called only if the trace records anything.
     pub(in crate::search) fn part(&self, part: impl FnOnce() -> Part) {
         if let Some(mut noted) = self.noted() {
             noted.explanation.parts.push(part());
         }
     }
 
-    /// Adds a plan that DataFusion made and that has run.
+    /// Records a plan that DataFusion's planner made and that has run.
     pub(in crate::search) fn planned(&self, planned: &Planned) {
         if let Some(mut noted) = self.noted() {
             noted.plans.push(planned.to_string());
@@ -76,7 +77,7 @@ impl Trace {
         }
     }
 
-    /// Adds a physical plan that was built directly and that has run.
+    /// Records a physical plan that was built without the planner and that has run.
     pub(in crate::search) fn plan(&self, plan: &Arc<dyn ExecutionPlan>) {
         if let Some(mut noted) = self.noted() {
             noted.plans.push(plan_text(plan.as_ref()));
@@ -84,26 +85,27 @@ impl Trace {
         }
     }
 
-    /// Adds a plan only to the explanation. [`ran`](Self::ran) does not return it, so no other process gets it.
+    /// Adds a plan only to the explanation. [`ran`](Self::ran) does not return it, so it is not sent to another
+    /// process.
     pub(in crate::search) fn shown(&self, plan: &dyn ExecutionPlan) {
         if let Some(mut noted) = self.noted() {
             noted.plans.push(plan_text(plan));
         }
     }
 
-    /// Adds the plans that answered conditions on other resources. Used if no other plan shows them.
+    /// Adds the plans that answered conditions on other resources to the explanation, if no other plan shows them.
     pub(in crate::search) fn sides(&self, joins: &[On]) {
         let plans = joins.iter().flat_map(|on| &on.ids);
         plans.for_each(|plan| self.shown(plan.as_ref()));
     }
 
-    /// A separate trace for the plans of a stage. [`stage`](Self::stage) adds its records to this one.
+    /// Creates a separate trace for the plans of one include. [`stage`](Self::stage) adds its records to this trace.
     pub(in crate::search) fn of_stage(&self) -> Trace {
         let form = self.0.as_deref().map(|tracing| tracing.form);
         form.map_or_else(Trace::default, Trace::on)
     }
 
-    /// Adds a stage that has run, with its plans.
+    /// Records an include that has run, with the plans in its own trace.
     pub(in crate::search) fn stage(&self, ran: Trace, stage: impl FnOnce() -> String) {
         let Some(mut noted) = self.noted() else { return };
         let mut text = format!("{}\n", stage());
@@ -117,7 +119,7 @@ impl Trace {
         noted.plans.push(text);
     }
 
-    /// Records that a step has ended, and its number of rows.
+    /// Records that a step has ended, with its number of rows.
     pub(in crate::search) fn lap(&self, name: &'static str, rows: Option<usize>) {
         let (Some(tracing), Some(mut noted)) = (&self.0, self.noted()) else {
             return;
@@ -134,7 +136,7 @@ impl Trace {
         noted.explanation.steps.push(step);
     }
 
-    /// The explanation so far, as a remark of the answer.
+    /// Returns the explanation so far, as a remark for the answer. Returns `None` for an empty trace.
     pub(in crate::search) fn remark(&self) -> Option<Issue> {
         let noted = self.noted()?;
         let text = match self.0.as_deref()?.form {
@@ -145,14 +147,14 @@ impl Trace {
         Some(issue.diagnostics(text))
     }
 
-    /// The whole explanation, after the search has ended.
+    /// Returns the whole explanation, after the search has ended.
     pub(in crate::search) fn explanation(self) -> Explanation {
         let noted = self.noted();
         noted.map_or_else(Explanation::default, |mut noted| std::mem::take(&mut noted.explanation))
     }
 
-    /// The plans that ran, in this order. Plans of conditions on other resources are parts of these, or are left out.
-    /// Work on one person's columns is left out.
+    /// Returns the plans that ran, in their order. Plans for conditions on other resources are not returned separately:
+    /// some are parts of the returned plans, others are left out. Work on one person's columns is left out, too.
     pub(in crate::search) fn ran(self) -> Vec<Arc<dyn ExecutionPlan>> {
         let noted = self.noted();
         noted.map_or_else(Vec::new, |mut noted| std::mem::take(&mut noted.ran))

@@ -1,6 +1,6 @@
 //! The answers to a criterion's conditions on other resources. A criterion that was resolved from its text has no
-//! answers. The writer compares it with the answered criterion, condition by condition, and collects the answers. The
-//! reader visits the conditions in the same order and puts the answers back.
+//! answers yet. The writer compares it with the answered criterion, condition by condition, and collects the answers.
+//! The reader visits the conditions in the same order and puts the answers back.
 
 use std::sync::Arc;
 use std::vec::IntoIter;
@@ -26,14 +26,15 @@ const CONDITION: &str = "a condition on other resources";
 pub(super) enum Answer {
     /// The ids with which the row's values are compared.
     Known(Vec<Known>),
-    /// The same ids, or an answer from the row's contained resources. Each type has the answers to its conditions.
+    /// The ids with which the row's values are compared, or as an alternative a condition on contained resources. For
+    /// each type of a contained resource, it has the answers to the conditions on that type.
     OrInside(Vec<Known>, Vec<(String, Vec<Answer>)>),
-    /// The result of the plan's semi-join with this number.
+    /// The ids that the semi-join with this number finds when the plan runs.
     #[serde(rename = "Late")]
     Dynamic(usize),
 }
 
-/// Collects the answers in `settled` to the conditions of `open`.
+/// Collects the answers to the conditions of `open`. `settled` is the same criterion with the conditions answered.
 pub(super) fn write(
     open: &Criterion,
     settled: &Criterion,
@@ -87,19 +88,19 @@ fn answer_of(join: &Join, answer: &Condition, filters: &DynamicFilters) -> Resul
     })
 }
 
-/// The conditions on contained resources of a type.
+/// Returns the criterion for contained resources of a type.
 fn of_inner(asked: &[(TypeId, Criterion)], type_id: TypeId) -> Option<Criterion> {
     let (_, criterion) = asked.iter().find(|(asked, _)| *asked == type_id)?;
     contained::criteria(std::slice::from_ref(criterion)).pop()
 }
 
-/// Puts answers back in the order in which they were collected.
+/// Puts answers back, in the order in which they were collected.
 pub(super) struct Reader<'a> {
     pub(super) engine: &'a Engine,
     pub(super) filters: &'a DynamicFilters,
-    /// The type of the rows.
+    /// The resource type of the rows.
     pub(super) type_id: TypeId,
-    /// The text of the criterion.
+    /// The text from which the criterion was resolved.
     pub(super) origin: &'a Origin,
     pub(super) answers: IntoIter<Answer>,
 }
@@ -148,7 +149,8 @@ impl Reader<'_> {
         })
     }
 
-    /// The condition whose ids the plan's semi-join will supply. A plan may name it in several places.
+    /// Returns the filter that will receive the ids of a semi-join. If the plan contains a filter several times, all of
+    /// them become one filter.
     fn dynamic_filter(&self, join: &Join, label: &str, number: usize) -> Result<Arc<DynamicFilter>, WrittenError> {
         if let Some(filter) = self.filters.get(number) {
             return Ok(filter);
@@ -160,7 +162,7 @@ impl Reader<'_> {
     }
 }
 
-/// The parameter whose values are compared with the ids.
+/// Returns the parameter whose values are compared with the ids.
 fn compared(join: &Join) -> &Arc<Compiled> {
     match join {
         Join::Chain { compiled, .. } | Join::Hierarchy { compiled, .. } => compiled,

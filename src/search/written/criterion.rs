@@ -1,5 +1,5 @@
-//! A criterion for another process: its original text with the answers to its conditions on other resources. A
-//! criterion without such a text has its parts instead.
+//! Writes a criterion for another process: its original text, with the answers to its conditions on other resources. A
+//! criterion without such a text is written as its parts.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::plan::{DynamicFilter, DynamicFilters};
 
 const CRITERION: &str = "a condition of a search";
 
-/// A criterion, and its name in explanations.
+/// A criterion, with its label in explanations.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct WrittenCriterion {
     form: Form,
@@ -65,7 +65,7 @@ impl WrittenCriterion {
         })
     }
 
-    /// The condition whose ids a plan's semi-join will supply.
+    /// Writes a criterion whose ids a semi-join of the plan will find.
     pub(super) fn of_dynamic_filter(
         engine: &Engine,
         filter: &Arc<DynamicFilter>,
@@ -83,7 +83,7 @@ impl WrittenCriterion {
         WrittenCriterion::write(engine, &criterion, filters)
     }
 
-    /// The criterion over rows of this type.
+    /// Reads the criterion, for rows of this type.
     pub(super) fn read(
         self,
         engine: &Engine,

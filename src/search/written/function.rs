@@ -1,4 +1,4 @@
-//! Writes sort keys by the names of their parameters, and the order for a scan.
+//! Writes sort keys by the names of their parameters, and creates the order of a scan for a sort key.
 
 use datafusion::logical_expr::ScalarUDF;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ impl Key {
 }
 
 impl Engine {
-    /// A function that yields a sort key, as text. `None` for other functions.
+    /// Writes a function that yields a sort key. Returns `None` for any other function.
     pub fn write_function(&self, function: &ScalarUDF) -> Result<Option<Value>, WrittenError> {
         let Some(key) = key_function::key_of(function) else {
             return Ok(None);
@@ -45,14 +45,15 @@ impl Engine {
         to_json(&Key::write(self, key)?, KEY).map(Some)
     }
 
-    /// Reads the function that [`write_function`](Self::write_function) wrote.
+    /// Reads a function that [`write_function`](Self::write_function) wrote.
     pub fn read_function(&self, written: &Value) -> Result<ScalarUDF, WrittenError> {
         let key: Key = of_json(written, KEY)?;
         Ok(key_function::function(&key.read(self)?))
     }
 }
 
-/// An order by the numbers in these places, for sorts by a search's key.
+/// Returns the order of a scan below a sort by a search's key. `reaches` are the leaves with the numbers that order a
+/// row.
 pub fn order(descending: bool, reaches: Vec<Reach>) -> Order {
     Order {
         descending,

@@ -1,8 +1,8 @@
-//! Parts of search plans in written form. Criteria are the text of their parameters, with the ids that answered their
-//! conditions on other resources. Sort keys are written by name, and a page by the match before it. The reader resolves
-//! the texts again.
+//! Parts of search plans in a form that can be sent to another process. A criterion is written as the text of its
+//! parameter, with the ids that answered its conditions on other resources. A sort key is written as the name of its
+//! parameter, and the boundary of a page as the locator of a match. The reader resolves the texts again.
 //!
-//! This room writes the parts, not the plans. The reader needs an engine with the same search parameters and the same
+//! This module writes the parts, not the plans. The reader needs an engine with the same search parameters and the same
 //! terminology.
 
 mod answers;

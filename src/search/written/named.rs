@@ -1,4 +1,4 @@
-//! Search parameters by their names, and the ids with which a parameter's values are compared.
+//! Writes search parameters by their names, and the ids with which a parameter's values are compared.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::fhir::{TypeId, facts};
 const PARAMETER: &str = "a search parameter";
 const OF_ANOTHER: &str = "a condition made of another";
 
-/// A search parameter, compiled for a type.
+/// A search parameter, compiled for a type and a use of its values.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Named {
     resource: String,
@@ -36,7 +36,8 @@ impl Named {
             reading: compiled.reading,
             expression: compiled.program.text().to_owned(),
         };
-        // Reading back fails for a part of a parameter, because it has the name of the whole parameter.
+        // Reading back fails if the program is only a part of a parameter, such as a component of a composite. The
+        // parameter of this name then has another expression.
         named
             .read(engine)
             .map_err(|_| WrittenError::NoText("a part of a search parameter"))?;
@@ -52,12 +53,12 @@ impl Named {
     }
 }
 
-/// The resource type of a name.
+/// Returns the resource type of this name.
 pub(super) fn named_type(name: &str) -> Result<TypeId, WrittenError> {
     resource_type(name).ok_or(WrittenError::Form("a resource type"))
 }
 
-/// Ids, canonicals or URIs with which values are compared.
+/// The ids, canonicals or URIs with which a parameter's values are compared.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Known {
     OneOf(Vec<String>),
@@ -113,7 +114,8 @@ impl Known {
         }])
     }
 
-    /// The parameter and the ids with which a condition compares values. An error if it does anything else.
+    /// Returns the parameter of a condition, and the ids with which its values are compared. Any other condition is an
+    /// error.
     pub(super) fn of(condition: &Condition) -> Result<(&Arc<Compiled>, Vec<Known>), WrittenError> {
         let Condition::Values {
             compiled,
@@ -125,7 +127,7 @@ impl Known {
         Ok((compiled, matchers.iter().map(Known::write).collect::<Result<_, _>>()?))
     }
 
-    /// A condition that the parameter has one of these values.
+    /// Creates the condition that a value of the parameter is one of these.
     pub(super) fn condition(compiled: &Arc<Compiled>, known: &[Known]) -> Result<Condition, WrittenError> {
         let matchers = known.iter().map(Known::read).collect::<Result<Vec<_>, _>>()?;
         let mut matchers = matchers.concat();
@@ -137,7 +139,7 @@ impl Known {
     }
 }
 
-/// The ids in order, so that equal sets are written in equal bytes.
+/// Returns the ids in order, so that equal sets are written as equal bytes.
 fn texts(ids: &IdSet) -> Vec<String> {
     let mut texts: Vec<String> = ids.iter().map(|id| id.into_owned()).collect();
     texts.sort_unstable();
@@ -161,7 +163,7 @@ mod tests {
         assert!(matches!(strange.read(), Err(WrittenError::Form(_))));
     }
 
-    /// A set replaces URIs if there are many. Both are written as the same list.
+    /// A set replaces many URIs. It is written in the same form as a few URIs.
     #[test]
     fn uris_are_read_as_they_were_written() {
         for count in [1, 4, 5, 64, 65, 200] {

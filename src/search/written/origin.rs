@@ -1,4 +1,4 @@
-//! Criteria resolved again from the text that they were first resolved from.
+//! Resolves criteria again from the text from which they were first resolved.
 
 use super::super::SearchError;
 use super::super::criteria::criterion::Criterion;
@@ -8,7 +8,7 @@ use super::super::parameters::raw::RawParameter;
 use super::super::parameters::resolver::resource_type;
 
 impl Origin {
-    /// The criterion, resolved again. `None` if this text resolves to no such criterion here.
+    /// Resolves the criterion again. Returns `None` if the text resolves to no such criterion in this process.
     pub(in crate::search) fn resolve(&self, engine: &Engine) -> Result<Option<Criterion>, SearchError> {
         let Some(type_id) = resource_type(&self.resource) else {
             return Ok(None);

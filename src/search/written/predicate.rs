@@ -1,4 +1,4 @@
-//! The predicates of searches: criteria, and the boundary of a sorted page.
+//! Writes and reads the predicates of searches: criteria, and the boundary of a sorted page.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -25,7 +25,8 @@ enum Written {
     Criterion {
         criterion: WrittenCriterion,
         plain: bool,
-        /// Patients whose compartments are searched, and the owners of their rows.
+        /// The Patients whose compartments are searched, and the owners of their rows. `None` if no compartment is
+        /// searched.
         filed: Option<(Vec<String>, Vec<i64>)>,
     },
     Boundary {
@@ -38,7 +39,7 @@ enum Written {
 }
 
 impl Engine {
-    /// A search predicate as text. `None` for other predicates.
+    /// Writes a predicate of a search. Returns `None` for any other predicate.
     pub fn write_predicate(
         &self,
         predicate: &Arc<dyn Predicate>,
@@ -73,7 +74,7 @@ impl Engine {
         to_json(&written, PREDICATE).map(Some)
     }
 
-    /// Reads a written predicate, over the rows of a table.
+    /// Reads a predicate that [`write_predicate`](Self::write_predicate) wrote, for the rows of a table.
     pub fn read_predicate(
         &self,
         written: &Value,

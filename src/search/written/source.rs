@@ -1,4 +1,4 @@
-//! The sources of ids for semi-joins: functions that take ids from rows, and lookups of rows.
+//! Writes and reads what finds ids for semi-joins: the functions that take ids from rows, and the lookups of rows.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ enum WrittenPerson {
 }
 
 impl Engine {
-    /// A function that takes ids, as text. `None` for other functions.
+    /// Writes a function that takes ids from rows, if a search has made it. Returns `None` for any other function.
     pub fn write_take(&self, take: &dyn Take) -> Result<Option<Value>, WrittenError> {
         let any = take as &dyn Any;
         let written = if let Some(own) = any.downcast_ref::<Own>() {
@@ -69,7 +69,7 @@ impl Engine {
         to_json(&written, TAKE).map(Some)
     }
 
-    /// Reads a written function.
+    /// Reads a function that [`write_take`](Self::write_take) wrote.
     pub fn read_take(&self, written: &Value) -> Result<Arc<dyn Take>, WrittenError> {
         Ok(match of_json(written, TAKE)? {
             WrittenTake::Own { label } => Arc::new(Own { label }),
@@ -81,7 +81,7 @@ impl Engine {
         })
     }
 
-    /// A lookup as text, with its table. `None` for other lookups.
+    /// Writes a lookup of a search. Also returns the table of the lookup. Returns `None` for any other lookup.
     pub fn write_lookup<'l>(
         &self,
         lookup: &'l dyn Lookup,
@@ -110,7 +110,7 @@ impl Engine {
         Ok(Some((to_json(&written, LOOKUP)?, table)))
     }
 
-    /// Reads a written lookup in this table.
+    /// Reads a lookup that [`write_lookup`](Self::write_lookup) wrote, for this table.
     pub fn read_lookup(
         &self,
         written: &Value,
