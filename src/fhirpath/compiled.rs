@@ -1,4 +1,4 @@
-//! The parts of a program, and the result of running it. `program` has the handle that callers keep.
+//! The compiled form of an expression, and the result of its evaluation. Callers use it through `program`.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::values::collection::Collection;
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
 
-/// What a compilation yields.
+/// A compiled expression.
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) text: String,
@@ -16,7 +16,7 @@ pub(super) struct Inner {
     pub(super) node: Node,
     pub(super) shape: Shape,
     pub(super) leaves: LeafSet,
-    /// How many parts were resolved.
+    /// The number of parts that were resolved.
     pub(super) parts: usize,
     pub(super) json_names: Vec<JsonName>,
 }
@@ -25,11 +25,11 @@ pub(super) struct Inner {
 /// [`CompileOptions::json_names`](super::CompileOptions::json_names).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonName {
-    /// Its position.
+    /// The name's position.
     pub at: Position,
     /// The name.
     pub name: String,
-    /// FHIRPath's form.
+    /// The form that FHIRPath has for it.
     pub standard: String,
 }
 
@@ -43,23 +43,23 @@ impl fmt::Display for JsonName {
 /// The result of an evaluation.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
-    /// The result; empty for a row that failed.
+    /// The result. A row that failed has no items.
     pub collection: Collection,
-    /// The rows that failed, in order, each with its first error.
+    /// The rows that failed, in ascending order, each with one error.
     pub faults: Vec<Fault>,
 }
 
 /// A row on which the expression fails.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
-    /// The row.
+    /// The index of the row.
     pub row: u32,
     /// The error.
     pub error: FhirPathError,
 }
 
 impl Evaluation {
-    /// The result if no row failed. Otherwise the first error.
+    /// Returns the result if no row failed. Otherwise, returns the error of the first row that failed.
     pub fn strict(self) -> Result<Collection, FhirPathError> {
         match self.faults.into_iter().next() {
             None => Ok(self.collection),
@@ -67,7 +67,7 @@ impl Evaluation {
         }
     }
 
-    /// The result. A row that failed has no items.
+    /// Returns the result. A row that failed has no items.
     pub fn lenient(self) -> Collection {
         self.collection
     }

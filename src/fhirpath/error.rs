@@ -1,5 +1,5 @@
-//! The errors of an expression: in parsing, in resolution against R4, or on a row of data. Every error states its
-//! position.
+//! The errors of an expression: in parsing, in resolution against R4, or on a row of data. Every error in a part of
+//! the expression states the position of the part.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// The position of byte `offset` of `text`.
+    /// Returns the position of the byte at `offset`.
     pub(crate) fn of(text: &str, offset: usize) -> Position {
         let before = text.get(..offset).unwrap_or(text);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
@@ -28,7 +28,7 @@ impl Position {
     }
 }
 
-/// The positions of all bytes of a text, for callers that need many.
+/// The positions of all bytes of a text, for callers that need many of them.
 #[derive(Debug)]
 pub(crate) struct Places {
     positions: Vec<Position>,
@@ -54,7 +54,7 @@ impl Places {
         Places { positions }
     }
 
-    /// The position of a byte, or of the text's end.
+    /// Returns the position of a byte, or of the text's end for a larger offset.
     pub(crate) fn of(&self, offset: usize) -> Position {
         self.positions[offset.min(self.positions.len() - 1)]
     }
@@ -72,9 +72,9 @@ pub enum FhirPathError {
     /// The text is not FHIRPath.
     #[error("FHIRPath syntax error at {at}: {reason}")]
     Syntax {
-        /// Where.
+        /// The position.
         at: Position,
-        /// The expected input.
+        /// The problem.
         reason: String,
     },
     /// Brackets, steps or operators nest deeper than the engine allows.
@@ -93,7 +93,7 @@ pub enum FhirPathError {
         /// The limit.
         limit: usize,
     },
-    /// Resolving the expression exceeds the work that the engine allows for one expression.
+    /// Resolving the expression takes more work than the engine allows for one expression.
     #[error("FHIRPath expression at {at} is too complex to resolve")]
     TooComplex {
         /// Where the limit was exceeded.
@@ -102,39 +102,39 @@ pub enum FhirPathError {
     /// A step names an element that its context does not have.
     #[error("{type_name} has no element '{name}' ({at})")]
     UnknownElement {
-        /// Where.
+        /// The position.
         at: Position,
         /// The element.
         name: String,
-        /// The type or types in which it was searched.
+        /// The possible types of the items, none of which has the element.
         type_name: String,
     },
-    /// The expression has the JSON name of an element, and only FHIRPath's name is allowed.
+    /// The expression has the JSON name of an element, but only FHIRPath's name is allowed.
     #[error("'{name}' is JSON's name; FHIRPath has {standard} ({at})")]
     JsonName {
-        /// Where.
+        /// The position.
         at: Position,
         /// The name.
         name: String,
-        /// FHIRPath's form.
+        /// The form that FHIRPath has for it.
         standard: String,
     },
     /// A path begins with a type that is not the type of the context.
     #[error("a path that begins with {name} has no meaning in the context of {type_name} ({at})")]
     WrongContext {
-        /// Where.
+        /// The position.
         at: Position,
-        /// The type with which it begins.
+        /// The type with which the path begins.
         name: String,
-        /// The type or types of the context.
+        /// The possible types of the context.
         type_name: String,
     },
-    /// A function selects items by position after a function that leaves their order undefined.
+    /// A function selects items by position after another function has left their order undefined.
     #[error("{function} takes items by their order, which {after} leaves open ({at})")]
     Unordered {
-        /// Where.
+        /// The position.
         at: Position,
-        /// The function.
+        /// The function that selects by position.
         function: String,
         /// The function that left the order undefined.
         after: String,
@@ -142,25 +142,25 @@ pub enum FhirPathError {
     /// No type has this name.
     #[error("'{name}' is no FHIR or System type ({at})")]
     UnknownType {
-        /// Where.
+        /// The position.
         at: Position,
         /// The name.
         name: String,
     },
-    /// There is no such function, or this engine does not have it.
+    /// This engine has no such function.
     #[error("function {name}() is not supported ({at})")]
     UnknownFunction {
-        /// Where.
+        /// The position.
         at: Position,
         /// The function.
         name: String,
         /// A suggestion, as the end of a sentence. Empty if no function has a similar name.
         meant: String,
     },
-    /// A constant that the caller did not supply.
+    /// The caller supplied no constant of this name, and FHIRPath defines none.
     #[error("%{name} is not defined ({at})")]
     UnknownConstant {
-        /// Where.
+        /// The position.
         at: Position,
         /// The name without the percent sign.
         name: String,
@@ -168,17 +168,17 @@ pub enum FhirPathError {
     /// A function has too few or too many arguments, or one of the wrong kind.
     #[error("{function}() {problem} ({at})")]
     Arguments {
-        /// Where.
+        /// The position.
         at: Position,
         /// The function.
         function: String,
-        /// The fault.
+        /// The problem, as the end of a sentence that begins with the function.
         problem: String,
     },
-    /// An operand has a type for which the operation is undefined.
+    /// An operand has a type for which the operation is not defined.
     #[error("{operation} is not defined for {operands} ({at})")]
     Operands {
-        /// Where.
+        /// The position.
         at: Position,
         /// The operator or function.
         operation: String,
@@ -188,39 +188,39 @@ pub enum FhirPathError {
     /// A part of FHIRPath that this engine does not support.
     #[error("{what} is not supported ({at})")]
     Unsupported {
-        /// Where.
+        /// The position.
         at: Position,
-        /// The fault.
+        /// The unsupported part.
         what: String,
     },
     /// An impossible value in the expression's own text: `@2024-13-01`.
     #[error("'{text}' is no {what} ({at})")]
     Literal {
-        /// Where.
+        /// The position.
         at: Position,
-        /// The expected form of the text.
+        /// The type whose values the text should be one of.
         what: &'static str,
         /// The text.
         text: String,
     },
-    /// Several items where only one is allowed.
+    /// A collection has several items where only one is allowed.
     #[error("{operation} needs a single item, but there are {count} ({at})")]
     NotSingle {
-        /// Where.
+        /// The position.
         at: Position,
         /// The operator or function.
         operation: &'static str,
         /// The number of items.
         count: usize,
     },
-    /// A value in the data whose type or content the operation does not accept.
+    /// A value in the data has a type or content that the operation does not accept.
     #[error("{operation}: {problem} ({at})")]
     Value {
-        /// Where.
+        /// The position.
         at: Position,
         /// The operator or function.
         operation: &'static str,
-        /// The fault.
+        /// The problem.
         problem: String,
     },
     /// The result has more items than the caller accepts.
@@ -229,13 +229,13 @@ pub enum FhirPathError {
         /// The maximum number of items.
         max_items: usize,
     },
-    /// The evaluation exceeds the work that its data and the budget of its run allow.
+    /// The evaluation needs more work than its data allow and than is left in the budget of the run.
     #[error("evaluating the expression costs more work than there is for it")]
     TooCostly,
-    /// The evaluation exceeded the size that one batch may have.
+    /// The evaluation yields more items or more text than the engine holds for one batch.
     #[error("evaluating the expression yields more than a batch may hold")]
     TooLarge,
-    /// Nested folds or repetitions exceed the steps that the engine runs for one batch.
+    /// Nested repetitions take more steps than the engine runs for one batch.
     #[error("evaluating the expression takes more than {limit} steps")]
     TooManySteps {
         /// The limit.
@@ -244,7 +244,7 @@ pub enum FhirPathError {
 }
 
 impl FhirPathError {
-    /// The error's position in the expression. `None` if the error concerns the whole expression.
+    /// Returns the error's position in the expression. `None` if the error concerns the whole expression.
     pub fn position(&self) -> Option<Position> {
         match self {
             FhirPathError::Syntax { at, .. }
@@ -271,7 +271,7 @@ impl FhirPathError {
         }
     }
 
-    /// A suggestion for an unknown name, as the end of a sentence. Empty if no name is similar.
+    /// Returns a suggestion for an unknown name, as the end of a sentence. Empty if no known name is similar.
     pub fn meant(&self) -> String {
         match self {
             FhirPathError::UnknownElement { name, type_name, .. } => {
@@ -284,7 +284,7 @@ impl FhirPathError {
         }
     }
 
-    /// Whether the evaluation exceeded a limit, so that a retry fails in the same way.
+    /// Whether the evaluation exceeded a limit. A retry then fails in the same way.
     pub fn is_too_costly(&self) -> bool {
         matches!(
             self,

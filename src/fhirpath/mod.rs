@@ -1,5 +1,5 @@
-//! FHIRPath: parses a text to a syntax tree, compiles it to a typed program, and evaluates it over columns. View
-//! columns, search parameters and the command line use the same engine.
+//! FHIRPath: parses an expression to a syntax tree, compiles it to a typed program, and evaluates the program over
+//! columns. View columns, search parameters and the command line use the same engine.
 
 mod compile;
 mod compiled;

@@ -1,6 +1,6 @@
-//! The necessary conditions of an expression: what the columns of a row must hold if the expression is true of the row.
-//! A scan can check these conditions without evaluating the expression, by statistics and by the dictionary codes of
-//! texts. The expression must still be evaluated on the remaining rows.
+//! The necessary conditions of an expression: conditions on a row's columns that hold for every row of which the
+//! expression is true. A scan can check them without evaluating the expression, by statistics and by the dictionary
+//! codes of texts. The expression must still be evaluated on the remaining rows.
 //!
 //! An expression that can fail has no such conditions, because skipping a row would hide its error.
 
@@ -21,17 +21,17 @@ use crate::fhir::storage::{ELEMENT, NUMBER, REFERENCE_ID, REFERENCE_TYPE, SYSTEM
 use crate::fhir::temporal::Temporal;
 use crate::fhir::{Kind, TypeId, facts};
 
-/// The name of the function for a resource's own key.
+/// The function that returns a resource's own key.
 const RESOURCE_KEY: &str = "getResourceKey";
-/// The name of the function for the key in a reference.
+/// The function that returns the key in a reference.
 const REFERENCE_KEY: &str = "getReferenceKey";
 /// The column of a resource's id.
 const ID: &str = "id";
-/// The maximum number of combinations of values that are expanded.
+/// The maximum number of combinations in one condition on items.
 const MAX_COMBINATIONS: usize = 64;
 
-/// Conditions that must hold of a row of the root type's table if the expression is true. `None` if the expression can
-/// fail, or can have a result other than true, false or empty. Then it must be evaluated on every row.
+/// Returns conditions that hold for every row of the root type's table of which the expression is true. `None` if the
+/// expression can fail, or can have a result other than true, false or empty. It must then be evaluated on every row.
 pub fn necessary(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Option<Necessary>, FhirPathError> {
     let tree = parse(text)?;
     let (_, shapes) = shapes(&tree, text, root, options)?;
@@ -52,7 +52,7 @@ pub fn necessary(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Resu
     }))
 }
 
-/// The parts of a conjunction, in the order of evaluation.
+/// Adds the operands of a chain of `and` to `parts`, in the order of evaluation.
 fn flatten<'e>(part: &'e Expr, parts: &mut Vec<&'e Expr>) {
     match &part.kind {
         ExprKind::Binary {
@@ -73,20 +73,20 @@ struct Analysis<'a> {
     constants: &'a HashMap<String, Constant>,
 }
 
-/// A column of items.
+/// The column that holds the items of an expression.
 struct Leaf {
     path: Arc<str>,
     kind: SlotKind,
-    /// Whether each of the column's values is an item of a list.
+    /// Whether the column is a list, whose items are the values.
     many: bool,
 }
 
-/// Text columns of one item that together decide an equality.
+/// An equality of texts, as tests of text columns of one item.
 struct Texts<'e> {
-    /// The path to the text.
+    /// The side of the equality that yields the item's text.
     path: &'e Expr,
     leaves: Vec<Arc<str>>,
-    /// Alternatives. Each has one test for each leaf.
+    /// The combinations of tests, one of which must pass. Each has one test for each leaf.
     any_of: Vec<Vec<LeafTest>>,
 }
 
@@ -94,17 +94,17 @@ struct Texts<'e> {
 struct Key {
     /// The column of the id.
     id: Arc<str>,
-    /// The column of the target's type, and the required type.
+    /// For the key in a reference, the column of the target's type, and the required type, if any.
     of_type: Option<(Arc<str>, Option<&'static str>)>,
 }
 
 impl Analysis<'_> {
-    /// Whether evaluating the part can never fail, whatever the data.
+    /// Whether the evaluation of a part can never fail, whatever the data are.
     fn is_safe(&self, part: &Expr) -> bool {
         match &part.kind {
             ExprKind::Empty | ExprKind::Literal(_) | ExprKind::External(_) | ExprKind::This => true,
             ExprKind::Member { on, .. } => {
-                // A text that is opened as JSON may be invalid.
+                // JSON text in the data may be invalid.
                 let inside = |source: &Source| source.inside;
                 on.as_deref().is_none_or(|on| self.is_safe(on))
                     && self
@@ -170,7 +170,7 @@ impl Analysis<'_> {
         self.is_safe(part) && self.is_truth(part)
     }
 
-    /// Whether both sides are single values of the same ordered kind.
+    /// Whether both sides are single values that can be ordered, of the same kind.
     fn is_ordered(&self, left: &Expr, right: &Expr) -> bool {
         let kind = |part: &Expr| {
             let shape = self.shapes.of(part).filter(|shape| !shape.many)?;
@@ -186,7 +186,7 @@ impl Analysis<'_> {
         matches!((kind(left), kind(right)), (Some(left), Some(right)) if left == right)
     }
 
-    /// The condition that a row meets if the part is true.
+    /// Returns a condition that holds for every row of which the part is true.
     fn holds(&self, part: &Expr) -> Prune {
         match &part.kind {
             ExprKind::Binary { operator, left, right } => match operator {
@@ -233,7 +233,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// A condition that some item of a part compares in this way with one of these values.
+    /// Returns a condition that holds for every row in which an item of the part has this relation to one of the
+    /// values.
     fn has(&self, part: &Expr, values: &[Literal], relation: Operator) -> Prune {
         if let Some(key) = self.key(part).filter(|_| relation == Operator::Equal) {
             return Prune::all([key.one_of(values), self.on_the_way(part)]);
@@ -252,7 +253,7 @@ impl Analysis<'_> {
         Prune::all([Prune::any(conditions), self.on_the_way(part)])
     }
 
-    /// A condition that a part has items.
+    /// Returns a condition that holds for every row in which the part has items.
     fn is_there(&self, part: &Expr) -> Prune {
         let conditions = match self.leaves(part) {
             None => Prune::Keep,
@@ -261,7 +262,7 @@ impl Analysis<'_> {
         Prune::all([conditions, self.on_the_way(part)])
     }
 
-    /// The conditions on the way of a path to its last step, such as the criteria of `where`.
+    /// Returns the conditions that the steps of a path imply, such as the criteria of `where`.
     fn on_the_way(&self, part: &Expr) -> Prune {
         match &part.kind {
             ExprKind::Member { on: Some(on), .. } => self.on_the_way(on),
@@ -278,7 +279,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Conditions on texts of one item that follow if the part is true.
+    /// Returns conditions on texts of one item that hold for every row of which the part is true.
     fn items(&self, part: &Expr) -> Vec<ItemMatch> {
         let mut found = Vec::new();
         match &part.kind {
@@ -328,12 +329,12 @@ impl Analysis<'_> {
         }
     }
 
-    /// Splits a criterion on items. Conditions on texts of the item itself become one condition, which a single item
-    /// must meet. Conditions on deeper elements stay separate.
+    /// Returns the conditions on items that a criterion implies. Tests of the item's own children become one
+    /// condition, which a single item must meet. Tests of deeper elements stay separate.
     fn criterion(&self, criterion: &Expr) -> Vec<ItemMatch> {
         let mut parts = Vec::new();
         flatten(criterion, &mut parts);
-        // Only children of the item itself certainly belong to the same item.
+        // Only children of the item itself are certain to belong to the same item.
         let own = |part: &&Expr| self.equality(part).is_some_and(|texts| is_child(texts.path));
         let (own, deeper): (Vec<&Expr>, Vec<&Expr>) = parts.into_iter().partition(own);
         let mut found: Vec<ItemMatch> = self.combination(&own).into_iter().collect();
@@ -343,7 +344,9 @@ impl Analysis<'_> {
         found
     }
 
-    /// Equalities of texts of one item as one condition, if they are in one struct.
+    /// Combines equalities of texts to one condition on an item. `None` if a part is not such an equality, if the
+    /// leaves are not in one struct, if a leaf occurs twice, or if there are more than [`MAX_COMBINATIONS`]
+    /// combinations.
     fn combination(&self, parts: &[&Expr]) -> Option<ItemMatch> {
         let mut leaves: Vec<Arc<str>> = Vec::new();
         let mut any_of: Vec<Vec<LeafTest>> = vec![Vec::new()];
@@ -371,7 +374,8 @@ impl Analysis<'_> {
         })
     }
 
-    /// If an expression requires one of several texts: the columns of the texts, and the tests.
+    /// Returns the columns and the tests of an expression that requires one of several strings. `None` for other
+    /// expressions.
     fn equality<'e>(&self, part: &'e Expr) -> Option<Texts<'e>> {
         let ExprKind::Binary { operator, left, right } = &part.kind else {
             return None;
@@ -411,9 +415,10 @@ impl Analysis<'_> {
         })
     }
 
-    /// The columns of a key, if a part is `getResourceKey()` of the row or `getReferenceKey()` of one element.
+    /// Returns the columns of a key, if a part is `getResourceKey()` of the row or `getReferenceKey()` of one
+    /// element.
     ///
-    /// The columns hold exactly the relative references. Only these have keys.
+    /// For references, these columns have values exactly for relative references. Only these have keys.
     fn key(&self, part: &Expr) -> Option<Key> {
         let ExprKind::Call { name, arguments, .. } = &part.kind else {
             return None;
@@ -451,7 +456,7 @@ impl Analysis<'_> {
         })
     }
 
-    /// The values of a literal, a constant or a union of these.
+    /// Returns the values of a literal, a constant, or a union of these. `None` for any other expression.
     fn literals(&self, part: &Expr) -> Option<Vec<Literal>> {
         match &part.kind {
             ExprKind::Literal(literal) => Some(vec![literal.clone()]),
@@ -469,7 +474,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// The columns of a part's items. `None` if some items are not in columns.
+    /// Returns the columns of a part's items. `None` if there are no items or if some are not in columns.
     fn leaves(&self, part: &Expr) -> Option<Vec<Leaf>> {
         let shape: &Shape = self.shapes.of(part)?;
         let leaves: Option<Vec<Leaf>> = shape.sources.iter().map(|source| self.leaf(source)).collect();
@@ -489,7 +494,7 @@ impl Analysis<'_> {
             if names.peek().is_some() && column.slot.part != SlotKind::Struct {
                 return None;
             }
-            // The columns below `_x` are the parts of an element, whatever `x` is.
+            // `_x` has the columns of an Element, whatever the type of `x` is.
             let type_id = if name.starts_with('_') {
                 facts().lookup("Element")?
             } else {
@@ -507,7 +512,7 @@ impl Analysis<'_> {
 }
 
 impl Key {
-    /// The columns of the key, and the tests for one of these ids.
+    /// Returns the columns of the key, and the combinations of tests by which the key is one of these ids.
     fn tests(self, ids: &[String]) -> (Vec<Arc<str>>, Vec<Vec<LeafTest>>) {
         let Some((leaf, wanted)) = self.of_type else {
             return (vec![self.id], vec![vec![id_test(ids)]]);
@@ -517,7 +522,7 @@ impl Key {
         (vec![leaf, self.id], ids.iter().map(id).collect())
     }
 
-    /// The condition that the key is one of these values.
+    /// Returns the condition that the key is one of these values.
     fn one_of(self, values: &[Literal]) -> Prune {
         let text = |value: &Literal| -> Option<Arc<str>> {
             match value {
@@ -536,13 +541,13 @@ impl Key {
     }
 }
 
-/// One of these ids of rows. The scan looks them up.
+/// Returns a test that a row has one of these ids. The scan looks the ids up.
 fn id_test(ids: &[String]) -> LeafTest {
     LeafTest::In(Arc::new(ids.iter().collect::<IdSet>()))
 }
 
-/// The type that an argument of `getReferenceKey()` names. `Some(None)` for an abstract type, to which every target
-/// belongs. `None` if the argument names no type of resources.
+/// Returns the type that an argument of `getReferenceKey()` names. `Some(None)` for an abstract type, which every
+/// target has. `None` if the argument names no resource type.
 fn target_type(argument: &Expr) -> Option<Option<&'static str>> {
     let (namespace, name) = match &argument.kind {
         ExprKind::Member { on: None, name } => (None, name),
@@ -568,7 +573,7 @@ fn is_child(path: &Expr) -> bool {
     on.as_deref().is_none_or(|on| on.kind == ExprKind::This)
 }
 
-/// The relation with its sides exchanged.
+/// Returns the operator for exchanged operands.
 fn mirrored(operator: Operator) -> Operator {
     match operator {
         Operator::Less => Operator::Greater,
@@ -579,8 +584,8 @@ fn mirrored(operator: Operator) -> Operator {
     }
 }
 
-/// The minimum and the maximum of the numbers that stand in this relation to `number`. `None` if bounds cannot express
-/// it.
+/// Returns the minimum and the maximum of the numbers that may have this relation to `number`. `None` if the relation
+/// is not one of order or equality.
 fn bounds(number: i128, relation: Operator) -> Option<(Option<i128>, Option<i128>)> {
     Some(match relation {
         Operator::Equal => (Some(number), Some(number)),
@@ -594,7 +599,8 @@ fn parent(path: &str) -> &str {
     path.rsplit_once('.').map_or("", |(parent, _)| parent)
 }
 
-/// `code.coding.system = 'a' and code.coding.code = 'b'`, for plans.
+/// Returns the text that `explain` shows for a condition: `item [code.coding.system = 'a' and code.coding.code =
+/// 'b']`.
 fn label(leaves: &[Arc<str>], any_of: &[Vec<LeafTest>]) -> String {
     if any_of.len() > 4 {
         return format!("item [{} in {} ways]", leaves.join(", "), any_of.len());
@@ -616,7 +622,8 @@ fn label(leaves: &[Arc<str>], any_of: &[Vec<LeafTest>]) -> String {
 }
 
 impl Leaf {
-    /// A condition that some value compares in this way with a literal. `None` if columns cannot express it.
+    /// Returns the condition that a value of the column has this relation to a literal. `None` if columns cannot
+    /// express it.
     fn compares(&self, value: &Literal, relation: Operator) -> Option<Prune> {
         let leaf = self.path.clone();
         match (self.kind, value) {
@@ -633,15 +640,16 @@ impl Leaf {
                 let (from, to) = bounds(text.parse().ok()?, relation)?;
                 Some(Prune::Range { leaf, from, to })
             }
-            // Decimals are compared by value. If the column cannot hold the literal exactly, nothing is known.
+            // Decimals are compared by value. If the number column cannot hold the literal exactly, there is no
+            // condition.
             (SlotKind::Decimal, Literal::Decimal(text) | Literal::Integer(text)) => {
                 let number = Decimal::parse(text).ok()?.scaled()?;
                 let (from, to) = bounds(number, relation)?;
                 let leaf = format!("{leaf}{NUMBER}").into();
                 Some(Prune::Range { leaf, from, to })
             }
-            // A definite result of a comparison holds in any zone. So it also holds if a value without a zone counts as
-            // UTC.
+            // If a comparison with a time without a zone is true, it is true for any zone. So it is also true with
+            // UTC, which the bounds in the columns assume.
             (SlotKind::DateTime, Literal::Date(text) | Literal::DateTime(text)) => {
                 let time = Temporal::date_time(text.strip_suffix('T').unwrap_or(text)).ok()?;
                 let (from, until) = match relation {
@@ -656,7 +664,8 @@ impl Leaf {
         }
     }
 
-    /// A condition that there is an element, with or without a value.
+    /// Returns the conditions that `x` has a value and that `_x` is present. If the element is present, one of them
+    /// holds.
     fn present(&self) -> Vec<Prune> {
         let mut present = vec![Prune::Present {
             leaf: self.path.clone(),

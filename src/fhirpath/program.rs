@@ -11,34 +11,34 @@ use super::evaluate::focus::Focus;
 use super::evaluate::interpreter;
 use crate::fhir::storage::LeafSet;
 
-/// A compiled expression. Clones share it. Any number of threads may run it.
+/// A compiled expression. Clones share the compiled form. Any number of threads may run it.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub(super) inner: Arc<Inner>,
 }
 
 impl Program {
-    /// The expression's text.
+    /// Returns the text of the expression.
     pub fn text(&self) -> &str {
         &self.inner.text
     }
 
-    /// The columns that the program reads, from the root of the table.
+    /// Returns the columns that the program reads, as paths from the root of the table.
     pub fn leaves(&self) -> &LeafSet {
         &self.inner.leaves
     }
 
-    /// The program's size: the number of resolved parts.
+    /// Returns the size of the program: the number of parts that the compiler resolved.
     pub fn parts(&self) -> usize {
         self.inner.parts
     }
 
-    /// The JSON names in the expression, in the order of their resolution, without duplicates.
+    /// Returns the JSON names that the expression uses, in the order in which they were resolved, without duplicates.
     pub fn json_names(&self) -> &[JsonName] {
         &self.inner.json_names
     }
 
-    /// The types that its result may have, without duplicates. Empty if the result is always empty.
+    /// Returns the types that the result may have, without duplicates. Empty if the result is always empty.
     pub fn output_types(&self) -> Vec<ItemType> {
         let mut types: Vec<ItemType> = self.inner.shape.sources.iter().map(|source| source.item_type).collect();
         types.sort_unstable();
@@ -56,19 +56,19 @@ impl Program {
         self.inner.shape.sources.is_empty()
     }
 
-    /// Evaluates the program over the rows of a batch of the root type's table. Columns that the batch lacks count as
+    /// Evaluates the program on the rows of a batch of the root type's table. Columns that the batch lacks count as
     /// null in all rows.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<Evaluation, FhirPathError> {
         self.evaluate_on(&Focus::root(batch, self.inner.root))
     }
 
-    /// Evaluates the program with the items of `focus` as rows.
+    /// Evaluates the program on the contexts of `focus`.
     pub fn evaluate_on(&self, focus: &Focus) -> Result<Evaluation, FhirPathError> {
         self.evaluate_at_most(focus, usize::MAX)
     }
 
-    /// The same, with at most `max_items` items in all rows together. More items are an error. If possible, the error
-    /// comes before they are computed.
+    /// Evaluates the program on the contexts of `focus`. An error if all rows together have more than `max_items`
+    /// items. If possible, the error occurs before the items are computed.
     pub fn evaluate_at_most(&self, focus: &Focus, max_items: usize) -> Result<Evaluation, FhirPathError> {
         match interpreter::run(&self.inner, focus, max_items) {
             Err(FhirPathError::TooLarge | FhirPathError::TooManySteps { .. }) if focus.len() > 1 => {

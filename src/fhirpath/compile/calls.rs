@@ -1,5 +1,5 @@
-//! Resolves function calls: their input, their arguments and their result types. Also resolves forms that have the
-//! syntax of a function.
+//! Resolves function calls: their input, their arguments and their result types. Also resolves type tests and other
+//! expressions that are written like function calls.
 
 use super::compiler::{Compiler, Resolved, Scope, root_shape};
 use super::json_names;
@@ -12,7 +12,7 @@ use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::functions::{self, Function, Need, Parameter, Signature};
 use crate::fhirpath::syntax::ast::{Expr, ExprKind, Operator};
 
-/// The maximum height of the tree of `extension()`'s argument.
+/// The maximum height of the syntax tree of `extension()`'s argument.
 const MAX_URL_HEIGHT: usize = 20;
 
 impl Compiler<'_> {
@@ -48,7 +48,7 @@ impl Compiler<'_> {
         }
         let mut shapes = Vec::with_capacity(arguments.len());
         let mut resolved = Vec::with_capacity(arguments.len());
-        // The start value of `aggregate` is the first `$total`.
+        // The start value of `aggregate` is the `$total` of the first item.
         let start = match (function.parameters, arguments) {
             ([Parameter::Folded, ..], [_, start]) => Some(self.apart(start, &scope.strict())?.1),
             _ => scope.total.clone(),
@@ -98,7 +98,8 @@ impl Compiler<'_> {
         Ok((if fixed { Node::Fixed(Box::new(call)) } else { call }, shape))
     }
 
-    /// Adds the types of resources within the row to which references in `input` may point.
+    /// Adds the resources within the row that references in `input` may point to: contained resources, resources in
+    /// the same Bundle, and the row itself.
     fn add_targets(&mut self, input: &Shape, shape: &mut Shape) {
         let Some(resource) = facts().lookup("Resource").map(ItemType::Fhir) else {
             return;
@@ -156,9 +157,9 @@ impl Compiler<'_> {
         })
     }
 
-    /// The projection of `repeat`. It is resolved for the input's types, then for its own result types, until no new
-    /// types appear. The data's depth is unknown, so the projection reads everything below its results. A step need not
-    /// exist for all types (`repeat(item | answer)`): a name is an error only if no type has it.
+    /// Resolves the projection of `repeat`: first for the input's types, then for its own result types, until no new
+    /// types appear. The depth of the data is unknown, so the program reads all columns below the results. Not every
+    /// type needs to have each step (`repeat(item | answer)`). A name is an error only if no type has it.
     fn repeated(&mut self, argument: &Expr, input: &Shape, scope: &Scope) -> Result<(Argument, Shape), FhirPathError> {
         let mut over = input.clone();
         let lenient = std::mem::replace(&mut self.lenient, true);
@@ -183,8 +184,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// The expression of `aggregate`. `$total` is empty at first. Then it is the expression's result for the previous
-    /// item.
+    /// Resolves the expression of `aggregate`. `$total` has the types of the start value, if there is one, and the
+    /// types of the expression's own results. Resolving is repeated until no new types appear.
     fn folded(&mut self, argument: &Expr, input: &Shape, scope: &Scope) -> Result<(Argument, Shape), FhirPathError> {
         let mut total = Shape::default();
         if let Some(start) = &scope.total {
@@ -215,7 +216,8 @@ impl Compiler<'_> {
         Ok((Argument::Key { node, descending }, shape))
     }
 
-    /// Forms with a function's syntax that are resolved differently: type tests and `extension(url)`.
+    /// Resolves what is written like a function call but is not in the function table: type tests, `extension(url)`,
+    /// `children()`, `descendants()` and the functions of `forms`.
     fn special_form(
         &mut self,
         on: Option<&Expr>,
@@ -240,7 +242,8 @@ impl Compiler<'_> {
                     _ => Ok(of_type(on, shape, test)),
                 }
             }
-            // `extension(url)` expands to a criterion, so one level of nesting costs several levels of resolving.
+            // `extension(url)` is resolved as `extension.where(url = ...)`, so one level of nesting costs several
+            // levels of recursion.
             ("extension", [url]) if url.height > MAX_URL_HEIGHT => Err(FhirPathError::TooDeep {
                 at,
                 limit: MAX_URL_HEIGHT,
@@ -295,7 +298,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Children, their children, and so on. Like `repeat(children())`, but without removing equal items.
+    /// Resolves `descendants()`: the children, their children, and so on. It is like `repeat(children())`, but keeps
+    /// equal items.
     fn descendants(&mut self, on: Option<&Expr>, at: Position, scope: &Scope) -> Resolved {
         let (on, input) = match on {
             Some(on) => self.resolve(on, scope)?,
@@ -326,7 +330,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Refuses a criterion that is never a boolean.
+/// Refuses a criterion whose result can never be a boolean.
 fn require_boolean(function: &str, criterion: &Shape, at: Position) -> Result<(), FhirPathError> {
     let fits = |source: &Source| source.item_type.system() == Some(System::Boolean);
     if criterion.sources.is_empty() || criterion.sources.iter().any(fits) {

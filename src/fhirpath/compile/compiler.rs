@@ -1,5 +1,5 @@
-//! Resolves an expression part by part. This file resolves literals, operators and type tests. The files beside it
-//! resolve names and calls.
+//! Resolves an expression part by part. This file resolves literals, operators and type tests. `names` and `steps`
+//! resolve names, `calls` and `forms` resolve function calls.
 
 use super::leaves::Leaves;
 use super::node::{Node, Shape, Source};
@@ -15,10 +15,10 @@ use crate::fhirpath::syntax::ast::{Expr, ExprKind, Operator};
 
 pub(super) type Resolved = Result<(Node, Shape), FhirPathError>;
 
-/// The maximum number of resolved parts of an expression. `repeat` and `aggregate` resolve their arguments more than
-/// once, so nesting them multiplies the work.
+/// The maximum number of parts that are resolved for one expression. `repeat` and `aggregate` resolve their arguments
+/// more than once, so nesting them multiplies the number.
 const MAX_WORK: usize = 20_000;
-/// This many kinds of items in a step count as one more part.
+/// The number of sources of a step's items that counts as one more part.
 const SOURCES_PER_WORK: usize = 8;
 
 pub(super) struct Compiler<'a> {
@@ -28,21 +28,21 @@ pub(super) struct Compiler<'a> {
     pub(super) leaves: Leaves,
     /// The shape of `%context`.
     pub(super) context: Shape,
-    /// How many parts have been resolved.
+    /// The number of parts that have been resolved, including those that sources of items count as.
     pub(super) work: usize,
-    /// Whether a name that no possible type has yields an empty collection instead of an error.
+    /// Whether an element's name that no possible type has yields an empty collection instead of an error.
     pub(super) lenient: bool,
-    /// The JSON names that occurred in place of FHIRPath names.
+    /// The JSON names that the expression uses in place of FHIRPath's names.
     pub(super) json_names: Vec<JsonName>,
-    /// The visible variables.
+    /// The variables that are visible at the current part.
     pub(super) variables: Vec<Variable>,
-    /// How many variables have been defined.
+    /// The number of variables that have been defined.
     pub(super) defined: usize,
-    /// Collects the result of each part, if the caller requests it.
+    /// Collects the shape of each part's result, if the caller requests it.
     pub(super) shapes: Option<&'a mut Shapes>,
 }
 
-/// A name from `defineVariable`.
+/// A variable that `defineVariable` defines.
 pub(super) struct Variable {
     pub(super) name: String,
     pub(super) place: usize,
@@ -161,7 +161,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Counts the work of a step from items of many types. A step below resources of any type starts from hundreds.
+    /// Counts the work of a step from items with many sources. A step from a resource of unknown type has hundreds of
+    /// sources.
     pub(super) fn weigh(&mut self, shape: &Shape, at: Position) -> Result<(), FhirPathError> {
         self.spend(shape.sources.len() / SOURCES_PER_WORK, at)
     }
@@ -174,11 +175,11 @@ impl Compiler<'_> {
 /// The context in which a part of the expression is resolved.
 #[derive(Clone)]
 pub(super) struct Scope {
-    /// The shape of `$this` and bare names.
+    /// The shape of `$this`, where names without an input start.
     pub(super) this: Shape,
     /// The shape of `$total`.
     pub(super) total: Option<Shape>,
-    /// Whether duplicates of items make no difference here.
+    /// Whether the result of this part may keep or drop duplicate items, because nothing depends on them.
     pub(super) bag: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Compiles whole expressions: text or tree, for the rows of a type or for the items of another program.
+//! Compiles whole expressions, given as text or as a tree. They are evaluated on the rows of a table or on the items
+//! that another program yields.
 
 use std::sync::Arc;
 
@@ -14,14 +15,14 @@ use crate::fhirpath::program::Program;
 use crate::fhirpath::syntax::ast::Expr;
 use crate::fhirpath::syntax::parse::parse;
 
-/// Compiles an expression for the rows of a table of `root`. With [`CompileOptions::context`], for the items that
-/// another program over such a table yields.
+/// Compiles an expression for the rows of a table of type `root`. With [`CompileOptions::context`], compiles it for
+/// the items that another program yields, and uses that program's root type instead of `root`.
 pub fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Program, FhirPathError> {
     let inner = resolve(&parse(text)?, text, root, options, None)?;
     Ok(Program { inner: Arc::new(inner) })
 }
 
-/// Compiles a tree, and records the static facts about its parts.
+/// Compiles a tree. Also returns the shape of each part.
 pub(in crate::fhirpath) fn shapes(
     tree: &Expr,
     text: &str,

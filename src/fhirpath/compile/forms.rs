@@ -1,5 +1,5 @@
-//! Functions that need more than their input and arguments: value sets and types given by name, a variable's name, or
-//! several expressions from which one is chosen.
+//! Resolves functions whose arguments are not simply values: a canonical of a value set or a type, a variable's name,
+//! or any number of expressions.
 
 use super::compiler::{Compiler, Resolved, Scope, Variable};
 use crate::fhirpath::compile::node::{Argument, Call, Node, Shape};
@@ -8,7 +8,7 @@ use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::functions::{self, Function, Need};
 use crate::fhirpath::syntax::ast::{Expr, ExprKind, Literal};
 
-/// Names that variables may not have.
+/// The names of FHIRPath's environment variables, which `defineVariable` may not define.
 const ENVIRONMENT: [&str; 7] = [
     "context",
     "loinc",
@@ -20,7 +20,7 @@ const ENVIRONMENT: [&str; 7] = [
 ];
 
 impl Compiler<'_> {
-    /// The form with this name, if this file has one.
+    /// Resolves a call of a function of this file. `None` if the name is another function's.
     pub(super) fn form(
         &mut self,
         on: Option<&Expr>,
@@ -93,7 +93,8 @@ impl Compiler<'_> {
         Ok(called(function, on, arguments, at, boolean()))
     }
 
-    /// An expression that yields a text, and the code system or value set to look it up in.
+    /// Resolves an expression that yields a string at run time. Returns it and, if the caller has one, the
+    /// terminology in which the function looks the string up.
     fn with_terminology(&mut self, text: &Expr, scope: &Scope) -> Result<Vec<Argument>, FhirPathError> {
         let (node, shape) = self.apart(text, &scope.strict())?;
         self.leaves.need(&shape, Need::Value);
@@ -121,7 +122,8 @@ impl Compiler<'_> {
         Ok(called(&functions::CONFORMS_TO, on, vec![argument], at, boolean()))
     }
 
-    /// The input, if its items have only the named modifier extensions.
+    /// Resolves `checkModifiers`. It yields its input, and fails if an item has a modifier extension whose URL is not
+    /// listed.
     fn check_modifiers(&mut self, on: Option<&Expr>, urls: &[Expr], at: Position, scope: &Scope) -> Resolved {
         let (on, input) = self.input(on, scope)?;
         let member = |on: Option<Expr>, name: &str| Expr {
@@ -159,7 +161,8 @@ impl Compiler<'_> {
         Ok(called(&functions::COALESCE, on, arguments, at, shape))
     }
 
-    /// Names the value, or the input, for the following steps of the chain.
+    /// Resolves `defineVariable`. The following steps can use the variable. Its value is the second argument or,
+    /// without one, the input.
     fn define(
         &mut self,
         on: Option<&Expr>,
@@ -209,7 +212,7 @@ impl Compiler<'_> {
         Ok(called(&functions::DEFINE_VARIABLE, on, arguments, at, input))
     }
 
-    /// Resolves a part of the expression whose variables are not visible outside it.
+    /// Resolves a part of the expression. The variables that it defines are not visible after it.
     pub(super) fn apart(&mut self, expr: &Expr, scope: &Scope) -> Resolved {
         let known = self.variables.len();
         let resolved = self.resolve(expr, scope);
@@ -259,7 +262,7 @@ fn require(shape: &Shape, fits: fn(ItemType) -> bool, operation: &str, at: Posit
     }
 }
 
-/// The text of a string literal.
+/// Returns the text of a string literal. `None` for any other expression.
 fn text_of(expr: &Expr) -> Option<&str> {
     match &expr.kind {
         ExprKind::Literal(Literal::String(text)) => Some(text),

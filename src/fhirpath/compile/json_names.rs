@@ -1,6 +1,6 @@
 //! JSON names for which FHIRPath has another form: `valueCoding` for `value.ofType(Coding)`, `resourceType` for the
-//! type of a resource. Decides what they mean, what FHIRPath's form is, and which type a criterion on `resourceType`
-//! implies.
+//! type of a resource. This file decides what such a name means, what FHIRPath's form is, and which type a criterion
+//! on `resourceType` implies.
 
 use super::compiler::Compiler;
 use crate::fhir::{Kind, TypeId, facts};
@@ -11,12 +11,12 @@ use crate::fhirpath::error::Position;
 use crate::fhirpath::functions::{Need, RESOURCE_TYPE as FUNCTION};
 use crate::fhirpath::syntax::ast::{Expr, ExprKind, Literal, Operator};
 
-/// JSON's property that names the type of a resource.
+/// The JSON property that holds the type of a resource.
 pub(super) const RESOURCE_TYPE: &str = "resourceType";
 
 impl Compiler<'_> {
-    /// Records a JSON name, once for each position. Records nothing for search parameters, because they are published
-    /// with such names.
+    /// Records a JSON name, once for each position, if the option `json_names` is set. Search parameters compile
+    /// without the option, because they are published with JSON names.
     pub(super) fn note_json_name(&mut self, name: &str, standard: String, at: Position) {
         let met = JsonName {
             at,
@@ -28,7 +28,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// `resourceType`: the name of the type of each resource.
+    /// Resolves `resourceType` to a function that yields the name of each resource's type.
     pub(super) fn resource_type(&mut self, on: Node, shape: &Shape, at: Position) -> (Node, Shape) {
         if let Some(standard) = standard(shape, RESOURCE_TYPE) {
             self.note_json_name(RESOURCE_TYPE, standard, at);
@@ -48,8 +48,8 @@ impl Compiler<'_> {
     }
 }
 
-/// FHIRPath's form of a JSON name for items of this shape. `None` if FHIRPath has the same name for some of the items,
-/// or if neither FHIRPath nor JSON has the name.
+/// Returns FHIRPath's form of a JSON name for items of this shape. `None` if FHIRPath has the same name for some of
+/// the items, or if neither FHIRPath nor JSON has the name.
 pub(super) fn standard(shape: &Shape, name: &str) -> Option<String> {
     let types = || shape.sources.iter().flat_map(of_source);
     if types().any(|type_id| facts().element(type_id, name).is_some()) {
@@ -85,8 +85,8 @@ fn is_resource(source: &Source) -> bool {
     }
 }
 
-/// The type of the items that a criterion keeps, if all items are resources and the criterion is `resourceType =
-/// '...'`.
+/// Returns the type of all items that a criterion of `where` keeps, if the criterion is `resourceType = '...'` or has
+/// this as an operand of `and`. `None` if not all items of the input are resources.
 pub(super) fn type_kept(criterion: &Expr, input: &Shape) -> Option<TypeTest> {
     if input.sources.is_empty() || !input.sources.iter().all(is_resource) {
         return None;
@@ -119,7 +119,7 @@ pub(super) fn type_kept(criterion: &Expr, input: &Shape) -> Option<TypeTest> {
     }
 }
 
-/// `resourceType` or `$this.resourceType`.
+/// Whether an expression is `resourceType` or `$this.resourceType`.
 fn is_resource_type(part: &Expr) -> bool {
     match &part.kind {
         ExprKind::Member { on, name } => {

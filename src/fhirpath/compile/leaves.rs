@@ -1,4 +1,4 @@
-//! Collects the columns that an expression reads while it is resolved.
+//! Collects the columns that an expression reads. The compiler adds them while it resolves the expression.
 
 use std::sync::Arc;
 
@@ -9,13 +9,14 @@ use super::types::ItemType;
 use crate::fhir::storage::{self, ELEMENT, EVERYTHING, LeafSet, REFERENCE_ID, REFERENCE_TYPE, Storage};
 use crate::fhir::{Kind, facts};
 
-/// The columns gathered so far.
+/// The columns that have been collected so far.
 #[derive(Debug, Default)]
 pub(in crate::fhirpath) struct Leaves {
     set: LeafSet,
 }
 
-/// The path of a column below a source. The root's path is empty. A primitive's children are columns beside it.
+/// Returns the path of a child's column below a source. The root's path is empty. The children of a primitive `x` are
+/// in the column `_x` beside it. `None` for computed items, which have no column.
 pub(in crate::fhirpath) fn below(source: &Source, column: &str) -> Option<Arc<str>> {
     let path = source.path.as_deref()?;
     if source.item_type.is_primitive() {
@@ -32,7 +33,7 @@ impl Leaves {
         self.set
     }
 
-    /// Adds the columns of items of this shape.
+    /// Adds the columns that are read of items of this shape.
     pub(in crate::fhirpath) fn need(&mut self, shape: &Shape, need: Need) {
         for source in &shape.sources {
             self.read(source, need);
@@ -104,7 +105,8 @@ impl Leaves {
         self.set.insert(path.to_string());
     }
 
-    /// Adds the columns of the result's items.
+    /// Adds the columns that are read of the result's items: those that `extra` lists for the item's type, or the
+    /// default.
     pub(in crate::fhirpath) fn output(&mut self, shape: &Shape, extra: Option<ExtraLeaves<'_>>) {
         for source in &shape.sources {
             let (Some(path), ItemType::Fhir(type_id)) = (source.path.as_deref(), source.item_type) else {
@@ -135,7 +137,7 @@ impl Leaves {
     }
 }
 
-/// The column `_x` beside a primitive `x`.
+/// Returns the path of the column `_x` beside a primitive `x`.
 fn element_column(path: &str) -> String {
     match path.rsplit_once('.') {
         Some((parent, name)) => format!("{parent}._{name}"),

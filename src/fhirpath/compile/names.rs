@@ -1,4 +1,4 @@
-//! Names that do not come from the data: `%constants`, literals, types.
+//! Resolves names that do not come from the data: `%constants`, literals and types.
 
 use super::compiler::{Compiler, Resolved, root_shape};
 use crate::fhir::{Kind, facts};
@@ -39,8 +39,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// The possible types of `%resource`, or with `root` of `%rootResource`. This is the row, or a resource within the
-    /// row that contains the context.
+    /// Returns the shape of `%resource`, or of `%rootResource` if `root` is set. The resource is the row, or a
+    /// resource inside the row that contains the context.
     fn resource_shape(&self, root: bool) -> Shape {
         let mut shape = Shape::default();
         for source in &self.context.sources {
@@ -78,7 +78,7 @@ impl Compiler<'_> {
         Ok((Node::Constant(items), shape))
     }
 
-    /// Reads a type where the grammar has an expression: `ofType(Quantity)`, `is(FHIR.Patient)`.
+    /// Reads a type where the grammar has an expression: `ofType(Quantity)`, `ofType(FHIR.Patient)`.
     pub(super) fn type_argument(&self, argument: &Expr) -> Result<TypeTest, FhirPathError> {
         let at = argument.at;
         match &argument.kind {

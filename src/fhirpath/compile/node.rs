@@ -1,5 +1,5 @@
-//! The resolved program: every name is a column, a constant or a function. It also has the facts about a result that
-//! are known before any data is read.
+//! The resolved program: every name is a column, a constant or a function. A [`Shape`] has the facts about a result
+//! that are known before any data is read.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::types::{ItemType, TypeTest};
 use crate::fhir::TypeId;
 use crate::terminology::{Terminology, ValueSet};
 
-/// The name of a step to every element.
+/// The name of a step that yields all elements.
 pub(in crate::fhirpath) const ALL_CHILDREN: &str = "*";
 
 /// A part of a resolved program.
@@ -32,26 +32,26 @@ pub(in crate::fhirpath) enum Node {
     Index,
     /// `$total`.
     Total,
-    /// The value that `defineVariable` gave to a name.
+    /// The value of the variable with this index, which `defineVariable` defined.
     Variable(usize),
     /// `%rowIndex`.
     RowIndex,
     /// A literal or constant: one item.
     Constant(Items),
-    /// The items of a constant expression, the same for every row.
+    /// An expression without data: it yields the same items for every row.
     Fixed(Box<Node>),
-    /// An element. All elements if the name is [`ALL_CHILDREN`].
+    /// The elements with this name, or all elements if the name is [`ALL_CHILDREN`].
     Step {
         on: Box<Node>,
         name: Box<str>,
         by: Vec<(TypeId, Vec<Branch>)>,
-        /// Whether the step leads into resources whose types only the data show.
+        /// Whether the step starts at resources whose types only the data show.
         open: bool,
-        /// Whether the name may be a JSON name, which consists of a choice's name and a type.
+        /// Whether the name may be the JSON name of a choice, such as `valueQuantity`.
         json: bool,
         at: Position,
     },
-    /// Only the items of a type.
+    /// Keeps only the items of a type.
     OfType { on: Box<Node>, test: TypeTest },
     /// Whether the single item has a type.
     Is {
@@ -61,7 +61,7 @@ pub(in crate::fhirpath) enum Node {
     },
     /// A function.
     Call(Box<Call>),
-    /// A sign.
+    /// A plus or minus sign before an operand.
     Sign {
         negative: bool,
         on: Box<Node>,
@@ -74,17 +74,17 @@ pub(in crate::fhirpath) enum Node {
         right: Box<Node>,
         at: Position,
     },
-    /// `|` without removing equal items.
+    /// Like `|`, but keeps equal items.
     Concatenation(Box<Node>, Box<Node>),
 }
 
 impl Node {
-    /// Whether the node consists of literals only.
+    /// Whether the node yields the same items for every row, because it reads no data.
     pub(in crate::fhirpath) fn is_fixed(&self) -> bool {
         matches!(self, Node::Empty | Node::Constant(_) | Node::Fixed(_))
     }
 
-    /// The node to evaluate for one row.
+    /// Removes the wrapper [`Node::Fixed`]. The caller wraps the whole expression instead.
     pub(in crate::fhirpath) fn unfixed(self) -> Node {
         match self {
             Node::Fixed(node) => *node,
@@ -105,26 +105,26 @@ pub(in crate::fhirpath) struct Call {
 /// An argument of a function.
 #[derive(Debug)]
 pub(in crate::fhirpath) enum Argument {
-    /// Evaluated in the function's own context, once per row.
+    /// An expression that is evaluated once per row, in the context of the call.
     Value(Node),
-    /// Evaluated with the input's items as rows.
+    /// An expression that is evaluated once per item of the input, with the item as `$this`.
     Each(Node),
-    /// Evaluated with the input's items as rows, to sort them.
+    /// A sort key that is evaluated once per item of the input, with the item as `$this`.
     Key { node: Node, descending: bool },
     /// A type.
     Type(TypeTest),
-    /// A value set that the argument named.
+    /// The value set that the argument names.
     ValueSet(Arc<ValueSet>),
     /// The terminology in which the function looks codes up.
     Terminology(Arc<Terminology>),
-    /// The index of the defined variable.
+    /// The index of the variable that the function defines.
     Variable(usize),
 }
 
-/// The static facts about a collection.
+/// The facts about a collection that are known before evaluation.
 #[derive(Clone, Debug, Default)]
 pub(in crate::fhirpath) struct Shape {
-    /// The possible sources of its items. Without sources the result is always empty.
+    /// The possible sources of the items. Without a source, the collection is always empty.
     pub(in crate::fhirpath) sources: Vec<Source>,
     /// Whether a row may have several items.
     pub(in crate::fhirpath) many: bool,
@@ -134,9 +134,11 @@ pub(in crate::fhirpath) struct Shape {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::fhirpath) struct Source {
     pub(in crate::fhirpath) item_type: ItemType,
-    /// The items' column, as a path from the table's root (`""` for the root itself). `None` for computed values.
+    /// The column of the items, as a path from the table's root (`""` for the root itself). `None` for computed
+    /// items, and if there are too many columns to track them.
     pub(in crate::fhirpath) path: Option<Arc<str>>,
-    /// Whether the column is JSON text that contains the items, or is the item.
+    /// Whether the column at `path` holds resources as JSON text, and the items are these resources or lie inside
+    /// them.
     pub(in crate::fhirpath) inside: bool,
 }
 
@@ -187,7 +189,7 @@ impl Shape {
         }
     }
 
-    /// The types, for messages.
+    /// Returns the names of the possible types, for error messages.
     pub(in crate::fhirpath) fn names(&self) -> String {
         let mut names: Vec<&str> = self.sources.iter().map(|source| source.item_type.name()).collect();
         names.dedup();

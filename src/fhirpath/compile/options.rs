@@ -9,7 +9,7 @@ use super::super::syntax::ast::Literal;
 use crate::fhir::TypeId;
 use crate::terminology::Terminology;
 
-/// A typed value for `%name`, as written in FHIRPath: `Constant::String("x".into())`,
+/// The value of a constant `%name`, as a FHIRPath literal: `Constant::String("x".into())`,
 /// `Constant::Date("2024-01".into())`.
 pub type Constant = Literal;
 
@@ -19,36 +19,36 @@ pub type ExtraLeaves<'a> = &'a dyn Fn(TypeId) -> Option<Vec<&'static str>>;
 /// How to compile an expression. `CompileOptions::default()` is a strict compilation without constants.
 #[derive(Clone, Default)]
 pub struct CompileOptions<'a> {
-    /// A step to an element that its type does not have is an empty collection instead of an error.
+    /// A step to an element that its type does not have yields an empty collection instead of an error.
     pub lenient: bool,
-    /// The expression belongs to a search parameter: a union of paths over the parameter's types. Paths of other types
-    /// are empty instead of errors, and `as` selects among several items. A choice may have its JSON name with a type
+    /// The expression is that of a search parameter: a union of paths over the parameter's types. Paths of other
+    /// types are empty instead of errors, and `as` selects among several items. A choice may have its JSON name
     /// (`valueDateTime`), as in published packages.
     pub search: bool,
-    /// `resolve()` uses only the reference. It does not search contained resources for the target, so it does not read
-    /// their column.
+    /// `resolve()` uses only the reference itself. It does not search contained resources, so the program does not
+    /// read their column.
     pub references_alone: bool,
-    /// Accepts JSON names where FHIRPath has other names. A choice's property (`valueCoding`) means the choice as that
-    /// type, and `resourceType` means the type of a resource. [`Program::json_names`] lists the JSON names that
-    /// occurred. Without this option they are errors.
+    /// Accepts JSON names where FHIRPath has other names. The JSON name of a choice (`valueCoding`) means the choice
+    /// as that type, and `resourceType` means the type of a resource. [`Program::json_names`] lists the JSON names
+    /// that the expression uses. Without this option they are errors.
     pub json_names: bool,
-    /// A function that depends on the order of items is an error after a function that leaves the order undefined:
-    /// `children().first()`.
+    /// It is an error to use a function that depends on the order of items after a function that leaves the order
+    /// undefined, as in `children().first()`.
     pub ordered: bool,
     /// Code systems and value sets for `memberOf`, `subsumes` and `subsumedBy`.
     pub terminology: Option<Arc<Terminology>>,
-    /// Values of `%name`.
+    /// The values of `%name`.
     pub constants: HashMap<String, Constant>,
     /// For each output type, the columns that the caller reads below an output item. `None` means the default: the
     /// value of a primitive (its text), or the presence of a complex item. For a complex type, `Some` lists dotted
     /// paths below it (`coding.system`, `value__number`, or `*` for everything). For a primitive type, `Some` replaces
     /// the default by a list of suffixes of its columns (`""` for the value, `__start`, `__end`, `__number`).
     pub extra: Option<ExtraLeaves<'a>>,
-    /// The program whose output items are the context. This program is then evaluated with [`Program::evaluate_on`].
-    /// Its leaves are still named from the root.
+    /// The program whose output items are the contexts of the new program. The new program is evaluated with
+    /// [`Program::evaluate_on`]. Its leaves are paths from the root of the table in any case.
     pub context: Option<&'a Program>,
-    /// The caller ignores duplicates in the result. If `|` yields the output, it then need not compare complex items as
-    /// a whole, and so need not read all their columns.
+    /// The caller ignores duplicates in the result. If `|` yields the output, it then keeps duplicates, so it need
+    /// not read whole complex items to compare them.
     pub duplicates: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Checks whether items are selected by position after a function that leaves their order undefined:
-//! `children().skip(1)`. Decided on the syntax tree alone, for callers that request it.
+//! Checks whether items are selected by position after a function that leaves their order undefined, as in
+//! `children().skip(1)`. Looks only at the syntax tree. The check runs if the option `ordered` is set.
 
 use crate::fhirpath::error::{FhirPathError, Places};
 use crate::fhirpath::syntax::ast::{Expr, ExprKind, Operator};
@@ -9,7 +9,7 @@ pub(super) fn check(expr: &Expr, places: &Places) -> Result<(), FhirPathError> {
     open_order(expr, places).map(|_| ())
 }
 
-/// The part of the expression that left the order of items undefined, if any.
+/// The function or operator that left the order of items undefined, if any.
 type Open = Option<String>;
 
 fn open_order(expr: &Expr, places: &Places) -> Result<Open, FhirPathError> {

@@ -1,26 +1,26 @@
-//! The types of the results of an expression's parts, as the compiler records them.
+//! The shapes of the results of an expression's parts, as the compiler records them.
 
 use std::collections::HashMap;
 
 use super::node::Shape;
 use crate::fhirpath::syntax::ast::{Expr, ExprKind};
 
-/// The result of each part of a tree, by the part's address. If a part is resolved several times, all its results are
-/// merged.
+/// The shape of each part of a tree, by the memory address of the part. If a part is resolved several times, its
+/// shapes are merged.
 #[derive(Debug, Default)]
 pub(in crate::fhirpath) struct Shapes {
     of: HashMap<usize, Shape>,
-    /// The shape of `$this` at function calls without a written input, such as `exists()`.
+    /// The shape of `$this` at function calls without an expression before them, such as `exists()`.
     this: HashMap<usize, Shape>,
 }
 
 impl Shapes {
-    /// The result for a part of the tree. `None` for parts that are no expressions, such as a type's name.
+    /// Returns the shape of a part's result. `None` for a part that is not an expression, such as a type's name.
     pub(in crate::fhirpath) fn of(&self, part: &Expr) -> Option<&Shape> {
         self.of.get(&address(part))
     }
 
-    /// The input of a function's call: the part before the dot, or `$this`.
+    /// Returns the shape of a function call's input: the part before the dot, or `$this`.
     pub(in crate::fhirpath) fn input(&self, call: &Expr) -> Option<&Shape> {
         match &call.kind {
             ExprKind::Call { on: Some(on), .. } => self.of(on),

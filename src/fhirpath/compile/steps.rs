@@ -1,4 +1,4 @@
-//! Paths: which columns a name means for each possible type, and which of them remain after a type test.
+//! Resolves paths: which columns a name means for each possible type, and which of these columns a type test leaves.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -17,7 +17,7 @@ use crate::fhirpath::evaluate::navigate::{Branch, branches, named};
 use crate::fhirpath::functions::{self, Need};
 use crate::fhirpath::syntax::ast::{Expr, ExprKind};
 
-/// The maximum number of columns that are distinguished for the items of a step.
+/// The maximum number of sources of a step's items. Beyond it, the sources no longer keep their columns apart.
 const MAX_COLUMNS: usize = 500;
 
 impl Compiler<'_> {
@@ -43,8 +43,9 @@ impl Compiler<'_> {
         self.step(on, &shape, name, at)
     }
 
-    /// The shape, if it has few columns. Types that contain themselves multiply the columns with each step. If a shape
-    /// has too many columns, the program reads everything below them and distinguishes only their types.
+    /// Returns the shape, or a smaller one if it has too many sources. Types that contain themselves multiply the
+    /// sources with each step. The smaller shape distinguishes only the types of the sources, and the program reads
+    /// everything below their columns.
     pub(super) fn bounded<'s>(&mut self, shape: &'s Shape) -> Cow<'s, Shape> {
         if shape.sources.len() <= MAX_COLUMNS {
             return Cow::Borrowed(shape);
@@ -144,8 +145,8 @@ impl Compiler<'_> {
         })
     }
 
-    /// `Patient` in `Patient.name`: the context, if it is a Patient. This is known statically, except for abstract
-    /// contexts.
+    /// Resolves a type's name at the start of a path, such as `Patient` in `Patient.name`: the context, if it has
+    /// this type. Only for an abstract context must the evaluation check the type.
     fn type_prefix(&self, this: &Shape, type_id: TypeId, at: Position) -> Resolved {
         let test = TypeTest {
             fhir: Some(type_id),
@@ -163,7 +164,7 @@ impl Compiler<'_> {
         Ok((node, shape))
     }
 
-    /// `as`: the single item if it has the type. In search parameters, `as` selects among several items.
+    /// Resolves `as`: the single item, if it has the type. In search parameters, `as` selects among several items.
     pub(super) fn cast(&self, on: Node, shape: Shape, test: TypeTest, at: Position) -> (Node, Shape) {
         if !shape.many || self.options.search {
             return of_type(on, shape, test);
@@ -193,7 +194,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The source of a column of this name below a source.
+/// Returns the source of the items in a child's column below a source.
 fn child(source: &Source, branch: &Branch) -> Source {
     Source {
         item_type: ItemType::Fhir(branch.type_id),
@@ -206,7 +207,7 @@ fn child(source: &Source, branch: &Branch) -> Source {
     }
 }
 
-/// The possible children of resources of any type.
+/// Returns the children that a resource of any type can have, one for each type of child.
 fn any_children() -> &'static [Branch] {
     static CHILDREN: OnceLock<Vec<Branch>> = OnceLock::new();
     CHILDREN.get_or_init(|| {
@@ -219,7 +220,7 @@ fn any_children() -> &'static [Branch] {
     })
 }
 
-/// All elements of all the types.
+/// Resolves a step to all elements, for all possible types of the items.
 pub(super) fn children(on: Node, shape: &Shape, at: Position) -> (Node, Shape) {
     let mut by: Vec<(TypeId, Vec<Branch>)> = Vec::new();
     let mut open = false;
@@ -267,7 +268,7 @@ fn has_element(source: &Source, name: &str) -> bool {
     })
 }
 
-/// The resource or complex type with which a path may begin.
+/// Returns the resource type or complex type with this name, with which a path may begin.
 fn type_prefix(name: &str) -> Option<TypeId> {
     let type_id = facts().lookup(name)?;
     let def = facts().get(type_id);
@@ -306,7 +307,8 @@ pub(super) fn of_type(on: Node, shape: Shape, test: TypeTest) -> (Node, Shape) {
     )
 }
 
-/// If only one type of a choice is requested, the columns of the others are not read.
+/// Applies a type test to a node. After a step to a choice, drops the columns of other types, so that they are not
+/// read.
 fn narrow(on: Node, test: &TypeTest) -> Node {
     match on {
         Node::Step {

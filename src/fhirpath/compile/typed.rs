@@ -1,5 +1,5 @@
-//! An expression with the static facts about each part: the possible types of its items, whether there may be several,
-//! and their columns.
+//! An expression with the facts about each part that are known before evaluation: the possible types of its items,
+//! whether there may be several, and their columns.
 
 use std::fmt;
 
@@ -19,17 +19,17 @@ use std::sync::Arc;
 pub struct Part {
     /// The element, function, operator or literal.
     pub name: String,
-    /// The possible types of its items. `None` if the part is not an expression, such as the name of a type.
+    /// The possible types of the part's items. `None` if the part is not an expression, such as the name of a type.
     pub types: Option<Vec<ItemType>>,
     /// Whether the part may yield several items.
     pub many: bool,
-    /// The columns of its items, from the root of the table.
+    /// The columns of the part's items, as paths from the root of the table.
     pub columns: Vec<String>,
-    /// Its parts: the input before the dot, then arguments or operands.
+    /// The parts of this part: the input before the dot, then arguments or operands.
     pub parts: Vec<Part>,
 }
 
-/// Compiles an expression and returns the static facts about its parts.
+/// Compiles an expression. Returns the program, and the tree of the expression's parts.
 pub fn typed(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<(Program, Part), FhirPathError> {
     let tree = parse(text)?;
     let (inner, shapes) = shapes(&tree, text, root, options)?;
@@ -103,7 +103,7 @@ fn written(literal: &Literal) -> String {
     }
 }
 
-/// The maximum number of listed types and columns. Further ones are only counted.
+/// The maximum number of types and of columns that are listed for a part. Only the number of further ones is shown.
 const MAX_NAMES: usize = 4;
 
 fn listed(names: &[String], between: &str) -> String {
@@ -132,7 +132,7 @@ impl Part {
     }
 }
 
-/// A tree, with one line for each part.
+/// Prints the tree, with one line for each part.
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines = Vec::new();

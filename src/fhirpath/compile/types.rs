@@ -14,7 +14,7 @@ pub enum ItemType {
     System(System),
 }
 
-/// FHIRPath's own types.
+/// The types that FHIRPath itself defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum System {
     /// `Boolean`.
@@ -37,12 +37,12 @@ pub enum System {
     Quantity,
     /// The result of `type()`: `namespace` and `name`.
     TypeInfo,
-    /// The result of `resolve()`: the target of a reference. The reference reveals only its type.
+    /// The result of `resolve()` for a target that is not in the data. Only the type of the target is known.
     Target,
 }
 
 impl System {
-    /// The name of the type.
+    /// Returns the name of the type.
     pub fn name(self) -> &'static str {
         match self {
             System::Boolean => "Boolean",
@@ -76,7 +76,7 @@ impl System {
 }
 
 impl ItemType {
-    /// The FHIR type. `None` for a System type.
+    /// Returns the FHIR type. `None` for a System type.
     pub fn fhir(self) -> Option<TypeId> {
         match self {
             ItemType::Fhir(type_id) => Some(type_id),
@@ -84,7 +84,7 @@ impl ItemType {
         }
     }
 
-    /// `Patient`, `dateTime`, `String`; a backbone element's path.
+    /// Returns the type's name: `Patient`, `dateTime`, `String`. For a backbone element, returns its path.
     pub fn name(self) -> &'static str {
         match self {
             ItemType::Fhir(type_id) => facts().get(type_id).name,
@@ -92,7 +92,7 @@ impl ItemType {
         }
     }
 
-    /// Whether the type is the FHIR type of this name or specializes it.
+    /// Whether the type is the FHIR type of this name or a specialization of it.
     pub fn is_fhir(self, name: &str) -> bool {
         match (self, facts().lookup(name)) {
             (ItemType::Fhir(type_id), Some(ancestor)) => facts().is_a(type_id, ancestor),
@@ -100,7 +100,8 @@ impl ItemType {
         }
     }
 
-    /// The System type to which operations convert values of this type: `code` counts as a String, `Age` as a Quantity.
+    /// Returns the System type to which operations convert values of this type: String for `code`, Quantity for
+    /// `Age`. `None` if there is no such type.
     pub fn system(self) -> Option<System> {
         match self {
             ItemType::System(system) => Some(system),
@@ -123,7 +124,7 @@ impl ItemType {
         }
     }
 
-    /// Whether the type is a FHIR primitive, or a System type with a single value.
+    /// Whether the type is a FHIR primitive or a System type other than Quantity, TypeInfo and Target.
     pub fn is_primitive(self) -> bool {
         match self {
             ItemType::Fhir(type_id) => matches!(facts().get(type_id).kind, Kind::Primitive(_)),
@@ -131,7 +132,7 @@ impl ItemType {
         }
     }
 
-    /// Whether items of the type are whole resources whose types only their JSON shows.
+    /// Whether items of the type are whole resources whose concrete types only their JSON shows.
     pub(in crate::fhirpath) fn is_any_resource(self) -> bool {
         self.fhir()
             .is_some_and(|type_id| facts().get(type_id).kind == Kind::Resource && facts().get(type_id).is_abstract)
@@ -170,14 +171,14 @@ impl TypeTest {
             _ => None,
         });
         match namespace {
-            // The namespace System has no resources, so no item has the type `System.Patient`.
+            // `System.Patient` is a valid name, but no item has this type. The test is then always false.
             Some("System") if facts().lookup(name).is_some() => Some(TypeTest { fhir, system }),
             None | Some("FHIR" | "System") if fhir.is_some() || system.is_some() => Some(TypeTest { fhir, system }),
             _ => None,
         }
     }
 
-    /// Whether items of this type pass `as` and `ofType`. A primitive must have exactly the type: a `code` does not
+    /// Whether items of this type pass `as` and `ofType`. A primitive must have exactly this type: a `code` does not
     /// pass as `string`.
     pub(in crate::fhirpath) fn selects(&self, item_type: ItemType) -> bool {
         match item_type {
@@ -194,7 +195,7 @@ impl TypeTest {
         }
     }
 
-    /// Whether items of this static type may pass `as` and `ofType`.
+    /// Whether some items of this static type may pass `as` and `ofType`.
     pub(in crate::fhirpath) fn may_select(&self, item_type: ItemType) -> bool {
         let narrower = match (item_type, self.fhir) {
             (ItemType::Fhir(_), Some(_)) if item_type.is_primitive() => false,
@@ -206,7 +207,7 @@ impl TypeTest {
     }
 }
 
-/// The resource types of an abstract type.
+/// Returns the resource types that are an abstract type or specialize it.
 pub(super) fn concrete(ancestor: TypeId) -> impl Iterator<Item = TypeId> {
     facts()
         .resources()

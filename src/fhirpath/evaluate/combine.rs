@@ -3,7 +3,8 @@
 use super::super::values::collection::{Body, Collection, Offsets};
 use super::super::values::items::Items;
 
-/// For each row, the items of the first collection, then those of the second, and so on.
+/// Returns for each row the items of the first collection, then those of the second, and so on. All collections have
+/// the same rows.
 pub(in crate::fhirpath) fn side_by_side(collections: &[Collection]) -> Collection {
     let Some(first) = collections.first() else {
         return Collection::empty(0);
@@ -45,7 +46,7 @@ pub(in crate::fhirpath) fn side_by_side(collections: &[Collection]) -> Collectio
     Collection::mixed(Offsets::list(offsets), parts, places)
 }
 
-/// For each row, the results that `children` has for the row's items, in order. `children` has the items as rows.
+/// Replaces each item by the items that `children` yields for it, in order. `children` gets items as its rows.
 pub(in crate::fhirpath) fn flat_map(collection: &Collection, children: impl Fn(&Items) -> Collection) -> Collection {
     let mixed = match &collection.body {
         Body::One(items) => return children(items).within(&collection.offsets),
@@ -82,7 +83,7 @@ pub(in crate::fhirpath) fn flat_map(collection: &Collection, children: impl Fn(&
     Collection::mixed(Offsets::list(offsets), parts, places)
 }
 
-/// Items of several collections, given by collection and index.
+/// Returns the items that `picks` lists, each by its collection and its index there. `offsets` assigns them to rows.
 pub(in crate::fhirpath) fn pick(collections: &[&Collection], offsets: Offsets, picks: &[(usize, usize)]) -> Collection {
     let mut parts: Vec<Items> = Vec::new();
     let mut bases = Vec::with_capacity(collections.len());
@@ -101,7 +102,7 @@ pub(in crate::fhirpath) fn pick(collections: &[&Collection], offsets: Offsets, p
     Collection::mixed(offsets, parts, places)
 }
 
-/// The rows of both collections, one after the other.
+/// Returns the rows of the first collection, then the rows of the second.
 pub(in crate::fhirpath) fn stack(first: &Collection, second: &Collection) -> Collection {
     let parts: Vec<Items> = first.columns().iter().chain(second.columns()).cloned().collect();
     let mut offsets = Vec::with_capacity(first.rows() + second.rows() + 1);

@@ -1,5 +1,5 @@
-//! Results as Arrow arrays with one slot per row, for the columns of tables. A slot has the first item of its row. It
-//! is null if the row has no item, or if that item has another type than the array.
+//! Converts results to Arrow arrays with one slot per row, for the columns of tables. A slot holds the first item of
+//! its row. It is null if the row has no item, or if that item has another type than the array.
 
 use arrow::array::{ArrayRef, BooleanArray, Int32Array, StringArray, StringBuilder, UInt32Array};
 
@@ -9,8 +9,8 @@ use super::super::values::items::{Index, Items};
 use super::super::values::scalar::Scalar;
 
 impl Collection {
-    /// The first item of each row as text: strings, codes, dates and decimals as written, and booleans, integers and
-    /// quantities as `toString()` returns them. Complex items are null.
+    /// Returns the first item of each row as text: strings, codes, dates and decimals as written; booleans, integers
+    /// and quantities as `toString()` returns them. Complex items are null.
     pub fn first_texts(&self) -> StringArray {
         if let (Body::One(items), Some(indices)) = (&self.body, self.first_slots())
             && let Some(texts) = items.values().text()
@@ -32,27 +32,27 @@ impl Collection {
         builder.finish()
     }
 
-    /// The first item of each row as a boolean.
+    /// Returns the first item of each row as a boolean.
     pub fn first_booleans(&self) -> BooleanArray {
         (0..self.rows())
             .map(|row| self.first(row).and_then(|(items, item)| items.boolean(item)))
             .collect()
     }
 
-    /// The first item of each row as an integer.
+    /// Returns the first item of each row as an integer.
     pub fn first_integers(&self) -> Int32Array {
         (0..self.rows())
             .map(|row| self.first(row).and_then(|(items, item)| items.integer(item)))
             .collect()
     }
 
-    /// The first item of a row.
+    /// Returns the column of a row's first item, and the item's index there. `None` if the row is empty.
     pub fn first(&self, row: usize) -> Option<(&Items, usize)> {
         let range = self.range(row);
         (!range.is_empty()).then(|| self.item(range.start))
     }
 
-    /// The first row that has more than one item.
+    /// Returns the first row that has more than one item.
     pub fn crowded_row(&self) -> Option<usize> {
         match &self.offsets {
             Offsets::Each(_) => None,
@@ -60,8 +60,8 @@ impl Collection {
         }
     }
 
-    /// For each row, the slot of its first item in the items' column. Null for a row without items. `None` if the items
-    /// are in several columns.
+    /// Returns for each row the slot of its first item in the items' column. The slot is null for a row without
+    /// items. `None` if the items are in several columns.
     pub fn first_slots(&self) -> Option<UInt32Array> {
         let items = self.single()?;
         Some(
@@ -76,7 +76,8 @@ impl Collection {
 }
 
 impl Items {
-    /// Item `i` as text: see [`Collection::first_texts`]. `None` for complex items and those without a value.
+    /// Returns an item as text, as [`Collection::first_texts`] does. `None` for complex items and for items without a
+    /// value.
     pub fn as_text(&self, item: usize) -> Option<std::borrow::Cow<'_, str>> {
         if let Some(text) = self.text(item) {
             return Some(text.into());
@@ -89,7 +90,7 @@ impl Items {
         }
     }
 
-    /// The items' column with exactly one slot per item. `None` for whole resources.
+    /// Returns the items as an array with one slot per item. `None` for the rows of a table, which are no array.
     pub fn to_array(&self) -> Option<ArrayRef> {
         use std::sync::Arc;
         let array: ArrayRef = match self.values() {

@@ -1,4 +1,4 @@
-//! The contexts of a program's evaluation: the rows of a batch, or items found in it.
+//! The contexts of a program's evaluation: the rows of a batch, or items that a program found in them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,25 +15,25 @@ use super::lineage::{ColumnSlot, resources};
 use super::work::Work;
 use crate::fhir::TypeId;
 
-/// The contexts on which a program is evaluated. Each yields one result row.
+/// The contexts on which a program is evaluated. Each context yields one row of the result.
 #[derive(Clone, Debug)]
 pub struct Focus {
     /// The resources of the batch.
     pub(in crate::fhirpath) root: Items,
-    /// The contexts, one per row.
+    /// The contexts: a collection with one row for each.
     pub(in crate::fhirpath) items: Collection,
-    /// The batch row of each context. `None` if context `i` is row `i`.
+    /// The batch row that contains each context. `None` if context `i` is row `i`.
     pub(in crate::fhirpath) rows: Option<Arc<[u32]>>,
-    /// The index of each context in its iteration, for `%rowIndex`. `None` means 0 for all.
+    /// The index of each context among the items of its row, for `%rowIndex`. `None` means 0 for all.
     pub(in crate::fhirpath) places: Option<Arc<[u32]>>,
-    /// The value of `now()`, set at its first use. All evaluations that share this focus have the same value.
+    /// The value of `now()`, set at its first use. Evaluations that share this clock have the same value.
     pub(in crate::fhirpath) clock: Arc<OnceLock<DateTime<Utc>>>,
     /// Counts the work of all evaluations that share this focus.
     pub(in crate::fhirpath) work: Arc<Work>,
 }
 
 impl Focus {
-    /// The rows of a batch of the table of `type_id`.
+    /// Returns the rows of a batch as contexts. The batch is of the table of `type_id`.
     pub fn root(batch: &RecordBatch, type_id: TypeId) -> Focus {
         let root = Items::new(ItemType::Fhir(type_id), Values::Record(batch.clone()));
         Focus {
@@ -46,7 +46,7 @@ impl Focus {
         }
     }
 
-    /// A single empty context, for expressions that need no resource.
+    /// Returns a single empty context, for expressions that need no resource.
     pub fn nothing(type_id: TypeId) -> Result<Focus, ArrowError> {
         let options = RecordBatchOptions::new().with_row_count(Some(1));
         let batch = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)?;
@@ -56,7 +56,7 @@ impl Focus {
         })
     }
 
-    /// The same contexts. Their evaluations count as work of this run.
+    /// Returns the same contexts. Their evaluations count as work of this run.
     pub fn within(self, work: &Arc<Work>) -> Focus {
         Focus {
             work: work.clone(),
@@ -64,7 +64,8 @@ impl Focus {
         }
     }
 
-    /// The same contexts with the caller's time as `now()`, for evaluation batch by batch.
+    /// Returns the same contexts with `now` as the value of `now()`. Callers that evaluate several batches pass the
+    /// same time to each.
     pub fn at(self, now: DateTime<Utc>) -> Focus {
         Focus {
             clock: Arc::new(OnceLock::from(now)),
@@ -72,8 +73,8 @@ impl Focus {
         }
     }
 
-    /// The items of a collection as contexts. A program must have yielded the collection on `self`, so its rows are the
-    /// contexts of `self`.
+    /// Returns the items of a collection as contexts. A program must have yielded the collection on `self`, so that
+    /// its rows are the contexts of `self`.
     pub fn enter(&self, collection: &Collection) -> Focus {
         let parents = collection.offsets().parents();
         let mut places = Vec::with_capacity(parents.len());
@@ -94,8 +95,8 @@ impl Focus {
         }
     }
 
-    /// Contexts of several foci over the batch of this one, in the caller's order. Each is given by the index of its
-    /// focus, its index in that focus, and its index for `%rowIndex`.
+    /// Combines contexts of several foci over the batch of this one. `order` lists them: each by the index of its
+    /// focus and its index in that focus. `places` has the values of `%rowIndex`.
     pub fn merge(&self, foci: &[Focus], order: &[(usize, usize)], places: Vec<u32>) -> Focus {
         let mut parts: Vec<Items> = Vec::new();
         let mut bases = Vec::with_capacity(foci.len());
@@ -128,7 +129,8 @@ impl Focus {
         }
     }
 
-    /// The resource of each context. With `root`, the container of that resource. `None` if all are rows of the batch.
+    /// Returns the resource that contains each context or, with `root`, the container of that resource. `None` if no
+    /// context is inside a resource that the batch holds as JSON text.
     pub(in crate::fhirpath) fn inner_resources(&self, root: bool) -> Option<Collection> {
         if !self.items.columns().iter().any(Items::is_inside) {
             return None;
@@ -146,7 +148,7 @@ impl Focus {
         Some(resources(&places, self.root.item_type()))
     }
 
-    /// Some of the contexts.
+    /// Returns `length` contexts, from `start` on.
     pub(in crate::fhirpath) fn slice(&self, start: usize, length: usize) -> Focus {
         let range = start as u32..(start + length) as u32;
         let rows: Arc<[u32]> = match &self.rows {
@@ -165,7 +167,7 @@ impl Focus {
         }
     }
 
-    /// The number of contexts.
+    /// Returns the number of contexts.
     pub fn len(&self) -> usize {
         self.items.rows()
     }
@@ -175,7 +177,7 @@ impl Focus {
         self.len() == 0
     }
 
-    /// The batch row of a context.
+    /// Returns the batch row that contains a context.
     pub fn row(&self, context: usize) -> usize {
         self.rows.as_ref().map_or(context, |rows| rows[context] as usize)
     }

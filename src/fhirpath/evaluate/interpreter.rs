@@ -1,5 +1,6 @@
-//! Runs a resolved program over the rows of a focus. Each node yields a whole column of results. A criterion (`where`,
-//! `select`, `all`, ...) runs in its own frame, whose rows are the items that it tests.
+//! Runs a resolved program over the contexts of a focus. Each node yields the results of all rows at once. The
+//! argument of `where`, `select`, `all` and the like runs in a frame of its own, whose rows are the items of the
+//! input.
 //!
 //! Invariant: an error belongs to a row and counts only if the row's result is used. `iif`, `and`, `or` and `implies`
 //! drop the errors of a branch in the rows that do not use the branch.
@@ -28,22 +29,24 @@ use super::opening;
 use super::work::Work;
 use crate::fhir::{TypeId, facts};
 
-/// The maximum number of items that one step of an evaluation may yield: a fixed number, and an additional number for
-/// each row. If a step exceeds the maximum, the rows are evaluated in halves.
+/// The maximum number of items that one step of an evaluation may yield is this number plus `MAX_ITEMS_PER_ROW` for
+/// each row. If a step exceeds the maximum, the two halves of the rows are evaluated separately.
 pub(in crate::fhirpath) const MAX_ITEMS: usize = 1 << 20;
 const MAX_ITEMS_PER_ROW: usize = 256;
-/// If the caller limits the result: the factor by which an intermediate step may exceed that limit.
+/// If the caller limits the number of result items, an intermediate step may yield at most this many times the limit,
+/// or [`MAX_ITEMS`] if that is more.
 const STEPS_PER_RESULT: usize = 4;
-/// The maximum number of nodes that an evaluation runs, each over all rows. Nested folds multiply them.
+/// The maximum number of nodes that an evaluation runs. A node counts once for all rows. Nested `aggregate` and
+/// `repeat` run their nodes many times.
 const MAX_STEPS: usize = 1 << 18;
-/// The work of evaluating a node once, whatever its input.
+/// The work of running a node once, in addition to the work for its rows and items.
 const WORK_OF_NODE: usize = 64;
-/// The work of each column with items after the first.
+/// The work for each column of the result after the first.
 const WORK_OF_COLUMN: usize = 32;
-/// The maximum number of items at which offsets, which are `i32`, cannot overflow.
+/// A number of items with which the offsets, which are `i32`, certainly do not overflow.
 const MAX_OFFSET: usize = (i32::MAX / 4) as usize;
 
-/// The result of a node. Booleans stay bit masks until they are needed as items.
+/// The result of a node. Booleans stay bit masks until a node needs them as items.
 pub(in crate::fhirpath) enum Output {
     Items(Collection),
     Truth(Truth),
@@ -58,7 +61,7 @@ impl Output {
     }
 }
 
-/// Evaluates a program.
+/// Evaluates a program. `max_items` limits the items of the result.
 pub(in crate::fhirpath) fn run(program: &Inner, focus: &Focus, max_items: usize) -> Result<Evaluation, FhirPathError> {
     let frame = Frame {
         this: focus.items.clone(),
@@ -86,7 +89,7 @@ pub(in crate::fhirpath) fn run(program: &Inner, focus: &Focus, max_items: usize)
     })
 }
 
-/// The collection, without the items of failed rows.
+/// Returns the collection without the items of failed rows. `faults` is sorted by row.
 fn without(collection: &Collection, faults: &[Fault]) -> Collection {
     let mut faults = faults.iter().map(|fault| fault.row as usize).peekable();
     let mut offsets = vec![0i32];
@@ -100,37 +103,37 @@ fn without(collection: &Collection, faults: &[Fault]) -> Collection {
     collection.take(Offsets::list(offsets), places)
 }
 
-/// The values of `$index`.
+/// Describes the value of `$index` in each row of a frame.
 #[derive(Clone)]
 enum Places {
-    /// Each row is an item of a collection with these offsets.
+    /// Each row is an item of a collection with these offsets. `$index` is the item's index in its row there.
     Within(Offsets),
-    /// Every row is the item at this index of its own collection.
+    /// `$index` is this number in every row.
     At(usize),
 }
 
-/// The state of a fold over a collection: each row's result so far, and the index of the next items.
+/// The state of `aggregate` before its next step: each row's result so far, and the index of the items of the step.
 pub(in crate::fhirpath) struct Fold {
     pub(in crate::fhirpath) total: Collection,
     pub(in crate::fhirpath) place: usize,
 }
 
-/// The rows on which a node is evaluated.
+/// The rows on which a node is evaluated, with their `$this` and other variables.
 pub(in crate::fhirpath) struct Frame<'a> {
-    /// `$this`: one item per row.
+    /// `$this`: one item per row. In `iif` and `defineVariable` it is the function's whole input in the row.
     pub(in crate::fhirpath) this: Collection,
     focus: &'a Focus,
-    /// The enclosing frame, and the offsets that assign the rows of this frame to rows of that frame.
+    /// The enclosing frame, and the offsets that assign each row of this frame to a row of the enclosing one.
     outer: Option<(&'a Frame<'a>, &'a Offsets)>,
     total: Option<Collection>,
-    /// `$index`, if the frame was entered for the items of a collection.
+    /// `$index`, if the rows are items of a collection.
     index: Option<Places>,
-    /// How many items a node may yield.
+    /// The maximum number of items that a node may yield.
     limit: usize,
-    /// How many nodes have been evaluated, in all frames.
+    /// The number of nodes that have been run, in all frames.
     steps: Rc<Cell<usize>>,
     faults: RefCell<Vec<Fault>>,
-    /// Values of variables that were defined in this frame.
+    /// The values of the variables that were defined in this frame.
     variables: RefCell<Vec<(usize, Collection)>>,
 }
 
@@ -139,17 +142,17 @@ impl<'a> Frame<'a> {
         self.this.rows()
     }
 
-    /// How many items a step may yield.
+    /// Returns the maximum number of items that a node may yield.
     pub(in crate::fhirpath) fn limit(&self) -> usize {
         self.limit
     }
 
-    /// The type of the batch's rows.
+    /// Returns the type of the batch's rows.
     pub(in crate::fhirpath) fn root_type(&self) -> ItemType {
         self.focus.root.item_type()
     }
 
-    /// Evaluates a node to items.
+    /// Evaluates a node to items. An error if there are more than the limit.
     pub(in crate::fhirpath) fn items(&self, node: &Node) -> Result<Collection, FhirPathError> {
         let collection = self.output(node)?.collection();
         if collection.len() > self.limit {
@@ -159,7 +162,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Evaluates the node of the final result.
+    /// Evaluates the node of the final result. An error if it yields more than `max_items` items.
     fn items_at_most(&self, node: &Node, max_items: usize) -> Result<Collection, FhirPathError> {
         if let Node::Fixed(node) = node {
             let found = self.once(node)?;
@@ -177,7 +180,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Evaluates a node that does not depend on the row, once for all rows. Its error counts for every row.
+    /// Evaluates a node that reads no data, once for all rows. If it fails, every row fails.
     fn once(&self, node: &Node) -> Result<Collection, FhirPathError> {
         let inner = Frame {
             this: Collection::empty(1),
@@ -197,7 +200,7 @@ impl<'a> Frame<'a> {
         Ok(found)
     }
 
-    /// Repeats the items of a single row for each row.
+    /// Returns the items of the only row of `found`, repeated for each row of this frame.
     fn each_row(&self, found: &Collection) -> Result<Collection, FhirPathError> {
         if found.len().saturating_mul(self.rows()) > self.limit {
             Err(FhirPathError::TooLarge)
@@ -206,7 +209,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Evaluates a node to a truth value per row.
+    /// Evaluates a node to a truth value for each row.
     pub(in crate::fhirpath) fn truth(
         &self,
         node: &Node,
@@ -298,17 +301,17 @@ impl<'a> Frame<'a> {
         Ok(output)
     }
 
-    /// Counts work. An error if it exceeds the budget.
+    /// Counts work. An error if the work exceeds what the data and the budget allow.
     pub(in crate::fhirpath) fn spend(&self, work: usize) -> Result<(), FhirPathError> {
         self.focus.work.spend(work)
     }
 
-    /// The work of this evaluation.
+    /// Returns the counter of the work.
     pub(in crate::fhirpath) fn work(&self) -> &Work {
         &self.focus.work
     }
 
-    /// Evaluates a node with the items of `over` as rows. The rows of `over` are this frame's rows.
+    /// Calls `run` in a frame whose rows are the items of `over`. The rows of `over` are this frame's rows.
     pub(in crate::fhirpath) fn within<T>(
         &self,
         over: &Collection,
@@ -341,7 +344,8 @@ impl<'a> Frame<'a> {
         Ok(result)
     }
 
-    /// Calls `run` in a frame with the same rows and another `$this`, which may have no item in some rows.
+    /// Calls `run` in a frame with the same rows and another `$this`, which may have no item or several items in a
+    /// row.
     pub(in crate::fhirpath) fn with_this<T>(
         &self,
         this: &Collection,
@@ -364,7 +368,7 @@ impl<'a> Frame<'a> {
         Ok(result)
     }
 
-    /// Calls `run` and keeps only the errors of rows for which `counts` is true.
+    /// Calls `run`. Of the errors that it records, keeps only those of rows for which `counts` is true.
     pub(in crate::fhirpath) fn guarded<T>(
         &self,
         run: impl FnOnce() -> Result<T, FhirPathError>,
@@ -390,7 +394,8 @@ impl<'a> Frame<'a> {
         self.fault(row, FhirPathError::NotSingle { at, operation, count });
     }
 
-    /// Singleton evaluation (N1, section 4.5): a boolean keeps its value, and any other single item is true.
+    /// Applies singleton evaluation (N1, section 4.5): a boolean keeps its value, and any other single item is true.
+    /// An empty row is unknown. A row with several items fails.
     pub(in crate::fhirpath) fn as_truth(
         &self,
         collection: &Collection,
@@ -416,12 +421,13 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// The value of `now()` during the evaluation.
+    /// Returns the value of `now()` during the evaluation.
     pub(in crate::fhirpath) fn now(&self) -> DateTime<Utc> {
         *self.focus.clock.get_or_init(Utc::now)
     }
 
-    /// The focus's row for each row of this frame. `None` if they are the same.
+    /// Returns for each row of this frame the context of the focus that contains it. `None` if the rows are the
+    /// contexts.
     fn focus_rows(&self) -> Option<Vec<u32>> {
         let (outer, offsets) = self.outer?;
         let parents = offsets.parents();
@@ -431,7 +437,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Records an error for rows in which a step would enter the target of a reference outside the data.
+    /// Records an error for each row in which a step starts at the target of a reference that is not in the data.
     fn refuse_targets(&self, on: &Collection, at: Position) {
         let is_target = |items: &Items| items.item_type() == ItemType::System(System::Target);
         if !on.columns().iter().any(is_target) {
@@ -445,7 +451,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// `%resource` or `%rootResource`.
+    /// Returns `%resource`, or `%rootResource` if `root` is set, for each row.
     fn resource(&self, root: bool) -> Collection {
         if let Some(resources) = self.focus.inner_resources(root) {
             return match self.focus_rows() {
@@ -469,7 +475,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The index of each row among its siblings.
+    /// Returns `$index` for each row.
     fn places(&self) -> Collection {
         let offsets = match &self.index {
             None => return Collection::empty(self.rows()),
@@ -491,7 +497,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Gives a variable its value in the rows of this frame.
+    /// Sets the value of a variable for the rows of this frame.
     pub(in crate::fhirpath) fn define(&self, place: usize, value: Collection) {
         let mut variables = self.variables.borrow_mut();
         variables.retain(|(known, _)| *known != place);
@@ -520,7 +526,8 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Rows of an inner frame are items of outer rows, so this repeats the outer row's collection for each of its items.
+/// Converts a collection with outer rows to one with inner rows: each inner row, which is an item of an outer row,
+/// gets the items of that outer row.
 fn spread(of: &Collection, offsets: &Offsets) -> Collection {
     if let Offsets::Each(_) = offsets {
         return of.clone();
@@ -538,7 +545,7 @@ pub(in crate::fhirpath) fn integers(values: Vec<i32>) -> Collection {
     Collection::each(Items::new(ItemType::System(System::Integer), values))
 }
 
-/// For each of `rows`, the items that `collection` has for that row.
+/// Returns for each of `rows` the items that `collection` has in that row.
 pub(in crate::fhirpath) fn repeated(collection: &Collection, rows: &[u32]) -> Collection {
     if let Offsets::Each(_) = collection.offsets() {
         return collection.take(Offsets::Each(rows.len()), rows.to_vec());
@@ -552,8 +559,8 @@ pub(in crate::fhirpath) fn repeated(collection: &Collection, rows: &[u32]) -> Co
     collection.take(Offsets::list(offsets), places)
 }
 
-/// The children of this name. `by` has the columns for the known types. An open step has `open`. It looks up the
-/// columns of other types in the facts, and the value of `open` says whether JSON names count too.
+/// Returns the children of this name. `by` has the columns of each known type. If `open` is `Some`, the items may
+/// have further types, whose columns are looked up. The value of `open` then says whether JSON names are accepted.
 pub(in crate::fhirpath) fn step(
     on: &Collection,
     name: &str,
@@ -591,7 +598,7 @@ pub(in crate::fhirpath) fn step(
     Ok(super::combine::flat_map(&on, children))
 }
 
-/// The `value` or `unit` of System quantities.
+/// Returns the `value` of System quantities if this is the name, or else their `unit`.
 fn quantity_part(items: &Items, name: &str) -> Collection {
     let Values::Quantity { value, unit } = items.values() else {
         return Collection::empty(items.len());

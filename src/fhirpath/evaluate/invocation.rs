@@ -1,5 +1,5 @@
-//! A running function, and the helpers of its family: arguments by row, the single item of a row, problems with the
-//! data.
+//! A running function, with helpers that functions share: they evaluate arguments, read the single item of a row, and
+//! record problems with the data.
 
 use super::super::compile::node::{Argument, Call, Node};
 use super::super::error::{FhirPathError, Position};
@@ -10,7 +10,7 @@ use super::super::values::scalar::Scalar;
 use super::super::values::truth::Truth;
 use super::interpreter::{Frame, Output};
 
-/// A running function: its input and the means to evaluate its arguments.
+/// A running function: its input, and the frame in which its arguments are evaluated.
 pub(in crate::fhirpath) struct Invocation<'a> {
     pub(in crate::fhirpath) frame: &'a Frame<'a>,
     pub(in crate::fhirpath) call: &'a Call,
@@ -30,7 +30,7 @@ impl Invocation<'_> {
         self.call.arguments.len() > argument
     }
 
-    /// The argument's node. `Node::Empty` for a missing argument or a type.
+    /// Returns an argument's node. Returns `Node::Empty` if the argument is missing or is not an expression.
     pub(in crate::fhirpath) fn node(&self, argument: usize) -> &Node {
         match self.call.arguments.get(argument) {
             Some(Argument::Value(node) | Argument::Each(node)) => node,
@@ -38,14 +38,14 @@ impl Invocation<'_> {
         }
     }
 
-    /// The argument evaluated once per row.
+    /// Evaluates an argument once per row.
     pub(in crate::fhirpath) fn value(&self, argument: usize) -> Result<Collection, FhirPathError> {
         let value = self.frame.items(self.node(argument))?;
         self.frame.spend(value.len() + value.text_bytes() / 2)?;
         Ok(value)
     }
 
-    /// The argument as a boolean for each item of the input.
+    /// Evaluates an argument as a boolean for each item of the input.
     pub(in crate::fhirpath) fn criterion(&self, argument: usize) -> Result<Truth, FhirPathError> {
         let node = self.node(argument);
         self.frame
@@ -54,7 +54,8 @@ impl Invocation<'_> {
 }
 
 impl Invocation<'_> {
-    /// The argument as one integer per row. `None` without a value.
+    /// Evaluates an argument to one integer per row. `None` for an empty row. Records an error for another type or
+    /// for several items.
     pub(in crate::fhirpath) fn integers(&self, argument: usize) -> Result<Vec<Option<i32>>, FhirPathError> {
         let value = self.value(argument)?;
         let of = |row: usize| {
@@ -68,7 +69,8 @@ impl Invocation<'_> {
         Ok((0..value.rows()).map(of).collect())
     }
 
-    /// The only item of a row. Records an error if there are several.
+    /// Returns the column of a row's only item, and the item's index there. Records an error if there are several
+    /// items.
     pub(in crate::fhirpath) fn single<'c>(&self, collection: &'c Collection, row: usize) -> Option<(&'c Items, usize)> {
         let range = collection.range(row);
         match range.len() {
@@ -81,7 +83,7 @@ impl Invocation<'_> {
         }
     }
 
-    /// Records that a row's data do not fit the function.
+    /// Records an error of a row, because its data do not fit the function.
     pub(in crate::fhirpath) fn problem(&self, row: usize, problem: String) {
         self.frame.fault(
             row,
@@ -94,11 +96,11 @@ impl Invocation<'_> {
     }
 }
 
-/// The result of a function for one row: a value, none, or a problem with the data.
+/// The result of a function for one row: a value, no value, or a problem with the data.
 pub(in crate::fhirpath) type RowResult<T> = Result<Option<T>, String>;
 
 impl Invocation<'_> {
-    /// Applies `of` to the single item of each row.
+    /// Applies `of` to the single item of each row. A row without a value yields nothing.
     pub(in crate::fhirpath) fn map(
         &self,
         mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<Computed>,
@@ -117,7 +119,7 @@ impl Invocation<'_> {
         Ok(Output::Items(builder.finish()?))
     }
 
-    /// The same for functions with a boolean result.
+    /// Applies `of` to the single item of each row, as [`map`](Self::map) does, for functions with a boolean result.
     pub(in crate::fhirpath) fn judge(
         &self,
         mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<bool>,
@@ -131,18 +133,20 @@ impl Invocation<'_> {
         Ok(Output::Truth(truth))
     }
 
-    /// Counts the work of a row during `map` or `judge`. Both end in an error if the work exceeds the budget.
+    /// Counts the work of a row during `map` or `judge`. If the work exceeds the budget, both return an error after
+    /// the last row.
     pub(in crate::fhirpath) fn charge(&self, work: usize) -> Result<(), String> {
         self.frame.spend(work).map_err(|error| error.to_string())
     }
 
-    /// The single value of a row of an argument.
+    /// Returns the single value of a row of an argument. Records an error if there are several items.
     pub(in crate::fhirpath) fn scalar<'c>(&self, argument: &'c Collection, row: usize) -> Option<Scalar<'c>> {
         let (items, item) = self.single(argument, row)?;
         items.scalar(item)
     }
 
-    /// The single text of an argument in a row. Records an error if it is not a text.
+    /// Returns the single string of a row of an argument. Records an error for a value of another type or several
+    /// items.
     pub(in crate::fhirpath) fn text<'c>(&self, argument: &'c Collection, row: usize) -> Option<&'c str> {
         match self.scalar(argument, row)? {
             Scalar::Text(text) => Some(text),

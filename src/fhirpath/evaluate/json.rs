@@ -1,4 +1,5 @@
-//! Items as JSON text. Digits and the order of properties are as stored; the engine's companion columns are left out.
+//! Writes items as JSON text. Digits and the order of properties are as stored. The engine's companion columns are
+//! left out.
 
 use arrow::array::{Array, ArrayRef, AsArray, StructArray};
 use arrow::datatypes::{DataType, Int32Type};
@@ -10,7 +11,7 @@ use crate::fhir::storage::Storage;
 use crate::fhir::{TypeId, facts};
 
 impl Items {
-    /// Appends item `i` as JSON: `null` for an element without a value.
+    /// Appends an item as JSON. Appends `null` for an element without a value.
     pub fn write_json(&self, item: usize, out: &mut String) {
         let slot = self.slot(item);
         if !self.column.values.is_valid(slot) {
@@ -52,7 +53,7 @@ impl Items {
         }
     }
 
-    /// The name of the items' type in FHIR: FHIRPath's String is also a `string`.
+    /// Returns the name of the items' type in FHIR, such as `string` for FHIRPath's String.
     pub fn type_name(&self) -> &'static str {
         match self.item_type {
             ItemType::Fhir(type_id) => facts().get(type_id).name,
@@ -72,7 +73,7 @@ impl Items {
 }
 
 fn quote(text: &str, out: &mut String) {
-    // Writing text as JSON cannot fail.
+    // Writing a string as JSON cannot fail.
     out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }
 

@@ -1,5 +1,5 @@
-//! The lineage of items: each column knows the column that contains it, up to the batch. It finds the resource of an
-//! item, for `%resource`, `%rootResource` and references to resources in the same row.
+//! The lineage of items: each column knows the column that contains it, up to the batch. `%resource`, `%rootResource`
+//! and `resolve()` use it to find the resource that contains an item.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use super::super::values::columns::Values;
 use super::super::values::items::{Column, Index, Items};
 use crate::fhir::facts;
 
-/// A link to the column that contains a column.
+/// A link from a column to the column that contains it.
 #[derive(Debug)]
 pub(in crate::fhirpath) struct Above {
     pub(in crate::fhirpath) column: Arc<Column>,
     way: Way,
-    /// The difference between a slot's number and the index in `way`. The column may have been sliced.
+    /// The number that is added to a slot to find it in `way`. It is not 0 if the column was sliced.
     shift: usize,
 }
 
-/// How to find the slot of the containing column, given a slot.
+/// How a slot of a column leads to the slot of the containing column.
 #[derive(Clone, Debug)]
 pub(in crate::fhirpath) enum Way {
-    /// The slot with the same number.
+    /// To the slot with the same number.
     Same,
-    /// The slot of the list that contains it.
+    /// To the slot of the list that has these offsets and contains the slot.
     List(OffsetBuffer<i32>),
-    /// The slot with the JSON text from which the row was made.
+    /// To the slot with the JSON text from which the row was made. There is one number for each row.
     Opened(Arc<[u32]>),
 }
 
@@ -37,7 +37,7 @@ impl Above {
         Above { column, way, shift: 0 }
     }
 
-    /// The same link for a column that begins `offset` slots later.
+    /// Returns the same link for a column that begins `offset` slots later.
     pub(in crate::fhirpath) fn shifted(&self, offset: usize) -> Above {
         Above {
             column: self.column.clone(),
@@ -58,7 +58,7 @@ impl Above {
     }
 }
 
-/// A slot of a column.
+/// A column, and a slot in it.
 #[derive(Clone, Debug)]
 pub(in crate::fhirpath) struct ColumnSlot {
     pub(in crate::fhirpath) column: Arc<Column>,
@@ -74,7 +74,7 @@ impl ColumnSlot {
         })
     }
 
-    /// The nearest resource: a row of the batch or a slot with a resource's JSON text.
+    /// Finds the nearest resource that contains the slot: a row of the batch, or a slot with a resource's JSON text.
     fn resource(mut self) -> Option<ColumnSlot> {
         loop {
             match (&self.column.values, &self.column.above) {
@@ -84,7 +84,7 @@ impl ColumnSlot {
         }
     }
 
-    /// The container of a resource in `contained`.
+    /// Returns the resource that contains this resource in `contained`. `None` if this is not a contained resource.
     pub(in crate::fhirpath) fn container(&self) -> Option<ColumnSlot> {
         let above = self.up()?;
         match above.column.values {
@@ -93,7 +93,8 @@ impl ColumnSlot {
         }
     }
 
-    /// For a resource in an element of another resource, such as an entry of a Bundle: the element, and that resource.
+    /// For a resource inside an element of another resource, such as an entry of a Bundle, returns the element and
+    /// the other resource.
     pub(in crate::fhirpath) fn entry(&self) -> Option<(ColumnSlot, ColumnSlot)> {
         let above = self.up()?;
         match above.column.values {
@@ -108,7 +109,7 @@ impl ColumnSlot {
 }
 
 impl Items {
-    /// Whether the items are inside resources that the batch holds as JSON text.
+    /// Whether the items are, or are inside, resources that the batch holds as JSON text.
     pub(in crate::fhirpath) fn is_inside(&self) -> bool {
         let mut column = &self.column;
         loop {
@@ -120,7 +121,7 @@ impl Items {
         }
     }
 
-    /// The resource that contains an item, or the item itself if it is a resource. `None` for computed items.
+    /// Returns the resource that contains an item, or the item itself if it is a resource. `None` for computed items.
     pub(in crate::fhirpath) fn resource(&self, item: usize) -> Option<ColumnSlot> {
         let place = ColumnSlot {
             column: self.column.clone(),
@@ -130,7 +131,8 @@ impl Items {
     }
 }
 
-/// Resources as items, one row each. A row without a resource is empty. Rows of the batch have the type `root`.
+/// Returns resources as items, one row for each place. The row of `None` is empty. Rows of the batch have the type
+/// `root`.
 pub(in crate::fhirpath) fn resources(places: &[Option<ColumnSlot>], root: ItemType) -> Collection {
     let any = facts().lookup("Resource").map_or(root, ItemType::Fhir);
     let mut known: FxHashMap<usize, usize> = FxHashMap::default();

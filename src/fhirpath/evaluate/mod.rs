@@ -1,4 +1,4 @@
-//! A resolved program over the rows of a focus.
+//! Evaluates a resolved program on the contexts of a focus.
 
 pub(super) mod combine;
 pub(super) mod extract;

@@ -1,8 +1,8 @@
-//! Steps from items to their children: finds the child's columns in the struct or batch of the items, and composes
-//! indices. If the batch lacks a column, no item has that element.
+//! Steps from items to their children: finds the columns of a child in the struct or batch of the items, and composes
+//! indexes. If the batch lacks a column, no item has that element.
 //!
-//! Three properties of Arrow matter here: the offsets of a sliced list need not begin at 0, a null list may span
-//! values, and a null in a list of primitives is an element if its companion `_x` exists.
+//! Three properties of the Arrow data matter here: the offsets of a sliced list need not begin at 0, a null list may
+//! span values, and a null in a list of primitives is an element if its companion `_x` is present.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::opening::Openings;
 use crate::fhir::storage::{self, END, LIST_ITEM, NUMBER, REFERENCE_ID, REFERENCE_TYPE, START, Storage};
 use crate::fhir::{Element, Kind, TypeId, facts};
 
-/// A column with an element's values of one type.
+/// A column that holds the values of an element as one type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::fhirpath) struct Branch {
     /// The column's name below its parent: `valueQuantity` for `value` as a Quantity.
@@ -29,7 +29,7 @@ pub(in crate::fhirpath) struct Branch {
     pub(in crate::fhirpath) many: bool,
 }
 
-/// The columns of an element. A choice has several.
+/// Returns the columns of an element. A choice has one column for each type.
 pub(in crate::fhirpath) fn branches(element: &Element) -> Vec<Branch> {
     let branch = |type_id: &TypeId| {
         let def = facts().get(*type_id);
@@ -43,8 +43,8 @@ pub(in crate::fhirpath) fn branches(element: &Element) -> Vec<Branch> {
     element.types.iter().map(branch).collect()
 }
 
-/// The columns of a name in a type: those of the element or, with `json`, the one column that has this name in JSON
-/// (`valueQuantity`). Empty if the type has no such name.
+/// Returns the columns that a name means in a type: those of the element with this name or, with `json`, the one
+/// column of a choice that has this name in JSON (`valueQuantity`). Empty if the type has no such name.
 pub(in crate::fhirpath) fn named(type_id: TypeId, name: &str, json: bool) -> Vec<Branch> {
     if let Some(element) = facts().element(type_id, name) {
         return branches(element);
@@ -73,8 +73,8 @@ fn column_name(element: &Element, type_name: &str) -> String {
 }
 
 impl Items {
-    /// The children of this name of each item, with the items as rows. The name is FHIRPath's (`value` means a choice
-    /// of any type), JSON's (`valueQuantity`) or one of the reference's companions (`reference__type`,
+    /// Returns the children with this name. The collection has one row for each item. The name is FHIRPath's (`value`
+    /// means a choice of any type), JSON's (`valueQuantity`) or that of a companion of a reference (`reference__type`,
     /// `reference__id`).
     pub fn child(&self, name: &str) -> Collection {
         if self.is_json() {
@@ -110,11 +110,11 @@ impl Items {
         }
     }
 
-    /// The children in any of these columns. An item has children of one type of a choice. If it has several types,
-    /// they follow the order of the branches.
+    /// Returns the children in these columns. The collection has one row for each item. In valid data, an item has a
+    /// value in only one column of a choice. If an item has values in several, they follow the order of `branches`.
     pub(in crate::fhirpath) fn step(&self, branches: &[Branch]) -> Collection {
         if let (Some(element), Some(type_id)) = (&self.column.element, facts().lookup("Element")) {
-            // The children of a primitive are its id and extensions.
+            // The items are primitives, whose children are their id and extensions.
             let elements = self.singular(ItemType::Fhir(type_id), Values::Struct(element.clone()), None);
             return super::combine::flat_map(&elements, |elements| elements.step(branches));
         }
@@ -126,8 +126,8 @@ impl Items {
         }
     }
 
-    /// An upper bound for the number of children that [`Items::step`] would find. It is 0 if the items are no more than
-    /// the slots of their column, because then the data bound the number.
+    /// Returns an upper bound for the number of children that [`Items::step`] finds. Returns 0 if there are no more
+    /// items than slots in their column, because the data then limit the number.
     pub(in crate::fhirpath) fn child_count(&self, branches: &[Branch]) -> usize {
         let Some(parent) = Parent::of(&self.column.values) else {
             return 0;
@@ -146,7 +146,8 @@ impl Items {
             .sum()
     }
 
-    /// A text column beside the elements, if the batch has it.
+    /// Returns the values of a text column beside the elements, such as a companion. `None` if the batch lacks the
+    /// column.
     pub(in crate::fhirpath) fn text_child(&self, column: &str) -> Option<Collection> {
         let values = Values::Text(text_array(&self.column(column)?)?);
         Some(self.singular(ItemType::System(System::String), values, None))
@@ -166,7 +167,7 @@ impl Items {
         Parent::of(&self.column.values)?.column(name)
     }
 
-    /// A column below this one.
+    /// Returns a column that is contained in this one.
     fn below(&self, values: Values, element: Option<StructArray>, way: Way) -> Arc<Column> {
         Arc::new(Column {
             values,
@@ -176,7 +177,7 @@ impl Items {
         })
     }
 
-    /// Children in a column with at most one per slot of its parent.
+    /// Returns children from a column that has at most one child in each slot.
     fn singular(&self, item_type: ItemType, values: Values, element: Option<StructArray>) -> Collection {
         let present = present(&values, element.as_ref());
         let items = Items {
@@ -217,7 +218,7 @@ impl Items {
         Collection::new(Offsets::list(offsets), items)
     }
 
-    /// Children of a list column. `values` and `element` are the lists' values.
+    /// Returns children from a list column. `values` and `element` hold the items of the lists.
     fn repeating(
         &self,
         item_type: ItemType,
@@ -279,7 +280,7 @@ fn nulls_span_nothing(list: &ListArray) -> bool {
     }
 }
 
-/// The slots that hold an element: a value, or only an id or extensions. `None` means all slots.
+/// Returns which slots hold an element: a value, or only an id or extensions. `None` means that all do.
 fn present(values: &Values, element: Option<&StructArray>) -> Option<NullBuffer> {
     if values.null_count() == 0 {
         return None;
@@ -310,7 +311,7 @@ fn present(values: &Values, element: Option<&StructArray>) -> Option<NullBuffer>
     }
 }
 
-/// The struct or batch that holds the children.
+/// The struct or the batch whose columns hold the children.
 enum Parent<'a> {
     Struct(&'a StructArray),
     Record(&'a RecordBatch),
@@ -332,8 +333,8 @@ impl<'a> Parent<'a> {
         }
     }
 
-    /// A companion at the root has the element's name, without the root's renaming. `version__element` has no
-    /// companions: its companion column is `_version`.
+    /// Returns a companion column. At the root, its name is not changed as the element's may be: `version__element`
+    /// has the companion `_version`.
     fn companion(&self, name: &str) -> Option<ArrayRef> {
         match self {
             Parent::Struct(array) => array.column_by_name(name).cloned(),
@@ -349,7 +350,7 @@ impl<'a> Parent<'a> {
     }
 }
 
-/// The columns of an element, without their lists.
+/// The columns of an element. `values` and `element` hold the items of the lists, if `list` is `Some`.
 struct Columns {
     list: Option<ListArray>,
     values: Values,
@@ -403,8 +404,8 @@ impl Columns {
     }
 }
 
-/// The lists of an element, made longer for rows that have `_x` lists but no values: a repeating primitive of which no
-/// item has a value. `None` if there is no such row.
+/// Returns the lists of an element with additional items, for rows that have a list `_x` but no list `x`: no item of
+/// the element has a value there. `None` if there is no such row.
 fn widened(list: &ListArray, elements: &ListArray) -> Option<ListArray> {
     let (Some(absent), rows) = (list.nulls(), list.len()) else {
         return None;
@@ -428,8 +429,8 @@ fn widened(list: &ListArray, elements: &ListArray) -> Option<ListArray> {
     ListArray::try_new(field.into(), offsets, Arc::new(NullArray::new(slots)), None).ok()
 }
 
-/// The values of a companion list in the order of the main list's values. The lists of an element are parallel, but
-/// each array may have been sliced or gathered separately.
+/// Returns the values of a companion list in the order of the main list's values. The lists of an element have equal
+/// lengths in each row, but each array may have been sliced or gathered separately.
 fn aligned(array: &ListArray, with: &ListArray) -> ArrayRef {
     let (own, wanted) = (array.value_offsets(), with.value_offsets());
     if own.first() == wanted.first() && own.last() == wanted.last() && array.values().len() == with.values().len() {
@@ -446,7 +447,8 @@ fn aligned(array: &ListArray, with: &ListArray) -> ArrayRef {
     arrow::compute::take(array.values(), &indices, None).unwrap_or_else(|_| array.values().clone())
 }
 
-/// Columns as [`Values`]. `valueless` is the number of slots that have only `_x`.
+/// Returns columns as [`Values`]. `valueless` is the number of slots if `_x` exists. An element may then have no
+/// column of values at all.
 fn values_of(
     storage: Storage,
     main: Option<ArrayRef>,
@@ -464,8 +466,8 @@ fn values_of(
         Storage::Struct | Storage::Reference => Values::Struct(main?.as_struct_opt()?.clone()),
         Storage::Decimal => {
             let number = number.as_ref().and_then(number_array);
-            // A stored number always has a text. So if all texts of the numbers are missing, the texts were not read.
-            // Then they do not show which elements are present.
+            // A stored number always has a text. So if there are numbers and all texts are null, the scan did not
+            // read the texts, and they do not show which elements are present.
             let unread = |text: &ArrayRef| {
                 let numbers = number.as_ref().map_or(0, |number| number.len() - number.null_count());
                 numbers > 0 && text.null_count() == text.len()
@@ -552,7 +554,8 @@ mod tests {
         super::super::combine::flat_map(&items.child("name"), |names| names.child("given"))
     }
 
-    /// Three patients: [[a, b], []], none (a null list that spans a value), [[c]].
+    /// Returns the names of three patients. Their given names are [[a, b], []], none (a null list that spans a
+    /// value), and [[c]].
     fn names() -> ArrayRef {
         let given = texts(vec![Some("a"), Some("b"), Some("x"), Some("c")]);
         let given = list(vec![0, 2, 2, 3, 4], given, Some(vec![true, false, true, true]));
@@ -595,7 +598,7 @@ mod tests {
         assert_eq!(rows(&ids), own(&[&["i"]]));
     }
 
-    /// A list of primitives in which no item has a value was lost if another row of the batch had a value.
+    /// A row with only `_given` must keep its items if another row of the batch has values in `given`.
     #[test]
     fn a_list_may_have_nothing_but_its_companions() {
         let given = list(vec![0, 1, 1], texts(vec![Some("a")]), Some(vec![true, false]));

@@ -1,9 +1,10 @@
-//! Resources that are JSON text in the batch (`contained`, `Bundle.entry.resource`): their types, and their columns
-//! when a step enters them.
+//! Resources that the batch holds as JSON text (`contained`, `Bundle.entry.resource`). This file finds their types,
+//! and makes columns of them when a step enters them.
 //!
-//! The first use of a text's type parses the text. The first step that enters it and that its type defines shreds it.
-//! The results stay with the batch, for further steps and further programs on the same [`Focus`](super::super::Focus).
-//! A text that is not JSON, has no R4 type, or cannot be shredded is an item without children.
+//! The first use of a text's type parses the text. The first step that enters the text and that the type defines
+//! shreds it. The results stay with the batch, for further steps and further programs on the same
+//! [`Focus`](super::super::Focus). A text that is not JSON, has no R4 type, or cannot be shredded is an item without
+//! children.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,13 +22,13 @@ use crate::columns::shred::{ShredError, Shredder, SystemValues};
 use crate::fhir::storage::SYSTEM_COLUMNS;
 use crate::fhir::{Kind, TypeId, facts};
 
-/// The parsed JSON columns of a batch.
+/// The JSON columns of a batch that have been read.
 #[derive(Debug, Default)]
 pub(in crate::fhirpath) struct Openings {
     columns: Mutex<Vec<(Key, Arc<Mutex<Opening>>)>>,
 }
 
-/// Identifies a text column by the address of its texts. The address does not change while the column is held.
+/// Identifies a text column by the memory addresses of its buffers. They do not change as long as the column is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
     offsets: usize,
@@ -45,7 +46,7 @@ impl Key {
     }
 }
 
-/// One JSON column.
+/// A JSON column: its texts, what is known of each, and the resources that have been shredded.
 #[derive(Debug)]
 struct Opening {
     texts: StringArray,
@@ -56,15 +57,15 @@ struct Opening {
 #[derive(Clone, Debug)]
 enum Slot {
     Unread,
-    /// Parsed: the type that the text states, if R4 has it, and the resource's id.
+    /// Parsed: the type that the text states, if it is a type of R4, and the resource's id.
     Read(Option<TypeId>, Option<Box<str>>),
-    /// Shredded: a row of a part.
+    /// Shredded: the type, the id, the index of the part, and the row in that part.
     Open(TypeId, Option<Box<str>>, u32, u32),
-    /// The type was requested, but the resource cannot be shredded.
+    /// A step needed the columns of the resource, but it cannot be shredded. Has the type and the id.
     Shut(TypeId, Option<Box<str>>),
 }
 
-/// Resources of one type in columns, and the slots of their texts.
+/// Shredded resources of one type, and for each row the slot of its text.
 #[derive(Clone, Debug)]
 struct Part {
     batch: RecordBatch,
@@ -106,7 +107,8 @@ impl Items {
         opening
     }
 
-    /// The same items, one row each, split by the type in their JSON. A type that R4 does not define stays a Resource.
+    /// Returns the same items, one row each, with the type that their JSON states. An item whose JSON states no type
+    /// of R4 stays a Resource.
     pub(in crate::fhirpath) fn told_apart(&self) -> Collection {
         let (Values::Json(texts), true) = (&self.column.values, self.item_type.is_any_resource()) else {
             return Collection::each(self.clone());
@@ -120,8 +122,8 @@ impl Items {
         Collection::mixed(Offsets::Each(self.len), kinds.parts, places)
     }
 
-    /// The same items, one row each. Items of a wanted type become columns if possible. The others are only split by
-    /// type.
+    /// Returns the same items, one row each. An item of a wanted type becomes a row of columns if it can be shredded.
+    /// Every other item stays JSON text, with the type that it states.
     pub(in crate::fhirpath) fn opened(&self, wanted: &dyn Fn(TypeId) -> bool) -> Collection {
         let Values::Json(texts) = &self.column.values else {
             return Collection::each(self.clone());
@@ -154,7 +156,7 @@ impl Items {
         Collection::mixed(Offsets::Each(self.len), kinds.parts, places)
     }
 
-    /// The ids of the resources. `None` for items that are not JSON.
+    /// Returns the ids of the resources. `None` if the items are not JSON text.
     pub(in crate::fhirpath) fn resource_ids(&self) -> Option<Vec<Option<String>>> {
         let Values::Json(texts) = &self.column.values else {
             return None;
@@ -167,7 +169,7 @@ impl Items {
     }
 }
 
-/// The items of `collection`. Items of a wanted type that are JSON text become columns.
+/// Returns the items of `collection`. Those that are JSON text of a wanted type become rows of columns.
 pub(in crate::fhirpath) fn opened(collection: &Collection, wanted: &dyn Fn(TypeId) -> bool) -> Collection {
     if collection.columns().iter().any(Items::is_json) {
         flat_map(collection, |items| items.opened(wanted))
@@ -176,7 +178,7 @@ pub(in crate::fhirpath) fn opened(collection: &Collection, wanted: &dyn Fn(TypeI
     }
 }
 
-/// The items of `collection`. Items that are JSON text are split by type.
+/// Returns the items of `collection`. Those that are JSON text get the type that their JSON states.
 pub(in crate::fhirpath) fn told_apart(collection: &Collection) -> Collection {
     if collection.columns().iter().any(Items::is_json) {
         flat_map(collection, Items::told_apart)
@@ -185,7 +187,7 @@ pub(in crate::fhirpath) fn told_apart(collection: &Collection) -> Collection {
     }
 }
 
-/// Items that stay text, split by type.
+/// Items that stay JSON text, in one part for each type.
 #[derive(Default)]
 struct Kinds {
     parts: Vec<Items>,
@@ -221,7 +223,7 @@ impl Part {
 }
 
 impl Opening {
-    /// Reads the types of these items and shreds those of wanted types, unless an earlier call did so.
+    /// Parses the texts of these items and shreds those of wanted types, unless an earlier call did so.
     fn read(&mut self, items: &Items, wanted: &dyn Fn(TypeId) -> bool) {
         let mut tape = Tape::new();
         let mut making: FxHashMap<TypeId, Making> = FxHashMap::default();
@@ -271,7 +273,7 @@ fn resource_type(root: Value<'_>) -> Option<TypeId> {
     (def.kind == Kind::Resource && !def.is_abstract).then_some(type_id)
 }
 
-/// A part under construction.
+/// A part to which resources are still added.
 struct Making {
     type_id: TypeId,
     shredder: Shredder,
@@ -290,8 +292,8 @@ impl Making {
         }
     }
 
-    /// Adds a resource and returns its place. `None` if it cannot be shredded, whatever came before it. If earlier
-    /// resources leave no room, it begins a new part.
+    /// Adds a resource. Returns the index of its part and its row there. `None` if the resource cannot be shredded
+    /// even in an empty part. If the current part is full, begins a new one.
     fn push(&mut self, root: Value<'_>, slot: usize, parts: &mut Vec<Option<Part>>) -> Option<(u32, u32)> {
         let id = root.get_str("id");
         let system = SystemValues::outside(id.as_deref().unwrap_or_default(), "");
@@ -318,7 +320,7 @@ impl Making {
     }
 }
 
-/// The columns of elements, without the table's own columns except the id.
+/// Returns the columns of elements and the id, without the other system columns.
 fn elements(batch: &RecordBatch) -> Option<RecordBatch> {
     let schema = batch.schema();
     let is_element = |name: &str| name == "id" || !SYSTEM_COLUMNS.contains(&name);

@@ -1,33 +1,34 @@
-//! The origins of a program's items. They let callers answer a question without an evaluation, from statistics or
-//! dictionary codes of the items' columns.
+//! The origins of a program's result. With them, a caller can answer some questions from statistics or dictionary
+//! codes of columns, without an evaluation.
 
 use super::super::compile::node::{Argument, Call, Node};
 use super::super::compile::types::ItemType;
 use super::super::program::Program;
 use crate::fhir::TypeId;
 
-/// A column with items of the result.
+/// A column that contains items of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin<'p> {
     /// The type of the items.
     pub item_type: ItemType,
-    /// The column's dotted path from the table's root. `None` for computed values and for items in JSON text.
+    /// The column's dotted path from the table's root. `None` for computed items, for items inside JSON text, and if
+    /// there are too many columns to track them.
     pub path: Option<&'p str>,
 }
 
-/// Which of the items at its origins a program yields.
+/// Which of the items in its origins a program yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
     /// All items.
     All,
-    /// References to resources of a type: `where(resolve() is Patient)`.
+    /// The references to resources of a type: `where(resolve() is Patient)`.
     PointingTo(TypeId),
-    /// Some items. Only evaluation shows which.
+    /// Some items, which only an evaluation can tell.
     Some,
 }
 
 impl Program {
-    /// Every place from which an item of the result can come.
+    /// Returns every column from which an item of the result can come.
     pub fn origins(&self) -> impl ExactSizeIterator<Item = Origin<'_>> {
         self.inner.shape.sources.iter().map(|source| Origin {
             item_type: source.item_type,
@@ -35,7 +36,7 @@ impl Program {
         })
     }
 
-    /// Which of the items at its origins the program yields.
+    /// Returns which of the items in its origins the program yields.
     pub fn selection(&self) -> Selection {
         match &self.inner.node {
             Node::Call(call) => pointing(call).unwrap_or(Selection::Some),
@@ -55,7 +56,7 @@ fn is_plain(node: &Node) -> bool {
     }
 }
 
-/// The selection of `path.where(resolve() is T)`, if the path alone yields all items of its columns.
+/// Returns the selection of `path.where(resolve() is T)`, if `path` itself yields all items of its columns.
 fn pointing(call: &Call) -> Option<Selection> {
     if call.function.name != "where" || !is_plain(&call.on) {
         return None;

@@ -1,9 +1,9 @@
-//! Bounds the work of an evaluation. Work counts handled items, searched bytes of text and evaluated nodes, never time.
-//! So an evaluation over the same data succeeds or fails in the same way on every machine.
+//! Bounds the work of an evaluation. Work is counted in items, bytes of text and nodes that the evaluation handles,
+//! never in time. So an evaluation over the same data succeeds or fails in the same way on every machine.
 //!
-//! The data allow an amount of work for each row and each value of the batch. Work beyond that comes out of a budget
-//! that all batches of a run share. Ordinary expressions need little of the budget. An expression that multiplies its
-//! items exhausts it and fails.
+//! Each row and each value of the batch allow an amount of work. Work beyond that is taken from a budget that all
+//! batches of a run share. Ordinary expressions need little of the budget. An expression that multiplies its items
+//! exhausts it and fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,24 +16,25 @@ use super::super::values::collection::Collection;
 use super::super::values::columns::Values;
 use super::super::values::items::{Index, Items};
 
-/// The budget of a run, in addition to the work that its data allow. It lasts about a second on a slow machine.
+/// The budget of a run, in addition to the work that its data allow. It is used up in about a second on a slow
+/// machine.
 const BUDGET: u64 = 48 << 20;
-/// The work that each row allows, however many parts the expressions have.
+/// The work that each row allows, in addition to that for the parts of the expressions.
 const PER_ROW: u64 = 1000;
 /// The work that each row allows for each part of the expressions.
 const PER_PART: u64 = 16;
-/// The maximum number of parts that add to the allowed work.
+/// The maximum number of parts for which a row allows work.
 const MAX_PARTS: u64 = 2048;
-/// The assumed number of parts of an expression, if the caller has not counted them.
+/// The number of parts that is assumed if the caller has not counted them.
 const SOME_PARTS: usize = 128;
 /// The work that each value of a batch allows.
 const PER_VALUE: u64 = 64;
-/// This many bytes of text allow as much work as a value.
+/// The number of bytes of text that allow as much work as a value.
 const BYTES_PER_VALUE: u64 = 8;
-/// The maximum number of columns that count when a complex item is compared.
+/// The maximum number of columns that count in the work of comparing a complex item.
 const MAX_WEIGHT: usize = 256;
 
-/// The shared budget of all batches of a run, beyond the work that their data allow. Clones share it.
+/// The budget that all batches of a run share, beyond the work that their data allow. Clones share the same budget.
 #[derive(Clone, Debug)]
 pub struct WorkBudget(Arc<AtomicU64>);
 
@@ -59,18 +60,18 @@ impl WorkBudget {
     }
 }
 
-/// The work done over one batch, and its limit.
+/// The work that has been done over one batch, and its limit.
 #[derive(Debug)]
 pub struct Work {
-    /// The work that the batch allows.
+    /// The work that the rows and values of the batch allow.
     accounted: u64,
-    /// Only the evaluating thread changes it.
+    /// The work so far. Only the evaluating thread changes it.
     done: AtomicU64,
     budget: WorkBudget,
 }
 
 impl Work {
-    /// The work over this batch, for expressions with this many parts together.
+    /// Returns a counter for the work over this batch. `parts` is the number of parts of all expressions together.
     pub fn over(batch: &RecordBatch, parts: usize, budget: &WorkBudget) -> Arc<Work> {
         let rows = batch.num_rows() as u64;
         let per_row = PER_ROW + PER_PART * (parts as u64).min(MAX_PARTS);
@@ -88,12 +89,12 @@ impl Work {
         })
     }
 
-    /// The work over a batch without a run.
+    /// Returns a counter for a batch that belongs to no run. It has a budget of its own.
     pub(in crate::fhirpath) fn alone(batch: &RecordBatch) -> Arc<Work> {
         Work::over(batch, SOME_PARTS, &WorkBudget::default())
     }
 
-    /// Counts work. An error if it exceeds the budget.
+    /// Counts work. An error if it exceeds what the data allow and what is left of the budget.
     pub(in crate::fhirpath) fn spend(&self, work: usize) -> Result<(), FhirPathError> {
         let work = work as u64;
         let done = self.done.load(Ordering::Relaxed).saturating_add(work);
@@ -104,7 +105,7 @@ impl Work {
         }
     }
 
-    /// An error if all work has been spent.
+    /// Returns an error if the budget is used up.
     pub(in crate::fhirpath) fn check(&self) -> Result<(), FhirPathError> {
         if self.budget.is_spent() {
             Err(FhirPathError::TooCostly)
@@ -114,7 +115,8 @@ impl Work {
     }
 }
 
-/// The number of values in a part of a column, including those of nested lists and structs.
+/// Returns the number of values in a part of a column, including those of nested lists and structs. Text counts as
+/// further values, by its length.
 fn values(array: &dyn Array, start: usize, len: usize) -> u64 {
     let own = len as u64;
     own + match array.data_type() {
@@ -137,7 +139,7 @@ fn values(array: &dyn Array, start: usize, len: usize) -> u64 {
 }
 
 impl Collection {
-    /// The number of bytes of text in the collection.
+    /// Returns the number of bytes of text in the collection.
     pub(in crate::fhirpath) fn text_bytes(&self) -> usize {
         if let Some(items) = self.single() {
             return items.text_bytes();
@@ -155,7 +157,7 @@ impl Collection {
         (0..self.len()).map(of).sum()
     }
 
-    /// The work of comparing each item of the collection once.
+    /// Returns the work of comparing each item of the collection once.
     pub(in crate::fhirpath) fn comparing(&self) -> usize {
         let heaviest = self.columns().iter().map(Items::weight).max().unwrap_or(1);
         self.len()
@@ -181,7 +183,7 @@ impl Items {
         }
     }
 
-    /// The work of comparing one of the items. For complex items, the number of their columns.
+    /// Returns the work of comparing one of the items. For a struct, it grows with the number of columns.
     pub(in crate::fhirpath) fn weight(&self) -> usize {
         match self.values() {
             Values::Struct(array) => 8 + columns(array),
@@ -193,7 +195,7 @@ impl Items {
     }
 }
 
-/// The columns below a struct, up to the maximum that counts.
+/// Returns the number of columns below a struct, but at most [`MAX_WEIGHT`].
 fn columns(array: &dyn Array) -> usize {
     let mut count = 0;
     match array.data_type() {
@@ -231,7 +233,7 @@ mod tests {
         work.spend(accounted as usize).unwrap();
         assert_eq!(budget.0.load(Ordering::Relaxed), BUDGET);
         work.spend(5).unwrap();
-        // Batches of a run share the budget. Each batch also has the work that its own data allow.
+        // Batches of a run share the budget. Each batch also allows the work for its own data.
         Work::over(&rows, 3, &budget).spend(accounted as usize + 7).unwrap();
         assert_eq!(budget.0.load(Ordering::Relaxed), BUDGET - 12);
         assert_eq!(work.spend(BUDGET as usize), Err(FhirPathError::TooCostly));

@@ -1,5 +1,5 @@
-//! The functions, one file per family. Each family is a table of [`Function`]s, and `lookup` searches all of them. To
-//! add a function, write its row and its `run` in the family's file.
+//! The functions, one file per family. Each family has a table of [`Function`]s, and `lookup` searches all tables. To
+//! add a function, add a row to the table of its family and write its `run` there.
 
 mod collections;
 mod fhir;

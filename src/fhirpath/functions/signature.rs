@@ -1,4 +1,4 @@
-//! The definition of a function: its parameters, the part of its input that it reads, the types of its result, and how
+//! The definition of a function: its parameters, what it reads of its input's items, the types of its result, and how
 //! it runs.
 
 use std::fmt;
@@ -13,11 +13,11 @@ use crate::fhirpath::evaluate::invocation::Invocation;
 pub(in crate::fhirpath) struct Function {
     pub(in crate::fhirpath) name: &'static str,
     pub(in crate::fhirpath) parameters: &'static [Parameter],
-    /// The number of required parameters.
+    /// The number of required arguments. Further parameters are optional.
     pub(in crate::fhirpath) required: usize,
-    /// The parts of its input's items that the function reads.
+    /// What the function reads of its input's items.
     pub(in crate::fhirpath) reads: Need,
-    /// The possible types of its result.
+    /// Returns the possible types of its result.
     pub(in crate::fhirpath) shape: fn(&Signature<'_>) -> Shape,
     pub(in crate::fhirpath) run: fn(&Invocation<'_>) -> Result<Output, FhirPathError>,
 }
@@ -31,25 +31,28 @@ impl fmt::Debug for Function {
 /// How an argument is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fhirpath) enum Parameter {
-    /// A value, evaluated and read once per row.
+    /// A value that is evaluated and read once per row.
     Value,
-    /// A collection whose items may be part of the result. Evaluated once per row.
+    /// A collection that is evaluated once per row and whose items may be part of the result.
     Items,
-    /// An expression over each item of the input. Its result is read as a boolean or not at all.
+    /// An expression that is evaluated on each item of the input. The function reads its result as a boolean or not
+    /// at all.
     Each,
-    /// An expression over each item of the input. Its items may be part of the result.
+    /// An expression that is evaluated on each item of the input. Its items may be part of the result.
     EachItems,
-    /// An expression over each item of the input, and then over each item of its own results.
+    /// An expression that is evaluated on each item of the input, and then on each item of its own results.
     Repeated,
-    /// An expression over each item of the input. It also sees `$total`, its own result for the previous item.
+    /// An expression that is evaluated on each item of the input. `$total` is its result for the previous item, or
+    /// the start value.
     Folded,
-    /// An expression over each item of the input that sorts the items. A leading minus reverses the order.
+    /// An expression that is evaluated on each item of the input, as the key to sort it by. A leading minus reverses
+    /// the order.
     Key,
-    /// A type's name.
+    /// The name of a type.
     Type,
 }
 
-/// The parts of items that are read.
+/// What is read of items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fhirpath) enum Need {
     /// Nothing. The use of the function's result decides what is read.
@@ -65,16 +68,16 @@ pub(in crate::fhirpath) enum Need {
     Whole,
     /// Codes with their systems.
     Codes,
-    /// The parts with the type and id of a reference's target.
+    /// The parts of a reference that state the type and id of its target.
     Reference,
     /// The id of a resource.
     Key,
 }
 
-/// The facts that are known when a call is resolved.
+/// The shapes that are known when a call is resolved.
 pub(in crate::fhirpath) struct Signature<'a> {
     pub(in crate::fhirpath) input: &'a Shape,
-    /// One shape per argument. Empty for types.
+    /// The shape of each argument. A type's shape is empty.
     pub(in crate::fhirpath) arguments: &'a [Shape],
 }
 

@@ -1,4 +1,4 @@
-//! The table of all functions, family by family, and the forms that only look like functions.
+//! The table of all functions, family by family, and the names that the compiler resolves without the table.
 
 use super::signature::Function;
 use super::{collections, fhir, values};
@@ -24,7 +24,7 @@ const FAMILIES: &[&[Function]] = &[
 /// The name of `[...]` in the table.
 pub(in crate::fhirpath) const INDEXER: &str = "[]";
 
-/// The function with this name.
+/// Returns the function with this name from the table. `None` if there is none.
 pub(in crate::fhirpath) fn lookup(name: &str) -> Option<&'static Function> {
     FAMILIES
         .iter()
@@ -32,8 +32,8 @@ pub(in crate::fhirpath) fn lookup(name: &str) -> Option<&'static Function> {
         .find(|function| function.name == name)
 }
 
-/// Forms with the syntax of functions that the compiler resolves itself: type tests, `extension(url)`, steps to all
-/// children, and forms bound to value sets, types or names at compile time.
+/// The names that are called like functions but that the compiler resolves itself: type tests, `extension(url)`,
+/// steps to all children, and functions that are bound to value sets, types or names at compile time.
 const SPECIAL_FORMS: [&str; 13] = [
     "as",
     "checkModifiers",
@@ -50,7 +50,7 @@ const SPECIAL_FORMS: [&str; 13] = [
     "subsumes",
 ];
 
-/// The names of all functions that an expression may call, family by family.
+/// Returns the names of all functions that an expression may call, family by family.
 pub fn functions() -> impl Iterator<Item = &'static str> {
     let families = FAMILIES.iter().flat_map(|family| family.iter());
     let named = families.map(|function| function.name).filter(|name| *name != INDEXER);

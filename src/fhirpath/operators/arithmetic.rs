@@ -1,5 +1,5 @@
-//! `+ - * / div mod &` and signs. Numbers are exact. An overflow or a division by zero yields an empty result. This
-//! file also adds time quantities to dates.
+//! `+ - * / div mod &` and signs. Numbers are exact. An overflow or a division by zero yields an empty result. Dates
+//! and times accept `+` and `-` with a quantity of time.
 
 use crate::fhirpath::compile::node::Shape;
 use crate::fhirpath::compile::types::{ItemType, System};
@@ -13,7 +13,8 @@ use crate::fhirpath::values::number::Number;
 use crate::fhirpath::values::quantity::Quantity;
 use crate::fhirpath::values::scalar::Scalar;
 
-/// The result types of an arithmetic operator. An error if the operator is undefined for all possible operands.
+/// Returns the result types of an arithmetic operator. An error if the operator is not defined for any possible
+/// operands.
 pub(super) fn shape(operator: Operator, left: &Shape, right: &Shape, at: Position) -> Result<Shape, FhirPathError> {
     if left.sources.is_empty() || right.sources.is_empty() {
         return Ok(Shape::default());
@@ -93,7 +94,7 @@ pub(super) fn evaluate(
 
 type Computation = Result<Option<Computed>, String>;
 
-/// `&`: an empty operand counts as an empty text.
+/// Evaluates `&`. An empty operand counts as an empty string.
 fn concatenate(left: Option<Scalar<'_>>, right: Option<Scalar<'_>>) -> Computation {
     let text = |side: Option<Scalar<'_>>| match side {
         None => Ok(String::new()),
@@ -105,7 +106,7 @@ fn concatenate(left: Option<Scalar<'_>>, right: Option<Scalar<'_>>) -> Computati
     joined(&text(left)?, &text(right)?)
 }
 
-/// The maximum length of a computed text in bytes.
+/// The maximum length of a computed string in bytes.
 const MAX_TEXT: usize = 1 << 20;
 
 fn joined(left: &str, right: &str) -> Computation {
@@ -119,7 +120,7 @@ fn joined(left: &str, right: &str) -> Computation {
 fn compute(operator: Operator, left: Scalar<'_>, right: Scalar<'_>) -> Computation {
     let wrong = || format!("is not defined for {} and {}", left.kind(), right.kind());
     match (left, right) {
-        // A number that is too large for computations has no result, like an overflow.
+        // A number with too many digits for computations yields an empty result, like an overflow.
         (Scalar::Beyond(..), _) | (_, Scalar::Beyond(..)) => match (left.system(), right.system()) {
             (Some(one), Some(other)) if result_type(operator, one, other).is_some() => Ok(None),
             _ => Err(wrong()),
@@ -190,7 +191,8 @@ fn numbers(operator: Operator, left: Number, right: Number) -> Option<Computed> 
     number.map(Computed::Decimal)
 }
 
-/// The outer `None` means that the operation is undefined. The inner `None` means that it has no result.
+/// Computes with quantities. The outer `None` means that the operator is not defined for them. The inner `None` means
+/// that there is no result.
 fn quantities<'q>(operator: Operator, left: &Quantity<'q>, right: &Quantity<'q>) -> Option<Option<Computed>> {
     let of = |value: Option<Number>, unit: Option<String>| value.map(|value| Computed::Quantity { value, unit });
     let sum = |of: Option<Quantity<'_>>| of.map(|sum| Computed::quantity(&sum));
@@ -210,7 +212,7 @@ fn quantities<'q>(operator: Operator, left: &Quantity<'q>, right: &Quantity<'q>)
     })
 }
 
-/// The result types of a sign. An error for operands that are never numbers.
+/// Returns the result types of a sign. An error if the operand is never a number.
 pub(in crate::fhirpath) fn sign_shape(operand: &Shape, at: Position) -> Result<Shape, FhirPathError> {
     if operand.sources.is_empty() {
         return Ok(Shape::default());

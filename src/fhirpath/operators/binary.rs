@@ -1,4 +1,5 @@
-//! Binary operators: the result's type, the work that an operator counts, and its evaluation by its family.
+//! Binary operators: the shape of a result, the work of an evaluation, and the evaluation itself by the operator's
+//! family.
 
 use super::{arithmetic, comparison, equality, logic, sets};
 use crate::fhirpath::compile::node::{Node, Shape};
@@ -7,7 +8,8 @@ use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::evaluate::interpreter::{Frame, Output};
 use crate::fhirpath::syntax::ast::Operator;
 
-/// The result of an operator for operands of these shapes.
+/// Returns the shape of an operator's result. An error if an arithmetic operator is not defined for any possible
+/// operands.
 pub(in crate::fhirpath) fn shape(
     operator: Operator,
     left: &Shape,

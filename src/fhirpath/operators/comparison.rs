@@ -1,4 +1,4 @@
-//! `<`, `<=`, `>`, `>=`: text, numbers, dates of unequal precision, quantities of commensurable units.
+//! `<`, `<=`, `>`, `>=` on texts, numbers, dates of different precision, and quantities of commensurable units.
 
 use std::cmp::Ordering;
 
@@ -11,8 +11,8 @@ use crate::fhirpath::values::collection::Collection;
 use crate::fhirpath::values::scalar::Scalar;
 use crate::fhirpath::values::truth::Truth;
 
-/// The result is unknown if either side is empty or their order is unknown. It is an error if they are of different
-/// kinds.
+/// Compares the single items of each row. The result is unknown if a side is empty or if the order is unknown. Values
+/// of different kinds are an error of the row.
 pub(super) fn compare(
     frame: &Frame<'_>,
     operator: Operator,
@@ -51,7 +51,7 @@ fn holds(operator: Operator, order: Ordering) -> bool {
     }
 }
 
-/// The value of a row's only item. Several items are an error.
+/// Returns the value of a row's only item. Records an error if there are several items.
 pub(super) fn single<'c>(
     frame: &Frame<'_>,
     collection: &'c Collection,
@@ -73,7 +73,7 @@ pub(super) fn single<'c>(
     }
 }
 
-/// The order of two values. `Err` if they cannot be compared at all.
+/// Returns the order of two values. `Ok(None)` if it is unknown. `Err` if values of these kinds have no order.
 pub(in crate::fhirpath) fn order(left: Scalar<'_>, right: Scalar<'_>) -> Result<Option<Ordering>, ()> {
     match (left, right) {
         (Scalar::Text(left), Scalar::Text(right)) => Ok(Some(left.cmp(right))),
@@ -93,8 +93,8 @@ pub(in crate::fhirpath) fn order(left: Scalar<'_>, right: Scalar<'_>) -> Result<
     }
 }
 
-/// The order of two numbers if one of them is too large for computations. Their texts decide the order. Quantities then
-/// have no known order.
+/// Returns the order of two numbers of which one has too many digits for computations. Compares their texts as
+/// decimals. If one is a Quantity, the order is unknown.
 fn order_beyond(left: Scalar<'_>, right: Scalar<'_>) -> Result<Option<Ordering>, ()> {
     let kinds = [left.system(), right.system()];
     let numeric = |kind| {

@@ -18,7 +18,8 @@ use crate::fhirpath::values::quantity::equivalent_numbers;
 use crate::fhirpath::values::scalar::Scalar;
 use crate::fhirpath::values::truth::Truth;
 
-/// `=`: unknown if either side is empty. Otherwise whether both have equal items in the same order.
+/// Evaluates `=`. A row is unknown if either side is empty. Otherwise both sides must have equal items in the same
+/// order.
 pub(in crate::fhirpath) fn equal(left: &Collection, right: &Collection) -> Truth {
     if let Some(truth) = text_to_constant(left, right).or_else(|| text_to_constant(right, left)) {
         return truth;
@@ -44,7 +45,7 @@ pub(in crate::fhirpath) fn equal(left: &Collection, right: &Collection) -> Truth
     })
 }
 
-/// The usual case: at most one text per row against one literal.
+/// Evaluates `=` if a side has at most one text per row and the other side is one literal. `None` in any other case.
 fn text_to_constant(left: &Collection, right: &Collection) -> Option<Truth> {
     let (Body::One(items), Body::One(constant)) = (&left.body, &right.body) else {
         return None;
@@ -76,7 +77,7 @@ fn text_to_constant(left: &Collection, right: &Collection) -> Option<Truth> {
     }
 }
 
-/// For each item, whether its text equals `wanted`.
+/// Returns for each item whether its text equals `wanted`.
 fn matches(texts: &StringArray, index: &Index, len: usize, wanted: &[u8]) -> BooleanBuffer {
     let (bounds, bytes) = (texts.value_offsets(), texts.value_data());
     let is = |slot: usize| {
@@ -96,7 +97,7 @@ fn matches(texts: &StringArray, index: &Index, len: usize, wanted: &[u8]) -> Boo
     }
 }
 
-/// Whether two items are equal. `None` if unknown.
+/// Whether two items are equal. `None` if that is unknown.
 pub(in crate::fhirpath) fn items_equal(left: &Items, at: usize, right: &Items, other: usize) -> Option<bool> {
     match (left.scalar(at)?, right.scalar(other)?) {
         (Scalar::Other, Scalar::Other) | (Scalar::Beyond(System::Quantity, _), Scalar::Beyond(System::Quantity, _)) => {
@@ -140,7 +141,8 @@ pub(in crate::fhirpath) fn scalars_equal(left: Scalar<'_>, right: Scalar<'_>) ->
     }
 }
 
-/// `~` ignores order, case and the amount of white space, and rounds numbers. Two empty collections are equivalent.
+/// Evaluates `~`, which ignores order, case and the amount of white space, and rounds numbers. Two empty collections
+/// are equivalent.
 pub(in crate::fhirpath) fn equivalent(
     left: &Collection,
     right: &Collection,
@@ -223,7 +225,7 @@ pub(super) fn folded(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// Complex items are equal if all their columns are.
+/// Whether two complex items are equal. Structs are compared column by column.
 fn deep_equal(left: &Items, at: usize, right: &Items, other: usize) -> bool {
     match (left.values(), right.values()) {
         (Values::Struct(one), Values::Struct(another)) => structs_equal(one, left.slot(at), another, right.slot(other)),
@@ -237,7 +239,7 @@ fn deep_equal(left: &Items, at: usize, right: &Items, other: usize) -> bool {
     }
 }
 
-/// Resources are equal if they have the same id. Without ids all their columns count.
+/// Whether two resources in tables are equal: they have the same id. If neither has an id, all columns are compared.
 fn records_equal(left: &RecordBatch, at: usize, right: &RecordBatch, other: usize) -> bool {
     match (id(left, at), id(right, other)) {
         (None, None) => structs_equal(&left.clone().into(), at, &right.clone().into(), other),
@@ -245,14 +247,14 @@ fn records_equal(left: &RecordBatch, at: usize, right: &RecordBatch, other: usiz
     }
 }
 
-/// The id of a resource.
+/// Returns the id of a resource.
 pub(super) fn id(batch: &RecordBatch, slot: usize) -> Option<&str> {
     let ids = batch.column_by_name("id")?.as_string_opt::<i32>()?;
     ids.is_valid(slot).then(|| ids.value(slot))
 }
 
-/// Whether two elements without a value have the same id and extensions. The validity of their slots does not decide,
-/// because it depends on the other rows of the batch.
+/// Whether two elements without a value have the same id and extensions. A missing column `_x` counts as null,
+/// because its existence depends on the other rows of the batch.
 pub(super) fn elements_equal(left: &Items, at: usize, right: &Items, other: usize) -> bool {
     let element = |items: &Items, item| {
         let (element, slot) = (items.column.element.clone()?, items.slot(item));
@@ -265,7 +267,7 @@ pub(super) fn elements_equal(left: &Items, at: usize, right: &Items, other: usiz
 }
 
 /// Whether two structs are equal. A column that one struct lacks counts as null there. The engine's companions are
-/// ignored, because they follow from their text.
+/// ignored, because their text determines them.
 fn structs_equal(left: &StructArray, at: usize, right: &StructArray, other: usize) -> bool {
     let own = |name: &str| !name.contains("__");
     let same = left

@@ -1,5 +1,6 @@
 //! Finds items by hash, so that set operations take linear time. Identical items have the same digest, and equivalent
-//! items have the same class. `equality` makes the decisions. Hashes only avoid comparisons.
+//! items have the same class. Hashes only avoid comparisons: `equality` decides whether two items are identical or
+//! equivalent.
 
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::ops::Range;
@@ -18,14 +19,14 @@ use crate::fhirpath::values::columns::Values;
 use crate::fhirpath::values::items::Items;
 use crate::fhirpath::values::scalar::Scalar;
 
-/// Items of one row up to this number are searched one by one, more items by hash.
+/// The maximum number of items of a row that are compared one by one. In longer rows, items are found by hash.
 pub(super) const SHORT: usize = 16;
 
-/// Items of one row of a collection, without duplicates.
+/// Items of one row of a collection, without identical ones.
 pub(super) struct Table<'c> {
     collection: &'c Collection,
     buckets: FxHashMap<u64, Vec<usize>>,
-    /// Items without a digest. They may be identical to any other item.
+    /// Items without a digest. Every item must be compared with them.
     elusive: Vec<usize>,
     items: usize,
     work: &'c Work,
@@ -42,7 +43,7 @@ impl<'c> Table<'c> {
         }
     }
 
-    /// Adds an item of the collection unless it is present. Returns whether it was added.
+    /// Adds an item of the collection, unless the table has an identical one. Returns whether it was added.
     pub(super) fn insert(&mut self, item: usize) -> Result<bool, FhirPathError> {
         let digest = digest_of(self.collection, item);
         if self.has(self.collection, item, digest)? {
@@ -56,7 +57,7 @@ impl<'c> Table<'c> {
         Ok(true)
     }
 
-    /// Whether the table has an item of another collection.
+    /// Whether the table has an item that is identical to this item of another collection.
     pub(super) fn holds(&self, of: &Collection, item: usize) -> Result<bool, FhirPathError> {
         self.has(of, item, digest_of(of, item))
     }
@@ -86,14 +87,14 @@ fn digest_of(collection: &Collection, item: usize) -> Option<u64> {
     digest(items, item)
 }
 
-/// Each process has its own key, so nobody can make data that fall into one bucket.
+/// Returns a hasher. Each process has a random key, so nobody can make data that fall into one bucket.
 fn hasher() -> impl Hasher {
     static STATE: OnceLock<RandomState> = OnceLock::new();
     STATE.get_or_init(RandomState::new).build_hasher()
 }
 
-/// The digest of an item. Identical items have the same digest. `None` for quantities and for numbers that are too
-/// large for computations, because several notions of equality apply to these.
+/// Returns the digest of an item. Identical items have the same digest. `None` for quantities and for numbers with
+/// too many digits for computations: such values can be equal in different forms.
 fn digest(items: &Items, item: usize) -> Option<u64> {
     let mut hasher = hasher();
     let Some(scalar) = items.scalar(item) else {
@@ -137,8 +138,8 @@ fn hash_complex(items: &Items, item: usize, hasher: &mut impl Hasher) {
     }
 }
 
-/// The texts and numbers in a struct, including nested structs and lists. As in equality, missing columns count like
-/// null ones, and the engine's own columns do not count.
+/// Hashes the texts and numbers in a struct, including nested structs and lists. As in equality, a missing column
+/// counts as null, and the engine's companion columns do not count.
 fn hash_struct(array: &StructArray, slot: usize, hasher: &mut impl Hasher) {
     for (field, column) in array.fields().iter().zip(array.columns()) {
         if !field.name().contains("__") && column.is_valid(slot) {
@@ -174,16 +175,16 @@ enum Class {
     Text(String),
     Boolean(bool),
     Moment((Precision, i64, Option<bool>)),
-    /// An item without a value of its type. It is equivalent to no item.
+    /// A date or time whose text is invalid. It is equivalent to no item.
     Never(usize),
-    /// Numbers, if all of them have equally many decimals.
+    /// The mantissa of a number. All numbers of both rows have the same scale.
     Number(i128),
     Complex(u64),
 }
 
 /// Whether the items of both rows, equal in number, can be paired with equivalent items. `None` if classes cannot
-/// decide, so that each item must be compared with each. That is so for quantities, and for numbers of different
-/// precision, because their equivalence is not transitive.
+/// decide, so that the caller must compare each item with each. Classes cannot decide for quantities and for numbers
+/// of different scale, because their equivalence is not transitive.
 pub(super) fn paired(
     left: &Collection,
     of_left: Range<usize>,
@@ -221,7 +222,8 @@ pub(super) fn paired(
     Ok(Some(true))
 }
 
-/// The class of an item. `scale` is the scale of the numbers so far.
+/// Returns the class of an item. `None` if it has none, or if it is a number whose scale differs from `scale`, that
+/// of the earlier numbers.
 fn class(collection: &Collection, item: usize, scale: &mut Option<u32>) -> Option<Class> {
     let (items, at) = collection.item(item);
     let Some(scalar) = items.scalar(at) else {
@@ -287,7 +289,7 @@ mod tests {
         ]
     }
 
-    /// Rows of any values and rows of values of few kinds.
+    /// Generates rows of any values, and rows without decimals and quantities.
     fn row() -> impl Strategy<Value = Vec<Computed>> {
         let plain = value().prop_filter("a plain value", |value| {
             !matches!(value, Computed::Quantity { .. } | Computed::Decimal(_))
@@ -336,7 +338,7 @@ mod tests {
                 let ((items, at), (others, other)) = (found.item(place), of_left.item(*kept));
                 prop_assert_eq!((items.text(at), items.item_type()), (others.text(other), others.item_type()));
             }
-            // Rows of any values, and rows with values of few kinds.
+            // Compare the row with a rotation of itself, and with a rotation in which one value was changed.
             let mut turned = left.clone();
             if !turned.is_empty() {
                 let middle = order as usize % turned.len();

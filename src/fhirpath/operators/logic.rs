@@ -1,5 +1,5 @@
-//! `and`, `or`, `xor`, `implies` in three-valued logic. An error in the right operand counts only if the left one does
-//! not decide the result.
+//! `and`, `or`, `xor` and `implies` in three-valued logic. In rows in which the left operand decides the result,
+//! errors of the right operand do not count.
 
 use crate::fhirpath::compile::node::Node;
 use crate::fhirpath::error::{FhirPathError, Position};

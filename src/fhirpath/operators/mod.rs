@@ -1,4 +1,4 @@
-//! The operators, one file per family: their list, their result types, and their evaluation.
+//! The operators, one file per family: their result types and their evaluation.
 
 pub(super) mod arithmetic;
 mod binary;

@@ -1,14 +1,15 @@
-//! Compares whole resources as JSON text. They are equal if they have the same content. The order of properties and
-//! white space do not matter.
+//! Compares whole resources as JSON text. Two resources are equal if they have the same content. The order of
+//! properties and white space do not matter.
 
 use crate::columns::json::{Tape, Value, push_quoted};
 
-/// Whether two texts are the same JSON.
+/// Whether two texts are the same, or are JSON with the same content.
 pub(super) fn same(one: &str, another: &str) -> bool {
     one == another || matches!((plain(one), plain(another)), (Some(one), Some(another)) if one == another)
 }
 
-/// The JSON with sorted properties and without white space. Digits stay as they are. `None` if the text is not JSON.
+/// Returns the JSON with sorted properties and without white space. Digits stay as they are. `None` if the text is
+/// not JSON.
 pub(super) fn plain(text: &str) -> Option<Vec<u8>> {
     let mut tape = Tape::new();
     let root = tape.parse(text.as_bytes()).ok()?;
@@ -17,7 +18,7 @@ pub(super) fn plain(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The tape bounds the depth of the recursion.
+/// The recursion is not deep, because the parser limits the depth of the JSON.
 fn write(value: Value<'_>, out: &mut Vec<u8>) {
     if value.is_object() {
         let mut entries: Vec<_> = value.entries().map(|(key, value)| (key.name(), value)).collect();

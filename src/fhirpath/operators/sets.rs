@@ -1,5 +1,5 @@
-//! `|`, `in`, `contains`, and the functions that use the same notion of identical items. Two items are identical if `=`
-//! is certainly true, or if neither has a value and both have the same id and extensions.
+//! `|`, `in` and `contains`, and helpers of the functions on sets. Two items are identical if `=` is certainly true
+//! of them, or if neither has a value and both have the same id and extensions.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::fhirpath::evaluate::work::Work;
 use crate::fhirpath::values::collection::{Collection, Offsets};
 use crate::fhirpath::values::truth::Truth;
 
-/// `left | right`: the items of both, without duplicates.
+/// Evaluates `left | right`: the items of both, without duplicates.
 pub(in crate::fhirpath) fn union(
     left: &Collection,
     right: &Collection,
@@ -24,7 +24,7 @@ pub(in crate::fhirpath) fn union(
     distinct(&side_by_side(&[left.clone(), right.clone()]), work)
 }
 
-/// The items without duplicates. The first of identical items stays.
+/// Returns the items of each row without duplicates. Of identical items, the first one stays.
 pub(in crate::fhirpath) fn distinct(input: &Collection, work: &Work) -> Result<Collection, FhirPathError> {
     if matches!(input.offsets(), Offsets::Each(_)) {
         return Ok(input.clone());
@@ -60,7 +60,7 @@ pub(in crate::fhirpath) fn distinct(input: &Collection, work: &Work) -> Result<C
     })
 }
 
-/// The work of comparing each item of a row with `others` items.
+/// Estimates the work of comparing each item of a row with `others` items.
 fn comparisons(of: &Collection, items: &Range<usize>, others: usize) -> usize {
     match items.len() {
         0 | 1 => 0,
@@ -73,7 +73,7 @@ fn comparisons(of: &Collection, items: &Range<usize>, others: usize) -> usize {
     }
 }
 
-/// For each item of `of`, whether the same row of `collection` has it.
+/// Returns for each item of `of` whether the same row of `collection` has an identical item.
 pub(in crate::fhirpath) fn held(
     collection: &Collection,
     of: &Collection,
@@ -110,7 +110,8 @@ fn same(input: &Collection, one: usize, other: usize) -> bool {
     items_same(left, at, right, other)
 }
 
-/// Whether a row's `wanted` item is among its items in `collection`.
+/// Returns for each row whether its single item in `wanted` equals one of its items in `collection`. Unknown if
+/// `wanted` is empty there.
 pub(super) fn contains(
     frame: &Frame<'_>,
     collection: &Collection,

@@ -1,4 +1,4 @@
-//! `is`, `as` and `ofType`, if the compiler does not know the result.
+//! Evaluates `is`, `as` and `ofType` where the compiler cannot know the result.
 
 use arrow::array::{Array, AsArray};
 
@@ -14,7 +14,7 @@ use crate::fhirpath::values::columns::Values;
 use crate::fhirpath::values::items::Items;
 use crate::fhirpath::values::truth::Truth;
 
-/// The items that have a type.
+/// Returns the items that have a type.
 pub(in crate::fhirpath) fn of_type(on: &Collection, test: &TypeTest) -> Collection {
     let on = &told_apart(on);
     if let Body::One(items) = &on.body
@@ -39,7 +39,7 @@ pub(in crate::fhirpath) fn of_type(on: &Collection, test: &TypeTest) -> Collecti
     on.take(Offsets::list(offsets), places)
 }
 
-/// Whether the single item of each row is of a type.
+/// Returns for each row whether its single item has a type.
 pub(in crate::fhirpath) fn is(frame: &Frame<'_>, on: &Collection, test: &TypeTest, at: Position) -> Truth {
     if let (Body::One(items), Offsets::Each(_)) = (&on.body, on.offsets())
         && items.item_type() == ItemType::System(System::Target)
@@ -60,7 +60,7 @@ pub(in crate::fhirpath) fn is(frame: &Frame<'_>, on: &Collection, test: &TypeTes
     })
 }
 
-/// The usual case of `resolve() is Patient`: one comparison per reference.
+/// Evaluates `is` in the usual case `resolve() is Patient`, with one comparison per reference.
 fn targets(items: &Items, test: &TypeTest) -> Truth {
     let values = arrow::buffer::BooleanBuffer::collect_bool(items.len(), |item| {
         target_type(items, item).is_some_and(|name| accepts_named(test, name))
@@ -84,7 +84,8 @@ fn passes(on: &Collection, item: usize, test: &TypeTest) -> bool {
     test.accepts(items.item_type())
 }
 
-/// The type of a reference's target: from its text, otherwise from its `type`.
+/// Returns the type of a reference's target: from the text of the reference or, if that does not state it, from its
+/// `type`.
 pub(in crate::fhirpath) fn target_type(items: &Items, item: usize) -> Option<&str> {
     let Values::Struct(array) = items.values() else {
         return None;

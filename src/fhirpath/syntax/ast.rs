@@ -1,14 +1,14 @@
-//! The syntax tree of an expression, with the byte offset at which each part starts. It represents the text and does
-//! not resolve names or types.
+//! The syntax tree of an expression, with byte offsets into its text. It represents the text and does not resolve
+//! names or types.
 
-/// An expression and where it starts.
+/// An expression and its position in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
     /// Its kind.
     pub kind: ExprKind,
     /// The byte offset of the part that identifies the kind: the operator, the step's name or the literal.
     pub at: usize,
-    /// The height of the tree below it. It is bounded, so that recursion over the tree is safe.
+    /// The height of its tree. The parser limits the height, so that recursion over the tree is safe.
     pub(in crate::fhirpath) height: usize,
 }
 
@@ -40,7 +40,7 @@ pub enum ExprKind {
         on: Option<Box<Expr>>,
         /// The function.
         name: String,
-        /// Its arguments.
+        /// The arguments.
         arguments: Vec<Expr>,
     },
     /// `on[index]`.
@@ -50,7 +50,7 @@ pub enum ExprKind {
         /// The requested position.
         index: Box<Expr>,
     },
-    /// `-x` (true) or `+x`.
+    /// `-x` or `+x`.
     Sign {
         /// Whether the sign is a minus.
         negative: bool,
@@ -72,7 +72,7 @@ pub enum ExprKind {
         cast: bool,
         /// The operand.
         operand: Box<Expr>,
-        /// The type's name as written.
+        /// The type to test for.
         type_name: TypeName,
     },
 }
@@ -84,7 +84,7 @@ pub struct TypeName {
     pub namespace: Option<String>,
     /// The name.
     pub name: String,
-    /// Byte offset in the text.
+    /// The byte offset of the name in the text.
     pub at: usize,
 }
 
@@ -101,7 +101,8 @@ pub enum Literal {
     Date(String),
     DateTime(String),
     Time(String),
-    /// A number and its unit: UCUM in quotes, or a calendar unit as a word.
+    /// A number and its unit. The unit is a calendar unit as a word if `calendar` is set, or else a UCUM unit in
+    /// quotes.
     Quantity {
         value: String,
         unit: String,
@@ -138,7 +139,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// The operator's symbol.
+    /// Returns the operator as it is written.
     pub fn symbol(self) -> &'static str {
         match self {
             Operator::Multiply => "*",
@@ -166,7 +167,7 @@ impl Operator {
         }
     }
 
-    /// All of them.
+    /// All operators.
     pub const ALL: [Operator; 22] = [
         Operator::Multiply,
         Operator::Divide,
@@ -192,12 +193,12 @@ impl Operator {
         Operator::Implies,
     ];
 
-    /// The operator with this symbol.
+    /// Returns the operator that is written like this.
     pub(in crate::fhirpath) fn parse(symbol: &str) -> Option<Operator> {
         Operator::ALL.into_iter().find(|operator| operator.symbol() == symbol)
     }
 
-    /// How tightly the operator binds (N1, section 8). A larger number binds tighter.
+    /// Returns how tightly the operator binds (N1, section 8). A larger number binds tighter.
     pub(in crate::fhirpath) fn precedence(self) -> u8 {
         match self {
             Operator::Multiply | Operator::Divide | Operator::Div | Operator::Mod => 10,

@@ -1,6 +1,6 @@
 //! Parses a text to a syntax tree. `grammar/fhirpath.pest` splits the text. This file applies operator precedence,
-//! removes escapes and bounds the tree's height, so that no recursion over the tree can exhaust the stack. It does not
-//! know types.
+//! removes escapes and limits the tree's height, so that no recursion over the tree can exhaust the stack. It does
+//! not resolve names or types.
 
 use pest::Parser as _;
 use pest::iterators::Pair;
@@ -8,7 +8,8 @@ use pest::iterators::Pair;
 use super::super::error::{FhirPathError, Position};
 use super::ast::{Expr, ExprKind, Literal, Operator, TYPE_TEST_PRECEDENCE, TypeName};
 
-/// The maximum height of a tree. A chain of `and`, `or` or `|` of any length counts as its logarithm.
+/// The maximum height of a tree. A chain of `and`, `or` or `|` becomes a balanced tree, so its height is only the
+/// logarithm of its length.
 pub const MAX_HEIGHT: usize = 100;
 /// The maximum length of an expression in bytes.
 pub const MAX_LENGTH: usize = 64 * 1024;
@@ -35,7 +36,7 @@ pub fn parse(text: &str) -> Result<Expr, FhirPathError> {
     }
 }
 
-/// Refuses deep brackets, because the grammar recurses once per bracket. At that time there is no tree whose height
+/// Refuses brackets that nest too deep. The grammar recurses once per bracket, before there is a tree whose height
 /// could be checked.
 fn refuse_deep_brackets(text: &str) -> Result<(), FhirPathError> {
     let bytes = text.as_bytes();
@@ -85,7 +86,7 @@ fn syntax_error(text: &str, error: &pest::error::Error<Rule>) -> FhirPathError {
     }
 }
 
-/// One element of the flat run of operands and operators that the grammar yields.
+/// An element of the flat list of operands and operators that the grammar yields.
 enum Token {
     Operand(Expr),
     TypeTest { cast: bool, type_name: TypeName, at: usize },
@@ -115,8 +116,8 @@ impl<'a> Builder<'a> {
         self.climb(&mut tokens.into_iter().peekable(), 0)
     }
 
-    /// Precedence climbing: takes operators that bind at least as tightly as `min_precedence`. All operators are
-    /// left-associative.
+    /// Builds the tree of the next operand and of the operators after it that bind at least as tightly as
+    /// `min_precedence` (precedence climbing). All operators are left-associative.
     fn climb(&self, tokens: &mut Tokens, min_precedence: u8) -> Result<Expr, FhirPathError> {
         let mut left = match tokens.next() {
             Some(Token::Operand(operand)) => operand,
@@ -146,8 +147,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// `left op x op y ...` for one operator. Associative operators become a balanced tree, the others a left-leaning
-    /// one.
+    /// Builds the tree of `left op x op y ...` for one operator. Associative operators become a balanced tree. Of
+    /// another operator, takes only the first, so that repeated calls build a tree that leans to the left.
     fn chain(&self, tokens: &mut Tokens, left: Expr, operator: Operator) -> Result<Expr, FhirPathError> {
         let associative = matches!(operator, Operator::And | Operator::Or | Operator::Union);
         let mut operands = vec![(0, left)];
@@ -317,7 +318,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The contents of a string or delimited identifier, without escapes.
+    /// Returns the contents of a string or delimited identifier, with escapes replaced.
     fn quoted(&self, pair: Pair<'a, Rule>) -> Result<String, FhirPathError> {
         let inner = self.only(pair)?;
         let at = inner.as_span().start();
@@ -370,7 +371,8 @@ fn number(text: &str) -> Literal {
     }
 }
 
-/// Removes escapes. A backslash before any other character stands for that character.
+/// Replaces escapes. A backslash before a character that needs no escape stands for that character. `None` if four
+/// hexadecimal digits do not follow `\u`.
 fn unescape(text: &str) -> Option<String> {
     if !text.contains('\\') {
         return Some(text.to_string());
@@ -406,7 +408,7 @@ fn unescape(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// The tree in prefix form, each operation in brackets.
+    /// Returns the tree as text, with each operator before its operands and in brackets.
     fn shown(expr: &Expr) -> String {
         match &expr.kind {
             ExprKind::Empty => "{}".to_string(),

@@ -43,11 +43,11 @@ impl Computed {
     }
 }
 
-/// The maximum number of bytes of text, and of items, that one computation may yield.
+/// The maximum number of bytes of text that one computation may yield. The next constant limits its items.
 const MAX_BYTES: usize = 1 << 28;
 const MAX_ITEMS: usize = 1 << 25;
 
-/// A collection that is built row by row.
+/// A builder of a collection, row by row.
 #[derive(Debug)]
 pub(in crate::fhirpath) struct Builder {
     offsets: Vec<i32>,
@@ -55,7 +55,7 @@ pub(in crate::fhirpath) struct Builder {
     places: Vec<(u32, u32)>,
     booleans: Vec<bool>,
     integers: Vec<i32>,
-    /// Texts of Decimal, String, Date, DateTime, Time, Long.
+    /// The texts of Decimal, String, Date, DateTime, Time and Long.
     texts: [Vec<String>; 6],
     quantities: (Vec<String>, Vec<Option<String>>),
 }
@@ -84,7 +84,7 @@ impl Builder {
         }
     }
 
-    /// Adds an item to the current row.
+    /// Adds an item to the current row. Drops the item if there are too many, and `finish` is then an error.
     pub(in crate::fhirpath) fn push(&mut self, value: Computed) {
         self.bytes += value.bytes();
         if self.is_full() {
@@ -152,7 +152,7 @@ impl Builder {
     }
 }
 
-/// Texts as items of a System type that is stored as text.
+/// Returns texts as items of a System type that is stored as text.
 fn texts_of(system: System, texts: Vec<String>) -> Items {
     let text = StringArray::from(texts);
     let values = match system {

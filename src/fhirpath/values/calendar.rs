@@ -1,5 +1,5 @@
-//! Adds time quantities to dates and times. The result is as precise as the date. A finer quantity is truncated to
-//! whole units of that precision.
+//! Adds quantities of time to dates and times. The result is as precise as the date or time. A finer quantity is
+//! truncated to whole units of that precision. Only a time with seconds may gain milliseconds.
 
 use chrono::{Datelike, Months, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Timelike};
 
@@ -11,12 +11,14 @@ use super::quantity::Quantity;
 struct Parts {
     date: NaiveDate,
     time: NaiveTime,
-    /// 4, 7 or 10 for a date. Larger with hours, minutes, seconds, or a fraction.
+    /// The number of characters without `T` and zone, which tells the precision: 4, 7 or 10 for a date, more with
+    /// hours, minutes, seconds or a fraction. For a time of day, the characters of the time.
     length: usize,
     zone: String,
 }
 
-/// Adds a duration. `Ok(None)` if the result is outside the calendar, `Err` if the unit is no unit of time.
+/// Adds a duration. `Ok(None)` if the text is invalid, or if the year of the result is not 1 to 9999. `Err` if the
+/// unit is not a unit of time, or is UCUM's `a` or `mo` and not from a record.
 pub(in crate::fhirpath) fn add(kind: System, text: &str, by: &Quantity<'_>) -> Result<Option<Computed>, String> {
     let unit = match by.unit {
         Some("a") if by.recorded => Step::Months(12),
@@ -45,7 +47,7 @@ pub(in crate::fhirpath) fn add(kind: System, text: &str, by: &Quantity<'_>) -> R
             let count = i64::try_from(by.value.truncated())
                 .ok()
                 .and_then(|count| count.checked_mul(months));
-            // A year accepts only whole years.
+            // A date that has only a year moves by whole years.
             let whole = if parts.length == 4 { 12 } else { 1 };
             count.and_then(|count| move_months(&parts, count / whole * whole))
         }
@@ -103,7 +105,7 @@ fn move_months(parts: &Parts, months: i64) -> Option<(NaiveDate, NaiveTime)> {
 }
 
 fn move_millis(kind: System, parts: &Parts, by: &Quantity<'_>, millis: i64) -> Option<(NaiveDate, NaiveTime)> {
-    // If days are added to a date without a day, a year counts as 365 days and a month as 30.
+    // A date without a day moves by whole months or years. Here a year counts as 365 days and a month as 30.
     let coarse = match (kind, parts.length) {
         (System::Time, _) => None,
         (_, 4) => Some((12, 365 * 86_400_000)),
@@ -111,7 +113,7 @@ fn move_millis(kind: System, parts: &Parts, by: &Quantity<'_>, millis: i64) -> O
         _ => None,
     };
     let unit = super::number::Number::whole(millis);
-    // Of units above seconds, only whole numbers count (N1, section 6.7).
+    // If the unit is longer than a second, only the whole part of the number counts (N1, section 6.7).
     let count = if millis > 1000 {
         super::number::Number {
             mantissa: by.value.truncated(),

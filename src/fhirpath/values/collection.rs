@@ -8,7 +8,7 @@ use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 
 use super::items::Items;
 
-/// The items of each row.
+/// Assigns items to rows.
 #[derive(Clone, Debug)]
 pub enum Offsets {
     /// Every row has exactly one item: row `i` has item `i`.
@@ -22,12 +22,12 @@ impl Offsets {
         Offsets::List(OffsetBuffer::new_zeroed(rows))
     }
 
-    /// Offsets that begin with 0 and never decrease.
+    /// Returns these offsets, which must begin with 0 and never decrease.
     pub(in crate::fhirpath) fn list(offsets: Vec<i32>) -> Offsets {
         Offsets::List(OffsetBuffer::new(ScalarBuffer::from(offsets)))
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     #[inline]
     pub fn rows(&self) -> usize {
         match self {
@@ -36,7 +36,7 @@ impl Offsets {
         }
     }
 
-    /// The number of items in all rows.
+    /// Returns the number of items in all rows.
     #[inline]
     pub fn items(&self) -> usize {
         match self {
@@ -45,7 +45,7 @@ impl Offsets {
         }
     }
 
-    /// The first item of a row. For the row after the last, the number of items.
+    /// Returns the index of a row's first item. For the row after the last, returns the number of items.
     #[inline]
     pub fn at(&self, row: usize) -> usize {
         match self {
@@ -54,13 +54,13 @@ impl Offsets {
         }
     }
 
-    /// The items of a row.
+    /// Returns the indexes of a row's items.
     #[inline]
     pub fn range(&self, row: usize) -> Range<usize> {
         self.at(row)..self.at(row + 1)
     }
 
-    /// The row of each item.
+    /// Returns the row of each item.
     pub fn parents(&self) -> Vec<u32> {
         match self {
             Offsets::Each(rows) => (0..*rows as u32).collect(),
@@ -74,7 +74,7 @@ impl Offsets {
         }
     }
 
-    /// The row of an item.
+    /// Returns the row of an item.
     pub fn parent(&self, item: usize) -> usize {
         match self {
             Offsets::Each(_) => item,
@@ -84,7 +84,7 @@ impl Offsets {
         }
     }
 
-    /// As an Arrow offset buffer.
+    /// Returns the offsets as an Arrow buffer.
     pub fn to_buffer(&self) -> OffsetBuffer<i32> {
         match self {
             Offsets::Each(rows) => OffsetBuffer::new(ScalarBuffer::from_iter(0..=*rows as i32)),
@@ -92,7 +92,8 @@ impl Offsets {
         }
     }
 
-    /// For rows that are the items of `self`: the rows of `self`, each with the items of its items.
+    /// Combines two levels of offsets: the items of `self` are the rows of `inner`. In the result, each row of `self`
+    /// has all items of those rows.
     pub(in crate::fhirpath) fn compose(&self, inner: &Offsets) -> Offsets {
         match (self, inner) {
             (Offsets::Each(_), _) => inner.clone(),
@@ -104,7 +105,7 @@ impl Offsets {
     }
 }
 
-/// Items of several types in one order.
+/// Items of several types, in one order.
 #[derive(Debug)]
 pub(in crate::fhirpath) struct Mixed {
     pub(in crate::fhirpath) parts: Vec<Items>,
@@ -118,7 +119,7 @@ pub(in crate::fhirpath) enum Body {
     Mixed(Arc<Mixed>),
 }
 
-/// For each row a run of items, of one or several types.
+/// A list of items for each row. The items are of one or several types.
 #[derive(Clone, Debug)]
 pub struct Collection {
     pub(in crate::fhirpath) offsets: Offsets,
@@ -128,7 +129,7 @@ pub struct Collection {
 /// The items of one type in a [`Collection`], row by row.
 #[derive(Clone, Debug)]
 pub struct Typed {
-    /// The items of each row.
+    /// Assigns the items to rows.
     pub offsets: Offsets,
     /// The items.
     pub items: Items,
@@ -143,7 +144,7 @@ impl Collection {
         }
     }
 
-    /// A collection of this many rows without items.
+    /// Returns a collection of this many rows without items.
     pub fn empty(rows: usize) -> Collection {
         Collection::new(Offsets::none(rows), Items::none())
     }
@@ -152,13 +153,13 @@ impl Collection {
         Collection::new(Offsets::Each(items.len()), items)
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     #[inline]
     pub fn rows(&self) -> usize {
         self.offsets.rows()
     }
 
-    /// The number of items in all rows.
+    /// Returns the number of items in all rows.
     #[inline]
     pub fn len(&self) -> usize {
         self.offsets.items()
@@ -169,19 +170,19 @@ impl Collection {
         self.len() == 0
     }
 
-    /// The items of each row.
+    /// Returns the offsets, which assign the items to rows.
     pub fn offsets(&self) -> &Offsets {
         &self.offsets
     }
 
-    /// The item indexes of a row.
+    /// Returns the indexes of a row's items.
     #[inline]
     pub fn range(&self, row: usize) -> Range<usize> {
         self.offsets.range(row)
     }
 
-    /// The items, if they are in one column. This is so if the expression has a single static type, unless a large
-    /// batch was evaluated in parts.
+    /// Returns the items, if they are all in one column. They are if the expression has a single static type, unless
+    /// a large batch was evaluated in parts.
     pub fn single(&self) -> Option<&Items> {
         match &self.body {
             Body::One(items) => Some(items),
@@ -189,7 +190,7 @@ impl Collection {
         }
     }
 
-    /// The column of an item and its index there. Items count over all rows.
+    /// Returns the column of an item and the item's index there. `item` is an index over all rows.
     #[inline]
     pub fn item(&self, item: usize) -> (&Items, usize) {
         match &self.body {
@@ -201,8 +202,8 @@ impl Collection {
         }
     }
 
-    /// The items, split by type. Each type has its own offsets. Items of different types in one row lose their relative
-    /// order. This costs nothing if there is only one type.
+    /// Returns the items, split by type. Each type has its own offsets. Items of different types in one row lose
+    /// their relative order. The call is cheap if there is only one type.
     pub fn typed(&self) -> Vec<Typed> {
         let mixed = match &self.body {
             Body::One(items) => {
@@ -235,7 +236,7 @@ impl Collection {
             .collect()
     }
 
-    /// The items of these rows only. The rows may be in any order.
+    /// Returns the items of these rows only, in the given order of the rows.
     pub fn of_rows(&self, rows: &[u32]) -> Collection {
         let (mut offsets, mut places) = (Vec::with_capacity(rows.len() + 1), Vec::with_capacity(rows.len()));
         offsets.push(0);
@@ -246,7 +247,7 @@ impl Collection {
         self.take(Offsets::list(offsets), places)
     }
 
-    /// The items at these indexes, in this order, with new offsets.
+    /// Returns the items at these indexes, in this order, with new offsets.
     pub(in crate::fhirpath) fn take(&self, offsets: Offsets, places: Vec<u32>) -> Collection {
         match &self.body {
             Body::One(items) => Collection::new(offsets, items.take(places)),
@@ -257,7 +258,8 @@ impl Collection {
         }
     }
 
-    /// Drops parts without items. A single remaining part needs no union.
+    /// Returns a collection of items from several parts. `places` gives for each item its part and its index there.
+    /// Drops parts without items. If one part remains, the items are in one column.
     pub(in crate::fhirpath) fn mixed(offsets: Offsets, parts: Vec<Items>, places: Vec<(u32, u32)>) -> Collection {
         let mut used = vec![false; parts.len()];
         for (part, _) in &places {
@@ -289,7 +291,7 @@ impl Collection {
         }
     }
 
-    /// The columns of the items.
+    /// Returns the columns of the items.
     pub(in crate::fhirpath) fn columns(&self) -> &[Items] {
         match &self.body {
             Body::One(items) => std::slice::from_ref(items),
@@ -297,7 +299,7 @@ impl Collection {
         }
     }
 
-    /// The same items, with one row each.
+    /// Returns the same items, with one row each.
     pub(in crate::fhirpath) fn flat(&self) -> Collection {
         Collection {
             offsets: Offsets::Each(self.len()),
@@ -305,7 +307,7 @@ impl Collection {
         }
     }
 
-    /// Regroups `self`: its rows are the items of `outer`, and the result has the rows of `outer`.
+    /// Regroups the items. The rows of `self` are the items of `outer`, and the result has the rows of `outer`.
     pub(in crate::fhirpath) fn within(self, outer: &Offsets) -> Collection {
         Collection {
             offsets: outer.compose(&self.offsets),

@@ -6,11 +6,11 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Decimal128Type, Int32Type, Int64Type, TimestampMicrosecondType};
 
-/// The column that holds items of one type. If a slot of a primitive is null, the element exists without a value. A
-/// companion is `None` if the batch lacks it.
+/// The column that holds items of one type. An item whose slot is null is a primitive element without a value. An
+/// optional array is `None` if the batch lacks the column.
 #[derive(Clone, Debug)]
 pub enum Values {
-    /// Text of any kind: string, code, uri, ...
+    /// Strings, codes, URIs and other texts.
     Text(StringArray),
     /// Booleans.
     Boolean(BooleanArray),
@@ -20,23 +20,24 @@ pub enum Values {
     Decimal {
         /// The text as written.
         text: Option<StringArray>,
-        /// Scaled by 10^18. Null if that is not exact.
+        /// The number in units of 10^-18. Null if that is not exact.
         number: Option<Decimal128Array>,
     },
-    /// Dates, dateTimes and instants (microseconds UTC), times (microseconds since midnight).
+    /// Dates, dateTimes, instants and times. Their bounds are in UTC microseconds, and those of times in microseconds
+    /// since midnight.
     Temporal {
         /// The text as written.
         text: Option<StringArray>,
-        /// Inclusive lower bound.
+        /// The inclusive lower bound.
         start: Option<Int64Array>,
-        /// Exclusive upper bound.
+        /// The exclusive upper bound.
         end: Option<Int64Array>,
     },
-    /// System quantities: literals and results of computations.
+    /// Quantities of FHIRPath's own type: literals and results of computations.
     Quantity {
-        /// The number's text.
+        /// The number as text.
         value: StringArray,
-        /// UCUM code, or a calendar unit as a word. Null without a unit.
+        /// The UCUM code, or a calendar unit as a word. Null without a unit.
         unit: StringArray,
     },
     /// Complex elements.
@@ -48,7 +49,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// Number of slots.
+    /// Returns the number of slots.
     pub fn len(&self) -> usize {
         match self {
             Values::Text(array) | Values::Json(array) => array.len(),
@@ -74,7 +75,8 @@ impl Values {
         self.len() == 0
     }
 
-    /// The text of primitives that have one.
+    /// Returns the texts of a column of texts, JSON, decimals, dates or times. `None` for other columns, or if the
+    /// batch lacks the texts.
     pub fn text(&self) -> Option<&StringArray> {
         match self {
             Values::Text(array) | Values::Json(array) => Some(array),
@@ -83,7 +85,7 @@ impl Values {
         }
     }
 
-    /// Whether the slot holds a value. For structs, whether it exists.
+    /// Whether the slot holds a value. For a struct, whether the element exists.
     pub(in crate::fhirpath) fn is_valid(&self, slot: usize) -> bool {
         match self {
             Values::Text(array) | Values::Json(array) => array.is_valid(slot),
@@ -104,7 +106,7 @@ impl Values {
         }
     }
 
-    /// The number of slots without a value.
+    /// Returns the number of slots without a value.
     pub(in crate::fhirpath) fn null_count(&self) -> usize {
         match self {
             Values::Text(array) | Values::Json(array) => array.null_count(),
@@ -149,7 +151,8 @@ impl Values {
     }
 }
 
-/// Text columns are Utf8. Readers may return them as views or dictionaries.
+/// Returns a column of text as `Utf8`. A reader may have returned it as a view or a dictionary. `None` for other
+/// columns.
 pub(in crate::fhirpath) fn text_array(array: &ArrayRef) -> Option<StringArray> {
     match array.data_type() {
         DataType::Utf8 => Some(array.as_string::<i32>().clone()),
@@ -172,7 +175,8 @@ pub(in crate::fhirpath) fn number_array(array: &ArrayRef) -> Option<Decimal128Ar
     array.as_primitive_opt::<Decimal128Type>().cloned()
 }
 
-/// The bounds of dates are timestamps, and those of times are integers. Both count microseconds.
+/// Returns a column of bounds as integers. The bounds of dates are timestamps, and those of times are integers. Both
+/// count microseconds.
 pub(in crate::fhirpath) fn bound_array(array: &ArrayRef) -> Option<Int64Array> {
     if let Some(stamps) = array.as_primitive_opt::<TimestampMicrosecondType>() {
         return Some(stamps.reinterpret_cast::<Int64Type>());

@@ -9,14 +9,14 @@ use super::super::evaluate::lineage::Above;
 use super::super::evaluate::opening::Openings;
 use super::columns::Values;
 
-/// The slot of each item.
+/// The slot of each item in the column.
 #[derive(Clone, Debug)]
 pub(in crate::fhirpath) enum Index {
     /// Item `i` is slot `i`.
     Identity,
     /// Item `i` is slot `indices[i]`.
     Gather(Arc<[u32]>),
-    /// Every item is this slot, as in a constant.
+    /// Every item is in this slot, as in a constant.
     Constant(u32),
 }
 
@@ -29,7 +29,7 @@ pub struct Items {
     pub(in crate::fhirpath) column: Arc<Column>,
 }
 
-/// A column, shared by all its items.
+/// A column, which all its items share.
 #[derive(Debug)]
 pub(in crate::fhirpath) struct Column {
     pub(in crate::fhirpath) values: Values,
@@ -37,7 +37,7 @@ pub(in crate::fhirpath) struct Column {
     pub(in crate::fhirpath) element: Option<StructArray>,
     /// The column that contains this one. `None` for the batch and for computed values.
     pub(in crate::fhirpath) above: Option<Above>,
-    /// For the batch: its parsed JSON columns.
+    /// The JSON columns of the batch that have been read. Only the outermost column uses this field.
     pub(in crate::fhirpath) openings: Openings,
 }
 
@@ -53,7 +53,7 @@ impl Column {
 }
 
 impl Items {
-    /// One item for each slot of a column.
+    /// Returns one item for each slot of a column.
     pub(in crate::fhirpath) fn new(item_type: ItemType, values: Values) -> Items {
         Items {
             item_type,
@@ -63,7 +63,7 @@ impl Items {
         }
     }
 
-    /// One value, repeated `times` times.
+    /// Returns one value, repeated `times` times.
     pub(in crate::fhirpath) fn constant(item_type: ItemType, values: Values, times: usize) -> Items {
         Items {
             item_type,
@@ -80,12 +80,12 @@ impl Items {
         )
     }
 
-    /// Their type.
+    /// Returns the type of the items.
     pub fn item_type(&self) -> ItemType {
         self.item_type
     }
 
-    /// The number of items.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -95,12 +95,13 @@ impl Items {
         self.len == 0
     }
 
-    /// The column of the items. Item `i` is its slot [`Items::slot`]`(i)`. It may hold other slots too.
+    /// Returns the column of the items. Item `i` is in the slot [`Items::slot`]`(i)`. The column may have further
+    /// slots.
     pub fn values(&self) -> &Values {
         &self.column.values
     }
 
-    /// The slot of item `i` in [`Items::values`].
+    /// Returns the slot of an item in [`Items::values`].
     #[inline]
     pub fn slot(&self, item: usize) -> usize {
         match &self.index {
@@ -110,14 +111,15 @@ impl Items {
         }
     }
 
-    /// Whether item `i` has a value. An element that has only extensions has no value. Complex items always count as
+    /// Whether an item has a value. An element that has only extensions has no value. Complex items always count as
     /// having a value.
     #[inline]
     pub fn has_value(&self, item: usize) -> bool {
         self.column.values.is_valid(self.slot(item))
     }
 
-    /// Text of item `i`: strings and codes, dates, decimals as written, the JSON of whole resources.
+    /// Returns the text of a string, code, date or decimal as written, or the JSON of a whole resource. `None` for
+    /// other items and for items without a value.
     #[inline]
     pub fn text(&self, item: usize) -> Option<&str> {
         let array = self.column.values.text()?;
@@ -125,7 +127,7 @@ impl Items {
         array.is_valid(slot).then(|| array.value(slot))
     }
 
-    /// Item `i` as a boolean.
+    /// Returns an item as a boolean. `None` for items of other types.
     #[inline]
     pub fn boolean(&self, item: usize) -> Option<bool> {
         let Values::Boolean(array) = &self.column.values else {
@@ -135,7 +137,7 @@ impl Items {
         array.is_valid(slot).then(|| array.value(slot))
     }
 
-    /// Item `i` as an integer.
+    /// Returns an item as an integer. `None` for items of other types.
     #[inline]
     pub fn integer(&self, item: usize) -> Option<i32> {
         let Values::Integer(array) = &self.column.values else {
@@ -145,7 +147,8 @@ impl Items {
         array.is_valid(slot).then(|| array.value(slot))
     }
 
-    /// Item `i`, a decimal, scaled by 10^18. `None` also if the scaled number is not exact.
+    /// Returns a decimal in units of 10^-18, from its number column. `None` for other items, if the batch lacks the
+    /// column, or if the decimal does not fit exactly.
     #[inline]
     pub fn number(&self, item: usize) -> Option<i128> {
         let Values::Decimal {
@@ -158,7 +161,8 @@ impl Items {
         array.is_valid(slot).then(|| array.value(slot))
     }
 
-    /// Item `i`, a date, dateTime, instant or time, as a half-open interval of microseconds, from its bound columns.
+    /// Returns a date, dateTime, instant or time as a half-open interval of microseconds, from its bound columns.
+    /// `None` for other items, or if the batch lacks one of the columns.
     #[inline]
     pub fn bounds(&self, item: usize) -> Option<(i64, i64)> {
         let Values::Temporal {
@@ -173,7 +177,7 @@ impl Items {
         (start.is_valid(slot) && end.is_valid(slot)).then(|| (start.value(slot), end.value(slot)))
     }
 
-    /// The items at these indexes, in this order.
+    /// Returns the items at these indexes, in this order.
     pub(in crate::fhirpath) fn take(&self, places: Vec<u32>) -> Items {
         let len = places.len();
         let index = match &self.index {

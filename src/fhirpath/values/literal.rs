@@ -8,7 +8,7 @@ use super::items::{Index, Items};
 use super::number::Number;
 use super::temporal;
 
-/// The one item of a literal.
+/// Returns the item of a literal. An error if the literal is not a valid value of its type.
 pub(in crate::fhirpath) fn items(literal: &Literal, at: Position) -> Result<Items, FhirPathError> {
     let wrong = |what: &'static str, text: &str| FhirPathError::Literal {
         at,

@@ -1,9 +1,9 @@
-//! Exact decimals for computations: an integer and a scale. The scale is kept, so `100.10` stays as it is.
+//! Exact decimals for computations: an integer and a scale. The scale is preserved, so `100.10` stays as it is.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// `mantissa / 10^scale`.
+/// The number `mantissa / 10^scale`.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fhirpath) struct Number {
     pub(in crate::fhirpath) mantissa: i128,
@@ -12,7 +12,7 @@ pub(in crate::fhirpath) struct Number {
 
 /// The maximum number of digits after the decimal point of a quotient.
 const QUOTIENT_SCALE: u32 = 8;
-/// The maximum scale of results.
+/// The maximum scale of products and powers.
 const MAX_SCALE: u32 = 28;
 
 impl Number {
@@ -23,7 +23,8 @@ impl Number {
         }
     }
 
-    /// Parses a JSON number, if it has at most 38 digits without an exponent.
+    /// Parses a decimal number. `None` if the digits do not fit into 128 bits, which hold 38 digits, or if there are
+    /// more than 60 digits after the decimal point. An exponent is applied first.
     pub(in crate::fhirpath) fn parse(text: &str) -> Option<Number> {
         let (digits, exponent) = match text.find(['e', 'E']) {
             Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()?),
@@ -68,7 +69,7 @@ impl Number {
         Some((left, right, scale))
     }
 
-    /// The order of two numbers. Trailing zeros do not count.
+    /// Returns the order of two numbers. Trailing zeros do not matter.
     pub(in crate::fhirpath) fn compare(self, other: Number) -> Ordering {
         match self.aligned(other) {
             Some((left, right, _)) => left.cmp(&right),
@@ -118,7 +119,8 @@ impl Number {
         })
     }
 
-    /// The quotient, to eight digits after the decimal point. `None` for a divisor of zero.
+    /// Returns the quotient, rounded to eight digits after the decimal point. `None` for a divisor of zero or on
+    /// overflow.
     pub(in crate::fhirpath) fn divide(self, other: Number) -> Option<Number> {
         if other.mantissa == 0 {
             return None;
@@ -132,7 +134,7 @@ impl Number {
         Some(quotient.rounded(QUOTIENT_SCALE).trimmed())
     }
 
-    /// The integer part of the quotient, truncated toward zero.
+    /// Returns the integer part of the quotient, truncated toward zero. `None` for a divisor of zero or on overflow.
     pub(in crate::fhirpath) fn div(self, other: Number) -> Option<i128> {
         let (left, right, _) = self.aligned(other)?;
         left.checked_div(right)
@@ -166,7 +168,7 @@ impl Number {
         }
     }
 
-    /// Truncated toward zero to an integer.
+    /// Returns the integer part.
     pub(in crate::fhirpath) fn truncated(self) -> i128 {
         power(self.scale).map_or(0, |divisor| self.mantissa / divisor)
     }
@@ -177,7 +179,7 @@ impl Number {
         })
     }
 
-    /// Without trailing zeros after the decimal point.
+    /// Returns the number without trailing zeros after the decimal point.
     pub(in crate::fhirpath) fn trimmed(self) -> Number {
         let mut number = self;
         while number.scale > 0 && number.mantissa % 10 == 0 {
@@ -189,7 +191,8 @@ impl Number {
         number
     }
 
-    /// The same number with exactly this many digits after the decimal point, if possible.
+    /// Returns the number with exactly this many digits after the decimal point, rounded if necessary. `None` on
+    /// overflow.
     pub(in crate::fhirpath) fn rescaled(self, scale: u32) -> Option<Number> {
         match scale.checked_sub(self.scale) {
             Some(more) => Some(Number {
@@ -213,7 +216,8 @@ impl Number {
         self.to_string().parse().unwrap_or(f64::NAN)
     }
 
-    /// The power. `None` if it would need rounding.
+    /// Returns the exact power. `None` on overflow, or if it has more than [`MAX_SCALE`] digits after the decimal
+    /// point.
     pub(in crate::fhirpath) fn to_the_power(self, exponent: u32) -> Option<Number> {
         let (mut power, mut square, mut left) = (Number::whole(1), self, exponent);
         loop {
@@ -236,7 +240,8 @@ impl Number {
         (product.scale <= MAX_SCALE).then_some(product)
     }
 
-    /// A floating point result as a decimal with 15 digits, which every double holds.
+    /// Converts a floating point result to a decimal with 15 significant digits, to which a double is exact. `None`
+    /// if it is not finite or too large.
     pub(in crate::fhirpath) fn from_f64(value: f64) -> Option<Number> {
         if !value.is_finite() {
             return None;

@@ -1,5 +1,6 @@
-//! Quantities: FHIR's (`Quantity` elements and its specializations) and FHIRPath's own. They are compared and computed
-//! in common units. `units` handles UCUM's units. This file adds calendar units.
+//! Quantities: elements of FHIR's type Quantity and its specializations, and FHIRPath's own quantities. Two
+//! quantities are compared and computed in a common unit. `units` handles UCUM's units. This file adds calendar
+//! units.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -7,18 +8,18 @@ use std::sync::Arc;
 use super::number::Number;
 use super::units::{self, Unit};
 
-/// A number with a unit. The unit is a UCUM code or a calendar unit in the singular. `None` if it is missing or
-/// unknown.
+/// A number with a unit. The unit is a UCUM code, a calendar unit in the singular or, in a record, any text. `None`
+/// if there is no unit.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fhirpath) struct Quantity<'a> {
     pub(in crate::fhirpath) value: Number,
     pub(in crate::fhirpath) unit: Option<&'a str>,
-    /// Whether the quantity is an element of a record. R4 reads time units in records as calendar units, so these
-    /// compare with both kinds of units.
+    /// Whether the quantity is an element of a record. R4 reads time units in records as calendar units, so such a
+    /// unit is comparable with calendar units and with UCUM units.
     pub(in crate::fhirpath) recorded: bool,
 }
 
-/// A calendar unit in the singular.
+/// Returns a calendar unit in the singular. Returns any other word as it is.
 pub(in crate::fhirpath) fn calendar_unit(word: &str) -> &str {
     match word {
         "years" | "months" | "weeks" | "days" | "hours" | "minutes" | "seconds" | "milliseconds" => {
@@ -36,8 +37,8 @@ pub(in crate::fhirpath) fn is_calendar_unit(word: &str) -> bool {
     )
 }
 
-/// The UCUM unit that equals a calendar unit. A year and a month have no fixed length, so they have only an equivalent
-/// UCUM unit. `loosely` allows that one too.
+/// Returns the UCUM unit that equals a calendar unit. A year and a month have no fixed length, so a UCUM unit is only
+/// equivalent to them. It is returned if `loosely` is set. Returns any other unit as it is.
 fn definite(unit: &str, loosely: bool) -> &str {
     match unit {
         "week" => "wk",
@@ -52,7 +53,7 @@ fn definite(unit: &str, loosely: bool) -> &str {
     }
 }
 
-/// How many months a calendar unit has. `None` for units other than years and months.
+/// Returns the number of months in a calendar unit. `None` for units other than years and months.
 fn months(unit: &str) -> Option<i64> {
     match unit {
         "year" => Some(12),
@@ -81,8 +82,8 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// The names of both units. Calendar units are replaced by UCUM units where possible, so that the names can be
-    /// compared.
+    /// Returns the names of both units. Calendar units are replaced by UCUM units if possible, so that the names can
+    /// be compared.
     fn names<'b>(&self, other: &Quantity<'b>, loosely: bool) -> (&'a str, &'b str) {
         let loosely = loosely || self.recorded || other.recorded;
         (definite(self.unit(), loosely), definite(other.unit(), loosely))
@@ -103,12 +104,13 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// Equality. `None` if the units are not comparable.
+    /// Whether the quantities are equal. `None` if the units are not comparable.
     pub(in crate::fhirpath) fn equals(&self, other: &Quantity<'_>) -> Option<bool> {
         self.compare(other).map(|order| order == Ordering::Equal)
     }
 
-    /// Equivalence: equal in the coarser of the units when rounded to the precision of the less precise number.
+    /// Whether the quantities are equal in the coarser of their units, when rounded to the precision of the less
+    /// precise number.
     pub(in crate::fhirpath) fn equivalent(&self, other: &Quantity<'_>) -> bool {
         let (left, right) = self.names(other, true);
         if left == right {
@@ -125,7 +127,8 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// The quantity's number in the unit of another. Years and months convert only to calendar units.
+    /// Returns the number of this quantity in the unit of another. `None` if the units are not comparable. Unless
+    /// UCUM units replace them, years and months convert only to each other.
     fn in_unit_of(&self, other: &Quantity<'_>, loosely: bool) -> Option<Number> {
         let (from, to) = self.names(other, loosely);
         if from == to {
@@ -138,7 +141,7 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// Whether its unit is the coarser of two comparable units.
+    /// Whether the units are comparable and the unit of this quantity is the coarser one.
     fn is_coarser(&self, other: &Quantity<'_>) -> bool {
         let (one, another) = self.names(other, false);
         match (months(one), months(another)) {
@@ -150,7 +153,7 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// The sum of quantities, in the finer of their units (N1, section 6.6.3).
+    /// Returns the sum of two quantities, in the finer of their units (N1, section 6.6.3).
     pub(in crate::fhirpath) fn add(&self, other: &Quantity<'a>) -> Option<Quantity<'a>> {
         let (coarse, fine) = if self.is_coarser(other) {
             (self, other)
@@ -161,13 +164,13 @@ impl<'a> Quantity<'a> {
         Some(Quantity::new(sum, fine.unit))
     }
 
-    /// The quotient of both quantities in a common unit.
+    /// Returns the quotient of both quantities in a common unit.
     pub(in crate::fhirpath) fn ratio(&self, other: &Quantity<'_>) -> Option<Number> {
         self.in_unit_of(other, true)?.divide(other.value)
     }
 
-    /// The number in another unit, as `toQuantity(unit)` defines it. A year counts as 365 days and a month as 30 (N1,
-    /// section 5.5.5), but neither becomes a UCUM unit.
+    /// Returns the number in another unit, as `toQuantity(unit)` defines it. Between calendar units, a year counts as
+    /// 365 days and a month as 30 (N1, section 5.5.5).
     pub(in crate::fhirpath) fn converted(&self, unit: &str) -> Option<Number> {
         let (from, to) = (self.unit(), calendar_unit(unit));
         let wanted = Quantity::new(self.value, Some(to));
@@ -192,7 +195,7 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// The form of `toString()`: a calendar unit as a word, a UCUM unit in quotes.
+    /// Returns the quantity as `toString()` does: a calendar unit as a word, a UCUM unit in quotes.
     pub(in crate::fhirpath) fn to_text(self) -> String {
         match self.unit() {
             unit if is_calendar_unit(unit) => {
@@ -207,7 +210,8 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// The unit of a product or quotient with another. `None` if the units cancel out.
+    /// Returns the unit of a product (`.`) or quotient (`/`). `None` if the units cancel out, or if UCUM does not
+    /// know one.
     pub(in crate::fhirpath) fn combined_unit(&self, other: &Quantity<'_>, sign: char) -> Option<String> {
         let (left, right) = (definite(self.unit(), true), definite(other.unit(), true));
         Some(match (left, right) {
@@ -230,7 +234,7 @@ impl<'a> Quantity<'a> {
     }
 }
 
-/// A unit as a part of another. A product or quotient gets brackets.
+/// Returns a unit as an operand in another unit. A product or quotient gets brackets.
 fn in_brackets(unit: &str) -> String {
     if unit.contains(['.', '/']) {
         format!("({unit})")
@@ -239,7 +243,8 @@ fn in_brackets(unit: &str) -> String {
     }
 }
 
-/// Decimals are equivalent if they are equal at the lower of their precisions.
+/// Whether two decimals are equal when rounded to the lower of their precisions. Trailing zeros are not part of a
+/// precision.
 pub(in crate::fhirpath) fn equivalent_numbers(left: Number, right: Number) -> bool {
     let scale = left.trimmed().scale.min(right.trimmed().scale);
     left.rounded(scale).compare(right.rounded(scale)) == Ordering::Equal

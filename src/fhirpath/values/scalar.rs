@@ -1,4 +1,4 @@
-//! One item's value for the operators, borrowed from its column.
+//! The value of one item, in the form that operators use. It borrows from the item's column.
 
 use arrow::array::{Array, AsArray};
 
@@ -23,18 +23,18 @@ pub(in crate::fhirpath) enum Scalar<'a> {
     /// A date, dateTime or time.
     Temporal(System, &'a str),
     Quantity(Quantity<'a>),
-    /// The text of a number, or of a Quantity's number, that has more digits or a greater exponent than computations
+    /// The text of a number, or of a Quantity's number, that has more digits or a larger exponent than computations
     /// allow.
     Beyond(System, &'a str),
-    /// A complex item, a whole resource, or a value with which nothing can be computed.
+    /// A complex item, a whole resource, or a value with which the engine cannot compute.
     Other,
 }
 
-/// The UCUM system.
+/// The URL of the code system UCUM.
 const UCUM: &str = "http://unitsofmeasure.org";
 
 impl Items {
-    /// The value of an item. `None` for an element without a value.
+    /// Returns the value of an item. `None` for an element without a value.
     pub(in crate::fhirpath) fn scalar(&self, item: usize) -> Option<Scalar<'_>> {
         if !self.has_value(item) {
             return None;
@@ -90,7 +90,8 @@ impl Items {
         }
     }
 
-    /// A FHIR Quantity as FHIRPath's Quantity. The unit is the UCUM code, otherwise the unit's text.
+    /// Returns a FHIR Quantity as FHIRPath's Quantity. The unit is the UCUM code if there is one, or else the text in
+    /// `unit`, or else the code of another system.
     fn fhir_quantity(&self, slot: usize) -> Option<Scalar<'_>> {
         let Values::Struct(array) = &self.column.values else {
             return None;
@@ -123,7 +124,8 @@ impl Items {
     }
 }
 
-/// Parses a stored number for computations. It accepts texts with superfluous digits.
+/// Parses a stored number for computations. Also accepts more digits than [`Number::parse`] does, if the number is
+/// exact in units of 10^-18.
 fn written(text: &str) -> Option<Number> {
     Number::parse(text).or_else(|| {
         Some(Number {
@@ -143,7 +145,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// A quantity, or a number with the unit 1.
+    /// Returns a quantity, or a number as a quantity without a unit. `None` for other values.
     pub(in crate::fhirpath) fn quantity(self) -> Option<Quantity<'a>> {
         match self {
             Scalar::Quantity(quantity) => Some(quantity),
@@ -158,7 +160,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// An owned copy of the value. `None` for complex items and for numbers too large to compute with.
+    /// Returns a copy of the value. `None` for complex items and for numbers with too many digits for computations.
     pub(in crate::fhirpath) fn computed(self) -> Option<Computed> {
         Some(match self {
             Scalar::Boolean(value) => Computed::Boolean(value),
@@ -174,7 +176,7 @@ impl<'a> Scalar<'a> {
         })
     }
 
-    /// The System type that operators use for the value. `None` for complex items.
+    /// Returns the System type that operators use for the value. `None` for complex items.
     pub(in crate::fhirpath) fn system(self) -> Option<System> {
         Some(match self {
             Scalar::Boolean(_) => System::Boolean,
@@ -188,7 +190,7 @@ impl<'a> Scalar<'a> {
         })
     }
 
-    /// The name of its type.
+    /// Returns the name of the value's type, for error messages.
     pub(in crate::fhirpath) fn kind(self) -> &'static str {
         self.system().map_or("complex item", System::name)
     }
@@ -199,7 +201,8 @@ impl<'a> Scalar<'a> {
 }
 
 impl Scalar<'_> {
-    /// The value in the form of `toString()`. `None` for complex items.
+    /// Returns the value as `toString()` does. `None` for complex items, and for quantities whose number has too many
+    /// digits for computations.
     pub(in crate::fhirpath) fn to_text(self) -> Option<String> {
         Some(match self {
             Scalar::Boolean(value) => value.to_string(),

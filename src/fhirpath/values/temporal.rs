@@ -1,31 +1,32 @@
-//! Compares dates and times that may be partial. The result is before, after, the same, or unknown because a part is
-//! missing.
+//! Compares dates and times of different precision. The result is before, after, the same, or unknown because a part
+//! is missing.
 
 use std::cmp::Ordering;
 
 use super::super::compile::types::System;
 use crate::fhir::temporal::{Precision, Temporal, TimeOfDay};
 
-/// The maximum distance of a local time from UTC, in microseconds. A time without a zone is uncertain by this much.
+/// The maximum difference between a local time and UTC, in microseconds. A time without a zone is uncertain by this
+/// much.
 const ZONE_SPREAD: i64 = 14 * 3600 * 1_000_000;
 
 /// A parsed date, dateTime or time.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fhirpath) struct Moment {
     precision: Precision,
-    /// `None` for a time of day. Otherwise whether there is a zone.
+    /// Whether there is a zone. `None` for a time of day.
     zoned: Option<bool>,
     start: i64,
     end: i64,
 }
 
-/// Whether a text is a value of this type.
+/// Whether a text is a valid value of this type.
 pub(in crate::fhirpath) fn is_valid(system: System, text: &str) -> bool {
     Moment::parse(system, text).is_some()
 }
 
 impl Moment {
-    /// Parses a text of this type. A dateTime may end in a bare `T`, as partial literals do.
+    /// Parses a text of this type. A dateTime may end in `T` without a time, as in literals of partial dateTimes.
     pub(in crate::fhirpath) fn parse(system: System, text: &str) -> Option<Moment> {
         match system {
             System::Time => {
@@ -55,23 +56,23 @@ impl Moment {
         }
     }
 
-    /// Its first microsecond.
+    /// Returns the first microsecond of the moment.
     pub(in crate::fhirpath) fn start(&self) -> i64 {
         self.start
     }
 
-    /// The class of a moment. Moments with the same class are equivalent.
+    /// Returns the class of a moment. Moments are equivalent if they have the same class.
     pub(in crate::fhirpath) fn class(&self) -> (Precision, i64, Option<bool>) {
         let timed = self.grain() > Precision::Day;
         (self.grain(), self.start, self.zoned.map(|zoned| zoned && timed))
     }
 
-    /// Seconds and decimals of seconds count as one precision.
+    /// Returns the precision. Seconds and fractions of seconds count as one precision.
     fn grain(&self) -> Precision {
         self.precision.min(Precision::Second)
     }
 
-    /// The order of two moments, if their parts decide it. `None` also for a date and a time of day.
+    /// Returns the order of two moments. `None` if a missing part leaves it unknown, or if only one is a time of day.
     pub(in crate::fhirpath) fn compare(&self, other: &Moment) -> Option<Ordering> {
         let spread = match (self.zoned, other.zoned) {
             (None, None) => 0,
@@ -93,8 +94,8 @@ impl Moment {
         None
     }
 
-    /// Equality. Moments of different precision are unequal if they contradict each other. Otherwise their equality is
-    /// unknown.
+    /// Whether two moments are equal. Moments of different precision are unequal if one is certainly before the
+    /// other. Otherwise the result is `None`, unknown. A time of day is not equal to a date.
     pub(in crate::fhirpath) fn equals(&self, other: &Moment) -> Option<bool> {
         match (self.zoned, other.zoned) {
             (None, Some(_)) | (Some(_), None) => Some(false),
@@ -102,7 +103,7 @@ impl Moment {
         }
     }
 
-    /// Equivalence: equal and of the same precision. False if unknown.
+    /// Whether two moments are equal and of the same precision. `false` if their equality is unknown.
     pub(in crate::fhirpath) fn equivalent(&self, other: &Moment) -> bool {
         self.grain() == other.grain() && self.equals(other) == Some(true)
     }

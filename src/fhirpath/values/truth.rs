@@ -8,7 +8,7 @@ use super::collection::{Collection, Offsets};
 use super::columns::Values;
 use super::items::{Index, Items};
 
-/// For each row true, false or unknown (FHIRPath's empty).
+/// True, false or unknown for each row. Unknown is FHIRPath's empty collection.
 #[derive(Clone, Debug)]
 pub(in crate::fhirpath) struct Truth {
     /// Set for rows that are true. Not set for unknown rows.
@@ -33,7 +33,7 @@ impl Truth {
         }
     }
 
-    /// Collects one answer per row.
+    /// Calls `answer` for each row. `None` means unknown.
     pub(in crate::fhirpath) fn collect(rows: usize, mut answer: impl FnMut(usize) -> Option<bool>) -> Truth {
         let mut known = Vec::with_capacity(rows);
         let yes = BooleanBuffer::collect_bool(rows, |row| {
@@ -56,7 +56,7 @@ impl Truth {
         self.known.as_ref().is_none_or(|known| known.value(row))
     }
 
-    /// Set for rows that are false.
+    /// Returns a mask that is set for rows that are false.
     fn no(&self) -> BooleanBuffer {
         match &self.known {
             None => !&self.yes,
@@ -99,7 +99,7 @@ impl Truth {
         }
     }
 
-    /// As a collection of booleans. An unknown row has no item.
+    /// Returns a collection of booleans. An unknown row has no item.
     pub(in crate::fhirpath) fn collection(self) -> Collection {
         let rows = self.rows();
         let values = Values::Boolean(BooleanArray::new(self.yes, self.known.clone().map(NullBuffer::new)));

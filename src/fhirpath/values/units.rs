@@ -1,9 +1,9 @@
 //! UCUM units: which units are commensurable, and conversion between them. The `octofhir-ucum` crate knows the units
 //! and returns factors in decimal digits. This file computes with these factors in integers of 256 bits, so exact
-//! factors stay exact. It does not know calendar units.
+//! factors stay exact. It does not handle calendar units.
 //!
-//! Invariant: a text that UCUM does not know is not a unit. It can be compared only with the same text, and callers do
-//! that.
+//! Invariant: [`lookup`] returns no unit for a text that UCUM does not define. Callers compare such a text only with
+//! the same text.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -19,7 +19,8 @@ use super::number::Number;
 pub(in crate::fhirpath) struct Unit {
     code: Box<str>,
     dimension: [i8; 7],
-    /// Its arbitrary units with their powers: `[iU]` is not commensurable with anything else.
+    /// The arbitrary units in it, with their exponents. An arbitrary unit such as `[iU]` is commensurable only with
+    /// itself.
     arbitrary: Vec<(&'static str, i32)>,
     scale: Scale,
 }
@@ -29,31 +30,31 @@ pub(in crate::fhirpath) struct Unit {
 enum Scale {
     /// `value * factor + offset`. Only temperatures have an offset other than zero.
     Linear { factor: Digits, offset: Digits },
-    /// Another function than a linear one: `[pH]`, `dB`.
+    /// A function that is not linear: `[pH]`, `dB`.
     Function,
 }
 
-/// `digits * 10^exponent`.
+/// The number `digits * 10^exponent`.
 #[derive(Clone, Copy, Debug)]
 struct Digits {
     digits: i256,
     exponent: i32,
 }
 
-/// Factors with more digits than this are rounded. Results with a rounded factor are equal if they agree in this many
-/// digits.
+/// A factor with more digits than this counts as rounded. Amounts that were computed with a rounded factor are equal
+/// if they agree in [`AGREEING_DIGITS`] digits.
 const EXACT_DIGITS: u32 = 26;
 const AGREEING_DIGITS: u32 = 24;
-/// The number of digits after the first in a converted number that does not terminate.
+/// The number of digits after the first that a converted number keeps if its decimal digits do not end.
 const ENDLESS_DIGITS: u32 = 18;
-/// The number of units that a thread caches.
+/// The maximum number of units that a thread caches.
 const MAX_CACHED: usize = 1024;
 
 thread_local! {
     static KNOWN: RefCell<FxHashMap<Box<str>, Option<Arc<Unit>>>> = RefCell::default();
 }
 
-/// The unit of a code. `None` if the text is no unit.
+/// Returns the unit of a UCUM code. `None` if UCUM does not define the text.
 pub(in crate::fhirpath) fn lookup(code: &str) -> Option<Arc<Unit>> {
     KNOWN.with_borrow_mut(|known| {
         if let Some(unit) = known.get(code) {
@@ -93,7 +94,8 @@ impl Unit {
         self.dimension == other.dimension && self.arbitrary == other.arbitrary
     }
 
-    /// Compares an amount of this unit with an amount of another. `None` if they measure different things.
+    /// Compares an amount of this unit with an amount of another. `None` if the units are not commensurable, or if
+    /// the amounts cannot be computed.
     pub(in crate::fhirpath) fn compare(&self, value: Number, other: &Unit, against: Number) -> Option<Ordering> {
         if !self.is_commensurable(other) {
             return None;
@@ -104,7 +106,8 @@ impl Unit {
         Some(left.compare(right, exact && also_exact))
     }
 
-    /// Converts an amount of this unit to another unit. `None` if that is impossible or the result has too many digits.
+    /// Converts an amount of this unit to another unit. `None` if the units are not commensurable, or if the result
+    /// has too many digits.
     pub(in crate::fhirpath) fn convert(&self, value: Number, to: &Unit) -> Option<Number> {
         if !self.is_commensurable(to) {
             return None;
@@ -119,7 +122,7 @@ impl Unit {
         base.divide(*factor, exact)
     }
 
-    /// Whether one of this unit is at least as large as one of the other.
+    /// Whether one of this unit is at least as large as one of the other. `true` if a unit is not linear.
     pub(in crate::fhirpath) fn is_coarser(&self, other: &Unit) -> bool {
         match (&self.scale, &other.scale) {
             (Scale::Linear { factor, .. }, Scale::Linear { factor: than, .. }) => factor.compare(*than, true).is_ge(),
@@ -127,7 +130,7 @@ impl Unit {
         }
     }
 
-    /// The value in base units, and whether it is exact.
+    /// Returns the value in base units, and whether it is exact. `None` if the unit is not linear, or on overflow.
     fn in_base(&self, value: Number) -> Option<(Digits, bool)> {
         let Scale::Linear { factor, offset } = &self.scale else {
             return None;
@@ -179,7 +182,7 @@ impl Digits {
         })
     }
 
-    /// The digits of both numbers at the lower exponent.
+    /// Returns the digits of both numbers at the lower of their exponents, and this exponent. `None` on overflow.
     fn aligned(self, other: Digits) -> Option<(i256, i256, i32)> {
         let exponent = self.exponent.min(other.exponent);
         let at = |number: Digits| {
@@ -203,7 +206,8 @@ impl Digits {
         left.cmp(&right)
     }
 
-    /// The quotient: exact if it terminates, otherwise rounded.
+    /// Returns the quotient. It is exact if its decimal digits end, and rounded otherwise. `exact` says whether both
+    /// operands are exact. If not, the quotient is rounded to [`AGREEING_DIGITS`] digits.
     fn divide(self, by: Digits, exact: bool) -> Option<Number> {
         if self.digits == i256::ZERO {
             return Some(Number::whole(0));
@@ -239,7 +243,7 @@ impl Digits {
         }
     }
 
-    /// The number rounded to at most this many digits.
+    /// Rounds the number to at most this many digits.
     fn rounded(self, digits: u32) -> Option<Digits> {
         let Some(excess) = digits_of(self.digits).checked_sub(digits).filter(|excess| *excess > 0) else {
             return Some(self);

@@ -109,7 +109,7 @@ fn rows(call: &Invocation<'_>, of: impl FnMut(usize) -> bool) -> Result<Output, 
     ))))
 }
 
-/// The items for which `wanted` is true.
+/// Returns the items for which `wanted` is true. `wanted` gets the row and the index of each item.
 pub(in crate::fhirpath::functions) fn keep(input: &Collection, wanted: impl Fn(usize, usize) -> bool) -> Collection {
     let mut offsets = Vec::with_capacity(input.rows() + 1);
     let mut places = Vec::new();

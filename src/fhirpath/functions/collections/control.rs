@@ -1,4 +1,4 @@
-//! Choosing, repeating and folding: `iif`, `repeat`, `aggregate`, `sort`, `trace`.
+//! Functions that choose, repeat, fold and sort: `iif`, `coalesce`, `repeat`, `aggregate`, `sort`, `trace`.
 
 use std::cmp::Ordering;
 
@@ -65,7 +65,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// `descendants()`, which is resolved to `children()`.
+/// `descendants()`. Its argument is the step to all children.
 pub(in crate::fhirpath) const DESCENDANTS: Function = Function {
     name: "descendants",
     parameters: &[Parameter::Repeated],
@@ -75,7 +75,7 @@ pub(in crate::fhirpath) const DESCENDANTS: Function = Function {
     run: |call| repeat(call, false),
 };
 
-/// `coalesce()`. The compiler binds its choices.
+/// `coalesce()`. The compiler passes the choices as its arguments.
 pub(in crate::fhirpath) const COALESCE: Function = Function {
     name: "coalesce",
     parameters: &[],
@@ -85,7 +85,7 @@ pub(in crate::fhirpath) const COALESCE: Function = Function {
     run: coalesce,
 };
 
-/// `defineVariable()`, with the variable and its value.
+/// `defineVariable()`. Its arguments are the variable and the variable's value.
 pub(in crate::fhirpath) const DEFINE_VARIABLE: Function = Function {
     name: "defineVariable",
     parameters: &[],
@@ -115,8 +115,8 @@ fn folded(signature: &Signature<'_>) -> Shape {
     shape
 }
 
-/// Both branches run over all rows. A row uses only the branch that its criterion chooses, including the branch's
-/// errors.
+/// Evaluates `iif`. Both branches run over all rows. Of the branch that a row does not choose, neither the items nor
+/// the errors count.
 fn iif(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     for row in 0..call.input.rows() {
         let count = call.input.range(row).len();
@@ -136,7 +136,8 @@ fn iif(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(chosen))
 }
 
-/// For each row, the first choice with items. Errors of later choices are ignored.
+/// Evaluates `coalesce`: returns for each row the items of the first choice that has any. Errors of later choices are
+/// ignored.
 fn coalesce(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let mut found = Collection::empty(call.input.rows());
     for choice in 0..call.call.arguments.len() {
@@ -151,7 +152,7 @@ fn coalesce(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(found))
 }
 
-/// Computes the value where the variable is defined, with the input as `$this`.
+/// Evaluates `defineVariable`: computes the variable's value with the input as `$this`, and returns the input.
 fn define_variable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let node = call.node(1);
     let value = call.frame.with_this(&call.input, |frame| frame.items(node))?;
@@ -161,20 +162,21 @@ fn define_variable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(call.input.clone()))
 }
 
-/// The work of each column with items.
+/// The work for each column of the items.
 const WORK_OF_COLUMN: usize = 32;
-/// The maximum number of rounds of `repeatAll` and `descendants`. Nothing else ends `repeatAll` if items yield
-/// themselves again.
+/// The maximum number of rounds of `repeatAll` and `descendants`. Without it, `repeatAll` would run very long if
+/// items yield themselves again.
 const MAX_ROUNDS: usize = 1000;
-/// No record is nested this deep. An expression that needs more rounds creates its own items, and each round reads all
-/// earlier items again.
+/// A number of rounds that no record needs, because none is nested this deep. An expression with more rounds creates
+/// its own items, and each round handles all earlier items again.
 const DEPTH_OF_DATA: usize = 100;
-/// How many items further rounds may read.
+/// The maximum number of items that all rounds after [`DEPTH_OF_DATA`] may handle together.
 const MAX_AGAIN: usize = 1 << 22;
-/// The maximum number of columns of the items. Deep recursion through many types makes ever smaller columns.
+/// The maximum number of columns of the items. Deep recursion through many types makes more and more small columns.
 const MAX_COLUMNS: usize = 50_000;
 
-/// Applies the projection to the input, to its results, and so on until there are no new items.
+/// Applies the projection to the input, then to its results, and so on until there are no new items. With `once`,
+/// items that equal earlier ones are dropped and are not new.
 fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
     let node = call.node(0);
     let mut frontier = call.input.clone();
@@ -191,7 +193,7 @@ fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
             .within(frontier.offsets());
         let before = all.len();
         let together = side_by_side(&[all.clone(), next]);
-        // Each round handles all earlier items again.
+        // Each round handles all earlier items again, so each round counts their work.
         call.frame
             .spend(3 * together.len() + WORK_OF_COLUMN * together.columns().len())?;
         let together = if once {
@@ -215,7 +217,7 @@ fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
     }
 }
 
-/// Folds each row's items from the first to the last. Each step handles the next item of all rows.
+/// Evaluates `aggregate` from the first item of each row to the last. Each step handles the next item of all rows.
 fn aggregate(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let rows = call.input.rows();
     let node = call.node(0);
@@ -246,7 +248,7 @@ fn aggregate(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(total))
 }
 
-/// The totals of the rows that have a current item, one row each.
+/// Returns the totals of those rows that have a current item. They become consecutive rows.
 fn compact(total: &Collection, current: &Collection) -> Collection {
     let mut offsets = vec![0];
     let mut places = Vec::new();
@@ -286,7 +288,7 @@ fn sort(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
         let count = call.input.range(row).len();
         call.frame
             .spend(count * (count.max(1).ilog2() as usize + 1) * 8 * keys.len())?;
-        // The standard sort may panic if a comparison is not total.
+        // The standard library's sort may panic if the comparison is not a total order.
         merge_sort(&mut places[call.input.range(row)], by_keys);
     }
     Ok(Output::Items(call.input.take(call.input.offsets().clone(), places)))
@@ -305,7 +307,7 @@ fn by_key(key: &Collection, descending: bool, left: usize, right: usize) -> Orde
     }
 }
 
-/// A merge sort: stable, and safe with an inconsistent comparison.
+/// Sorts by merging. The sort is stable, and safe with an inconsistent comparison.
 fn merge_sort(places: &mut [u32], by: impl Fn(&u32, &u32) -> Ordering + Copy) {
     if places.len() < 2 {
         return;

@@ -1,4 +1,4 @@
-//! Whether there are items, and how many.
+//! Functions that tell whether there are items, how many there are, and whether they are true.
 
 use arrow::buffer::BooleanBuffer;
 
@@ -95,7 +95,7 @@ fn exists(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Truth(any(&kept)))
 }
 
-/// For each row, whether it has an item.
+/// Returns for each row whether it has an item.
 pub(in crate::fhirpath::functions) fn any(collection: &Collection) -> Truth {
     let rows = collection.rows();
     Truth::known(match collection.offsets() {
@@ -122,7 +122,8 @@ fn all(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
 
 type ItemRange = std::ops::Range<usize>;
 
-/// A boolean per row, from its items as booleans.
+/// Returns a boolean for each row. `verdict` decides it by the row's items as booleans. Records an error for a row
+/// with an item that is not a boolean.
 fn every_row(
     call: &Invocation<'_>,
     verdict: impl Fn(&mut ItemRange, &dyn Fn(usize) -> Option<bool>) -> bool,

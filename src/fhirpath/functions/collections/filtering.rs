@@ -40,7 +40,7 @@ fn select(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(projected.within(call.input.offsets())))
 }
 
-/// The items for which the criterion holds.
+/// Returns the items for which the criterion is true.
 pub(in crate::fhirpath::functions) fn filter(input: &Collection, criterion: &Truth) -> Collection {
     let kept = criterion.yes.count_set_bits();
     if kept == input.len() {

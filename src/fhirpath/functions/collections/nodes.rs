@@ -1,5 +1,5 @@
-//! Functions of the items themselves, regardless of their position: `hasValue`, `getValue`, `type`, `children`,
-//! `descendants`, `precision`, `comparable`.
+//! Functions of the items themselves, regardless of their position: `hasValue`, `getValue`, `type`, `precision`,
+//! `comparable`, `checkModifiers` and `resourceType`.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// `checkModifiers()`: the URLs of the items' modifier extensions, and the allowed ones.
+/// `checkModifiers()`. Its arguments are the path to the URLs of an item's modifier extensions, and the allowed URLs.
 pub(in crate::fhirpath) const CHECK_MODIFIERS: Function = Function {
     name: "checkModifiers",
     parameters: &[],
@@ -77,7 +77,7 @@ pub(in crate::fhirpath) const CHECK_MODIFIERS: Function = Function {
     run: check_modifiers,
 };
 
-/// `resourceType`, the JSON name for `type()`.
+/// `resourceType`, a JSON name for which FHIRPath has `type().name`.
 pub(in crate::fhirpath) const RESOURCE_TYPE: Function = Function {
     name: "resourceType",
     parameters: &[],
@@ -94,7 +94,7 @@ fn type_info(signature: &Signature<'_>) -> Shape {
     }
 }
 
-/// Whether there is a single item, which is a primitive with a value.
+/// Returns for each row whether it has a single item, which is a primitive with a value.
 fn has_value(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let has = |row: usize| {
         let range = call.input.range(row);
@@ -117,7 +117,7 @@ fn get_value(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     })))
 }
 
-/// One constant per type.
+/// Returns the type of the items: one constant item for all of them.
 fn type_of(items: &Items) -> Collection {
     let (namespace, name) = match items.item_type() {
         ItemType::Fhir(_) => ("FHIR", items.item_type().name()),
@@ -136,7 +136,8 @@ fn type_of(items: &Items) -> Collection {
     Collection::each(Items::constant(ItemType::System(System::TypeInfo), values, items.len()))
 }
 
-/// The names of the types of resources. For the target of a reference, the type in the reference.
+/// Returns the names of the resources' types. For the target of a reference, returns the type that the reference
+/// states. Items that are not resources yield nothing.
 fn type_names(items: &Items) -> Collection {
     let text = |name: Option<&str>| Values::Text(StringArray::from(vec![name]));
     let string = ItemType::System(System::String);

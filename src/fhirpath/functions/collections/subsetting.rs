@@ -84,7 +84,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// The check that `as` makes before the type test.
+/// The part of `as` that runs before the type test: it checks that there is at most one item.
 pub(in crate::fhirpath) const SINGLE_OF_AS: Function = Function {
     name: "as",
     parameters: &[],
@@ -94,7 +94,7 @@ pub(in crate::fhirpath) const SINGLE_OF_AS: Function = Function {
     run: single,
 };
 
-/// For each row the items of a part of its range.
+/// Returns a part of each row's items. `of` gets the row and the range of its items, and returns the range to keep.
 pub(in crate::fhirpath::functions) fn part(
     input: &Collection,
     of: impl Fn(usize, Range<usize>) -> Range<usize>,
@@ -109,7 +109,7 @@ pub(in crate::fhirpath::functions) fn part(
     input.take(Offsets::list(offsets), places)
 }
 
-/// The first item of each row.
+/// Returns the first item of each row.
 pub(in crate::fhirpath::functions) fn first(input: &Collection) -> Collection {
     match input.offsets() {
         Offsets::Each(_) => input.clone(),

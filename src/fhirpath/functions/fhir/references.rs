@@ -1,6 +1,6 @@
 //! References and keys: `resolve`, `getResourceKey`, `getReferenceKey`.
 //!
-//! `getReferenceKey()` reads only the reference. The file `resolve` decides how `resolve()` finds its target.
+//! `getReferenceKey()` reads only the reference. The file `resolve` implements `resolve()`.
 
 use arrow::array::{Array, AsArray};
 
@@ -48,7 +48,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// `resolve()` for callers that need only the text of the reference.
+/// `resolve()` for callers that need only what the reference itself states.
 pub(in crate::fhirpath) const RESOLVE_ALONE: Function = Function {
     name: "resolve",
     parameters: &[],
@@ -84,7 +84,7 @@ fn keys(signature: &Signature<'_>) -> Shape {
     }
 }
 
-/// The id of the resource. References in other tables have the same key.
+/// Returns the id of each resource. `getReferenceKey()` returns the same key for references to the resource.
 fn resource_key(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let input = opened(&call.input, &|_| true);
     let key = |items: &Items| match items.item_type().fhir().map(|type_id| facts().get(type_id).kind) {
@@ -120,8 +120,8 @@ fn reference_key(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     )))
 }
 
-/// The id in a relative reference. An absolute reference points to another server, whose ids differ from those of our
-/// tables.
+/// Returns the id in a relative reference. `None` for an absolute reference: it points to another server, whose ids
+/// differ from those of our tables.
 fn target_id(items: &Items, item: usize) -> Option<&str> {
     let Values::Struct(array) = items.values() else {
         return None;

@@ -1,8 +1,9 @@
-//! `resolve()`: finds the target of a reference within the same resource. `#id` is a contained resource, and `#` is the
-//! container. A URL or a relative reference is an entry of the same Bundle.
+//! `resolve()`: finds the target of a reference within the same resource. `#id` is a contained resource, and `#` is
+//! the container. A URL or a relative reference is an entry of the same Bundle.
 //!
-//! Nothing else is fetched. For other targets only the reference's text is known. That is enough for `is`, `as` and
-//! `ofType`. A step into such a target is an error of the row. A reference to a missing contained resource is empty.
+//! Other targets are not fetched. Of such a target, only what the reference states is known. That is enough for `is`,
+//! `as` and `ofType`. A step into such a target is an error of the row. A reference to a missing contained resource
+//! is empty.
 
 use arrow::array::{Array, AsArray};
 use rustc_hash::FxHashMap;
@@ -28,7 +29,7 @@ pub(in crate::fhirpath) fn is_reference(item_type: ItemType) -> bool {
         .is_some_and(|type_id| Storage::of(facts().get(type_id)) == Storage::Reference)
 }
 
-/// The facts that references state about their targets.
+/// Returns one target for each reference, of which only what the reference states is known. Drops other items.
 pub(in crate::fhirpath::functions) fn targets(input: &Collection) -> Collection {
     flat_map(input, |items: &Items| {
         if is_reference(items.item_type()) {
@@ -57,7 +58,7 @@ pub(in crate::fhirpath::functions) fn resolve(call: &Invocation<'_>) -> Result<O
     let contained = children(&containers, "contained")?;
     let ids = named(&contained);
     let entries = Entries::of(&resources(&around.bundles.places, root), &children)?;
-    // The target of a reference: the index of its collection below, and its index there.
+    // For each reference, `picks` has the place of its target: the index in `collections` below, and the index there.
     let targets_flat = flat_of(&call.input, &targets);
     let (mut offsets, mut picks) = (Vec::with_capacity(call.input.rows() + 1), Vec::new());
     offsets.push(0);
@@ -82,7 +83,7 @@ pub(in crate::fhirpath::functions) fn resolve(call: &Invocation<'_>) -> Result<O
     Ok(Output::Items(pick(&collections, Offsets::list(offsets), &picks)))
 }
 
-/// For each item of `input`, the index of its target among the items of `targets`.
+/// Returns for each item of `input` the index of its target among the items of `targets`.
 fn flat_of(input: &Collection, targets: &Collection) -> Vec<Option<usize>> {
     let mut next = 0;
     let of = |item: usize| {
@@ -100,22 +101,23 @@ fn flat_of(input: &Collection, targets: &Collection) -> Vec<Option<usize>> {
 enum Wanted<'a> {
     Nothing,
     Elsewhere,
-    /// The container of the resource with the reference.
+    /// The container with this number. The reference is `#`.
     Container(usize),
-    /// A resource that this one contains, by its id.
+    /// A resource in the container with this number, by its id.
     Contained(usize, &'a str),
-    /// An entry of this Bundle, with the `fullUrl` of the referring entry, and the reference.
+    /// An entry of the Bundle with this number. Has the `fullUrl` of the entry that contains the reference, and the
+    /// reference.
     Entry(usize, Option<String>, &'a str),
 }
 
-/// The resources that contain the references.
+/// The containers and Bundles in which the targets of references are looked for.
 #[derive(Default)]
 struct Around {
     containers: Numbered,
     bundles: Numbered,
 }
 
-/// Resources without duplicates.
+/// Resources without duplicates, each with its number.
 #[derive(Default)]
 struct Numbered {
     places: Vec<Option<ColumnSlot>>,
@@ -170,7 +172,8 @@ fn text_at<'a>(array: &'a arrow::array::StructArray, name: &str, slot: usize) ->
     column.is_valid(slot).then(|| column.value(slot))
 }
 
-/// The resources of each row by their ids. If several have the same id, the first.
+/// Finds the index of a resource by its row and its id. If several resources of a row have the same id, the first one
+/// counts.
 fn named(resources: &Collection) -> Named {
     let ids = by_item(resources, |items| {
         items.resource_ids().unwrap_or_else(|| vec![None; items.len()])
@@ -197,7 +200,7 @@ impl Named {
     }
 }
 
-/// The results of `of` for each item, in order.
+/// Returns the results of `of` for all items, in the order of the collection.
 fn by_item<T: Clone>(collection: &Collection, of: impl Fn(&Items) -> Vec<T>) -> Vec<T> {
     match &collection.body {
         Body::One(items) => of(items),
@@ -209,11 +212,11 @@ fn by_item<T: Clone>(collection: &Collection, of: impl Fn(&Items) -> Vec<T>) -> 
     }
 }
 
-/// The entries of Bundles.
+/// The entries of Bundles, by `fullUrl` and by type and id.
 struct Entries {
     resources: Collection,
     urls: Named,
-    /// Entries by `Type/id`. `usize::MAX` if several entries have the same.
+    /// Entries by `Type/id`. The index is `usize::MAX` if several entries of the Bundle have the same type and id.
     names: Named,
 }
 
@@ -254,8 +257,9 @@ impl Entries {
         })
     }
 
-    /// A reference from the entry with this `fullUrl`. A relative reference is resolved against the server in that URL.
-    /// If the URL names no server, it is matched by type and id.
+    /// Finds the entry to which a reference points. `own` is the `fullUrl` of the entry that contains the reference.
+    /// A relative reference is resolved against the server in that URL. If the URL names no server, the entry is
+    /// found by type and id.
     fn find(&self, bundle: usize, own: Option<&String>, text: &str) -> Option<usize> {
         let Reference::Relative(target) = Reference::parse(text) else {
             let plain = text.split_once("/_history/").map_or(text, |(plain, _)| plain);

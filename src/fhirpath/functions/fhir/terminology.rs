@@ -1,5 +1,5 @@
-//! Codes and profiles: `memberOf`, `subsumes`, `subsumedBy`, `conformsTo`, over the terminology that the caller passed
-//! when compiling.
+//! Functions on codes and profiles: `memberOf`, `subsumes`, `subsumedBy`, `conformsTo`. They use the terminology that
+//! the caller passed to the compilation.
 //!
 //! Every distinct code is looked up once for a batch, not once for a row.
 
@@ -35,14 +35,14 @@ const fn judging(name: &'static str, run: fn(&Invocation<'_>) -> Result<Output, 
     }
 }
 
-/// Its argument is a value set. If an expression gives the canonical, the arguments are the expression and the
-/// terminology.
+/// `memberOf()`. Its argument is a value set. If an expression yields the canonical, the arguments are the expression
+/// and the terminology.
 pub(in crate::fhirpath) const MEMBER_OF: Function = judging("memberOf", member_of);
-/// Its arguments are the other code and the terminology.
+/// `subsumes()`. Its arguments are the other code and the terminology.
 pub(in crate::fhirpath) const SUBSUMES: Function = judging("subsumes", |call| subsumption(call, false));
-/// The same in the other direction.
+/// `subsumedBy()`. Its arguments are the other code and the terminology.
 pub(in crate::fhirpath) const SUBSUMED_BY: Function = judging("subsumedBy", |call| subsumption(call, true));
-/// Its argument is a type, or an expression for the canonical of a profile.
+/// `conformsTo()`. Its argument is a type, or an expression that yields the canonical of a profile.
 pub(in crate::fhirpath) const CONFORMS_TO: Function = Function {
     reads: Need::Reference,
     ..judging("conformsTo", conforms_to)
@@ -57,19 +57,19 @@ pub(in crate::fhirpath) fn has_codes(item_type: ItemType) -> bool {
         )
 }
 
-/// Whether items of this type are codes with their systems.
+/// Whether items of this type have codes with code systems.
 pub(in crate::fhirpath) fn is_coded(item_type: ItemType) -> bool {
     ["Coding", "CodeableConcept", "Quantity"]
         .iter()
         .any(|name| item_type.is_fhir(name))
 }
 
-/// A code and the URL of its system.
+/// The URL of a code system, if known, and a code.
 type Code<'a> = (Option<&'a str>, &'a str);
 
 /// The codes of items in one column.
 enum Codes {
-    /// Texts alone; with `true` the elements are of type `code`.
+    /// Texts without a code system. The flag says whether the elements are of FHIR's type `code`.
     Text(StringArray, bool),
     One(Pair),
     Many(ListArray, Pair),
@@ -117,7 +117,7 @@ impl Codes {
         }
     }
 
-    /// The codes in a slot whose elements have room for a system.
+    /// Returns the codes in a slot of an element that can state code systems. Empty for texts.
     fn coded(&self, slot: usize) -> Vec<Code<'_>> {
         match self {
             Codes::One(pair) => pair.get(slot).into_iter().collect(),
@@ -131,7 +131,8 @@ impl Codes {
     }
 }
 
-/// The columns of a collection with their codes. For each row with a single item, the item's column and slot.
+/// The single items of a collection's rows. `columns` has the columns of the items with their codes. `places` has for
+/// each row with a single item the index of its column and the item's index there.
 struct Singles {
     columns: Vec<(Items, Codes)>,
     places: Vec<Option<(usize, usize)>>,
@@ -154,7 +155,8 @@ impl Singles {
         Singles { columns, places }
     }
 
-    /// The column of a row's single item, and the item's slot there.
+    /// Returns the codes of the column that holds a row's single item, and the item's slot. `None` if there is no
+    /// single item with a value.
     fn get(&self, row: usize) -> Option<(&Codes, usize)> {
         let (column, item) = self.places[row]?;
         let (items, codes) = &self.columns[column];
@@ -162,7 +164,7 @@ impl Singles {
     }
 }
 
-/// A value set with the cached results of earlier lookups.
+/// A value set, with the cached results of its lookups.
 struct Asked<'a> {
     set: Arc<ValueSet>,
     known: FxHashMap<Code<'a>, Option<bool>>,
@@ -178,7 +180,8 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Whether an item is in the set. A concept is in it if any of its codes is.
+    /// Whether an item is in the value set. A concept is in it if any of its codes is. `None` if the loaded files do
+    /// not decide.
     fn contains(&mut self, codes: &'a Codes, slot: usize) -> Option<bool> {
         match codes {
             Codes::Text(array, is_code) => {
@@ -209,7 +212,8 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Empty if the value set is unknown, if there is no single item, or if the loaded files do not decide (R4).
+/// Evaluates `memberOf`. A row is empty if its value set is unknown, if it has no single item, or if the loaded files
+/// do not decide (R4).
 fn member_of(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let singles = Singles::of(&call.input);
     let rows = call.input.rows();
@@ -238,8 +242,9 @@ fn terminology<'a>(call: &'a Invocation<'_>) -> Option<&'a Arc<Terminology>> {
     }
 }
 
-/// Whether any code of one concept equals or subsumes any code of the other. The files define no relation between codes
-/// of two systems. Between Codings that is an error (R4). Between concepts with several codes it is ignored.
+/// Evaluates `subsumes` or, if `turned`, `subsumedBy`: whether any code of one concept equals or subsumes any code of
+/// the other. The files define no relation between codes of two systems. Between two Codings or Quantities, codes of
+/// different systems are an error (R4). Otherwise such pairs are ignored.
 fn subsumption(call: &Invocation<'_>, turned: bool) -> Result<Output, FhirPathError> {
     let argument = call.value(0)?;
     let (above, below) = if turned {
@@ -281,7 +286,7 @@ fn subsumption(call: &Invocation<'_>, turned: bool) -> Result<Output, FhirPathEr
     })))
 }
 
-/// The type to which a canonical of one of R4's own profiles refers.
+/// Returns the type that the canonical of one of R4's own profiles names. `None` for any other canonical.
 pub(in crate::fhirpath) fn base_type(canonical: &str) -> Option<TypeTest> {
     let (url, version) = canonical.split_once('|').unwrap_or((canonical, "4.0.1"));
     let name = url.strip_prefix("http://hl7.org/fhir/StructureDefinition/")?;
@@ -292,7 +297,7 @@ pub(in crate::fhirpath) fn base_type(canonical: &str) -> Option<TypeTest> {
     })
 }
 
-/// Empty unless there is a single item (R4). Of a profile, only its type is known.
+/// Evaluates `conformsTo`. A row is empty unless it has a single item (R4). Only the type of the item is checked.
 fn conforms_to(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let single = call.input.rows();
     let input = super::super::collections::subsetting::part(&call.input, |_, range| match range.len() {

@@ -1,4 +1,5 @@
-//! `lowBoundary` and `highBoundary`: the minimum and the maximum of the values that a partial value may mean.
+//! `lowBoundary` and `highBoundary`: the minimum and the maximum of the values that a value of limited precision may
+//! mean.
 
 use super::super::signature::{Function, Need, Parameter, Signature};
 use crate::fhirpath::compile::node::Shape;
@@ -30,9 +31,9 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// The default digits after the decimal point in a decimal's boundary.
+/// The default number of digits after the decimal point in the boundary of a number.
 const DECIMAL_PRECISION: i32 = 8;
-/// The maximum number of digits after the point.
+/// The maximum number of digits after the decimal point that a caller may request.
 const MAX_DECIMALS: i32 = 28;
 
 fn shape(signature: &Signature<'_>) -> Shape {
@@ -80,8 +81,9 @@ fn boundary(call: &Invocation<'_>, high: bool) -> Result<Output, FhirPathError> 
     })
 }
 
-/// Half a unit of the last digit below or above the value. If `precision` has too few digits for that, the result is
-/// rounded if it is farther from zero than the value, and truncated if it is nearer, as HL7's suite expects.
+/// Returns the number plus or minus half a unit of its last digit. If `precision` allows fewer digits, the result is
+/// rounded if it is farther from zero than the number, and truncated if it is nearer, as HL7's tests expect. `None`
+/// if `precision` is not from 0 to 28, or if the result is too large.
 fn of_number(number: Number, precision: Option<i32>, high: bool) -> Option<Number> {
     let precision = precision.unwrap_or(DECIMAL_PRECISION);
     if !(0..=MAX_DECIMALS).contains(&precision) {
@@ -106,13 +108,14 @@ fn of_number(number: Number, precision: Option<i32>, high: bool) -> Option<Numbe
     })
 }
 
-/// How many digits a date or time has, without its zone.
+/// Returns the number of digits that a date or time has, without those of its zone.
 pub(in crate::fhirpath::functions) fn digits(text: &str) -> usize {
     let (date, clock) = split(text);
     date.bytes().chain(clock.bytes()).filter(u8::is_ascii_digit).count()
 }
 
-/// The date, and the time without its zone. A text without a `T` is a time if it has the form of one.
+/// Splits a text into the date and the time without its zone. A text without a `T` is a time if it has the form of
+/// one.
 fn split(text: &str) -> (&str, &str) {
     let (date, clock) = match text.split_once('T') {
         Some(parts) => parts,
@@ -148,7 +151,7 @@ fn of_temporal(kind: System, text: &str, precision: Option<i32>, high: bool) -> 
             let zone_at = text
                 .find('T')
                 .and_then(|at| text[at..].find(['Z', '+', '-']).map(|zone| at + zone));
-            // A time without a zone may be anywhere on earth.
+            // A time without a zone may be in any zone. Take the zone with the earliest or the latest moment.
             let zone = zone_at.map_or(if high { "-12:00" } else { "+14:00" }, |at| &text[at..]);
             let clock = cut_clock(&full_clock(clock, high), wanted as usize - 8);
             Some(Computed::DateTime(format!("{date}T{clock}{zone}")))
@@ -182,7 +185,7 @@ fn full_date(date: &str, high: bool) -> Option<String> {
     Some(format!("{year}-{month}-{day}"))
 }
 
-/// Hours, minutes, seconds and milliseconds.
+/// Completes hours, minutes, seconds and milliseconds. Missing parts get their maximum if `high` is set, else 0.
 fn full_clock(clock: &str, high: bool) -> String {
     let filler = if high { "23:59:59.999" } else { "00:00:00.000" };
     let clock = &clock[..clock.len().min(filler.len())];

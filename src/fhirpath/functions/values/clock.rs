@@ -1,4 +1,4 @@
-//! The current time: `now`, `today`, `timeOfDay`, in UTC, with one moment for a whole evaluation.
+//! The functions `now`, `today` and `timeOfDay`, in UTC. All calls in an evaluation see the same moment.
 
 use super::super::signature::{Function, Need, Signature};
 use crate::fhirpath::compile::node::Shape;

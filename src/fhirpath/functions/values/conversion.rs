@@ -1,4 +1,4 @@
-//! Conversions: `toX()` and `convertsToX()` from one table of rules.
+//! Conversions: `toX()` and `convertsToX()`. Both apply the same rules.
 
 use super::super::signature::{Function, Need, Parameter, Signature};
 use crate::fhirpath::compile::node::Shape;
@@ -104,12 +104,13 @@ fn to(call: &Invocation<'_>, system: System) -> Result<Output, FhirPathError> {
     call.map(|_, value| Ok(convert(value, system)))
 }
 
-/// The requested unit of each row. `None` if there is no such argument.
+/// Evaluates the argument that requests a unit. `None` if the call has no argument.
 fn units(call: &Invocation<'_>) -> Result<Option<Collection>, FhirPathError> {
     call.has(0).then(|| call.value(0)).transpose()
 }
 
-/// A value as a Quantity in the requested unit. If the argument is an empty collection, the result is empty.
+/// Returns a value as a Quantity in the requested unit. `None` if the row requests no unit, or if the conversion is
+/// impossible.
 fn quantity_in(value: Scalar<'_>, call: &Invocation<'_>, units: &Option<Collection>, row: usize) -> Option<Computed> {
     let Some(units) = units else {
         return quantity(value);
@@ -128,7 +129,7 @@ fn converts(call: &Invocation<'_>, system: System) -> Result<Output, FhirPathErr
     call.judge(|_, value| Ok(Some(convert(value, system).is_some())))
 }
 
-/// A value converted to another type, if possible (N1, section 5.5).
+/// Converts a value to another type (N1, section 5.5). `None` if the value cannot be converted.
 fn convert(value: Scalar<'_>, to: System) -> Option<Computed> {
     match to {
         System::Boolean => boolean(value).map(Computed::Boolean),
@@ -220,7 +221,8 @@ fn is_decimal(text: &str) -> bool {
     }
 }
 
-/// A text is a number with an optional unit: UCUM in quotes, or a calendar unit as a word.
+/// Converts a value to a Quantity. A string must be a number with an optional unit: a UCUM unit in quotes, or a
+/// calendar unit as a word.
 fn quantity(value: Scalar<'_>) -> Option<Computed> {
     match value {
         Scalar::Boolean(value) => {

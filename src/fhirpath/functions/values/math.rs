@@ -1,4 +1,4 @@
-//! Functions of numbers.
+//! Functions on numbers.
 
 use super::super::signature;
 use super::super::signature::{Function, Need, Parameter, Signature};
@@ -51,7 +51,7 @@ fn decimal(_: &Signature<'_>) -> Shape {
     Shape::one(ItemType::System(System::Decimal))
 }
 
-/// Integers stay integers if possible.
+/// Returns the result types of `abs`: the input's types that are numeric.
 fn same(signature: &Signature<'_>) -> Shape {
     let mut shape = Shape::default();
     for source in &signature.input.sources {
@@ -64,7 +64,8 @@ fn same(signature: &Signature<'_>) -> Shape {
     shape
 }
 
-/// Integers stay integers if possible. The power of a Quantity is undefined.
+/// Returns the result types of `power`. The power of whole numbers is a whole number if possible, and else a Decimal.
+/// A Quantity has no power.
 fn of_power(signature: &Signature<'_>) -> Shape {
     let mut shape = Shape::default();
     let long = |shape: &Shape| {
@@ -91,8 +92,8 @@ fn number_of(value: Scalar<'_>) -> Result<Number, String> {
         .ok_or_else(|| format!("expects a number, not a {}", value.kind()))
 }
 
-/// Applies a function to each row's number. There is no result if the number is too large for computations, or if the
-/// result overflows.
+/// Applies `of` to the value of each row. A row has no result if its number has too many digits or a too large
+/// exponent for computations.
 fn of_numbers(
     call: &Invocation<'_>,
     mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<Computed>,
@@ -132,7 +133,8 @@ fn round(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     })
 }
 
-/// A floating point result, rounded to its reliable digits.
+/// Converts a floating point result to a decimal with 15 digits. There is no result if it is infinite or not a
+/// number.
 fn rounded(value: f64) -> RowResult<Computed> {
     Ok(Number::from_f64(value).map(Computed::Decimal))
 }
@@ -146,7 +148,7 @@ fn log(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     of_numbers(call, |row, value| match call.scalar(&bases, row) {
         Some(base) if base.is_beyond() => Ok(None),
         Some(base) => match number_of(base)?.to_f64() {
-            // No logarithm to these bases exists.
+            // There is no logarithm to these bases.
             base if base <= 0.0 || base == 1.0 => number_of(value).map(|_| None),
             base => rounded(number_of(value)?.to_f64().log(base)),
         },

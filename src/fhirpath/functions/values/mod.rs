@@ -1,4 +1,4 @@
-//! Functions of texts, numbers, dates and quantities.
+//! Functions on strings, numbers, dates and quantities.
 
 pub(super) mod boundaries;
 pub(super) mod clock;

@@ -1,5 +1,5 @@
-//! Regular expressions. A search takes time linear in the text. A pattern is compiled again only if it differs from the
-//! previous row's pattern.
+//! Functions with regular expressions. The time of a search is linear in the length of the text. A pattern is
+//! compiled again only if it differs from the pattern of the previous row.
 
 use regex::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
@@ -16,11 +16,11 @@ use crate::fhirpath::values::collection::Collection;
 
 /// The maximum size of a compiled pattern in bytes.
 const SIZE_LIMIT: usize = 1 << 20;
-/// The maximum number of bytes of a pattern. Parsed, one byte may take thousands: a class such as `\w` has hundreds of
-/// ranges.
+/// The maximum length of a pattern in bytes. The parsed form of one byte may take thousands of bytes of memory: a
+/// class such as `\w` has hundreds of ranges.
 const MAX_PATTERN: usize = 8 << 10;
-/// The work of compiling a pattern: a fixed part, a part for each byte, and a part for each range and letter after
-/// repetitions are expanded.
+/// The work of compiling a pattern: a fixed part, a part for each byte, and a part for each letter and each range of
+/// letters after repetitions are expanded.
 const COMPILING: usize = 1_024;
 const COMPILING_BYTE: usize = 16;
 const COMPILING_RANGE: usize = 100;
@@ -52,7 +52,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// How to read a pattern: the flags of FHIRPath 3.0 (ballot).
+/// The flags of FHIRPath 3.0 (ballot), which say how to read a pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Flags {
     /// `i`: letters match without regard to case.
@@ -75,7 +75,7 @@ impl Flags {
     }
 }
 
-/// The last pattern, compiled.
+/// The pattern that was compiled last, if any.
 #[derive(Default)]
 struct Compiled(Option<Pattern>);
 
@@ -83,7 +83,7 @@ struct Pattern {
     text: String,
     flags: Flags,
     regex: Regex,
-    /// The maximum number of places in the pattern with which one letter is compared.
+    /// The maximum number of positions in the pattern with which a search compares one letter.
     places: usize,
 }
 
@@ -96,7 +96,8 @@ impl Compiled {
             if text.len() > MAX_PATTERN {
                 return Err(format!("its pattern is longer than {MAX_PATTERN} bytes"));
             }
-            // If the patterns come from the data, each row may have a different one.
+            // If the patterns come from the data, each row may have a different one. So each compilation counts as
+            // work.
             call.charge(COMPILING + text.len() * COMPILING_BYTE)?;
             let parsed = ParserBuilder::new()
                 .dot_matches_new_line(true)
@@ -124,12 +125,13 @@ impl Compiled {
     }
 }
 
-/// How many places of a pattern may be active at once, after repetitions are expanded.
+/// Returns the maximum number of positions in a pattern that a search may keep at once, after repetitions are
+/// expanded.
 fn places(hir: &Hir) -> usize {
     sum(hir, |_| 1)
 }
 
-/// The number of letters and ranges of letters in a pattern, after repetitions are expanded.
+/// Returns the number of letters and ranges of letters in a pattern, after repetitions are expanded.
 fn ranges(hir: &Hir) -> usize {
     sum(hir, |class| match class {
         Class::Unicode(class) => class.ranges().len(),
@@ -137,7 +139,8 @@ fn ranges(hir: &Hir) -> usize {
     })
 }
 
-/// The number of letters and ranges of a pattern after repetitions are expanded.
+/// Adds up the parts of a pattern after repetitions are expanded. Each literal byte counts as 1, and each class as
+/// `of_class` says.
 fn sum(hir: &Hir, of_class: fn(&Class) -> usize) -> usize {
     let sum = |hir: &Hir| sum(hir, of_class);
     match hir.kind() {
@@ -154,13 +157,13 @@ fn sum(hir: &Hir, of_class: fn(&Class) -> usize) -> usize {
 }
 
 impl Pattern {
-    /// The maximum work of searching a text.
+    /// Returns the maximum work of searching a text.
     fn cost(&self, text: &str) -> usize {
         text.len().saturating_mul(self.places.saturating_add(4)) / 4
     }
 }
 
-/// The flags of each row, from an argument that may be missing.
+/// The flags of each row, from an argument that the call may lack.
 struct FlagsOf(Option<Collection>);
 
 impl FlagsOf {
@@ -219,7 +222,8 @@ fn replace_matches(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     })
 }
 
-/// Writes group references as `${1}`: `$1a` means group 1 and an `a`, not a group called `1a`.
+/// Rewrites group references to the form `${1}`. In FHIRPath, `$1a` means group 1 and an `a`. The regex library would
+/// take it for a group called `1a`.
 fn braced(substitute: &str) -> String {
     let mut out = String::with_capacity(substitute.len() + 4);
     let mut rest = substitute;

@@ -1,4 +1,4 @@
-//! Functions of texts.
+//! Functions on strings.
 
 use std::borrow::Cow;
 
@@ -118,7 +118,7 @@ fn strings(_: &Signature<'_>) -> Shape {
     Shape::one(ItemType::System(System::String)).multiple()
 }
 
-/// The maximum length of a computed text in bytes.
+/// The maximum length of a computed string in bytes.
 const MAX_TEXT: usize = 1 << 20;
 
 pub(in crate::fhirpath::functions) fn within_limit(bytes: usize) -> Result<(), String> {
@@ -129,7 +129,7 @@ pub(in crate::fhirpath::functions) fn within_limit(bytes: usize) -> Result<(), S
     }
 }
 
-/// The text of a value. A date counts as its text.
+/// Returns the text of a string, a date or a time. An error for any other value.
 pub(in crate::fhirpath::functions) fn text_of(value: Scalar<'_>) -> Result<&str, String> {
     match value {
         Scalar::Text(text) | Scalar::Temporal(_, text) => Ok(text),
@@ -157,7 +157,7 @@ fn change(call: &Invocation<'_>, of: impl Fn(&str) -> String) -> Result<Output, 
     call.map(|_, value| Ok(Some(Computed::String(of(text_of(value)?)))))
 }
 
-/// Splits each row's single text into several.
+/// Yields for each row the strings that `of` makes of the row's single string.
 fn pieces(call: &Invocation<'_>, of: impl Fn(&str, usize) -> Vec<String>) -> Result<Output, FhirPathError> {
     let mut builder = Builder::new(call.input.rows());
     for row in 0..call.input.rows() {
@@ -206,8 +206,9 @@ fn replace(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     })
 }
 
-/// Joins several items. This is the only text function that accepts several. It skips items without a value. FHIRPath
-/// defines it for strings. Real views also join numbers and booleans, so it joins these as written.
+/// Joins all items of a row. This is the only string function that accepts several items. It skips items without a
+/// value. FHIRPath defines `join` for strings only. Real views also join numbers and booleans, so this function joins
+/// them as written.
 fn join(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let separators = if call.has(0) { Some(call.value(0)?) } else { None };
     let mut builder = Builder::new(call.input.rows());
@@ -247,7 +248,7 @@ fn join(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(builder.finish()?))
 }
 
-/// A value in its written form.
+/// Returns a boolean, a number, a string or a date as written. `None` for other values.
 fn written(items: &Items, item: usize) -> Option<Cow<'_, str>> {
     if let Some(boolean) = items.boolean(item) {
         return Some(Cow::Borrowed(if boolean { "true" } else { "false" }));
@@ -314,7 +315,8 @@ fn coded(call: &Invocation<'_>, of: impl Fn(&str, &str) -> RowResult<String>) ->
     })
 }
 
-/// Escapes in the order of their removal: `&amp;` last.
+/// The escapes of HTML in the order in which `unescape` replaces them. `&amp;` must be last. `escape` uses the
+/// reverse order.
 const HTML: [(&str, &str); 5] = [
     ("<", "&lt;"),
     (">", "&gt;"),
@@ -344,7 +346,7 @@ fn escaped(call: &Invocation<'_>, escape: bool) -> Result<Output, FhirPathError>
     })
 }
 
-/// Removes JSON's escapes. An invalid escape stays, and so do quotes without a backslash.
+/// Replaces JSON's escapes. An invalid escape stays, and so do quotes without a backslash.
 fn without_escapes(text: &str) -> String {
     let mut units: Vec<u16> = Vec::with_capacity(text.len());
     let mut rest = text;
