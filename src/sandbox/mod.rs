@@ -1,6 +1,6 @@
-//! A seeded synthetic population, written as any payer would send it. All people, providers and numbers are made up,
-//! and the few codes are used as facts. It decides what a plausible record of a person holds; it does not model
-//! medicine.
+//! A synthetic population that is generated from a seed, organizations that serve its records for tests and demos, and
+//! a sample application that reads them. All people, providers and numbers are invented. The records look plausible,
+//! but they do not model medicine.
 
 pub mod app;
 mod billing;

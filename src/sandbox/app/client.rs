@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 const LINKS: &str = "/rest/health-links";
 
-/// The service that the application is registered with.
+/// The application's settings: the service that it is registered with, its keys, and its own address.
 #[derive(Clone)]
 pub struct AppSettings {
     /// The service's address, without a trailing slash.
@@ -36,35 +36,35 @@ impl std::fmt::Debug for AppSettings {
     }
 }
 
-/// The service's API that issued a token. The same API refreshes and revokes it.
+/// The API of the service that issued a token. The same API refreshes and revokes the token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     Oauth,
     Link,
 }
 
-/// The service's answer.
+/// An answer of the service.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,
-    /// The seconds of its `Retry-After`.
+    /// The seconds of the header `X-Retry-After` or `Retry-After`.
     pub(super) wait: Option<u64>,
     pub(super) body: Value,
 }
 
 /// A file from the service.
 pub(super) struct File {
-    /// Its `Content-Disposition`, if the service sends one.
+    /// The file's `Content-Disposition`, if the service sends one.
     pub(super) name: Option<HeaderValue>,
     pub(super) bytes: Bytes,
 }
 
-/// The service did not answer.
+/// The error of a call that the service did not answer.
 #[derive(Debug, thiserror::Error)]
 #[error("the service did not answer: {0}")]
 pub(super) struct Unreachable(#[from] reqwest::Error);
 
-/// A caller of the service.
+/// A client of the service.
 pub(super) struct Client {
     http: reqwest::Client,
     pub(super) settings: AppSettings,
@@ -76,12 +76,12 @@ impl Client {
         Ok(Client { http, settings })
     }
 
-    /// The redirect URI of the authorization request.
+    /// Returns the redirect URI of the authorization request.
     pub(super) fn redirect_uri(&self) -> String {
         format!("{}/app/callback", self.settings.base_url)
     }
 
-    /// Exchanges an authorization code.
+    /// Exchanges an authorization code for tokens.
     pub(super) async fn exchange_code(&self, code: &str, verifier: &str) -> Result<Answer, Unreachable> {
         let redirect_uri = self.redirect_uri();
         let form = [
@@ -94,7 +94,7 @@ impl Client {
         self.send(self.http.post(self.at("/oauth/token")).form(&form)).await
     }
 
-    /// Exchanges the public token of the link component.
+    /// Exchanges the public token of the link component for tokens.
     pub(super) async fn exchange_public_token(&self, token: &str) -> Result<Answer, Unreachable> {
         let body = json!({"public_token": token, "secret_key": self.settings.secret_key});
         self.send(self.http.post(self.at("/link/exchange")).json(&body)).await
@@ -113,20 +113,21 @@ impl Client {
             .await
     }
 
-    /// Revokes the consent of an access token.
+    /// Revokes the consent that an access token belongs to.
     pub(super) async fn revoke(&self, way: Way, token: &str) -> Result<Answer, Unreachable> {
         let body = json!({"secret_key": self.settings.secret_key});
         let request = self.http.post(self.at(way.paths()[2])).json(&body);
         self.send(request.bearer_auth(token)).await
     }
 
-    /// Reads or searches; `query` is the address after `/fhir/`.
+    /// Reads or searches. `query` is the address after `/fhir/`.
     pub(super) async fn fhir(&self, token: &str, query: &str) -> Result<Answer, Unreachable> {
         let request = self.http.get(self.at(&format!("/fhir/{query}"))).bearer_auth(token);
         self.send(request.header(ACCEPT, "application/fhir+json")).await
     }
 
-    /// Reads a file; `query` is the address after `/fhir/`. If the answer is not a file, it is returned as an answer.
+    /// Reads a file. `query` is the address after `/fhir/`. If the status is not 200, returns the answer in place of a
+    /// file.
     pub(super) async fn file(
         &self,
         token: &str,
@@ -144,7 +145,7 @@ impl Client {
         }))
     }
 
-    /// Calls an operation with its parameters; `path` is the address after `/fhir/`.
+    /// Calls an operation with its parameters. `path` is the address after `/fhir/`.
     pub(super) async fn operation(&self, token: &str, path: &str, parameters: &Value) -> Result<Answer, Unreachable> {
         let request = self.http.post(self.at(&format!("/fhir/{path}"))).bearer_auth(token);
         let fhir = "application/fhir+json";
@@ -152,7 +153,7 @@ impl Client {
         self.send(request.body(parameters.to_string())).await
     }
 
-    /// The health links of the token's consent.
+    /// Lists the health links of the token's consent.
     pub(super) async fn links(&self, token: &str) -> Result<Answer, Unreachable> {
         self.send(self.http.get(self.at(LINKS)).bearer_auth(token)).await
     }
@@ -173,7 +174,7 @@ impl Client {
         format!("{}{path}", self.settings.service)
     }
 
-    /// Key and secret are form-encoded, as RFC 6749 requires.
+    /// Returns the `Authorization` header with key and secret. Both are form-encoded, as RFC 6749 requires.
     fn basic(&self) -> String {
         let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
         let (key, secret) = (&self.settings.publishable_key, &self.settings.secret_key);
@@ -200,7 +201,7 @@ async fn answer(response: reqwest::Response) -> Result<Answer, Unreachable> {
 }
 
 impl Way {
-    /// The service's token, introspection and revocation endpoints.
+    /// Returns the paths of the service's token, introspection and revocation endpoints.
     fn paths(self) -> [&'static str; 3] {
         match self {
             Way::Oauth => ["/oauth/token", "/oauth/introspect", "/oauth/revoke"],

@@ -1,5 +1,5 @@
-//! A developer's page of a connection: the tokens, searches with their answers, and buttons to refresh, introspect and
-//! revoke.
+//! The page for developers. It shows the tokens of a connection and the answers of searches, and has buttons to
+//! refresh, introspect and revoke.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::state::App;
 use crate::sandbox::payer::answer::{page, see_other};
 use crate::sandbox::payer::params::Params;
 
-/// The types of the default search. The first type with any resources is shown.
+/// The resource types of the default search. The page shows the first type that has resources.
 const FIRST: &[&str] = &[
     "ExplanationOfBenefit",
     "Observation",
@@ -27,12 +27,12 @@ const FIRST: &[&str] = &[
 ];
 /// The default search if there are no resources of these types.
 const LAST: &str = "Patient?_total=accurate";
-/// The maximum number of bytes of an answer on the page.
+/// The maximum size in bytes of an answer on the page. Longer answers are cut.
 const SHOWN: usize = 20_000;
-/// The maximum number of resources listed.
+/// The maximum number of resources in the list.
 const MAX_LISTED: usize = 10;
 
-/// The page of searches and tokens.
+/// Shows the page. Runs the search in the parameter `query`, or the default search.
 pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
     let Some((_, session, connection)) = connection(&app, &headers) else {
@@ -91,7 +91,7 @@ pub(super) async fn revoke(State(app): State<Arc<App>>, headers: HeaderMap) -> R
     done(&app, &headers, "Revocation", call).await
 }
 
-/// Makes a call, keeps its answer in the session, and redirects to the records.
+/// Makes a call, stores its answer in the session, and redirects to the page for developers.
 async fn done(
     app: &App,
     headers: &HeaderMap,
@@ -121,7 +121,7 @@ async fn done(
     see_other(&format!("{}/app/developer#last", app.client.settings.base_url))
 }
 
-/// Runs the user's search, or the default search for the newest resources.
+/// Runs the search `asked`. If there is none, runs the default search. Returns the query with its answer.
 async fn searched(app: &App, connection: &Connection, asked: Option<String>) -> Result<(String, Answer), Unreachable> {
     if let Some(query) = asked.filter(|query| !query.is_empty()) {
         let answer = app.client.fhir(&connection.access_token, &query).await?;
@@ -138,7 +138,7 @@ async fn searched(app: &App, connection: &Connection, asked: Option<String>) -> 
     Ok((LAST.to_owned(), answer))
 }
 
-/// The first resources of a Bundle, with names for people.
+/// Returns the first resources of a Bundle, with titles and days for people. Other answers give an empty list.
 fn listed(answer: &Value) -> Vec<Listed> {
     if answer["resourceType"] != "Bundle" {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! The other way to connect: the link component on a page of the application, and the exchange of its public token.
+//! Connects by the link component instead of a redirect: shows a page with the component, and exchanges the public
+//! token that it returns.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::state::{App, with_cookie};
 use crate::sandbox::payer::answer::{body, page};
 use crate::sandbox::payer::params::Params;
 
-/// The page with the component.
+/// Shows the page with the component.
 pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     let (_, session, cookie) = app.sessions.of_or_new(&headers);
     let settings = &app.client.settings;
@@ -28,13 +29,14 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Res
     with_cookie(response, cookie)
 }
 
-/// The page's script. It opens the component when the button is pressed.
+/// Returns the page's script. It opens the component when the button is pressed.
 pub(super) async fn script() -> Response {
     let text = include_str!("../../../templates/sandbox/app/link.js");
     body(StatusCode::OK, "text/javascript; charset=utf-8", text)
 }
 
-/// Exchanges the public token on the server, which has the secret key.
+/// Exchanges the public token for tokens. The server does this and not the browser, because only the server has the
+/// secret key.
 pub(super) async fn exchange(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes) -> Response {
     let form = Params::parse(&body);
     let Some((name, _)) = app.sessions.of(&headers) else {

@@ -1,6 +1,6 @@
-//! A sample application: the code that a developer writes to connect a person's records and read them. It is an
-//! ordinary client of the service, over HTTP from a server, with its own browser session. It does only what the
-//! service's documents ask of an application.
+//! A sample application. It shows the code that a developer writes to connect a person's records and to read them. It
+//! runs on a server, calls the service over HTTP like any client, and has its own browser sessions. It uses only what
+//! the service's documentation describes.
 
 mod client;
 mod developer;

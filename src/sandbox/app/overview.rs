@@ -1,5 +1,5 @@
-//! A person's records in short: prescriptions, visits with their findings and procedures, and plans. A tag marks
-//! resources that the service generated from claims; the page shows that.
+//! The overview page: prescriptions, visits with their diagnoses and procedures, and plans. The page marks resources
+//! that the service generated from claims. They are recognized by a tag.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::records::with_records;
 use super::state::App;
 use crate::sandbox::payer::answer::page;
 
-/// The maximum number of entries of a kind, for generated ones and for those of sources.
+/// The maximum number of generated entries of each kind, and of entries from sources.
 const SHOWN: usize = 3;
 /// The extension in which a Coverage names its InsurancePlan.
 const PLAN_OF_COVERAGE: &str = "http://hl7.org/fhir/5.0/StructureDefinition/extension-Coverage.insurancePlan";
@@ -44,7 +44,7 @@ fn kinds([orders, visits, conditions, procedures, plans, coverages]: &[Vec<Value
         nothing,
         entries: first_entries(entries),
     };
-    // A coverage with a known plan is shown as its plan.
+    // A Coverage that names its InsurancePlan is left out, because the plan is shown.
     let is_of_plan = |one: &&Value| list(&one["extension"]).any(|extension| extension["url"] == PLAN_OF_COVERAGE);
     let others = coverages.iter().filter(|one| !is_of_plan(one));
     let insured = plans.iter().map(plan).chain(others.map(coverage)).collect();
@@ -61,7 +61,7 @@ fn kinds([orders, visits, conditions, procedures, plans, coverages]: &[Vec<Value
     ]
 }
 
-/// The first entries of either sort, generated ones first.
+/// Returns the first generated entries, followed by the first entries from sources, at most `SHOWN` of each.
 fn first_entries(entries: Vec<Entry>) -> Vec<Entry> {
     let (mut made, mut given): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|one| one.made.is_some());
     made.truncate(SHOWN);

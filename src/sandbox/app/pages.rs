@@ -14,7 +14,7 @@ use super::reading::timeline::Month;
 use super::session::NewLink;
 use crate::sandbox::payer::answer::page;
 
-/// Sections with more entries are collapsed at first.
+/// Sections of the summary with more entries than this are collapsed at first.
 pub(super) const MAX_OPEN: usize = 8;
 
 /// The start page.
@@ -26,14 +26,14 @@ pub(super) struct StartPage<'a> {
     pub(super) service: &'a str,
 }
 
-/// A code that a developer redeems by hand.
+/// The page with an authorization code that a developer exchanges by hand.
 #[derive(Template)]
 #[template(path = "sandbox/app/code.html")]
 pub(super) struct CodePage<'a> {
     pub(super) code: &'a str,
 }
 
-/// The page of the link component.
+/// The page with the link component.
 #[derive(Template)]
 #[template(path = "sandbox/app/link.html")]
 pub(super) struct LinkPage<'a> {
@@ -45,7 +45,7 @@ pub(super) struct LinkPage<'a> {
 /// The state of the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The service is fetching them.
+    /// The service is fetching the records.
     Fetching,
     There,
     /// The token is invalid.
@@ -63,22 +63,22 @@ pub(super) struct Head {
     pub(super) born: Option<String>,
 }
 
-/// The timeline, month by month.
+/// The page of the timeline, month by month.
 #[derive(Template)]
 #[template(path = "sandbox/app/timeline.html")]
 pub(super) struct TimelinePage<'a> {
     pub(super) user: &'a str,
     pub(super) head: Head,
-    /// For each list, its page, its name and its number of entries.
+    /// For each list, the last part of its page's address, its name and its number of entries.
     pub(super) counts: [(&'static str, &'static str, usize); 3],
     pub(super) months: Vec<Month>,
-    /// The pages of later and of earlier events.
+    /// The number of the page with later events. `after` is that of the page with earlier events.
     pub(super) before: Option<usize>,
     pub(super) after: Option<usize>,
     pub(super) total: usize,
 }
 
-/// Current and earlier medicines.
+/// The page of current and earlier medicines.
 #[derive(Template)]
 #[template(path = "sandbox/app/medicines.html")]
 pub(super) struct MedicinesPage<'a> {
@@ -86,7 +86,7 @@ pub(super) struct MedicinesPage<'a> {
     pub(super) part: Part<Medicine>,
 }
 
-/// Visits with their findings and procedures.
+/// The page of visits with their diagnoses and procedures.
 #[derive(Template)]
 #[template(path = "sandbox/app/visits.html")]
 pub(super) struct VisitsPage<'a> {
@@ -94,7 +94,7 @@ pub(super) struct VisitsPage<'a> {
     pub(super) part: Part<Entry>,
 }
 
-/// Lab values, or vital signs.
+/// The page of lab values, or of vital signs.
 #[derive(Template)]
 #[template(path = "sandbox/app/results.html")]
 pub(super) struct ResultsPage<'a> {
@@ -104,7 +104,7 @@ pub(super) struct ResultsPage<'a> {
 }
 
 impl ResultsPage<'_> {
-    /// The start of the addresses of this list's pages.
+    /// Returns the beginning of the addresses of this list's pages. The template adds the page's number.
     fn path(&self) -> &'static str {
         if self.is_vital {
             "/app/results?of=vitals&"
@@ -120,7 +120,7 @@ impl ResultsPage<'_> {
 pub(super) struct WaitingPage<'a> {
     pub(super) user: &'a str,
     pub(super) stage: Stage,
-    /// Seconds until the page reloads.
+    /// The seconds until the page reloads. `None` if it does not reload.
     pub(super) wait: Option<u64>,
 }
 
@@ -133,14 +133,14 @@ pub(super) struct Listed {
     pub(super) when: Option<String>,
 }
 
-/// The page of searches and tokens.
+/// The page for developers, with searches and tokens.
 #[derive(Template)]
 #[template(path = "sandbox/app/developer.html")]
 pub(super) struct DeveloperPage<'a> {
     pub(super) user: &'a str,
     pub(super) way: Way,
     pub(super) stage: Stage,
-    /// Seconds until the page reloads.
+    /// The seconds until the page reloads. `None` if it does not reload.
     pub(super) wait: Option<u64>,
     pub(super) status: u16,
     pub(super) total: Option<u64>,
@@ -150,11 +150,11 @@ pub(super) struct DeveloperPage<'a> {
     pub(super) access_token: &'a str,
     pub(super) response: String,
     pub(super) refreshable: bool,
-    /// The result of the last button: its name, the status and the answer.
+    /// The call of the last pressed button: its name, the status and the body of the answer.
     pub(super) last: Option<(&'static str, u16, String)>,
 }
 
-/// The entries of one kind.
+/// The entries of one kind on the overview page.
 #[derive(Debug)]
 pub(super) struct Kind {
     pub(super) id: &'static str,
@@ -163,7 +163,7 @@ pub(super) struct Kind {
     pub(super) entries: Vec<Entry>,
 }
 
-/// The overview.
+/// The overview page.
 #[derive(Template)]
 #[template(path = "sandbox/app/overview.html")]
 pub(super) struct OverviewPage<'a> {
@@ -197,13 +197,13 @@ pub(super) struct Summary {
     pub(super) empty: Vec<String>,
 }
 
-/// The summary of the whole record, or the reason why there is none.
+/// The page of the summary, or of the reason why there is none.
 #[derive(Template)]
 #[template(path = "sandbox/app/summary.html")]
 pub(super) struct SummaryPage<'a> {
     pub(super) user: &'a str,
     pub(super) stage: Stage,
-    /// Seconds until the page reloads.
+    /// The seconds until the page reloads. `None` if it does not reload.
     pub(super) wait: Option<u64>,
     pub(super) summary: Summary,
 }
@@ -219,13 +219,13 @@ pub(super) struct Link {
     pub(super) uses: u64,
 }
 
-/// The health links, and the one that was just created.
+/// The page of the health links. It also shows the link that was just created.
 #[derive(Template)]
 #[template(path = "sandbox/app/share.html")]
 pub(super) struct SharePage<'a> {
     pub(super) user: &'a str,
     pub(super) stage: Stage,
-    /// Seconds until the page reloads.
+    /// The seconds until the page reloads. `None` if it does not reload.
     pub(super) wait: Option<u64>,
     pub(super) problem: Option<&'a str>,
     pub(super) made: Option<&'a NewLink>,
@@ -246,7 +246,7 @@ struct FailedPage<'a> {
     text: &'a str,
 }
 
-/// What a page loads in addition to the style.
+/// The resources that a page loads in addition to the style sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loads {
     /// The picture of a QR code, embedded in the page.
@@ -257,7 +257,7 @@ pub(super) enum Loads {
     Wait,
 }
 
-/// A page that reloads after `wait` seconds, if given.
+/// Allows a page to load the script that reloads it, if `wait` is given.
 pub(super) fn waiting(response: Response, wait: Option<u64>) -> Response {
     match wait {
         Some(_) => loading(response, Loads::Wait),
@@ -265,14 +265,14 @@ pub(super) fn waiting(response: Response, wait: Option<u64>) -> Response {
     }
 }
 
-/// Allows a page to load more than the style.
+/// Allows a page to load resources in addition to the style sheet.
 pub(super) fn loading(mut response: Response, loads: Loads) -> Response {
     response.extensions_mut().insert(loads);
     response
 }
 
-/// Adds the policy of what pages load and where their forms lead. Forms that connect records end at `service`, the
-/// service's origin.
+/// Sets the Content-Security-Policy of a page: what the page may load, and where its forms may lead. Forms that
+/// connect records lead to `service`, the origin of the service. Responses without such a header are not changed.
 pub(super) fn bounded(mut response: Response, service: &str) -> Response {
     let headers = response.headers();
     if !headers.contains_key(CONTENT_SECURITY_POLICY) {
@@ -293,7 +293,7 @@ pub(super) fn bounded(mut response: Response, service: &str) -> Response {
     response
 }
 
-/// The page for a connection that ended without records.
+/// Returns the page for a connection that failed. `error` and `description` are those of the OAuth error.
 pub(super) fn refused(error: &str, description: &str, more: Option<&str>) -> Response {
     // The address comes from the query, so it becomes a link only if it leads to a page.
     let more = more.filter(|uri| uri.starts_with("https://") || uri.starts_with("http://"));
@@ -305,7 +305,7 @@ pub(super) fn refused(error: &str, description: &str, more: Option<&str>) -> Res
     page(StatusCode::OK, &refused)
 }
 
-/// The page for an error that the user cannot correct.
+/// Returns the page for an error that the user cannot correct.
 pub(super) fn failed(text: &str) -> Response {
     page(StatusCode::BAD_REQUEST, &FailedPage { text })
 }

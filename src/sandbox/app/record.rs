@@ -18,7 +18,7 @@ use super::records::{connection, stage, wait};
 use super::state::App;
 use crate::sandbox::payer::answer::{page, see_other};
 
-/// The addresses of the whole record after `/fhir/`.
+/// The operations on the whole record, as addresses after `/fhir/`.
 const EVERYTHING: &str = "Patient/$PATIENT_ID/$everything";
 const SUMMARY: &str = "Patient/$PATIENT_ID/$summary";
 const PDF: &str = "Patient/$PATIENT_ID/$pdf";
@@ -68,7 +68,7 @@ pub(super) async fn everything(State(app): State<Arc<App>>, headers: HeaderMap) 
     }
 }
 
-/// A page of a Bundle. Entries keep the service's text, so numbers keep their digits.
+/// A page of a Bundle. Entries keep the service's text, so that numbers keep their digits.
 #[derive(Deserialize)]
 struct Page<'p> {
     #[serde(default)]
@@ -83,14 +83,14 @@ struct Link {
     url: String,
 }
 
-/// Why not all pages could be read.
+/// The reason why not all pages could be read.
 enum Broken {
     Unreachable(Unreachable),
     /// A page is not a Bundle, or its link leads to another server.
     Page,
 }
 
-/// Follows the links from page to page. Returns the first answer that is not a page.
+/// Reads all pages of `$everything` and joins them into one Bundle. If a status is not 200, returns that answer.
 async fn all_pages(app: &App, token: &str) -> Result<Result<String, Answer>, Broken> {
     let service = format!("{}/fhir/", app.client.settings.service);
     let mut query = EVERYTHING.to_owned();
@@ -121,7 +121,7 @@ async fn all_pages(app: &App, token: &str) -> Result<Result<String, Answer>, Bro
     Ok(Ok(bundle))
 }
 
-/// A download.
+/// Returns a response that the browser saves as a file.
 pub(super) fn kept(content_type: &'static str, name: HeaderValue, bytes: impl Into<Bytes>) -> Response {
     let mut response = Response::new(Body::from(bytes.into()));
     let headers = response.headers_mut();
@@ -132,7 +132,8 @@ pub(super) fn kept(content_type: &'static str, name: HeaderValue, bytes: impl In
     response
 }
 
-/// Says why there is no record. While the service fetches the records, the page reloads by itself.
+/// Returns the page that says why there is no record. While the service fetches the records, the page reloads by
+/// itself.
 pub(super) fn not_yet(user: &str, answer: &Answer) -> Response {
     record_page(user, stage(answer), wait(answer), Summary::default())
 }

@@ -1,5 +1,5 @@
-//! The records of a connection for people: the timeline, medicines, visits and results. Other pages with records use
-//! this file too: it decides the state of the records and what is shown until they are there.
+//! The pages with the records of a connection: the timeline, medicines, visits and results. Other pages use this file,
+//! too, to run searches, and to show why there are no records yet.
 
 use std::sync::Arc;
 
@@ -24,14 +24,14 @@ use super::state::App;
 use crate::sandbox::payer::answer::{page, see_other};
 use crate::sandbox::payer::params::Params;
 
-/// Seconds until a page reloads while records are fetched, if the service names no time.
+/// The seconds until a page reloads while records are fetched, if the service does not say when to try again.
 const WAIT: u64 = 3;
-/// The number of entries on a page of each list.
+/// The maximum number of entries on one page of each list.
 const EVENTS: usize = 18;
 const MEDICINES: usize = 12;
 const VISITS: usize = 10;
 const SERIES: usize = 12;
-/// The searches of the lists, after `/fhir/`: the newest of each kind, as many as one page of the service holds.
+/// The searches of the lists, as addresses after `/fhir/`. Each reads only the first page of results.
 const PATIENT: &str = "Patient?_count=1";
 const ENCOUNTERS: &str = "Encounter?patient=$PATIENT_ID&_sort=-date&_count=1000";
 const LABORATORY: &str = "Observation?patient=$PATIENT_ID&category=laboratory&_sort=-date&_count=1000";
@@ -47,7 +47,7 @@ const PROCEDURES: &str = "Procedure?patient=$PATIENT_ID&_count=1000";
 /// Shows the timeline, newest events first.
 pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
-    // An address with a search belongs to the developer's page.
+    // An address with a search is for the developer's page.
     if params.get("query").is_some() {
         let base = &app.client.settings.base_url;
         return see_other(&format!("{base}/app/developer?{}", query.unwrap_or_default()));
@@ -78,7 +78,7 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap, RawQue
             procedures,
         };
         let part = Part::of(timeline(&records), number, EVENTS);
-        // The page of medicines counts both kinds, too.
+        // MedicationStatements are counted as on the page of medicines.
         let current = medicines(&[&orders[..], statements].concat(), &[]);
         let current = current.iter().filter(|one| one.is_current).count();
         let timeline = TimelinePage {
@@ -116,7 +116,7 @@ pub(super) async fn show_medicines(
     .await
 }
 
-/// Shows visits with their findings and procedures.
+/// Shows visits with their diagnoses and procedures.
 pub(super) async fn show_visits(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
@@ -150,12 +150,12 @@ pub(super) async fn show_results(
     .await
 }
 
-/// The requested page of a list.
+/// Returns the number of the requested page of a list. The default is 1.
 fn numbered(params: &Params) -> usize {
     params.text("page").parse().unwrap_or(1)
 }
 
-/// The person whose records are shown.
+/// Returns the name and the birth date of the person whose records are shown.
 fn head(patient: Option<&Value>) -> Head {
     let Some(patient) = patient else { return Head::default() };
     Head {
@@ -164,7 +164,8 @@ fn head(patient: Option<&Value>) -> Head {
     }
 }
 
-/// Runs all searches at the same time, and shows the results. If one fails, shows the state of the records.
+/// Runs all searches at the same time, and passes the resources to `shown`. If a search fails, shows why there are no
+/// records.
 pub(super) async fn with_records<const N: usize>(
     app: &App,
     headers: &HeaderMap,
@@ -184,7 +185,7 @@ pub(super) async fn with_records<const N: usize>(
     }
 }
 
-/// The resources of each answer, or the first failed answer.
+/// Returns the resources of each answer, or the first answer with another status than 200.
 fn all_found<const N: usize>(answers: Vec<Answer>) -> Result<[Vec<Value>; N], Answer> {
     let mut found: [Vec<Value>; N] = std::array::from_fn(|_| Vec::new());
     for (kept, answer) in found.iter_mut().zip(answers) {
@@ -196,7 +197,7 @@ fn all_found<const N: usize>(answers: Vec<Answer>) -> Result<[Vec<Value>; N], An
     Ok(found)
 }
 
-/// Says why there are no records. While the service fetches them, the page reloads by itself.
+/// Returns the page that says why there are no records. While the service fetches them, the page reloads by itself.
 pub(super) fn not_there(user: &str, answer: &Answer) -> Response {
     let waiting = WaitingPage {
         user,
@@ -212,7 +213,7 @@ pub(super) fn connection(app: &App, headers: &HeaderMap) -> Option<(String, Sess
     Some((name, session, connection))
 }
 
-/// The state of the records, from the status of a search.
+/// Derives the state of the records from the status of a search.
 pub(super) fn stage(answer: &Answer) -> Stage {
     match answer.status {
         200 => Stage::There,
@@ -223,7 +224,7 @@ pub(super) fn stage(answer: &Answer) -> Stage {
     }
 }
 
-/// Seconds until a page reloads while records are fetched.
+/// Returns the seconds until a page reloads. `None` if the service is not fetching records.
 pub(super) fn wait(answer: &Answer) -> Option<u64> {
     (stage(answer) == Stage::Fetching).then(|| answer.wait.unwrap_or(WAIT))
 }

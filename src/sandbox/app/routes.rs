@@ -13,7 +13,7 @@ use super::state::App;
 use super::{developer, link, overview, pages, record, records, share, start};
 use crate::sandbox::payer::answer::body;
 
-/// All routes under `/app`.
+/// Returns all routes under `/app`.
 pub(in crate::sandbox) fn routes(app: Arc<App>) -> Router {
     let service = Url::parse(&app.client.settings.service);
     let service = service.map_or_else(|_| String::new(), |url| url.origin().ascii_serialization());
@@ -49,13 +49,13 @@ pub(in crate::sandbox) fn routes(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// The style sheet of all pages.
+/// Returns the style sheet of all pages.
 async fn style() -> Response {
     let text = include_str!("../../../templates/sandbox/app/style.css");
     body(StatusCode::OK, "text/css; charset=utf-8", text)
 }
 
-/// The script with which a page checks again whether the records are there.
+/// Returns the script with which a page checks again whether the records are there.
 async fn wait_script() -> Response {
     let text = include_str!("../../../templates/sandbox/app/wait.js");
     body(StatusCode::OK, "text/javascript; charset=utf-8", text)

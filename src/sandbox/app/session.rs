@@ -1,5 +1,5 @@
-//! The application's session of a browser: its user, a pending connection, and tokens. The browser holds only the
-//! session's name; tokens stay on the server.
+//! The application's browser sessions: the user, a pending connection, and tokens. The browser holds only the id of
+//! its session; tokens stay on the server.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::client::Way;
 
 const NAME: &str = "sample_session";
-/// The maximum number of sessions; the oldest are dropped first.
+/// The maximum number of sessions. The oldest are dropped first.
 const MOST: usize = 10_000;
 
 /// A browser's session.
@@ -25,11 +25,11 @@ pub(super) struct Session {
     pub(super) user: String,
     pub(super) pending: Option<Pending>,
     pub(super) connection: Option<Connection>,
-    /// The result of the last button.
+    /// The call of the last pressed button, with its answer.
     pub(super) last: Option<Deed>,
-    /// The health link that was created last. Only this session has its key.
+    /// The health link that was created last. Only this session has the link's key.
     pub(super) link: Option<NewLink>,
-    /// Why creating or revoking a link failed.
+    /// The reason why the last link could not be created or revoked.
     pub(super) problem: Option<String>,
     number: u64,
 }
@@ -38,14 +38,14 @@ pub(super) struct Session {
 #[derive(Clone, Debug)]
 pub(super) struct NewLink {
     pub(super) id: String,
-    /// The page that opens it.
+    /// The address of the page that opens the link.
     pub(super) address: String,
-    /// Its QR code, as a `data:` URL.
+    /// The QR code of the link, as a `data:` URL.
     pub(super) picture: String,
 }
 
 impl NewLink {
-    /// Reads the answer to the creation.
+    /// Reads the answer to the creation of a link. `None` if a part is missing or has an unexpected form.
     pub(super) fn read(answer: &serde_json::Value) -> Option<NewLink> {
         let picture = answer["qr"]["svg"].as_str()?;
         let address = answer["viewerUrl"].as_str()?;
@@ -58,7 +58,7 @@ impl NewLink {
     }
 }
 
-/// A pending connection: the secrets that the callback is checked with.
+/// The secrets of a pending connection. The callback is checked with them.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     pub(super) state: String,
@@ -94,14 +94,14 @@ struct Kept {
 }
 
 impl Sessions {
-    /// The session of a request's cookie.
+    /// Returns the session of a request's cookie, with its id.
     pub(super) fn of(&self, headers: &HeaderMap) -> Option<(String, Session)> {
         let name = name(headers)?;
         let session = self.lock().sessions.get(&name).cloned()?;
         Some((name, session))
     }
 
-    /// The session of a request. Creates one with its cookie if there is none.
+    /// Returns the session of a request, with its id. If there is none, creates one and also returns its cookie.
     pub(super) fn of_or_new(&self, headers: &HeaderMap) -> (String, Session, Option<String>) {
         if let Some((name, session)) = self.of(headers) {
             return (name, session, None);
@@ -150,7 +150,7 @@ impl Sessions {
 }
 
 impl Pending {
-    /// A random state and a random verifier.
+    /// Creates a random state and a random verifier.
     pub(super) fn new() -> Pending {
         Pending {
             state: random(),
@@ -158,7 +158,7 @@ impl Pending {
         }
     }
 
-    /// PKCE's S256 challenge.
+    /// Returns the S256 challenge of PKCE.
     pub(super) fn challenge(&self) -> String {
         URL_SAFE_NO_PAD.encode(Sha256::digest(&self.verifier))
     }

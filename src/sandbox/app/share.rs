@@ -77,7 +77,7 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Res
         made: made.as_ref(),
         links,
     };
-    // The page embeds the QR code from the service.
+    // The page embeds the QR code as a picture.
     match share.wait {
         None => loading(page(StatusCode::OK, &share), Loads::Picture),
         wait => waiting(page(StatusCode::OK, &share), wait),
@@ -117,7 +117,7 @@ pub(super) async fn end(State(app): State<Arc<App>>, headers: HeaderMap, body: B
         return see_other(&format!("{}/app", app.client.settings.base_url));
     };
     let id = form.text("id");
-    // The id becomes part of an address.
+    // The id becomes part of an address, so other characters are refused.
     if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
         return failed("There is no such link.");
     }
@@ -138,7 +138,7 @@ fn back(app: &App) -> Response {
     see_other(&format!("{}/app/share", app.client.settings.base_url))
 }
 
-/// The service's error message.
+/// Returns the service's error message, or a sentence with its status.
 fn refusal(answer: &Answer) -> String {
     let said = answer.body["message"].as_str();
     said.map_or_else(
@@ -172,7 +172,7 @@ mod tests {
             )
         };
         assert!(picture("data:image/svg+xml;base64,AA==").is_some());
-        // Only a picture is accepted as a picture.
+        // Only a `data:` URL is accepted as the picture.
         assert!(picture("https://elsewhere.example/x.svg").is_none());
     }
 }

@@ -26,7 +26,7 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Res
     with_cookie(page(StatusCode::OK, &start), cookie)
 }
 
-/// Redirects the user to the service with a state and a PKCE challenge. Only this session has their secrets.
+/// Redirects the user to the service with a state and a PKCE challenge. The session keeps the state and the verifier.
 pub(super) async fn connect(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes) -> Response {
     let choices = Params::parse(&body);
     let (name, session, cookie) = app.sessions.of_or_new(&headers);
@@ -60,7 +60,7 @@ pub(super) async fn connect(State(app): State<Arc<App>>, headers: HeaderMap, bod
     with_cookie(see_other(url.as_str()), cookie)
 }
 
-/// Handles the redirect URI: exchanges the code from the service for tokens.
+/// Handles the redirect from the service: checks the state, and exchanges the code for tokens.
 pub(super) async fn callback(State(app): State<Arc<App>>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
     let pending = app
@@ -79,7 +79,7 @@ pub(super) async fn callback(State(app): State<Arc<App>>, headers: HeaderMap, Ra
     }
 }
 
-/// The redirect URI for an authorization URL that a developer opened by hand. It shows the code.
+/// Handles the redirect of an authorization request that a developer made by hand. Shows the code.
 pub(super) async fn code(RawQuery(query): RawQuery) -> Response {
     let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
     match (params.get("code"), params.get("error")) {
@@ -89,7 +89,7 @@ pub(super) async fn code(RawQuery(query): RawQuery) -> Response {
     }
 }
 
-/// Stores the tokens of an exchange, and redirects to the records.
+/// Stores the tokens of an exchange and redirects to the records. If there are none, shows the error.
 pub(super) fn connected(app: &App, name: &str, way: Way, answer: Answer) -> Response {
     let Some(access_token) = answer.body["access_token"].as_str().map(str::to_owned) else {
         let error = answer.body["error"].as_str().unwrap_or("an error");

@@ -14,7 +14,7 @@ pub(in crate::sandbox) struct App {
 }
 
 impl App {
-    /// The application with these settings.
+    /// Creates the application with these settings.
     pub(in crate::sandbox) fn new(settings: AppSettings) -> Result<App, reqwest::Error> {
         Ok(App {
             client: Client::new(settings)?,
@@ -23,7 +23,7 @@ impl App {
     }
 }
 
-/// Adds the cookie to the answer, if there is one to set.
+/// Adds the cookie to the response, if there is one to set.
 pub(super) fn with_cookie(mut response: Response, cookie: Option<String>) -> Response {
     if let Some(value) = cookie.and_then(|cookie| HeaderValue::from_str(&cookie).ok()) {
         response.headers_mut().insert(SET_COOKIE, value);

@@ -1,5 +1,5 @@
-//! ExplanationOfBenefit for a visit: a professional claim of the practitioner, and an institutional claim of the
-//! hospital. The parts that all claims share are here too.
+//! The ExplanationOfBenefits of a visit: a professional claim of the practitioner, and an institutional claim of the
+//! hospital. This file also has the parts that all claims share.
 
 use uuid::Uuid;
 
@@ -24,7 +24,7 @@ pub(in crate::sandbox) enum Kind {
     Pharmacy,
 }
 
-/// The parts that all claims begin with.
+/// The values of the elements with which all claims begin.
 pub(in crate::sandbox) struct Head {
     pub(in crate::sandbox) kind: Kind,
     pub(in crate::sandbox) from: Moment,
@@ -32,7 +32,7 @@ pub(in crate::sandbox) struct Head {
     pub(in crate::sandbox) cancelled: bool,
 }
 
-/// Services that are billed in addition to the visit.
+/// Services that are billed in addition to the visit, with their prices in cents.
 const EXTRAS: &[(Code, i64)] = &[
     (hcpcs("G0471", "Collection of venous blood by venipuncture"), 1_310),
     (hcpcs("P9604", "Travel allowance one way, flat rate"), 1_090),
@@ -43,7 +43,8 @@ const EXTRAS: &[(Code, i64)] = &[
     (hcpcs("A4570", "Splint"), 2_610),
 ];
 
-/// Writes the claims of a visit.
+/// Writes the claims of a visit. A visit to a hospital has an institutional claim, and in 40% of cases also a
+/// professional one. Other visits have a professional claim.
 pub(in crate::sandbox) fn at_visit(chart: &mut Chart<'_>, visit: &Visit, done: &[Done]) {
     let hospital = matches!(visit.kind, chart::Kind::Emergency | chart::Kind::Inpatient);
     if !hospital || chart.dice.percent(40) {
@@ -209,7 +210,7 @@ fn item(o: &mut Object<'_>, at: usize, code: &Code, amounts: Amounts, visit: &Vi
     adjudication::lines(o, amounts);
 }
 
-/// Half of the claims give the diagnosis by its code; the others refer to the Condition.
+/// Half of the claims give each diagnosis by its code. The others refer to the Condition.
 fn diagnoses(o: &mut Object<'_>, visit: &Visit) {
     o.list("diagnosis", |l| {
         for (at, reason) in visit.reasons.iter().enumerate() {
@@ -241,7 +242,7 @@ fn referral(o: &mut Object<'_>, patient: Link<'_>, practitioner: Link<'_>) {
     });
 }
 
-/// Writes the parts that all claims begin with.
+/// Writes the elements with which all claims begin.
 pub(in crate::sandbox) fn head(
     o: &mut Object<'_>,
     id: Uuid,

@@ -1,4 +1,5 @@
-//! Coverage: the insurance of a person over time. In a family the head's policy covers the others.
+//! Coverage: the insurance of a person over time. In a family, the policy of the head of the household covers the
+//! others.
 
 use super::super::clinical::codes::{Code, copay_type, coverage_class, identifier_type, relationship};
 use super::super::output::datatypes::{Link, link};
@@ -9,7 +10,7 @@ use super::super::people::directory::{Plan, SENIOR};
 use super::super::people::insurance::Insurance;
 use super::super::people::profile::Profile;
 
-/// Decides a person's coverages and writes them. There is at least one.
+/// Decides when a person is covered by which payer, and writes the Coverages. There is at least one.
 pub(in crate::sandbox) fn write(chart: &mut Chart<'_>) {
     let profile = chart.profile;
     let payers = chart.nation.payers.len();
@@ -134,7 +135,7 @@ fn cost(o: &mut Object<'_>) {
         .money("valueMoney", 2_500);
 }
 
-/// A reference to a coverage.
+/// Returns a reference to a coverage.
 pub(in crate::sandbox) fn reference(insurance: Insurance) -> Link<'static> {
     link("Coverage", insurance.id)
 }

@@ -9,7 +9,7 @@ use super::super::people::chart::Chart;
 use super::adjudication::{self, Amounts};
 use super::claims;
 
-/// Writes the claim of a dispensing.
+/// Writes the claim for a dispensed drug.
 pub(in crate::sandbox) fn claim(chart: &mut Chart<'_>, dispensing: &Dispensing<'_>) {
     let id = chart.dice.id();
     let drug = dispensing.drug;

@@ -1,5 +1,5 @@
-//! Coded concepts: a system, a code and a short name. The tables are beside the code that uses them; each holds a few
-//! codes, as facts.
+//! Coded concepts: a system, a code and a name. The tables of codes are beside the code that uses them. Each has only
+//! a few codes.
 
 /// A coded concept.
 #[derive(Clone, Copy, Debug)]

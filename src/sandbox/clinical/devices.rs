@@ -1,4 +1,4 @@
-//! Device: home monitors and some implants.
+//! Device: blood pressure monitors at home, and pacemakers.
 
 use uuid::Uuid;
 

@@ -1,4 +1,4 @@
-//! DocumentReference: the notes of visits, as plain text inside the attachment.
+//! DocumentReference: the notes of visits, as plain text in the attachment.
 
 use std::fmt::Write;
 
@@ -27,7 +27,7 @@ const PLANS: &[&str] = &[
     "Exercise and diet were discussed, leaflet given.",
 ];
 
-/// Writes the note of a visit. Some visits get it as a report too.
+/// Writes the note of a visit. A quarter of the notes are also written as a DiagnosticReport.
 pub(in crate::sandbox) fn at_visit(chart: &mut Chart<'_>, visit: &Visit) {
     let words = words(chart, visit);
     let id = chart.dice.id();
@@ -81,7 +81,7 @@ pub(in crate::sandbox) fn at_visit(chart: &mut Chart<'_>, visit: &Visit) {
 fn words(chart: &mut Chart<'_>, visit: &Visit) -> String {
     let profile = chart.profile;
     let mut words = String::new();
-    // Writing to a String cannot fail.
+    // Writing to a `String` cannot fail.
     let _ = write!(
         words,
         "{}\n{}, {} years\n\n",

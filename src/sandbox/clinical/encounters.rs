@@ -1,4 +1,4 @@
-//! Encounters: one for each visit.
+//! Encounter: one for each visit.
 
 use super::super::output::datatypes::{Link, Unit, link};
 use super::super::output::json::{Object, decimal};
@@ -10,13 +10,13 @@ use super::codes::{Code, act, discharge, hcpcs, participation, priority, snomed}
 pub(in crate::sandbox) struct Sort {
     pub(in crate::sandbox) class: Code,
     pub(in crate::sandbox) what: Code,
-    /// The HCPCS code that it is billed under.
+    /// The HCPCS code under which the visit is billed.
     pub(in crate::sandbox) billed: Code,
-    /// Its charge in cents.
+    /// The charge in cents.
     pub(in crate::sandbox) charge: i64,
 }
 
-/// The codes and the charge of a kind of visit.
+/// Returns the codes and the charge of a kind of visit.
 pub(in crate::sandbox) fn sort(kind: Kind) -> Sort {
     let ambulatory = act("AMB", "ambulatory");
     let (class, what, billed, charge) = match kind {
@@ -65,7 +65,7 @@ pub(in crate::sandbox) fn sort(kind: Kind) -> Sort {
     }
 }
 
-/// Writes the encounter of a visit.
+/// Writes the Encounter of a visit.
 pub(in crate::sandbox) fn write(chart: &mut Chart<'_>, visit: &Visit) {
     let (patient, zone) = (chart.patient(), chart.zone);
     let patient = Link {

@@ -7,7 +7,7 @@ use super::super::people::calendar::{HOUR, Text};
 use super::super::people::chart::{Chart, Visit};
 use super::codes::provenance_agent;
 
-/// Writes who recorded a visit and the procedures done at it.
+/// Writes who recorded a visit and its procedures.
 pub(in crate::sandbox) fn write(chart: &mut Chart<'_>, visit: &Visit, procedures: &[Uuid]) {
     let id = chart.dice.id();
     let practitioner = chart.practitioner(visit).link();

@@ -1,4 +1,5 @@
-//! Writes the FHIR data types that many resources share into an object or list.
+//! Writes the FHIR data types that many resources share. In an `Object` they are properties called `name`, in a `List`
+//! items.
 
 use std::fmt::Display;
 
@@ -8,22 +9,22 @@ use super::super::clinical::codes::{Code, UCUM};
 use super::super::people::calendar::{Moment, Text, Zone};
 use super::json::{Decimal, List, Object, decimal};
 
-/// A unit of measure: its printed form and its UCUM code.
+/// A unit of measure: the text for people, and the UCUM code.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sandbox) struct Unit(pub(in crate::sandbox) &'static str, pub(in crate::sandbox) &'static str);
 
 /// A reference to a resource of the population.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sandbox) struct Link<'n> {
-    /// The resource type.
+    /// The type of the target.
     pub(in crate::sandbox) resource_type: &'static str,
-    /// Its id.
+    /// The id of the target.
     pub(in crate::sandbox) id: Uuid,
-    /// Its display text; empty if there is none.
+    /// The display text. It is empty if there is none.
     pub(in crate::sandbox) display: &'n str,
 }
 
-/// A reference without a display text.
+/// Creates a reference without a display text.
 pub(in crate::sandbox) fn link(resource_type: &'static str, id: Uuid) -> Link<'static> {
     Link {
         resource_type,
@@ -33,33 +34,33 @@ pub(in crate::sandbox) fn link(resource_type: &'static str, id: Uuid) -> Link<'s
 }
 
 impl Object<'_> {
-    /// The properties of a Coding.
+    /// Writes the properties of a Coding.
     pub(in crate::sandbox) fn coding(&mut self, code: &Code) -> &mut Self {
         self.text("system", code.system)
             .text("code", code.code)
             .text("display", code.display)
     }
 
-    /// A CodeableConcept of one coding.
+    /// Writes a CodeableConcept with one coding.
     pub(in crate::sandbox) fn concept(&mut self, name: &str, code: &Code) -> &mut Self {
         self.concept_of(name, &[code], None)
     }
 
-    /// A CodeableConcept of several codings, with an optional text.
+    /// Writes a CodeableConcept with several codings and an optional text.
     pub(in crate::sandbox) fn concept_of(&mut self, name: &str, codes: &[&Code], text: Option<&str>) -> &mut Self {
         self.object(name, |o| {
             o.codings(codes).maybe("text", text);
         })
     }
 
-    /// A list of one CodeableConcept.
+    /// Writes a list with one CodeableConcept.
     pub(in crate::sandbox) fn concepts(&mut self, name: &str, code: &Code) -> &mut Self {
         self.list(name, |l| {
             l.concept(code);
         })
     }
 
-    /// The property `coding` of a CodeableConcept.
+    /// Writes the property `coding` of a CodeableConcept.
     pub(in crate::sandbox) fn codings(&mut self, codes: &[&Code]) -> &mut Self {
         self.list("coding", |l| {
             for code in codes {
@@ -70,14 +71,14 @@ impl Object<'_> {
         })
     }
 
-    /// A Reference.
+    /// Writes a Reference.
     pub(in crate::sandbox) fn link(&mut self, name: &str, link: Link<'_>) -> &mut Self {
         self.object(name, |o| {
             o.target(link);
         })
     }
 
-    /// The properties of a Reference.
+    /// Writes the properties of a Reference.
     pub(in crate::sandbox) fn target(&mut self, link: Link<'_>) -> &mut Self {
         self.text("reference", format_args!("{}/{}", link.resource_type, link.id));
         if !link.display.is_empty() {
@@ -86,14 +87,14 @@ impl Object<'_> {
         self
     }
 
-    /// A list of one Reference.
+    /// Writes a list with one Reference.
     pub(in crate::sandbox) fn links(&mut self, name: &str, link: Link<'_>) -> &mut Self {
         self.list(name, |l| {
             l.link(link);
         })
     }
 
-    /// A Quantity.
+    /// Writes a Quantity.
     pub(in crate::sandbox) fn quantity(&mut self, name: &str, value: Decimal, unit: Unit) -> &mut Self {
         self.object(name, |o| {
             o.bare("value", value)
@@ -103,14 +104,14 @@ impl Object<'_> {
         })
     }
 
-    /// A Money in US dollars, given in cents.
+    /// Writes a Money in US dollars. The amount is given in cents.
     pub(in crate::sandbox) fn money(&mut self, name: &str, cents: i64) -> &mut Self {
         self.object(name, |o| {
             o.bare("value", decimal(cents, 2)).text("currency", "USD");
         })
     }
 
-    /// A Period with times of day.
+    /// Writes a Period with times of day.
     pub(in crate::sandbox) fn period(
         &mut self,
         name: &str,
@@ -124,14 +125,14 @@ impl Object<'_> {
         })
     }
 
-    /// A Period of days.
+    /// Writes a Period of days.
     pub(in crate::sandbox) fn days(&mut self, name: &str, start: Moment, end: Option<Moment>) -> &mut Self {
         self.object(name, |o| {
             o.text("start", Text::Day(start)).maybe("end", end.map(Text::Day));
         })
     }
 
-    /// A `meta` that claims a profile.
+    /// Writes a `meta` with a profile.
     pub(in crate::sandbox) fn profile(&mut self, url: impl Display) -> &mut Self {
         self.object("meta", |o| {
             o.list("profile", |l| {
@@ -140,21 +141,21 @@ impl Object<'_> {
         })
     }
 
-    /// A `meta` that claims a profile of US Core.
+    /// Writes a `meta` with a profile of US Core.
     pub(in crate::sandbox) fn us_core(&mut self, name: &str) -> &mut Self {
         self.profile(format_args!(
             "http://hl7.org/fhir/us/core/StructureDefinition/us-core-{name}"
         ))
     }
 
-    /// A list of one Identifier.
+    /// Writes a list with one Identifier.
     pub(in crate::sandbox) fn identifier(&mut self, system: &str, value: impl Display) -> &mut Self {
         self.only("identifier", |o| {
             o.text("system", system).text("value", value);
         })
     }
 
-    /// A `text` with a generated narrative. `words` must not contain markup.
+    /// Writes a `text` with a generated narrative. `words` must not contain markup.
     pub(in crate::sandbox) fn narrative(&mut self, words: impl Display) -> &mut Self {
         self.object("text", |o| {
             o.text("status", "generated");
@@ -167,21 +168,21 @@ impl Object<'_> {
 }
 
 impl List<'_> {
-    /// A CodeableConcept of one coding.
+    /// Writes a CodeableConcept with one coding.
     pub(in crate::sandbox) fn concept(&mut self, code: &Code) -> &mut Self {
         self.object(|o| {
             o.codings(&[code]);
         })
     }
 
-    /// A Reference.
+    /// Writes a Reference.
     pub(in crate::sandbox) fn link(&mut self, link: Link<'_>) -> &mut Self {
         self.object(|o| {
             o.target(link);
         })
     }
 
-    /// A ContactPoint.
+    /// Writes a ContactPoint.
     pub(in crate::sandbox) fn contact(&mut self, system: &str, value: impl Display, usage: &str) -> &mut Self {
         self.object(|o| {
             o.text("system", system).text("value", value).text("use", usage);

@@ -1,5 +1,5 @@
-//! Writes a population as NDJSON, one file per resource type, person by person. Memory use is one person's resources
-//! and one buffer per file.
+//! Writes a population as NDJSON, one file per resource type, person by person. Only one person's resources and one
+//! buffer per file are in memory.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use super::super::people::population::Population;
 use super::records::Records;
 
-/// Why a population could not be written.
+/// The reason why a population could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// The folder is not empty.
     #[error("the folder {} is not empty", .0.display())]
     NotEmpty(PathBuf),
-    /// There is a file of that name.
+    /// The path is a file and not a folder.
     #[error("{} is no folder", .0.display())]
     NotAFolder(PathBuf),
     /// The file system returned an error.

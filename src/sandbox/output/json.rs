@@ -1,22 +1,22 @@
 //! Writes JSON text property by property. Numbers keep the caller's digits, so `100.10` keeps its zero.
 //!
-//! Invariant: R4 has no empty objects and lists. An empty one is not written, and neither is its name.
+//! Invariant: R4 has no empty objects and no empty lists. If one is empty, neither its value nor its name is written.
 
 use std::fmt::{Display, Write};
 
-/// An object being written.
+/// An object that is being written.
 pub(in crate::sandbox) struct Object<'t> {
     text: &'t mut String,
     empty: bool,
 }
 
-/// A list being written.
+/// A list that is being written.
 pub(in crate::sandbox) struct List<'t> {
     text: &'t mut String,
     empty: bool,
 }
 
-/// Appends an object to `text`, and says whether it is empty.
+/// Appends an object to `text`. Returns whether the object is empty.
 pub(in crate::sandbox) fn object(text: &mut String, fill: impl FnOnce(&mut Object<'_>)) -> bool {
     text.push('{');
     let mut object = Object { text, empty: true };
@@ -25,7 +25,7 @@ pub(in crate::sandbox) fn object(text: &mut String, fill: impl FnOnce(&mut Objec
     object.empty
 }
 
-/// Appends a list to `text`, and says whether it is empty.
+/// Appends a list to `text`. Returns whether the list is empty.
 fn list(text: &mut String, fill: impl FnOnce(&mut List<'_>)) -> bool {
     text.push('[');
     let mut list = List { text, empty: true };
@@ -35,14 +35,14 @@ fn list(text: &mut String, fill: impl FnOnce(&mut List<'_>)) -> bool {
 }
 
 impl Object<'_> {
-    /// A property that is a string.
+    /// Writes a property that is a string.
     pub(in crate::sandbox) fn text(&mut self, name: &str, value: impl Display) -> &mut Self {
         self.name(name);
         string(self.text, value);
         self
     }
 
-    /// A string property, if there is a value.
+    /// Writes a property that is a string, if there is a value.
     pub(in crate::sandbox) fn maybe(&mut self, name: &str, value: Option<impl Display>) -> &mut Self {
         if let Some(value) = value {
             self.text(name, value);
@@ -50,14 +50,14 @@ impl Object<'_> {
         self
     }
 
-    /// A property that is a number or a boolean, in its `Display` form.
+    /// Writes a property that is a number or a boolean, in its `Display` form.
     pub(in crate::sandbox) fn bare(&mut self, name: &str, value: impl Display) -> &mut Self {
         self.name(name);
         bare(self.text, value);
         self
     }
 
-    /// A property that is an object.
+    /// Writes a property that is an object.
     pub(in crate::sandbox) fn object(&mut self, name: &str, fill: impl FnOnce(&mut Object<'_>)) -> &mut Self {
         self.unless_empty(|object| {
             object.name(name);
@@ -65,7 +65,7 @@ impl Object<'_> {
         })
     }
 
-    /// A property that is a list.
+    /// Writes a property that is a list.
     pub(in crate::sandbox) fn list(&mut self, name: &str, fill: impl FnOnce(&mut List<'_>)) -> &mut Self {
         self.unless_empty(|object| {
             object.name(name);
@@ -73,14 +73,14 @@ impl Object<'_> {
         })
     }
 
-    /// A property that is a list of one object.
+    /// Writes a property that is a list with one object.
     pub(in crate::sandbox) fn only(&mut self, name: &str, fill: impl FnOnce(&mut Object<'_>)) -> &mut Self {
         self.list(name, |list| {
             list.object(fill);
         })
     }
 
-    /// Writes a property, and takes it back if its value turns out empty.
+    /// Writes a property, and removes it again if `write` returns that its value is empty.
     fn unless_empty(&mut self, write: impl FnOnce(&mut Self) -> bool) -> &mut Self {
         let (before, was_empty) = (self.text.len(), self.empty);
         if write(self) {
@@ -102,21 +102,21 @@ impl Object<'_> {
 }
 
 impl List<'_> {
-    /// An item that is a string.
+    /// Writes an item that is a string.
     pub(in crate::sandbox) fn text(&mut self, value: impl Display) -> &mut Self {
         self.next();
         string(self.text, value);
         self
     }
 
-    /// An item that is a number, a boolean or `null`, in its `Display` form.
+    /// Writes an item that is a number, a boolean or `null`, in its `Display` form.
     pub(in crate::sandbox) fn bare(&mut self, value: impl Display) -> &mut Self {
         self.next();
         bare(self.text, value);
         self
     }
 
-    /// An item that is an object.
+    /// Writes an item that is an object.
     pub(in crate::sandbox) fn object(&mut self, fill: impl FnOnce(&mut Object<'_>)) -> &mut Self {
         let (before, was_empty) = (self.text.len(), self.empty);
         self.next();
@@ -135,7 +135,7 @@ impl List<'_> {
     }
 }
 
-/// A decimal of fixed scale: 10010 at scale 2 is `100.10`.
+/// A decimal with a fixed number of decimal places: 10010 with 2 places is `100.10`.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) struct Decimal {
     /// The value in units of the last decimal place.
@@ -144,7 +144,7 @@ pub(in crate::sandbox) struct Decimal {
     pub(in crate::sandbox) scale: u32,
 }
 
-/// A decimal of fixed scale.
+/// Creates a decimal with a fixed number of decimal places.
 pub(in crate::sandbox) const fn decimal(units: i64, scale: u32) -> Decimal {
     Decimal { units, scale }
 }
@@ -168,7 +168,7 @@ impl Display for Decimal {
 }
 
 fn bare(text: &mut String, value: impl Display) {
-    // Writing to a String cannot fail. If a value's `Display` fails, its text is cut off.
+    // Writing to a `String` cannot fail. If the `Display` of a value fails, the text of that value is cut off.
     let _ = write!(text, "{value}");
 }
 
@@ -178,7 +178,7 @@ fn string(text: &mut String, value: impl Display) {
     text.push('"');
 }
 
-/// Writes to the text, and escapes what JSON does not allow in a string.
+/// A writer that appends to the text and escapes what JSON does not allow in a string.
 struct Escaping<'t>(&'t mut String);
 
 impl Write for Escaping<'_> {

@@ -1,4 +1,4 @@
-//! The population as FHIR resources in files.
+//! Writes the population as FHIR resources.
 
 pub(super) mod datatypes;
 pub(super) mod folder;

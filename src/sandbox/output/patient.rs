@@ -1,4 +1,4 @@
-//! Patient: names, numbers, addresses and the extensions of US Core.
+//! Patient: names, identifiers, addresses, and the extensions of US Core.
 
 use super::super::clinical::codes::{Code, identifier_type, marital, null_flavor, race};
 use super::super::people::calendar::{DAY, PRESENT, Text, YEAR, Zone};
@@ -8,7 +8,7 @@ use super::super::people::names::Town;
 use super::super::people::profile::Profile;
 use super::json::{List, Object};
 
-/// The race categories, in the order of the weights in `profile`.
+/// The categories of race, in the order of the weights in `profile`.
 const RACES: &[Code] = &[
     race("2106-3", "White"),
     race("2054-5", "Black or African American"),
@@ -27,7 +27,7 @@ const LANGUAGES: &[(&str, &str)] = &[
 ];
 const US_CORE: &str = "http://hl7.org/fhir/us/core/StructureDefinition";
 
-/// Writes the person.
+/// Writes the person's Patient.
 pub(in crate::sandbox) fn write(chart: &mut Chart<'_>) {
     let profile = chart.profile;
     let town = chart.care[0].town;
@@ -183,7 +183,7 @@ fn names(list: &mut List<'_>, profile: &Profile) {
                 l.text(middle);
             }
         });
-        // For some people a primitive extension says that the second given name is a middle name.
+        // For some people, an extension of the primitive says that the second given name is a middle name.
         if profile.middle.is_some() && profile.record_number.is_multiple_of(4) {
             o.list("_given", |l| {
                 l.bare("null").object(|o| {
@@ -207,8 +207,8 @@ fn names(list: &mut List<'_>, profile: &Profile) {
     }
 }
 
-/// Writes the birth date. Most are days. Some have only the month or the year, some have a time, and a few say that the
-/// date is unknown.
+/// Writes the birth date. Most are days. Some are only a month or a year, some also have a time, and a few are
+/// unknown.
 fn birth(o: &mut Object<'_>, profile: &Profile, precision: u64) {
     match precision {
         0..=2 => o.text("birthDate", Text::Year(profile.birth)),

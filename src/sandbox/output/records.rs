@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::json::{self, Object};
 
-/// Resources in the order they were written.
+/// Resources, in the order in which they were written.
 #[derive(Debug, Default)]
 pub struct Records {
     text: String,
@@ -16,14 +16,14 @@ pub struct Records {
 /// One resource.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'r> {
-    /// Its resource type.
+    /// The resource type.
     pub resource_type: &'static str,
-    /// Its JSON on one line, without a line end.
+    /// The JSON on one line, without a line break at the end.
     pub json: &'r str,
 }
 
 impl Records {
-    /// The resources.
+    /// Returns an iterator over the resources.
     pub fn iter(&self) -> impl Iterator<Item = Record<'_>> {
         self.marks.iter().map(|(resource_type, range)| Record {
             resource_type,
@@ -31,7 +31,7 @@ impl Records {
         })
     }
 
-    /// The number of resources.
+    /// Returns the number of resources.
     pub fn len(&self) -> usize {
         self.marks.len()
     }
@@ -41,7 +41,7 @@ impl Records {
         self.marks.is_empty()
     }
 
-    /// Writes a resource; `fill` writes everything after its type and id.
+    /// Writes a resource. `fill` writes everything after its type and id.
     pub(in crate::sandbox) fn add(
         &mut self,
         resource_type: &'static str,

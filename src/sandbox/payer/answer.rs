@@ -1,4 +1,4 @@
-//! Builds responses: JSON, FHIR, pages, redirects, and the errors of each.
+//! Builds responses: JSON, FHIR, pages, redirects, and errors.
 
 use askama::Template;
 use axum::body::Body;
@@ -12,13 +12,13 @@ use url::Url;
 
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
 
-/// Pages embed their style and load nothing. Forms may lead anywhere: a flow ends with a redirect to the application,
-/// and browsers apply the form policy to that.
+/// The Content-Security-Policy of pages. Pages embed their style and load nothing. There is no `form-action`: a form
+/// ends with a redirect to the application, and browsers would apply `form-action` to that redirect.
 const POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// An answer with a body.
+/// Returns a response with a body.
 pub(in crate::sandbox) fn body(status: StatusCode, content_type: &'static str, text: impl Into<Body>) -> Response {
     let mut response = Response::new(text.into());
     *response.status_mut() = status;
@@ -28,22 +28,22 @@ pub(in crate::sandbox) fn body(status: StatusCode, content_type: &'static str, t
     response
 }
 
-/// JSON.
+/// Returns a response with JSON.
 pub(in crate::sandbox) fn json(status: StatusCode, value: &Value) -> Response {
     body(status, "application/json", value.to_string())
 }
 
-/// A resource.
+/// Returns a response with a resource.
 pub(in crate::sandbox) fn fhir(status: StatusCode, text: impl Into<Body>) -> Response {
     body(status, "application/fhir+json", text)
 }
 
-/// An OperationOutcome.
+/// Returns a response with an OperationOutcome.
 pub(in crate::sandbox) fn outcome(status: StatusCode, code: IssueType, text: impl Into<String>) -> Response {
     fhir(status, OperationOutcome::new(Issue::error(code, text)).to_json())
 }
 
-/// The access token is missing or not valid.
+/// Returns the response to a missing or invalid access token. `came` says that the request had one.
 pub(in crate::sandbox) fn unauthorized(came: bool) -> Response {
     let text = if came {
         "the access token is unknown or expired"
@@ -60,7 +60,7 @@ pub(in crate::sandbox) fn unauthorized(came: bool) -> Response {
     response
 }
 
-/// An error of a token endpoint (RFC 6749, section 5.2).
+/// Returns an error of a token endpoint (RFC 6749, section 5.2).
 pub(in crate::sandbox) fn oauth(status: StatusCode, error: &str, description: impl std::fmt::Display) -> Response {
     json(
         status,
@@ -68,7 +68,7 @@ pub(in crate::sandbox) fn oauth(status: StatusCode, error: &str, description: im
     )
 }
 
-/// A page.
+/// Returns a response with a page.
 pub(in crate::sandbox) fn page(status: StatusCode, page: &impl Template) -> Response {
     match page.render() {
         Ok(text) => {
@@ -86,7 +86,7 @@ pub(in crate::sandbox) fn page(status: StatusCode, page: &impl Template) -> Resp
     }
 }
 
-/// A redirect that the browser follows by GET.
+/// Returns a redirect that the browser follows by GET.
 pub(in crate::sandbox) fn see_other(location: &str) -> Response {
     let mut response = Response::new(Body::empty());
     match HeaderValue::from_str(location) {
@@ -104,7 +104,7 @@ pub(in crate::sandbox) fn see_other(location: &str) -> Response {
     }
 }
 
-/// Redirects to an application's redirect URI with these parameters added.
+/// Redirects to an application's redirect URI, with these parameters added.
 pub(in crate::sandbox) fn back(redirect_uri: &str, parameters: &[(&str, &str)]) -> Response {
     match Url::parse(redirect_uri) {
         Ok(mut url) => {

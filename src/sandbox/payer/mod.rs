@@ -1,8 +1,8 @@
-//! Organizations to connect to, over the synthetic population: payers, a provider, facilities, an identity provider and
-//! a record locator. They run as one HTTP server.
+//! Organizations that a person can connect, over the synthetic population: payers, providers, facilities, an identity
+//! provider and a record locator. One HTTP server serves all of them.
 //!
-//! It decides how such organizations behave towards a SMART client: who gets in, what they send and, for tests, how
-//! they fail. It does not know the service that connects to it.
+//! This module decides how such organizations behave towards a SMART client: who gets access, what they send and, for
+//! tests, how they fail. It does not know the service that connects to them.
 
 pub(super) mod answer;
 mod office;

@@ -1,42 +1,42 @@
-//! Parameters of a query or a form.
+//! The parameters of a query or a form.
 
 /// Names and values in their order.
 #[derive(Debug, Default)]
 pub(in crate::sandbox) struct Params(Vec<(String, String)>);
 
-/// A parameter occurs more than once.
+/// The error for a parameter that occurs more than once.
 #[derive(Debug, thiserror::Error)]
 #[error("the parameter {0} was given more than once")]
 pub(in crate::sandbox) struct Repeated(String);
 
 impl Params {
-    /// Reads the text of a query or a form.
+    /// Parses a query or a form.
     pub(in crate::sandbox) fn parse(text: &[u8]) -> Params {
         Params(form_urlencoded::parse(text).into_owned().collect())
     }
 
-    /// Parameters from pairs.
+    /// Creates parameters from pairs of name and value.
     pub(in crate::sandbox) fn of(pairs: impl Iterator<Item = (String, String)>) -> Params {
         Params(pairs.collect())
     }
 
-    /// The first value of a parameter.
+    /// Returns the first value of a parameter.
     pub(in crate::sandbox) fn get(&self, name: &str) -> Option<&str> {
         self.all(name).next()
     }
 
-    /// The value of a parameter; empty if it is missing.
+    /// Returns the first value of a parameter. It is empty if the parameter is missing.
     pub(in crate::sandbox) fn text(&self, name: &str) -> &str {
         self.get(name).unwrap_or_default()
     }
 
-    /// All values of a parameter.
+    /// Returns all values of a parameter.
     pub(in crate::sandbox) fn all<'p>(&'p self, name: &str) -> impl Iterator<Item = &'p str> {
         let named = self.0.iter().filter(move |(one, _)| one == name);
         named.map(|(_, value)| value.as_str())
     }
 
-    /// Names and values.
+    /// Returns all names and values.
     pub(in crate::sandbox) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }

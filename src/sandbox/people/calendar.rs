@@ -1,28 +1,29 @@
-//! Points in time and their form in FHIR. The population's present is fixed, so the output is the same in every year.
+//! Points in time, and how FHIR writes them. The population's present is a fixed time, so the output is the same in
+//! every year.
 
 use std::fmt::{Display, Formatter, Result};
 
 use chrono::{DateTime, Datelike, Timelike, Utc};
 
-/// Seconds of a minute, an hour, a day.
+/// The seconds of a minute. `HOUR` and `DAY` are those of an hour and a day.
 pub(in crate::sandbox) const MINUTE: i64 = 60;
 pub(in crate::sandbox) const HOUR: i64 = 60 * MINUTE;
 pub(in crate::sandbox) const DAY: i64 = 24 * HOUR;
-/// Seconds of a mean year.
+/// The seconds of a mean year.
 pub(in crate::sandbox) const YEAR: i64 = 31_556_952;
 
-/// Nothing in the population is later: 2025-12-31T00:00:00Z.
+/// The present of the population, 2025-12-31T00:00:00Z. People's lives are generated up to this time.
 pub(in crate::sandbox) const PRESENT: Moment = Moment(1_767_139_200);
 
-/// Seconds since 1970 in UTC.
+/// A point in time, in seconds since 1970 in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::sandbox) struct Moment(pub(in crate::sandbox) i64);
 
-/// Minutes east of Greenwich.
+/// A time zone, in minutes east of Greenwich.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sandbox) struct Zone(pub(in crate::sandbox) i32);
 
-/// A moment as FHIR text; the variants are precisions.
+/// A moment as FHIR writes it. Each variant is a precision.
 pub(in crate::sandbox) enum Text {
     /// `2019`
     Year(Moment),
@@ -37,17 +38,17 @@ pub(in crate::sandbox) enum Text {
 }
 
 impl Moment {
-    /// The moment that many seconds later.
+    /// Returns the moment `seconds` later.
     pub(in crate::sandbox) fn after(self, seconds: i64) -> Moment {
         Moment(self.0 + seconds)
     }
 
-    /// Whole years until `later`.
+    /// Returns the number of whole mean years until `later`.
     pub(in crate::sandbox) fn years_until(self, later: Moment) -> i64 {
         (later.0 - self.0) / YEAR
     }
 
-    /// Midnight of the moment's day.
+    /// Returns midnight of the moment's day in UTC.
     pub(in crate::sandbox) fn day(self) -> Moment {
         Moment(self.0 - self.0.rem_euclid(DAY))
     }

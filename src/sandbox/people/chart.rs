@@ -16,9 +16,9 @@ pub(in crate::sandbox) struct Chart<'a> {
     pub(in crate::sandbox) dice: Dice,
     pub(in crate::sandbox) nation: &'a Nation,
     pub(in crate::sandbox) profile: &'a Profile,
-    /// The home district, and the district of referrals.
+    /// The home district, and the district of referrals. The two may be the same.
     pub(in crate::sandbox) care: &'a [District],
-    /// The index of the usual doctor among the home district's practitioners.
+    /// The index of the person's usual doctor among the home district's practitioners.
     pub(in crate::sandbox) primary: usize,
     pub(in crate::sandbox) zone: Zone,
     pub(in crate::sandbox) name: String,
@@ -37,7 +37,7 @@ pub(in crate::sandbox) enum Kind {
     Inpatient,
 }
 
-/// A diagnosed condition. Other resources refer to it.
+/// A diagnosed condition that other resources refer to.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) struct Reason {
     pub(in crate::sandbox) condition: Uuid,
@@ -51,45 +51,45 @@ pub(in crate::sandbox) struct Visit {
     pub(in crate::sandbox) kind: Kind,
     pub(in crate::sandbox) start: Moment,
     pub(in crate::sandbox) end: Moment,
-    /// The index in [`Chart::care`].
+    /// The index of the district in [`Chart::care`].
     pub(in crate::sandbox) place: usize,
-    /// The index among that district's practitioners.
+    /// The index of the practitioner in that district.
     pub(in crate::sandbox) practitioner: usize,
-    /// The index among that district's sites.
+    /// The index of the site in that district.
     pub(in crate::sandbox) site: usize,
     pub(in crate::sandbox) reasons: Vec<Reason>,
 }
 
 impl Visit {
-    /// A reference to the Encounter.
+    /// Returns a reference to the Encounter.
     pub(in crate::sandbox) fn link(&self) -> Link<'static> {
         link("Encounter", self.id)
     }
 }
 
 impl<'a> Chart<'a> {
-    /// A reference to the person.
+    /// Returns a reference to the Patient.
     pub(in crate::sandbox) fn patient(&self) -> Link<'static> {
         link("Patient", self.profile.id)
     }
 
-    /// The practitioner of a visit.
+    /// Returns the practitioner of a visit.
     pub(in crate::sandbox) fn practitioner(&self, visit: &Visit) -> &'a Practitioner {
         &self.care[visit.place].practitioners[visit.practitioner]
     }
 
-    /// The organization of a visit.
+    /// Returns the organization of a visit.
     pub(in crate::sandbox) fn organization(&self, visit: &Visit) -> &'a Organization {
         &self.care[visit.place].sites[visit.site].organization
     }
 
-    /// The laboratory for the person's samples.
+    /// Returns the laboratory for the person's samples. It depends on the person's district.
     pub(in crate::sandbox) fn laboratory(&self) -> &'a Organization {
         let laboratories = &self.nation.laboratories;
         &laboratories[(self.profile.district % laboratories.len() as u64) as usize]
     }
 
-    /// The coverage at a moment.
+    /// Returns the coverage at a moment, or the first one if none covers it.
     pub(in crate::sandbox) fn insurance(&self, at: Moment) -> Insurance {
         let covering = self
             .insurances

@@ -1,5 +1,5 @@
-//! Random numbers that are the same on every machine. Each entity has its own stream, keyed by the seed, the kind and
-//! its index. So the hundredth person does not depend on the ninety-nine before.
+//! Random numbers that are the same on every machine. Each entity has its own stream, which depends on the seed, the
+//! kind of entity and its index. So a person does not depend on the people before.
 //!
 //! All computation is integer arithmetic, because floating-point functions differ between platforms in the last digits.
 
@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use uuid::Uuid;
 
-/// The kind of a stream.
+/// The kind of entity that a stream is for.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) enum Stream {
     /// The nation's directory: payers, laboratories, pharmacies, drugs.
@@ -24,7 +24,7 @@ pub(in crate::sandbox) enum Stream {
 pub(in crate::sandbox) struct Dice(ChaCha8Rng);
 
 impl Dice {
-    /// The stream of the `index`th entity of a kind.
+    /// Creates the stream for the entity with this index.
     pub(in crate::sandbox) fn new(seed: u64, stream: Stream, index: u64) -> Dice {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -34,43 +34,43 @@ impl Dice {
         Dice(ChaCha8Rng::from_seed(key))
     }
 
-    /// A number in `0..end`.
+    /// Returns a number in `0..end`.
     pub(in crate::sandbox) fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(end)) >> 64) as u64
     }
 
-    /// A number from `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, both included.
     pub(in crate::sandbox) fn between(&mut self, low: i64, high: i64) -> i64 {
         low + self.below((high - low + 1).max(1) as u64) as i64
     }
 
-    /// A number near `middle` with a bell-shaped distribution, at most `reach` away.
+    /// Returns a number near `middle`, at most `reach` away. The distribution is bell-shaped.
     pub(in crate::sandbox) fn near(&mut self, middle: i64, reach: i64) -> i64 {
         let sum: i64 = (0..3).map(|_| self.between(-reach, reach)).sum();
         middle + sum / 3
     }
 
-    /// True with a probability of `chance` in a thousand.
+    /// Returns true with a probability of `chance` in a thousand.
     pub(in crate::sandbox) fn per_mille(&mut self, chance: u64) -> bool {
         self.below(1000) < chance
     }
 
-    /// True with a probability of `chance` in a hundred.
+    /// Returns true with a probability of `chance` in a hundred.
     pub(in crate::sandbox) fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }
 
-    /// A random index of a table of `length` entries.
+    /// Returns a random index into a table of `length` entries.
     pub(in crate::sandbox) fn index(&mut self, length: usize) -> usize {
         self.below(length as u64) as usize
     }
 
-    /// A random entry of a non-empty table.
+    /// Returns a random entry of a table, which must not be empty.
     pub(in crate::sandbox) fn pick<'a, T>(&mut self, table: &'a [T]) -> &'a T {
         &table[self.index(table.len())]
     }
 
-    /// A random index of `weights`, each as likely as its weight.
+    /// Returns a random index into `weights`. Its probability is proportional to the weight.
     pub(in crate::sandbox) fn weighted(&mut self, weights: &[u64]) -> usize {
         let mut throw = self.below(weights.iter().sum());
         for (at, weight) in weights.iter().enumerate() {
@@ -82,7 +82,7 @@ impl Dice {
         weights.len() - 1
     }
 
-    /// An id in the form of a random UUID.
+    /// Returns an id in the form of a random UUID.
     pub(in crate::sandbox) fn id(&mut self) -> Uuid {
         let mut bytes = [0; 16];
         self.0.fill_bytes(&mut bytes);

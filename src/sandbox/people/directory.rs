@@ -1,8 +1,8 @@
 //! The directory that people share: the nation's payers, laboratories, pharmacies, plans and drugs, and the providers
 //! of each district.
 //!
-//! A district serves two hundred consecutive people. A person is referred to their own district or an earlier one. So a
-//! population of any size holds all providers that its people name.
+//! A district serves 200 consecutive people. A person is referred only to their own district or to an earlier one. So
+//! a population of any size contains all providers that its people refer to.
 
 use uuid::Uuid;
 
@@ -13,10 +13,10 @@ use super::calendar::Zone;
 use super::dice::{Dice, Stream};
 use super::names;
 
-/// The number of people of a district.
+/// The number of people in a district.
 pub(in crate::sandbox) const PEOPLE: u64 = 200;
 
-/// An organization with its name and number.
+/// An organization with its National Provider Identifier.
 pub(in crate::sandbox) struct Organization {
     pub(in crate::sandbox) id: Uuid,
     pub(in crate::sandbox) name: String,
@@ -27,7 +27,7 @@ pub(in crate::sandbox) struct Organization {
 pub(in crate::sandbox) struct Plan {
     pub(in crate::sandbox) id: Uuid,
     pub(in crate::sandbox) name: &'static str,
-    /// Its code in the list of insurance plan types.
+    /// The code in the list of insurance plan types.
     pub(in crate::sandbox) kind: &'static str,
 }
 
@@ -48,7 +48,7 @@ pub(in crate::sandbox) const PLANS: &[(&str, &str)] = &[
     ("Family HMO", "medical"),
     ("Senior Advantage", "medical"),
 ];
-/// The index in [`PLANS`] of the plan for people of 65 and more.
+/// The index in [`PLANS`] of the plan for people of 65 years and more.
 pub(in crate::sandbox) const SENIOR: usize = 2;
 
 const PAYERS: &[&str] = &[
@@ -65,7 +65,7 @@ impl Nation {
     /// The number of payers.
     pub(in crate::sandbox) const PAYERS: usize = PAYERS.len();
 
-    /// The nation of a seed.
+    /// Generates the nation of a seed.
     pub(in crate::sandbox) fn new(seed: u64) -> Nation {
         let dice = &mut Dice::new(seed, Stream::Nation, 0);
         let mut named = |names: &[&str]| -> Vec<Organization> {
@@ -117,7 +117,7 @@ pub(in crate::sandbox) enum Specialty {
     Nursing,
 }
 
-/// The number of practitioners of each specialty in a district, and the specialty's code.
+/// The number of practitioners of each specialty in a district, and the code of the specialty.
 const STAFF: &[(Specialty, usize, Code)] = &[
     (
         Specialty::Family,
@@ -158,7 +158,7 @@ const STAFF: &[(Specialty, usize, Code)] = &[
     (Specialty::Nursing, 3, taxonomy("363L00000X", "Nurse Practitioner")),
 ];
 
-/// A practitioner and their role.
+/// A practitioner with the PractitionerRole.
 pub(in crate::sandbox) struct Practitioner {
     pub(in crate::sandbox) id: Uuid,
     pub(in crate::sandbox) role: Uuid,
@@ -170,11 +170,11 @@ pub(in crate::sandbox) struct Practitioner {
     pub(in crate::sandbox) taxonomy: Code,
     /// The display name, such as `Dr. Ada Young`.
     pub(in crate::sandbox) name: String,
-    /// The index of their workplace in [`District::sites`].
+    /// The index of the practitioner's workplace in [`District::sites`].
     pub(in crate::sandbox) site: usize,
 }
 
-/// A hospital or clinic with its place.
+/// A hospital or clinic with its location.
 pub(in crate::sandbox) struct Site {
     pub(in crate::sandbox) organization: Organization,
     pub(in crate::sandbox) location: Uuid,
@@ -182,7 +182,7 @@ pub(in crate::sandbox) struct Site {
     pub(in crate::sandbox) line: String,
     pub(in crate::sandbox) postal_code: String,
     pub(in crate::sandbox) phone: String,
-    /// Position in millionths of a degree.
+    /// The latitude in millionths of a degree. `longitude` has the same unit.
     pub(in crate::sandbox) latitude: i64,
     pub(in crate::sandbox) longitude: i64,
 }
@@ -190,15 +190,15 @@ pub(in crate::sandbox) struct Site {
 /// The providers of a district.
 pub(in crate::sandbox) struct District {
     pub(in crate::sandbox) town: &'static names::Town,
-    /// The sites, the hospital first.
+    /// The sites. The hospital comes first.
     pub(in crate::sandbox) sites: Vec<Site>,
-    /// The hospital's emergency department, a part of its location.
+    /// The id of the Location of the hospital's emergency department.
     pub(in crate::sandbox) emergency: Uuid,
     pub(in crate::sandbox) practitioners: Vec<Practitioner>,
 }
 
 impl District {
-    /// The `index`th district of a seed.
+    /// Generates the district with this index.
     pub(in crate::sandbox) fn new(seed: u64, index: u64) -> District {
         let dice = &mut Dice::new(seed, Stream::District, index);
         let town = &names::TOWNS[(index % names::TOWNS.len() as u64) as usize];
@@ -218,17 +218,17 @@ impl District {
         }
     }
 
-    /// The district that a person belongs to.
+    /// Returns the index of the district that a person belongs to.
     pub(in crate::sandbox) fn of(person: u64) -> u64 {
         person / PEOPLE
     }
 
-    /// The time zone.
+    /// Returns the time zone.
     pub(in crate::sandbox) fn zone(&self) -> Zone {
         Zone(self.town.3)
     }
 
-    /// A practitioner of a specialty. The same `key` always gives the same one.
+    /// Returns the index of a practitioner of a specialty. The same `key` always gives the same one.
     pub(in crate::sandbox) fn practitioner(&self, specialty: Specialty, key: u64) -> usize {
         let first = self
             .practitioners
@@ -246,7 +246,7 @@ impl District {
 }
 
 impl Practitioner {
-    /// A reference to the practitioner.
+    /// Returns a reference to the practitioner.
     pub(in crate::sandbox) fn link(&self) -> Link<'_> {
         Link {
             resource_type: "Practitioner",
@@ -255,14 +255,14 @@ impl Practitioner {
         }
     }
 
-    /// A reference to the role.
+    /// Returns a reference to the role.
     pub(in crate::sandbox) fn role(&self) -> Link<'static> {
         link("PractitionerRole", self.role)
     }
 }
 
 impl Organization {
-    /// A reference to the organization.
+    /// Returns a reference to the organization.
     pub(in crate::sandbox) fn link(&self) -> Link<'_> {
         Link {
             resource_type: "Organization",
@@ -315,16 +315,16 @@ fn practitioner(dice: &mut Dice, specialty: Specialty, taxonomy: Code) -> Practi
     }
 }
 
-/// A telephone number from the range reserved for fiction.
+/// Returns a telephone number from the range that is reserved for fiction.
 pub(in crate::sandbox) fn phone(dice: &mut Dice) -> String {
     format!("({}) 555-01{:02}", dice.between(201, 989), dice.below(100))
 }
 
-/// A number in the form of a National Provider Identifier, with a valid check digit. Real ones begin with 1 or 2; this
-/// range is never assigned.
+/// Returns a number in the form of a National Provider Identifier, with a valid check digit. Real identifiers begin
+/// with 1 or 2. This one begins with 99, which is never assigned.
 fn npi(dice: &mut Dice) -> String {
     let body = format!("99{:07}", dice.below(10_000_000));
-    // The check digit is Luhn's over the prefix 80840 and the body. The prefix adds 24.
+    // The check digit is Luhn's over the prefix 80840 and the body. The prefix adds 24 to the sum.
     let sum: u32 = body
         .bytes()
         .rev()

@@ -229,7 +229,8 @@ pub(in crate::sandbox) const STREETS: &[&str] = &[
     "Willow Court",
 ];
 
-/// A town: its name, state, the first three digits of its postal codes, minutes east of Greenwich.
+/// A town: its name, its state, the first three digits of its postal codes, and its time zone in minutes east of
+/// Greenwich.
 pub(in crate::sandbox) struct Town(
     pub(in crate::sandbox) &'static str,
     pub(in crate::sandbox) &'static str,
@@ -257,7 +258,7 @@ pub(in crate::sandbox) const TOWNS: &[Town] = &[
     Town("Portland", "ME", "041", -300),
 ];
 
-/// First words of providers' names.
+/// The first words of providers' names.
 pub(in crate::sandbox) const PROVIDERS: &[&str] = &[
     "Cedar Valley",
     "Good Harbor",

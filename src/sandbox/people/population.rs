@@ -1,4 +1,4 @@
-//! The population: a number of people, and the directory they share.
+//! The population: a number of people, and the directory that they share.
 //!
 //! Invariant: a person's resources depend only on the seed and the person's index. All references lead to resources of
 //! the same population, whatever its size.
@@ -9,7 +9,7 @@ use super::directory::{District, Nation, PEOPLE};
 use super::profile::Profile;
 use super::story;
 
-/// A seeded synthetic population.
+/// A synthetic population that is generated from a seed.
 pub struct Population {
     seed: u64,
     patients: u64,
@@ -17,7 +17,7 @@ pub struct Population {
 }
 
 impl Population {
-    /// The population of `patients` people of a seed.
+    /// Creates the population of `patients` people for a seed.
     pub fn new(seed: u64, patients: u64) -> Population {
         Population {
             seed,
@@ -26,12 +26,13 @@ impl Population {
         }
     }
 
-    /// The number of people.
+    /// Returns the number of people.
     pub fn patients(&self) -> u64 {
         self.patients
     }
 
-    /// The shared directory in portions: first organizations, plans and drugs, then each district's providers.
+    /// Returns the resources of the shared directory in portions: first those of the nation, then the providers of
+    /// each district.
     pub fn directory(&self) -> impl Iterator<Item = Records> {
         let nation = std::iter::once_with(|| {
             let mut records = Records::default();
@@ -46,17 +47,17 @@ impl Population {
         nation.chain(districts)
     }
 
-    /// Each person's resources, the Patient first.
+    /// Returns each person's resources, the Patient first.
     pub fn people(&self) -> impl Iterator<Item = Records> {
         (0..self.patients).map(|index| self.person(index))
     }
 
-    /// The resources of the `index`th person, the Patient first.
+    /// Returns the resources of the person with this index, the Patient first.
     pub fn person(&self, index: u64) -> Records {
         story::tell(self.seed, &self.nation, &Profile::of(self.seed, index))
     }
 
-    /// The id of the `index`th person's Patient.
+    /// Returns the id of the Patient of the person with this index.
     pub fn patient_id(&self, index: u64) -> String {
         Profile::of(self.seed, index).id.to_string()
     }

@@ -1,4 +1,5 @@
-//! Generates a person's profile: names, family, place, illnesses and frequency of visits. `story` generates the events.
+//! Generates a person's profile: names, family, place, illnesses and frequency of visits. `story` generates the
+//! events.
 
 use uuid::Uuid;
 
@@ -8,8 +9,8 @@ use super::dice::{Dice, Stream};
 use super::directory::{District, Nation, PLANS, SENIOR};
 use super::names;
 
-/// For each of ten consecutive people, the head of their household. The head comes first, so a population of any size
-/// holds the heads that its people name.
+/// For each of ten consecutive people, the place of the head of their household among the ten. The head comes first,
+/// so a population of any size contains the heads that its people refer to.
 const HOUSEHOLDS: [u64; 10] = [0, 1, 1, 3, 4, 4, 4, 4, 8, 8];
 
 /// How often a person has visits.
@@ -20,7 +21,7 @@ pub(in crate::sandbox) enum Burden {
     Heavy,
 }
 
-/// A chronic condition and when it began.
+/// A chronic condition of a person, and when it began.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) struct Illness {
     pub(in crate::sandbox) what: &'static Chronic,
@@ -38,7 +39,7 @@ pub(in crate::sandbox) struct Profile {
     pub(in crate::sandbox) given: &'static str,
     pub(in crate::sandbox) middle: Option<&'static str>,
     pub(in crate::sandbox) family: &'static str,
-    /// The surname before marriage.
+    /// The family name before marriage, if it was another.
     pub(in crate::sandbox) maiden: Option<&'static str>,
     pub(in crate::sandbox) birth: Moment,
     pub(in crate::sandbox) death: Option<Moment>,
@@ -46,11 +47,11 @@ pub(in crate::sandbox) struct Profile {
     pub(in crate::sandbox) line: String,
     pub(in crate::sandbox) postal_code: String,
     pub(in crate::sandbox) phone: String,
-    /// Indexes in the tables of `patient`.
+    /// The index of the race in a table of `patient`. `language` is an index, too.
     pub(in crate::sandbox) race: usize,
     pub(in crate::sandbox) language: usize,
     pub(in crate::sandbox) hispanic: bool,
-    /// The number of children of a multiple birth.
+    /// The number of children of a multiple birth. `None` for a single birth.
     pub(in crate::sandbox) siblings_at_birth: Option<u64>,
     pub(in crate::sandbox) payer: usize,
     pub(in crate::sandbox) plan: usize,
@@ -58,17 +59,17 @@ pub(in crate::sandbox) struct Profile {
     /// Whether the person measures blood pressure and pulse at home.
     pub(in crate::sandbox) monitors: bool,
     pub(in crate::sandbox) illnesses: Vec<Illness>,
-    /// Height at full growth in millimetres.
+    /// The height of the person when grown up, in millimetres.
     pub(in crate::sandbox) height: i64,
-    /// Weight at full growth in tenths of a kilogram.
+    /// The weight of the person when grown up, in tenths of a kilogram.
     pub(in crate::sandbox) weight: i64,
     pub(in crate::sandbox) systolic: i64,
-    /// The head of the household, if it is somebody else.
+    /// The head of the household. `None` if the person is the head.
     pub(in crate::sandbox) head: Option<Box<Profile>>,
 }
 
 impl Profile {
-    /// The `index`th person of a seed.
+    /// Generates the profile of the person with this index.
     pub(in crate::sandbox) fn of(seed: u64, index: u64) -> Profile {
         let head_index = index - index % 10 + HOUSEHOLDS[(index % 10) as usize];
         let head = (head_index != index).then(|| Box::new(Profile::of(seed, head_index)));
@@ -78,17 +79,17 @@ impl Profile {
         profile
     }
 
-    /// Age in whole years at a moment.
+    /// Returns the age in whole years at a moment.
     pub(in crate::sandbox) fn age(&self, at: Moment) -> i64 {
         self.birth.years_until(at)
     }
 
-    /// The last moment with events: death or the present.
+    /// Returns the last moment with events: the death, or the present.
     pub(in crate::sandbox) fn end(&self) -> Moment {
         self.death.unwrap_or(PRESENT)
     }
 
-    /// The display name, such as `Zoë Müller`.
+    /// Returns the display name, such as `Zoë Müller`.
     pub(in crate::sandbox) fn name(&self) -> String {
         format!("{} {}", self.given, self.family)
     }
@@ -100,7 +101,7 @@ impl Profile {
         let age = match &head {
             Some(head) if spouse => (head.birth.years_until(PRESENT) + dice.near(0, 8)).max(20),
             Some(_) => dice.between(0, 20),
-            // The head of a family has a suitable age.
+            // The head of a family with children has a suitable age.
             None if place == 4 => dice.between(28, 55),
             None => dice.near(50, 45).clamp(19, 95),
         };

@@ -1,5 +1,5 @@
 //! Generates a person's life: insurance, diagnoses, visits, measurements, prescriptions. Other files write the
-//! resources; this file decides when and how often.
+//! resources. This file decides when and how often they occur.
 
 use super::super::billing::{claims, coverage};
 use super::super::clinical::diagnostics::{labs, vitals};
@@ -16,7 +16,7 @@ use super::dice::{Dice, Stream};
 use super::directory::{District, Nation, Specialty};
 use super::profile::{Burden, Profile};
 
-/// How far back visits are recorded.
+/// The time before the person's end for which visits are recorded.
 const REACH: i64 = 10 * YEAR;
 
 /// Writes a person's whole record.
@@ -67,7 +67,7 @@ pub(in crate::sandbox) fn tell(seed: u64, nation: &Nation, profile: &Profile) ->
     chart.records
 }
 
-/// The visits of the recorded years, in order.
+/// Generates the visits of the recorded years, in the order of their days.
 fn visits(chart: &mut Chart<'_>) -> Vec<Visit> {
     let profile = chart.profile;
     let first = profile.birth.max(profile.end().after(-REACH)).after(DAY);
@@ -77,7 +77,7 @@ fn visits(chart: &mut Chart<'_>) -> Vec<Visit> {
         Burden::Regular => (17, 40),
         Burden::Heavy => (42, 90),
     };
-    // A young child has had fewer visits.
+    // A young child has had fewer visits, in proportion to its age.
     let many = (chart.dice.between(low, high) * span / REACH).max(2);
     let mut starts: Vec<i64> = (0..many).map(|_| chart.dice.below(span as u64) as i64).collect();
     starts.sort_unstable();
@@ -156,7 +156,7 @@ fn visit(chart: &mut Chart<'_>, at: Moment) -> Visit {
     }
 }
 
-/// Writes a visit and everything that follows from it.
+/// Writes a visit and everything that follows from it, such as diagnoses, results, prescriptions and claims.
 fn attend(chart: &mut Chart<'_>, mut visit: Visit) {
     let acute = match visit.kind {
         Kind::Problem | Kind::Emergency | Kind::Inpatient => true,

@@ -1,20 +1,20 @@
-//! A small chart of values over time. Its result is numbers that a template puts into SVG, so no text of a record
-//! becomes markup.
+//! Computes a small chart of values over time. The result is numbers that a template puts into SVG, so that no text of
+//! a record becomes markup.
 
 use chrono::NaiveDate;
 
-/// The chart's width and height in SVG units.
+/// The width of the chart in SVG units. `HEIGHT` is its height.
 const WIDTH: f64 = 240.0;
 const HEIGHT: f64 = 64.0;
-/// Room for a dot at the edges.
+/// The distance of the outermost dots from the edges, in SVG units.
 const MARGIN: f64 = 6.0;
 
-/// A value at a day.
+/// A value that was measured on a day.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sandbox::app) struct Point {
     pub(in crate::sandbox::app) day: NaiveDate,
     pub(in crate::sandbox::app) value: f64,
-    /// Whether it is outside the normal range.
+    /// Whether the value is outside the normal range.
     pub(in crate::sandbox::app) is_out: bool,
 }
 
@@ -26,18 +26,19 @@ pub(in crate::sandbox::app) struct Dot {
     pub(in crate::sandbox::app) is_out: bool,
 }
 
-/// A line through values, with the normal range behind it.
+/// A chart: a line through values, with the normal range behind it.
 #[derive(Debug, PartialEq)]
 pub(in crate::sandbox::app) struct Chart {
     /// The line's points in SVG's notation.
     pub(in crate::sandbox::app) line: String,
     pub(in crate::sandbox::app) dots: Vec<Dot>,
-    /// The top and the height of the normal range.
+    /// The top and the height of the normal range, in SVG units. `None` if the range is unknown.
     pub(in crate::sandbox::app) band: Option<(String, String)>,
 }
 
 impl Chart {
-    /// The chart of these points, oldest first. `None` for fewer than two. `usual` is the normal range.
+    /// Computes the chart of these points, oldest first. `usual` is the normal range. Returns `None` for fewer than
+    /// two points, or if a value is not finite.
     pub(in crate::sandbox::app) fn of(points: &[Point], usual: (Option<f64>, Option<f64>)) -> Option<Chart> {
         let [first, .., last] = points else { return None };
         let values = points.iter().map(|point| point.value).filter(|value| value.is_finite());
@@ -53,7 +54,7 @@ impl Chart {
         });
         let days = (last.day - first.day).num_days() as f64;
         let across = |at: usize, point: &Point| {
-            // If all values are of one day, they are spaced evenly.
+            // If all values are of one day, the dots are spaced evenly.
             let share = if days > 0.0 {
                 (point.day - first.day).num_days() as f64 / days
             } else {

@@ -1,4 +1,5 @@
-//! The description of a prescription, a visit or a plan: a title, facts, and the source of a generated one.
+//! Describes a prescription, a visit or a plan for people: a title, facts, and the claim that a generated one was made
+//! from.
 
 use serde_json::Value;
 
@@ -8,17 +9,17 @@ use super::text::{concept, list, name_of, reference, said_day, said_period};
 /// The maximum number of reasons, of diagnoses and of procedures shown for a visit.
 const DETAILS: usize = 6;
 
-/// A prescription, a visit or a plan.
+/// A prescription, a visit or a plan, described for people.
 #[derive(Debug, Default)]
 pub(in crate::sandbox::app) struct Entry {
     pub(in crate::sandbox::app) title: String,
-    /// The rule that generated it from claims.
+    /// The rule that generated the resource. `None` if the resource came from a source.
     pub(in crate::sandbox::app) made: Option<String>,
-    /// Names with one or more values each.
+    /// The facts about the resource: a name, with one or more values.
     pub(in crate::sandbox::app) facts: Vec<(&'static str, Vec<String>)>,
     /// Type and id of the resource, such as `Encounter/1`.
     pub(in crate::sandbox::app) name: String,
-    /// The claim that it was generated from.
+    /// The claim that the resource was generated from, if it is known.
     pub(in crate::sandbox::app) claim: Option<String>,
 }
 
@@ -96,7 +97,7 @@ pub(in crate::sandbox::app) fn coverage(coverage: &Value) -> Entry {
 }
 
 impl Entry {
-    /// The kind of resource that it was generated from.
+    /// Returns the kind of records that a generated resource was made from.
     pub(in crate::sandbox::app) fn made_from(&self) -> &'static str {
         match self.made.as_deref() {
             Some("InsurancePlan") => "coverage",
@@ -124,7 +125,7 @@ fn entry(resource: &Value, title: Option<String>) -> Entry {
     }
 }
 
-/// The day of a date or time.
+/// Formats the day of a date or time.
 fn day(value: &Value) -> Option<String> {
     value.as_str().map(said_day)
 }

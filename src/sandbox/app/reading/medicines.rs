@@ -1,4 +1,5 @@
-//! Groups prescriptions into medicines, current and earlier. Each appears once, however often it was prescribed.
+//! Groups MedicationRequests and MedicationStatements into medicines, current and earlier. Each medicine appears once,
+//! however often it was prescribed.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +11,26 @@ use super::text::{concept, iso_day, list, moment, name_of, reference, said_day, 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::sandbox::app) struct Medicine {
     pub(in crate::sandbox::app) title: String,
-    /// Whether it is taken now.
+    /// Whether a request or a statement with the status `active` is among the records.
     pub(in crate::sandbox::app) is_current: bool,
-    /// How it is taken.
+    /// The dosage text of the newest record that has one.
     pub(in crate::sandbox::app) directions: Option<String>,
-    /// The number of prescriptions.
+    /// The number of MedicationRequests and MedicationStatements.
     pub(in crate::sandbox::app) orders: usize,
-    /// The first and the last prescription's date, in FHIR's form.
+    /// The first and the last date of these records, as FHIR writes it.
     pub(in crate::sandbox::app) first: Option<String>,
     pub(in crate::sandbox::app) last: Option<String>,
-    /// The last prescriber.
+    /// The prescriber, from the newest record that names one.
     pub(in crate::sandbox::app) by: Option<String>,
     /// The date of the last dispense.
     pub(in crate::sandbox::app) fetched: Option<String>,
-    /// The newest order, such as `MedicationRequest/1`.
+    /// Type and id of the newest record, such as `MedicationRequest/1`.
     pub(in crate::sandbox::app) name: String,
 }
 
 impl Medicine {
-    /// The text of when it was prescribed: "since" a day, or from one day to another.
+    /// Formats when the medicine was prescribed: "since" a day if it is current, or else from one day to another.
+    /// `None` if no date is known.
     pub(in crate::sandbox::app) fn period(&self) -> Option<String> {
         let (first, last) = (self.first.as_deref()?, self.last.as_deref()?);
         let (first, last) = (said_day(first), said_day(last));
@@ -41,7 +43,7 @@ impl Medicine {
         })
     }
 
-    /// The day of the last dispense.
+    /// Formats the day of the last dispense.
     pub(in crate::sandbox::app) fn fetched_on(&self) -> Option<String> {
         self.fetched.as_deref().map(said_day)
     }
@@ -53,7 +55,7 @@ impl Medicine {
         if self.first.as_deref().is_none_or(|first| at < first) {
             self.first = Some(at.to_owned());
         }
-        // The newest order has the current directions.
+        // The newest record has the current directions.
         if self.last.as_deref().is_none_or(|last| at >= last) {
             self.last = Some(at.to_owned());
             self.directions = directions(order).or(self.directions.take());
@@ -63,8 +65,8 @@ impl Medicine {
     }
 }
 
-/// The medicines of these MedicationRequests and MedicationStatements, with the dates of these MedicationDispenses.
-/// Current ones come first, then the newest.
+/// Groups MedicationRequests and MedicationStatements by the name of the medication, and adds the date of the last
+/// MedicationDispense. Current medicines come first, then earlier ones. In both groups the newest come first.
 pub(in crate::sandbox::app) fn medicines(orders: &[Value], dispenses: &[Value]) -> Vec<Medicine> {
     let mut all: BTreeMap<String, Medicine> = BTreeMap::new();
     for order in orders {
@@ -96,7 +98,7 @@ pub(in crate::sandbox::app) fn medicines(orders: &[Value], dispenses: &[Value]) 
     all
 }
 
-/// The name of the medication: a code, another resource, or a contained one.
+/// Returns the name of the medication: that of its code, or of a contained Medication, or of a reference.
 pub(in crate::sandbox::app) fn title_of(resource: &Value) -> Option<String> {
     let referred = &resource["medicationReference"];
     let contained = referred["reference"].as_str().and_then(|name| name.strip_prefix('#'));

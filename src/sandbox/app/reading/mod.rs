@@ -1,5 +1,5 @@
-//! Turns records into readable lists: a timeline, medicines, results with a small chart, visits and plans. It reads
-//! JSON from the service, and knows neither the service nor pages.
+//! Turns records into readable lists: a timeline, medicines, results with a small chart, visits and plans. The input
+//! is FHIR JSON. This code does not call the service and does not write pages.
 
 pub(super) mod chart;
 pub(super) mod entry;

@@ -1,18 +1,19 @@
-//! Splits a long list into pages, and names the pages before and after.
+//! Splits a long list into pages.
 
 /// One page of a list.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::sandbox::app) struct Part<T> {
     pub(in crate::sandbox::app) shown: Vec<T>,
-    /// The numbers of the adjacent pages.
+    /// The number of the page before. `after` is that of the page after.
     pub(in crate::sandbox::app) before: Option<usize>,
     pub(in crate::sandbox::app) after: Option<usize>,
-    /// The number of entries of the whole list.
+    /// The number of entries in the whole list.
     pub(in crate::sandbox::app) total: usize,
 }
 
 impl<T> Part<T> {
-    /// The page of a number, counted from 1. A number that is too large gives the last page.
+    /// Returns the page with this number, counted from 1. A number that is too large gives the last page, and 0 the
+    /// first.
     pub(in crate::sandbox::app) fn of(all: Vec<T>, number: usize, size: usize) -> Part<T> {
         let total = all.len();
         let pages = total.div_ceil(size).max(1);

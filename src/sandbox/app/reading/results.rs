@@ -1,4 +1,4 @@
-//! Lab values and vital signs: series with the newest value and a chart.
+//! Groups lab values and vital signs into series, each with its newest values and a chart.
 
 use std::collections::BTreeMap;
 
@@ -8,45 +8,45 @@ use serde_json::Value;
 use super::chart::{Chart, Point};
 use super::text::{concept, iso_day, list, moment, said_day, said_number, said_unit, shortened};
 
-/// The maximum number of values of a series that are listed and drawn, newest first.
+/// The maximum number of values of a series that are listed and drawn. The newest are taken.
 const MAX_READINGS: usize = 12;
-/// Statuses of Observations without a measured value.
+/// Statuses of Observations whose values are not shown.
 const UNSEEN: [&str; 3] = ["cancelled", "entered-in-error", "registered"];
 
 /// A value that was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::sandbox::app) struct Reading {
-    /// The time in FHIR's form.
+    /// The time as FHIR writes it.
     pub(in crate::sandbox::app) at: String,
-    /// The time as people write it.
+    /// The day as people write it.
     pub(in crate::sandbox::app) when: String,
     pub(in crate::sandbox::app) text: String,
     pub(in crate::sandbox::app) number: Option<f64>,
-    /// How it differs from the normal range.
+    /// How the value differs from the normal range. `None` if it does not differ, or if this is not known.
     pub(in crate::sandbox::app) flag: Option<&'static str>,
-    /// The Observation, such as `Observation/1`.
+    /// Type and id of the Observation, such as `Observation/1`.
     pub(in crate::sandbox::app) name: String,
 }
 
-/// All values of one kind, newest first.
+/// All values with the same title and unit, newest first.
 #[derive(Debug, PartialEq)]
 pub(in crate::sandbox::app) struct Series {
     pub(in crate::sandbox::app) title: String,
     /// The normal range in words.
     pub(in crate::sandbox::app) usual: Option<String>,
     pub(in crate::sandbox::app) readings: Vec<Reading>,
-    /// The number of all values. Only the newest are kept.
+    /// The number of all values. `readings` has only the newest.
     pub(in crate::sandbox::app) total: usize,
     pub(in crate::sandbox::app) chart: Option<Chart>,
 }
 
 impl Series {
-    /// The newest value.
+    /// Returns the newest value.
     pub(in crate::sandbox::app) fn newest(&self) -> Option<&Reading> {
         self.readings.first()
     }
 
-    /// The text alternative of the chart.
+    /// Returns the text alternative of the chart.
     pub(in crate::sandbox::app) fn described(&self) -> String {
         let numbers = || self.readings.iter().filter_map(|one| one.number);
         let (low, high) = numbers().fold((f64::MAX, f64::MIN), |(low, high), number| {
@@ -66,7 +66,7 @@ impl Series {
     }
 }
 
-/// A value with its normal range.
+/// A value with its title, unit and normal range.
 struct Measured {
     title: String,
     unit: String,
@@ -74,7 +74,7 @@ struct Measured {
     reading: Reading,
 }
 
-/// The series of these Observations. The one with the newest value comes first.
+/// Groups the values of Observations into series. The series with the newest value comes first.
 pub(in crate::sandbox::app) fn series(observations: &[Value]) -> Vec<Series> {
     let mut kinds: BTreeMap<(String, String), Vec<Measured>> = BTreeMap::new();
     for one in observations.iter().flat_map(measured) {
@@ -85,12 +85,12 @@ pub(in crate::sandbox::app) fn series(observations: &[Value]) -> Vec<Series> {
     }
     let mut all: Vec<Series> = kinds.into_values().map(one_series).collect();
     let newest = |series: &Series| series.newest().map(|reading| iso_day(&reading.at).to_owned());
-    // The sort is stable, so series of one day stay in the order of their names.
+    // The sort is stable, so series of one day stay in the order of their titles.
     all.sort_by_key(|series| std::cmp::Reverse(newest(series)));
     all
 }
 
-/// The values of an Observation: its own, or those of its components.
+/// Returns the titles and values of an Observation: its own value and those of its components.
 pub(in crate::sandbox::app) fn readings(observation: &Value) -> Vec<(String, Reading)> {
     let all = measured(observation).into_iter();
     all.map(|one| (one.title, one.reading)).collect()
@@ -149,7 +149,8 @@ fn value_of(part: &Value, title: String, at: &str, observation: &Value) -> Optio
     })
 }
 
-/// The laboratory's interpretation of a value, if it gave one. `Some(None)` is a normal value.
+/// Returns how the laboratory interpreted a value: `Some(None)` as normal. `None` if the interpretation is missing or
+/// unknown.
 fn interpreted(part: &Value) -> Option<Option<&'static str>> {
     let codings = list(&part["interpretation"]).flat_map(|one| list(&one["coding"]));
     codings
@@ -196,7 +197,7 @@ fn one_series(mut all: Vec<Measured>) -> Series {
     Series {
         title,
         usual: usual.map(|text| text.trim_end().to_owned()),
-        // If a value is not a number or has no day, there is no chart. A chart without it would mislead.
+        // If a value is not a number or has no day, there is no chart. A chart without that value would mislead.
         chart: (points.len() == readings.len())
             .then(|| Chart::of(&points, bounds))
             .flatten(),

@@ -1,4 +1,4 @@
-//! Texts of records for people: names of concepts and references, and dates.
+//! Formats parts of records for people: names, dates, numbers and units.
 
 use serde_json::Value;
 
@@ -16,21 +16,21 @@ const MONTHS: [&str; 12] = [
     "November",
     "December",
 ];
-/// The maximum number of characters of a text. A whole note does not fit on a line.
+/// The maximum number of characters of a text. Longer notes are cut.
 const MAX_TEXT: usize = 160;
 
-/// The resources of a Bundle.
+/// Returns the resources of a Bundle.
 pub(in crate::sandbox::app) fn resources(mut bundle: Value) -> Vec<Value> {
     let entries = bundle["entry"].as_array_mut().into_iter().flatten();
     entries.map(|entry| entry["resource"].take()).collect()
 }
 
-/// The members of an array; empty if it is not an array.
+/// Returns the items of an array. Other values give none.
 pub(in crate::sandbox::app) fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// The name of a CodeableConcept.
+/// Returns the name of a CodeableConcept: its text, or else a display, or else a code.
 pub(in crate::sandbox::app) fn concept(concept: &Value) -> Option<String> {
     let codings = || list(&concept["coding"]);
     let display = || codings().find_map(|coding| coding["display"].as_str());
@@ -39,18 +39,18 @@ pub(in crate::sandbox::app) fn concept(concept: &Value) -> Option<String> {
     text.map(shortened)
 }
 
-/// The display text of a reference.
+/// Returns the display text of a reference.
 pub(in crate::sandbox::app) fn reference(reference: &Value) -> Option<String> {
     reference["display"].as_str().map(shortened)
 }
 
-/// A resource's type and id, such as `Encounter/1`.
+/// Returns a resource's type and id, such as `Encounter/1`.
 pub(in crate::sandbox::app) fn name_of(resource: &Value) -> String {
     let part = |name: &str| resource[name].as_str().unwrap_or_default();
     format!("{}/{}", part("resourceType"), part("id"))
 }
 
-/// Shortens a text to a line or two.
+/// Cuts a text to `MAX_TEXT` characters, and adds `…` if something is left out.
 pub(in crate::sandbox::app) fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_TEXT) {
         None => text.to_owned(),
@@ -58,7 +58,8 @@ pub(in crate::sandbox::app) fn shortened(text: &str) -> String {
     }
 }
 
-/// The date or time of an element of several types, such as `effective` in an Observation.
+/// Returns the date or time of an element of several types, such as `effective` in an Observation. A Period gives its
+/// start, or else its end.
 pub(in crate::sandbox::app) fn moment<'v>(resource: &'v Value, name: &str) -> Option<&'v str> {
     let of = |end: &str| &resource[format!("{name}{end}")];
     let period = of("Period");
@@ -66,12 +67,13 @@ pub(in crate::sandbox::app) fn moment<'v>(resource: &'v Value, name: &str) -> Op
     given.into_iter().find_map(Value::as_str)
 }
 
-/// The day of a date or time, such as `2026-03-01`.
+/// Returns the day of a date or time, such as `2026-03-01`.
 pub(in crate::sandbox::app) fn iso_day(text: &str) -> &str {
     text.get(..10).unwrap_or(text)
 }
 
-/// The day of a date or time as people write it: `1 March 2026`. Other text is unchanged.
+/// Formats the day of a date or time for people: `1 March 2026`, or `March 2026` without a day. Other text is only
+/// shortened.
 pub(in crate::sandbox::app) fn said_day(text: &str) -> String {
     let mut parts = iso_day(text).split('-');
     let (year, month, day) = (parts.next(), parts.next().and_then(month_name), parts.next());
@@ -83,7 +85,7 @@ pub(in crate::sandbox::app) fn said_day(text: &str) -> String {
     }
 }
 
-/// The month of a date or time, such as `March 2026`; the year if no month is given.
+/// Formats the month of a date or time, such as `March 2026`. If only the year is given, formats the year.
 pub(in crate::sandbox::app) fn said_month(text: &str) -> String {
     said_day(text.get(..7).unwrap_or(text))
 }
@@ -93,7 +95,7 @@ fn month_name(number: &str) -> Option<&'static str> {
     MONTHS.get(number.checked_sub(1)?).copied()
 }
 
-/// The days of a period as people write them.
+/// Formats the days of a period. `None` if it has neither a start nor an end.
 pub(in crate::sandbox::app) fn said_period(period: &Value) -> Option<String> {
     let day = |name: &str| period[name].as_str().map(said_day);
     match (day("start"), day("end")) {
@@ -102,12 +104,12 @@ pub(in crate::sandbox::app) fn said_period(period: &Value) -> Option<String> {
     }
 }
 
-/// A number without trailing zeros.
+/// Formats a number without trailing zeros.
 pub(in crate::sandbox::app) fn said_number(number: f64) -> String {
     format!("{number}")
 }
 
-/// A unit as people write it. UCUM's annotations are in braces: `mL/min/{1.73_m2}`.
+/// Formats a UCUM unit for people. The braces of annotations are removed, as in `mL/min/{1.73_m2}`.
 pub(in crate::sandbox::app) fn said_unit(unit: &str) -> String {
     match unit {
         "Cel" => return "°C".to_owned(),
@@ -122,7 +124,7 @@ pub(in crate::sandbox::app) fn said_unit(unit: &str) -> String {
     }
 }
 
-/// The display form of a HumanName.
+/// Returns the text of a HumanName, or else its given names and its family name.
 pub(in crate::sandbox::app) fn named(name: &Value) -> Option<String> {
     text(&name["text"]).or_else(|| {
         let given = name["given"].as_array().into_iter().flatten().filter_map(text);
@@ -131,7 +133,7 @@ pub(in crate::sandbox::app) fn named(name: &Value) -> Option<String> {
     })
 }
 
-/// The text of a JSON value, if it is one.
+/// Returns the string of a JSON value. `None` if it is no string.
 pub(in crate::sandbox::app) fn text(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! A timeline of visits, results, medicines, vaccines and procedures, newest first.
+//! Builds a timeline of visits, results, medicines, vaccines and procedures, newest first.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use super::medicines::medicines;
 use super::results::readings;
 use super::text::{concept, iso_day, list, moment, name_of, said_day, said_month};
 
-/// The maximum number of abnormal values named with the results of a day.
+/// The maximum number of abnormal values that are listed for the results of a day.
 const MAX_NAMED: usize = 3;
-/// The facts of a visit shown below its title.
+/// The names of the facts that are shown below the title of a visit.
 const VISIT_FACTS: [&str; 3] = ["With", "Reason", "Diagnosis"];
 
-/// The kind of an event.
+/// The kind of an event. On one day, events are in the order of these variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::sandbox::app) enum Sort {
     Visit,
@@ -25,7 +25,7 @@ pub(in crate::sandbox::app) enum Sort {
 }
 
 impl Sort {
-    /// Its name on the page.
+    /// Returns the name on the page.
     pub(in crate::sandbox::app) fn word(self) -> &'static str {
         match self {
             Sort::Visit => "Visit",
@@ -36,7 +36,7 @@ impl Sort {
         }
     }
 
-    /// Its CSS class.
+    /// Returns the CSS class.
     pub(in crate::sandbox::app) fn class(self) -> &'static str {
         match self {
             Sort::Visit => "visit",
@@ -56,14 +56,14 @@ pub(in crate::sandbox::app) struct Event {
     pub(in crate::sandbox::app) sort: Sort,
     pub(in crate::sandbox::app) title: String,
     pub(in crate::sandbox::app) about: Vec<String>,
-    /// Whether a value is abnormal.
+    /// Whether the event has an abnormal value.
     pub(in crate::sandbox::app) is_marked: bool,
-    /// The resource of the event, if it is a single one.
+    /// Type and id of the event's resource. `None` if the event has several resources.
     pub(in crate::sandbox::app) name: Option<String>,
 }
 
 impl Event {
-    /// The day as people write it.
+    /// Formats the day for people.
     pub(in crate::sandbox::app) fn when(&self) -> String {
         said_day(&self.day)
     }
@@ -82,7 +82,7 @@ pub(in crate::sandbox::app) struct Records<'r> {
     pub(in crate::sandbox::app) visits: &'r [Value],
     /// Observations of laboratories.
     pub(in crate::sandbox::app) results: &'r [Value],
-    /// Reports of laboratories, which name the tests.
+    /// DiagnosticReports of laboratories. Their names become titles.
     pub(in crate::sandbox::app) reports: &'r [Value],
     pub(in crate::sandbox::app) orders: &'r [Value],
     pub(in crate::sandbox::app) vaccines: &'r [Value],
@@ -90,7 +90,7 @@ pub(in crate::sandbox::app) struct Records<'r> {
     pub(in crate::sandbox::app) procedures: &'r [Value],
 }
 
-/// All events, newest first.
+/// Returns all events, newest first.
 pub(in crate::sandbox::app) fn timeline(records: &Records<'_>) -> Vec<Event> {
     let mut all: Vec<Event> = records.visits.iter().filter_map(|one| visited(one, records)).collect();
     all.extend(results(records));
@@ -102,7 +102,7 @@ pub(in crate::sandbox::app) fn timeline(records: &Records<'_>) -> Vec<Event> {
     all
 }
 
-/// Groups events by month.
+/// Groups events by month. The events must be in the order of their days.
 pub(in crate::sandbox::app) fn months(events: Vec<Event>) -> Vec<Month> {
     let mut months: Vec<Month> = Vec::new();
     for event in events {
@@ -121,7 +121,7 @@ pub(in crate::sandbox::app) fn months(events: Vec<Event>) -> Vec<Month> {
 fn visited(encounter: &Value, records: &Records<'_>) -> Option<Event> {
     let period = &encounter["period"];
     let day = period["start"].as_str().or(period["end"].as_str())?;
-    // A procedure at a visit is an event of its own.
+    // Procedures of the visit are left out, because each is an event of its own.
     let entry = visit(encounter, records.conditions, &[]);
     let mut about: Vec<String> = Vec::new();
     if encounter["status"] == "cancelled" {
@@ -144,7 +144,7 @@ fn visited(encounter: &Value, records: &Records<'_>) -> Option<Event> {
     })
 }
 
-/// The laboratory results of each day.
+/// Returns one event for the laboratory results of each day.
 fn results(records: &Records<'_>) -> Vec<Event> {
     let mut days: BTreeMap<String, (usize, Vec<String>, usize)> = BTreeMap::new();
     for observation in records.results {
@@ -196,7 +196,7 @@ fn results(records: &Records<'_>) -> Vec<Event> {
     events.collect()
 }
 
-/// Medicines on the day of their first prescription. Repeated prescriptions are not events.
+/// Returns one event for each medicine, on the day of its first prescription.
 fn started(orders: &[Value]) -> impl Iterator<Item = Event> {
     medicines(orders, &[]).into_iter().filter_map(|medicine| {
         Some(Event {

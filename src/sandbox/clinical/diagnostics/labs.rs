@@ -1,4 +1,5 @@
-//! Laboratory panels: an observation for each analyte, one for the panel that lists them, and the report.
+//! Laboratory panels: an Observation for each analyte, an Observation of the panel that lists these as members, and a
+//! DiagnosticReport.
 
 use super::super::super::output::datatypes::Unit;
 use super::super::super::output::json::decimal;
@@ -8,7 +9,7 @@ use super::super::codes::{Code, data_absent, loinc, observation_category, snomed
 use super::observations::{self, Draft, Range, Value, When};
 use super::reports;
 
-/// A measured substance. Its numbers are integers with `scale` decimal places.
+/// A measured substance. The bounds of its normal range are integers in units of the last of `scale` decimal places.
 struct Analyte {
     code: Code,
     unit: Unit,
@@ -204,7 +205,7 @@ const PRESENCE: &[Code] = &[
 const COLORS: &[&str] = &["Yellow", "Pale yellow", "Amber", "Straw", "Colorless"];
 const LOST: Code = data_absent("error", "Error");
 
-/// Writes the results of the samples taken at a visit.
+/// Writes the laboratory results of a visit.
 pub(in crate::sandbox) fn at_visit(chart: &mut Chart<'_>, visit: &Visit) {
     let first = chart.dice.index(PANELS.len());
     let panels = 1 + usize::from(chart.dice.percent(35));

@@ -1,4 +1,4 @@
-//! Diagnostics, as R4 calls them: observations and reports.
+//! The resources of R4's group Diagnostics: observations and reports.
 
 pub(in crate::sandbox) mod labs;
 pub(in crate::sandbox) mod observations;

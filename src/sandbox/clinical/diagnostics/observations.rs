@@ -1,4 +1,4 @@
-//! Observation: the parts that all kinds share. `vitals` and `labs` decide which observations are made when.
+//! Observation: the elements that all kinds share. `vitals` and `labs` decide which observations are made, and when.
 
 use uuid::Uuid;
 
@@ -11,7 +11,7 @@ use super::super::codes::{Code, interpretation};
 /// The value of an observation.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) enum Value<'a> {
-    /// No value of its own: the members or components hold it.
+    /// No value. The members or components have values.
     None,
     Quantity(Decimal, Unit),
     Concept(&'a Code),
@@ -20,7 +20,7 @@ pub(in crate::sandbox) enum Value<'a> {
     Absent(&'a Code),
 }
 
-/// The time of an observation, at several precisions.
+/// The time of an observation, with its precision.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) enum When {
     Moment(Moment),
@@ -30,14 +30,14 @@ pub(in crate::sandbox) enum When {
     Hours(Moment, i64),
 }
 
-/// The normal range, with the value's own decimal places.
+/// The normal range, in units of the last decimal place of the value.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) struct Range {
     pub(in crate::sandbox) low: i64,
     pub(in crate::sandbox) high: i64,
 }
 
-/// A part of an observation.
+/// A component of an observation.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) struct Component<'a> {
     pub(in crate::sandbox) code: &'a Code,
@@ -131,8 +131,8 @@ fn effective(o: &mut Object<'_>, when: When, zone: Zone) {
     }
 }
 
-/// Writes the value and its interpretation. The reference range is written separately, because of the order of
-/// elements.
+/// Writes the value and its interpretation. `range` writes the reference range, because other elements come between
+/// them.
 fn value(o: &mut Object<'_>, value: Value<'_>, range: Option<Range>) {
     match value {
         Value::None => {}

@@ -1,4 +1,4 @@
-//! DiagnosticReport: a laboratory's report with its results, and the report of a visit.
+//! DiagnosticReport: the laboratory's report on a panel, and the note of a visit.
 
 use uuid::Uuid;
 
@@ -9,7 +9,7 @@ use super::super::super::people::calendar::{HOUR, Text};
 use super::super::super::people::chart::{Chart, Visit};
 use super::super::codes::{Code, diagnostic_section, loinc};
 
-/// Writes a laboratory's report on a panel and its results.
+/// Writes the laboratory's report on a panel, with references to the results.
 pub(in crate::sandbox) fn laboratory(chart: &mut Chart<'_>, visit: &Visit, code: &Code, panel: Uuid, members: &[Uuid]) {
     let id = chart.dice.id();
     let (patient, zone) = (chart.patient(), chart.zone);
@@ -24,7 +24,7 @@ pub(in crate::sandbox) fn laboratory(chart: &mut Chart<'_>, visit: &Visit, code:
         o.text("effectiveDateTime", Text::Second(visit.start, zone))
             .text("issued", Text::Instant(visit.end.after(5 * HOUR)));
         o.links("performer", laboratory.link());
-        // Some laboratories refer to the panel, some to each of its members.
+        // Half of the reports refer to the panel, the others to each of its members.
         o.list("result", |l| {
             if whole {
                 l.link(link("Observation", panel));

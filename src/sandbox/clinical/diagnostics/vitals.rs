@@ -42,7 +42,7 @@ fn vital_signs() -> Code {
     observation_category("vital-signs", "Vital Signs")
 }
 
-/// Writes the measurements of a visit.
+/// Writes the vital signs and the survey answers of a visit.
 pub(in crate::sandbox) fn at_visit(chart: &mut Chart<'_>, visit: &Visit) {
     let when = known(chart, visit.start.after(10 * MINUTE));
     blood_pressure(chart, visit, when);
@@ -105,7 +105,7 @@ pub(in crate::sandbox) fn at_visit(chart: &mut Chart<'_>, visit: &Visit) {
     }
 }
 
-/// Writes a person's measurements at home. Pressure and pulse are separate observations.
+/// Writes a person's measurements at home. Systolic pressure, diastolic pressure and pulse are separate observations.
 pub(in crate::sandbox) fn at_home(chart: &mut Chart<'_>, device: uuid::Uuid, from: Moment, days: i64) {
     let mut at = from;
     let patient = chart.patient();
@@ -207,7 +207,7 @@ fn blood_pressure(chart: &mut Chart<'_>, visit: &Visit, when: When) {
 fn body(chart: &mut Chart<'_>, visit: &Visit, when: When) {
     let profile = chart.profile;
     let years = profile.age(visit.start);
-    // Growth in thousandths of the full height, linear from birth to 17 years.
+    // The share of the full height in thousandths. It grows linearly from birth to 17 years.
     let grown = if years >= 17 { 1000 } else { 290 + years * 710 / 17 };
     let height = profile.height * grown / 1000;
     let weight = (profile.weight * grown / 1000 * grown / 1000 * grown / 1000 + chart.dice.near(0, 25)).max(28);
@@ -216,7 +216,7 @@ fn body(chart: &mut Chart<'_>, visit: &Visit, when: When) {
     if years < 20 || chart.dice.percent(30) {
         let centimetres = Value::Quantity(tenths(height), Unit("cm", "cm"));
         signal(chart, visit, when, "body-height", &[&HEIGHT], centimetres, None);
-        // Tenths of a kilogram over squared millimetres, in hundredths of kg/m2.
+        // The BMI in hundredths of kg/m2. `weight` is in tenths of a kilogram, and `height` in millimetres.
         let index = weight * 10_000_000 / (height * height).max(1);
         let index = Value::Quantity(decimal(index, 2), Unit("kg/m2", "kg/m2"));
         signal(
@@ -316,7 +316,8 @@ fn draft<'a>(
     }
 }
 
-/// Most measurements have a time. A few were copied from paper with only a day or a month.
+/// Returns the time of a measurement. Most have a time of day. A few have only a day or a month, or a period of an
+/// hour.
 fn known(chart: &mut Chart<'_>, at: Moment) -> When {
     match chart.dice.below(100) {
         0..=1 => When::Month(at),

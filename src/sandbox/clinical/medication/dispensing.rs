@@ -1,4 +1,4 @@
-//! A dispense of a drug, as the MedicationDispense and the pharmacy's claim both describe it.
+//! The data of a dispense. The MedicationDispense and the pharmacy's claim are both written from it.
 
 use uuid::Uuid;
 
@@ -15,6 +15,6 @@ pub(in crate::sandbox) struct Dispensing<'a> {
     pub(in crate::sandbox) pharmacy: &'a Organization,
     pub(in crate::sandbox) prescriber: Link<'a>,
     pub(in crate::sandbox) at: Moment,
-    /// 0 for the first dispense.
+    /// The number of the refill. It is 0 for the first dispense.
     pub(in crate::sandbox) refill: i64,
 }

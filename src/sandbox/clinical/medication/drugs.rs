@@ -1,4 +1,4 @@
-//! The drugs of prescriptions.
+//! The drugs that are prescribed.
 
 use super::super::codes::{Code, rxnorm, snomed};
 
@@ -9,11 +9,11 @@ pub(in crate::sandbox) struct Drug {
     pub(in crate::sandbox) directions: &'static str,
     /// The number of units taken in a day.
     pub(in crate::sandbox) daily: i64,
-    /// The number of days of one dispense.
+    /// The number of days that one dispense lasts.
     pub(in crate::sandbox) days: i64,
-    /// Price of one dispensing in cents.
+    /// The price of one dispense in cents.
     pub(in crate::sandbox) price: i64,
-    /// Taken when needed.
+    /// Whether the drug is taken only when needed.
     pub(in crate::sandbox) as_needed: bool,
 }
 
@@ -235,13 +235,13 @@ pub(in crate::sandbox) const DRUGS: &[Drug] = &[
 ];
 
 impl Drug {
-    /// Whether it is taken by mouth.
+    /// Whether the drug is taken by mouth.
     pub(in crate::sandbox) fn by_mouth(&self) -> bool {
         self.form.code == TABLET.code || self.form.code == CAPSULE.code
     }
 }
 
-/// The index in [`DRUGS`] of an RxNorm code.
+/// Returns the index in [`DRUGS`] of an RxNorm code.
 pub(in crate::sandbox) fn place(code: &str) -> Option<usize> {
     DRUGS.iter().position(|drug| drug.code.code == code)
 }

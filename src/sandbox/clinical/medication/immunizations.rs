@@ -1,4 +1,4 @@
-//! Immunizations: those of childhood, influenza every autumn, and some later in life.
+//! Immunization: those of childhood, influenza in autumn, and some later in life.
 
 use super::super::super::output::datatypes::{Unit, link};
 use super::super::super::output::json::decimal;
@@ -6,7 +6,7 @@ use super::super::super::people::calendar::{DAY, Moment, PRESENT, Text, YEAR};
 use super::super::super::people::chart::Chart;
 use super::super::codes::{Code, cvx, snomed};
 
-/// Vaccines of childhood, with the ages in months.
+/// The vaccines of childhood, with the ages in months.
 const CHILDHOOD: &[(Code, &[i64])] = &[
     (cvx("08", "Hep B, adolescent or pediatric"), &[0, 1, 6]),
     (cvx("20", "DTaP"), &[2, 4, 6, 15, 52]),
@@ -29,9 +29,9 @@ const ARMS: &[Code] = &[
     snomed("368208006", "Left upper arm structure"),
     snomed("368209003", "Right upper arm structure"),
 ];
-/// 2021-02-01, when enough doses were available.
+/// 2021-02-01: the first day of COVID-19 vaccinations in the population.
 const COVID_BEGAN: Moment = Moment(1_612_137_600);
-/// How far back the records of adults reach.
+/// The time before the person's end for which influenza and tetanus vaccinations are recorded.
 const REACH: i64 = 10 * YEAR;
 
 /// Writes all of a person's immunizations.

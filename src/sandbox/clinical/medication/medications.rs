@@ -1,4 +1,4 @@
-//! MedicationRequest and MedicationDispense: prescriptions and dispenses.
+//! MedicationRequest and MedicationDispense.
 
 use uuid::Uuid;
 
@@ -15,7 +15,7 @@ use super::drugs::{self, DRUGS, Drug};
 
 const BY_MOUTH: Code = snomed("26643006", "Oral route");
 
-/// How far back refills are recorded.
+/// The time before the person's end for which the drugs of chronic conditions are recorded.
 const REFILLS: i64 = 3 * YEAR;
 
 /// A prescription to write.
@@ -31,13 +31,14 @@ struct Prescription<'a> {
     active: bool,
 }
 
-/// Writes the yearly prescriptions for a chronic condition, and their dispenses.
+/// Writes the prescriptions for a chronic condition, one after the other, and their dispenses. Each prescription lasts
+/// at most a year.
 pub(in crate::sandbox) fn for_illness(chart: &mut Chart<'_>, illness: Illness) {
     let pharmacy = chart.dice.pick(&chart.nation.pharmacies);
     let prescriber = chart.care[0].practitioners[chart.primary].link();
     let end = chart.profile.end();
     for drug in illness.what.drugs.iter().filter_map(|code| drugs::place(code)) {
-        // A person does not take all drugs for a condition.
+        // A person takes only some of the drugs for a condition.
         if chart.dice.percent(40) {
             continue;
         }
@@ -63,7 +64,7 @@ pub(in crate::sandbox) fn for_illness(chart: &mut Chart<'_>, illness: Illness) {
     }
 }
 
-/// Writes the prescription of a visit and its dispense.
+/// Writes the prescription of a visit, and in 90% of cases the dispense.
 pub(in crate::sandbox) fn at_visit(chart: &mut Chart<'_>, visit: &Visit, reason: &Reason, code: &str) {
     let Some(drug) = drugs::place(code) else { return };
     let prescription = Prescription {
@@ -107,7 +108,7 @@ fn request(chart: &mut Chart<'_>, order: &Prescription<'_>) {
             .text("intent", "order");
         o.concepts("category", &medication_category("outpatient", "Outpatient"));
         o.text("priority", "routine").bare("reportedBoolean", false);
-        // Most systems send the drug as a code. Some refer to a Medication, shared or contained.
+        // Most prescriptions give the drug as a code. Some refer to a Medication, which is shared or contained.
         match form {
             0 => o.object("medicationReference", |o| {
                 o.text("reference", "#med");

@@ -1,4 +1,4 @@
-//! Medications, as R4 calls them: drugs that are prescribed and handed out, and immunizations.
+//! The resources of R4's group Medications: prescriptions, dispenses and immunizations.
 
 pub(in crate::sandbox) mod dispensing;
 pub(in crate::sandbox) mod drugs;

@@ -4,7 +4,7 @@ use super::super::super::people::calendar::{DAY, Text};
 use super::super::super::people::chart::Chart;
 use super::super::codes::{Code, allergy_clinical, allergy_verification, snomed};
 
-/// Substances, their category and the usual reaction.
+/// The allergies, each with its category and the usual reaction.
 const SUBSTANCES: &[(Code, &str, Code)] = &[
     (
         snomed("91936005", "Allergy to penicillin"),
@@ -49,7 +49,7 @@ const SUBSTANCES: &[(Code, &str, Code)] = &[
 ];
 const NONE_KNOWN: Code = snomed("716186003", "No known allergy");
 
-/// Writes a person's allergies.
+/// Writes a person's allergies, or that none is known.
 pub(in crate::sandbox) fn write(chart: &mut Chart<'_>) {
     let many = chart.dice.weighted(&[60, 22, 12, 6]);
     if many == 0 {

@@ -1,4 +1,4 @@
-//! Condition: chronic conditions of a person's problem list, and the diagnoses of visits.
+//! Condition: the chronic conditions of the problem list, and the diagnoses of visits.
 
 use uuid::Uuid;
 
@@ -12,12 +12,12 @@ use super::diagnoses::Acute;
 struct Course {
     since: Moment,
     until: Option<Moment>,
-    /// Only the month of onset is known.
+    /// Whether only the month of onset is recorded.
     vague: bool,
     refuted: bool,
 }
 
-/// Writes a chronic condition of the person's problem list.
+/// Writes a chronic condition as an item of the person's problem list.
 pub(in crate::sandbox) fn chronic_condition(chart: &mut Chart<'_>, illness: Illness) {
     let course = Course {
         since: illness.since,
@@ -28,7 +28,7 @@ pub(in crate::sandbox) fn chronic_condition(chart: &mut Chart<'_>, illness: Illn
     write(chart, illness.id, &illness.what.icd, &illness.what.snomed, course, None);
 }
 
-/// Writes the condition found at a visit. Returns a reason that other resources refer to.
+/// Writes the condition that was diagnosed at a visit. Returns it as a reason, to which other resources refer.
 pub(in crate::sandbox) fn acute_condition(chart: &mut Chart<'_>, visit: &Visit, what: &'static Acute) -> Reason {
     let id = chart.dice.id();
     let since = visit

@@ -6,11 +6,12 @@ use super::super::codes::{Code, icd10, snomed};
 pub(in crate::sandbox) struct Chronic {
     pub(in crate::sandbox) icd: Code,
     pub(in crate::sandbox) snomed: Code,
-    /// The share of people with it, at 40 years above `from_age`.
+    /// The probability, in thousandths, of having the condition at 40 years above `from_age`. It grows linearly with
+    /// age.
     pub(in crate::sandbox) per_mille: u64,
     pub(in crate::sandbox) from_age: i64,
     pub(in crate::sandbox) raises_pressure: bool,
-    /// RxNorm codes in `drugs::DRUGS`.
+    /// RxNorm codes of drugs in `drugs::DRUGS`.
     pub(in crate::sandbox) drugs: &'static [&'static str],
 }
 
@@ -154,11 +155,11 @@ pub(in crate::sandbox) const CHRONIC: &[Chronic] = &[
 pub(in crate::sandbox) struct Acute {
     pub(in crate::sandbox) icd: Code,
     pub(in crate::sandbox) snomed: Code,
-    /// Its duration in days.
+    /// The duration in days.
     pub(in crate::sandbox) days: i64,
-    /// The RxNorm code in `drugs::DRUGS` of the prescribed drug.
+    /// The RxNorm code of the prescribed drug in `drugs::DRUGS`. `None` if no drug is prescribed.
     pub(in crate::sandbox) drug: Option<&'static str>,
-    /// Whether it leads to an emergency department rather than a clinic.
+    /// Whether the condition is treated at a hospital and not at a clinic.
     pub(in crate::sandbox) emergency: bool,
 }
 

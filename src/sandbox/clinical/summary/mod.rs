@@ -1,4 +1,4 @@
-//! The clinical summary, as R4 calls it: allergies, conditions and procedures.
+//! The resources of R4's group Summary: allergies, conditions and procedures.
 
 pub(in crate::sandbox) mod allergies;
 pub(in crate::sandbox) mod conditions;

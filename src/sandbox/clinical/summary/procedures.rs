@@ -1,4 +1,4 @@
-//! Procedures done at visits.
+//! Procedure: the procedures of visits.
 
 use uuid::Uuid;
 
@@ -39,7 +39,7 @@ const SITES: &[Code] = &[
     snomed("72696002", "Knee region structure"),
 ];
 
-/// Writes the procedures of a visit.
+/// Writes the procedures of a visit, and returns them.
 pub(in crate::sandbox) fn at_visit(chart: &mut Chart<'_>, visit: &Visit) -> Vec<Done> {
     let hospital = matches!(visit.kind, Kind::Emergency | Kind::Inpatient);
     let mut done = Vec::new();

@@ -16,11 +16,11 @@ use super::people::{PASSWORD, Person};
 use super::state::Office;
 use super::world::World;
 
-/// The default number of logins in a list.
+/// The default number of logins in a list. `MAX_LOGINS` is the maximum.
 const LOGINS: u64 = 20;
 const MAX_LOGINS: u64 = 1000;
 
-/// Lists the organizations.
+/// Lists the organizations with records.
 pub(in crate::sandbox::payer) async fn organizations(State(world): State<Arc<World>>) -> Response {
     let organizations: Vec<Value> = world
         .offices()
@@ -50,7 +50,7 @@ pub(in crate::sandbox::payer) async fn organizations(State(world): State<Arc<Wor
     )
 }
 
-/// Lists logins, starting at a number.
+/// Lists at most `count` logins, from the index `from` on.
 pub(in crate::sandbox::payer) async fn logins(State(world): State<Arc<World>>, RawQuery(query): RawQuery) -> Response {
     let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
     let number = |name: &str, otherwise: u64| params.get(name).map_or(Some(otherwise), |text| text.parse().ok());
@@ -74,7 +74,7 @@ pub(in crate::sandbox::payer) async fn logins(State(world): State<Arc<World>>, R
     )
 }
 
-/// Shows the knobs of an organization.
+/// Returns the knobs of an organization.
 pub(in crate::sandbox::payer) async fn knobs(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -101,7 +101,7 @@ pub(in crate::sandbox::payer) async fn turn(
     }
 }
 
-/// Resets all knobs.
+/// Resets all knobs of an organization.
 pub(in crate::sandbox::payer) async fn reset(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -115,7 +115,7 @@ pub(in crate::sandbox::payer) async fn reset(
     }
 }
 
-/// The request counts of an organization.
+/// Returns the counts of an organization's requests.
 pub(in crate::sandbox::payer) async fn requests(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -126,7 +126,7 @@ pub(in crate::sandbox::payer) async fn requests(
     }
 }
 
-/// Resets the counts.
+/// Resets the counts of an organization's requests.
 pub(in crate::sandbox::payer) async fn recount(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -173,8 +173,8 @@ pub(in crate::sandbox::payer) async fn redirect_uri(
     }
 }
 
-/// Changes the content of one resource: `{"user" or "patient", "record"}`. Without `record` it is the person's first
-/// own resource that is not a Patient.
+/// Changes the content of one resource. The body has `user` or `patient`, and `record`, which is a reference. Without
+/// `record`, changes the first of the person's resources that is not a Patient.
 pub(in crate::sandbox::payer) async fn bump(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -202,7 +202,7 @@ pub(in crate::sandbox::payer) async fn bump(
     )
 }
 
-/// Adds a resource to a person's records, or replaces one: `{"user" or "patient", "resource"}`.
+/// Adds a resource to a person's records, or replaces one. The body has `user` or `patient`, and `resource`.
 pub(in crate::sandbox::payer) async fn put(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -219,7 +219,7 @@ pub(in crate::sandbox::payer) async fn put(
     }
 }
 
-/// Removes a resource: `{"user" or "patient", "record"}`.
+/// Removes a resource from a person's records. The body has `user` or `patient`, and `record`, which is a reference.
 pub(in crate::sandbox::payer) async fn remove(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -237,8 +237,8 @@ pub(in crate::sandbox::payer) async fn remove(
     answer(StatusCode::OK, &json!({"record": reference}))
 }
 
-/// The organization with records, the body, and the person named by `user` or `patient`. Otherwise the error, which is
-/// `None` if there is no such organization.
+/// Returns the organization, the parsed body, and the person that `user` or `patient` in the body identifies. The
+/// error is `None` if there is no such organization with records, or the description of a fault in the body.
 fn about<'w>(
     world: &'w World,
     organization: &str,

@@ -1,4 +1,5 @@
-//! Settings with which a test makes an organization misbehave. Every misbehaviour is by count, never random.
+//! Settings, called knobs, with which a test makes an organization misbehave. No misbehaviour is random: some occur at
+//! every n-th request, the others always.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,34 +8,35 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// All kinds of documents. A knob sets the size of `large`; `missing` does not exist, and `forbidden` is refused.
+/// All kinds of documents. A knob sets the size of `large`. A request for `missing` is answered by 404, and one for
+/// `forbidden` by 403.
 pub(in crate::sandbox::payer) const KINDS: &[&str] =
     &["pdf", "text", "html", "rtf", "ccda", "large", "missing", "forbidden"];
 
-/// The settings of an organization. With the defaults it works correctly.
+/// The knobs of an organization. With the default values, the organization works correctly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(in crate::sandbox::payer) struct Knobs {
-    /// Milliseconds of delay for each answer of the FHIR API and the token endpoint.
+    /// The delay in milliseconds of each answer of the FHIR API and the token endpoint, at most 600,000.
     pub slow: u64,
-    /// Each n-th FHIR request is answered by 429; 0 for none.
+    /// Every n-th FHIR request is answered by 429. 0 means none.
     pub throttle_every: u64,
-    /// The `Retry-After` of these answers, in seconds.
+    /// The header `Retry-After` of these answers, in seconds.
     pub retry_after: u64,
-    /// Each n-th FHIR request is answered by `fail_status`; 0 for none.
+    /// Every n-th FHIR request is answered by `fail_status`. 0 means none.
     pub fail_every: u64,
-    /// The status of failures.
+    /// The status of these failures.
     pub fail_status: u16,
-    /// The OperationOutcome of failures, if not the organization's own. `{token}` in it stands for the request's access
-    /// token.
+    /// The OperationOutcome of these failures. `None` means the organization's own. `{token}` in it is replaced by the
+    /// request's access token.
     pub fail_outcome: Option<Value>,
-    /// Each n-th page of search results is malformed; 0 for none.
+    /// Every n-th page of search results is malformed. 0 means none.
     pub malformed_every: u64,
-    /// How it is malformed.
+    /// How such a page is malformed.
     pub malformed: Malformed,
     /// The maximum number of resources on a page.
     pub page: u64,
-    /// How many seconds an access token is valid.
+    /// The lifetime of an access token in seconds.
     pub token_seconds: u64,
     /// The token endpoint answers all requests by 500.
     pub fail_token: bool,
@@ -44,41 +46,41 @@ pub(in crate::sandbox::payer) struct Knobs {
     pub no_refresh_token: bool,
     /// Everyone who logs in is sent back with `access_denied`, whatever they choose.
     pub refuse_consent: bool,
-    /// Everyone who agrees is sent back with this error, such as `server_error`. Empty for none.
+    /// Everyone who agrees is sent back with this error, such as `server_error`. An empty string means no error.
     pub consent_error: String,
     /// No person has any records, and the record locator finds nobody here.
     pub no_records: bool,
-    /// Whether refresh tokens are granted. Overrides the organization's own setting.
+    /// Whether refresh tokens are granted. `None` means the organization's own setting.
     pub refreshable: Option<bool>,
     /// Resource types that the consent page does not offer, so no grant includes them.
     pub withhold: Vec<String>,
-    /// A larger `_count` is answered by 400; 0 for no limit.
+    /// The maximum `_count`. A larger one is answered by 400. 0 means no limit.
     pub max_count: u64,
     /// Any `_count` is answered by 400.
     pub refuse_count: bool,
-    /// Errors of the FHIR API do not name their cause.
+    /// The texts of errors of the FHIR API do not say the cause.
     pub silent: bool,
     /// Types that can be read but not searched.
     pub unsearchable: Vec<String>,
-    /// Types that can neither be read nor searched.
+    /// Types that can be neither read nor searched.
     pub unserved: Vec<String>,
-    /// The parameter that searches of a type must have. Searches without it are answered by 400.
+    /// For each type, a parameter that searches must have. Searches without it are answered by 400.
     pub require: BTreeMap<String, String>,
-    /// Whether the CapabilityStatement names these parameters in US Core's way.
+    /// Whether the CapabilityStatement declares these parameters in an extension, as US Core does.
     pub tell_required: bool,
-    /// The forbidden categories of each type. Searches for them, or without a category, are answered by 403.
+    /// For each type, the forbidden categories. Searches for them, or without a category, are answered by 403.
     pub forbid: BTreeMap<String, Vec<String>>,
-    /// How `next` links are written.
+    /// The form of `next` links.
     pub next: Next,
     /// The token response does not name the Patient.
     pub no_patient: bool,
     /// The token response has an ID token whose `fhirUser` is the Patient.
     pub fhir_user: bool,
-    /// A search for Patients finds two.
+    /// A search for Patients returns two.
     pub two_patients: bool,
-    /// The expected client secret. Overrides the organization's own.
+    /// The expected client secret. An empty string means the organization's own.
     pub secret: String,
-    /// How the client must send it.
+    /// How the client must send the secret.
     pub secret_by: SecretBy,
     /// All answers of the FHIR API are XML.
     pub xml: bool,
@@ -88,38 +90,39 @@ pub(in crate::sandbox::payer) struct Knobs {
     pub statement_padding: usize,
     /// There is no CapabilityStatement.
     pub no_statement: bool,
-    /// Searches include Provenance on request, and Provenance has no search of its own.
+    /// Searches include Provenance if the client requests it, and Provenance cannot be searched by itself.
     pub provenance_along: bool,
-    /// The status that refuses searches with Provenance, although the CapabilityStatement lists them; 0 to answer them.
+    /// The status that refuses searches with `_revinclude`, although the CapabilityStatement lists it. 0 means that
+    /// they are answered.
     pub refuse_along: u16,
-    /// Whether `_lastUpdated` works.
+    /// Whether searches accept `_lastUpdated`.
     pub last_updated: bool,
     /// Types that the CapabilityStatement leaves out.
     pub unlisted: Vec<String>,
-    /// The status that refuses all searches; 0 to answer them.
+    /// The status that refuses all searches. 0 means that they are answered.
     pub refuse_searches: u16,
-    /// The token endpoint answers with an HTML page and this status; 0 for never.
+    /// The token endpoint answers all requests with an HTML page and this status. 0 means never.
     pub token_page: u16,
-    /// In the SMART configuration the token endpoint has another host name of the same machine.
+    /// In the SMART configuration, the token endpoint has another host name of the same machine.
     pub token_elsewhere: bool,
     /// The kinds of documents that exist in addition to records, such as `pdf`, or `all`.
     pub attachments: Vec<String>,
-    /// The edition of the documents.
+    /// The edition of the documents. It is part of their text and their version.
     pub attachment_edition: u64,
-    /// The number of bytes of the large document.
+    /// The size of the large document in bytes.
     pub attachment_bytes: u64,
     /// Binaries are always sent as JSON, whatever `Accept` says.
     pub binary_json: bool,
 }
 
-/// The form of the next page's address.
+/// The form of the address of the next page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::sandbox::payer) enum Next {
     /// An absolute URL under the FHIR base.
     #[default]
     Under,
-    /// The link is an absolute path.
+    /// An absolute path.
     Path,
     /// Only a query.
     Query,
@@ -129,16 +132,16 @@ pub(in crate::sandbox::payer) enum Next {
     Host,
 }
 
-/// Where a client's secret is accepted.
+/// Where the client's secret is accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::sandbox::payer) enum SecretBy {
     /// In the header or in the body, as RFC 6749 defines.
     #[default]
     Any,
-    /// In the header, without form decoding.
+    /// Only in the header, without form decoding.
     Plain,
-    /// In the body.
+    /// Only in the body.
     Body,
 }
 
@@ -153,7 +156,7 @@ pub(in crate::sandbox::payer) enum Malformed {
     Html,
     /// The `next` link leads to the page itself.
     Loop,
-    /// The `next` link leads to a host of somebody else.
+    /// The `next` link leads to another host.
     Foreign,
     /// One entry is not a resource.
     Entry,
@@ -214,7 +217,8 @@ impl Default for Knobs {
 }
 
 impl Knobs {
-    /// These knobs with some changed by a JSON object of names and values.
+    /// Returns these knobs with the changes of a JSON object of names and values. Fails if a name or a value is
+    /// invalid.
     pub(in crate::sandbox::payer) fn turned(&self, changes: &Value) -> Result<Knobs, KnobError> {
         let Some(changes) = changes.as_object() else {
             return Err(KnobError("knobs are a JSON object of names and values".to_owned()));
@@ -249,25 +253,25 @@ impl Knobs {
         Ok(knobs)
     }
 
-    /// The delay of an answer.
+    /// Returns the delay of an answer.
     pub(in crate::sandbox::payer) fn delay(&self) -> Duration {
         Duration::from_millis(self.slow.min(600_000))
     }
 }
 
-/// Why knobs cannot be set.
+/// The reason why knobs cannot be set.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct KnobError(String);
 
 impl KnobError {
-    /// There is no organization of this id.
+    /// Creates the error for an organization that does not exist.
     pub(in crate::sandbox::payer) fn nobody(organization: &str) -> KnobError {
         KnobError(format!("there is no organization {organization:?} in the sandbox"))
     }
 }
 
-/// One knob as a command line names it, such as `lakeshore.slow=200` or `all.slow=200`.
+/// One knob in the form of the command line, such as `lakeshore.slow=200` or `all.slow=200`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// The organization's id, or `all`.
@@ -292,7 +296,7 @@ impl std::str::FromStr for Turn {
         Ok(Turn {
             organization: organization.to_owned(),
             name: name.to_owned(),
-            // If the value is not JSON, it is a string. So `malformed=html` needs no quotes.
+            // A value that is not JSON is a string. So `malformed=html` needs no quotes.
             value: serde_json::from_str(value).unwrap_or_else(|_| value.into()),
         })
     }
@@ -308,18 +312,18 @@ pub(in crate::sandbox::payer) struct Counts {
     max_at_once: AtomicU64,
 }
 
-/// A FHIR request in flight.
+/// A guard for a FHIR request. It counts as in flight until it is dropped.
 pub(in crate::sandbox::payer) struct InFlight<'c>(&'c Counts);
 
 impl Counts {
-    /// Counts a FHIR request. It is in flight until the result is dropped.
+    /// Counts a FHIR request as in flight until the returned guard is dropped.
     pub(in crate::sandbox::payer) fn enter(&self) -> InFlight<'_> {
         let now = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
         self.max_at_once.fetch_max(now, Ordering::SeqCst);
         InFlight(self)
     }
 
-    /// The counts for a test.
+    /// Returns the counts as JSON.
     pub(in crate::sandbox::payer) fn to_json(&self) -> Value {
         serde_json::json!({
             "fhir": self.fhir.load(Ordering::SeqCst),
@@ -329,7 +333,7 @@ impl Counts {
         })
     }
 
-    /// Resets the counts.
+    /// Resets the counts, except the number of requests in flight.
     pub(in crate::sandbox::payer) fn reset(&self) {
         for count in [&self.fhir, &self.pages, &self.token, &self.max_at_once] {
             count.store(0, Ordering::SeqCst);
@@ -343,7 +347,7 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// Increments a count, and tells whether the new number is a multiple of `every`.
+/// Increments a count. Returns whether the new number is a multiple of `every`; 0 gives `false`.
 pub(in crate::sandbox::payer) fn strikes(count: &AtomicU64, every: u64) -> bool {
     let number = count.fetch_add(1, Ordering::SeqCst) + 1;
     every > 0 && number.is_multiple_of(every)

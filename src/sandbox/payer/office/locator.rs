@@ -1,5 +1,5 @@
-//! The record locator: finds the facilities where a person was seen, by their demographics. With an id_token it trusts
-//! the identity provider; the request must agree with the token.
+//! The record locator. It finds the facilities where a person was seen, by their demographics. If the request has an
+//! ID token of the identity provider, the demographics must also match the token's person.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::super::sign_in::identity::subject;
 use super::people::{Demographics, Person};
 use super::world::World;
 
-/// Lists the facilities that know a person.
+/// Lists the facilities where a person was seen.
 pub(in crate::sandbox::payer) async fn search(
     State(world): State<Arc<World>>,
     headers: HeaderMap,
@@ -39,7 +39,7 @@ pub(in crate::sandbox::payer) async fn search(
             verified.filter(|person| person.matches(&by)).collect()
         }
     };
-    // If two people match all given demographics, neither is found, so that they cannot be confused.
+    // If several people match, none is found, so that people are not confused.
     let [person] = people.as_slice() else {
         return answer::json(StatusCode::OK, &json!({"facilities": []}));
     };

@@ -1,6 +1,6 @@
-//! The organizations of the sandbox: their names, their records, and how an application gets access.
+//! The organizations of the sandbox: their names, their record types, and how an application gets access.
 
-/// The service's client id at all organizations.
+/// The client id of every application at all organizations.
 pub const CLIENT_ID: &str = "tabularium-sandbox";
 /// The client secret at the organizations that require one.
 pub const CLIENT_SECRET: &str = "sandbox-secret-of-no-worth";
@@ -12,38 +12,38 @@ pub enum Kind {
     Payer,
     /// A hospital or practice with a patient portal: clinical records.
     Provider,
-    /// A practice with a patient portal where people sign in each time. It never grants lasting access.
+    /// A practice with a patient portal, where people sign in each time. It never grants lasting access.
     Portal,
-    /// A hospital or practice without a portal, found by the record locator.
+    /// A hospital or practice without a portal. The record locator finds it.
     Facility,
-    /// The identity provider, which holds no records.
+    /// The identity provider, which has no records.
     Identity,
 }
 
 /// One organization.
 #[derive(Debug)]
 pub struct Organization {
-    /// Its path segment, such as `lakeshore` in `/lakeshore/fhir`.
+    /// The path segment, such as `lakeshore` in `/lakeshore/fhir`.
     pub id: &'static str,
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Its brands.
+    /// The brands that patients know.
     pub labels: &'static [&'static str],
-    /// Its place, in patients' words.
+    /// The place, in patients' words.
     pub place: &'static str,
-    /// Its kind.
+    /// The kind.
     pub kind: Kind,
-    /// Whether it grants refresh tokens.
+    /// Whether the organization grants refresh tokens.
     pub refreshable: bool,
-    /// The client secret that it requires; `None` for public clients.
+    /// The client secret that the organization requires. `None` for public clients.
     pub secret: Option<&'static str>,
-    /// Resource types. It holds all of a person's resources of these types.
+    /// Resource types. The organization has all of a person's resources of these types.
     pub holds: &'static [&'static str],
-    /// Further resource types. It holds a resource of these types only if its other resources refer to it.
+    /// Further resource types. The organization has a resource of these types only if its other resources refer to it.
     pub besides: &'static [&'static str],
 }
 
-/// The shared resource types: providers, places, plans and drugs.
+/// The resource types that people share: providers, places, plans and drugs.
 pub(in crate::sandbox::payer) const SHARED: &[&str] = &[
     "InsurancePlan",
     "Location",
@@ -185,7 +185,7 @@ const fn facility(
 }
 
 impl Organization {
-    /// The organization of an id, including the identity provider.
+    /// Returns the organization with an id. The identity provider is one of them.
     pub fn named(id: &str) -> Option<&'static Organization> {
         ORGANIZATIONS
             .iter()
@@ -193,14 +193,14 @@ impl Organization {
             .find(|one| one.id == id)
     }
 
-    /// The resource types of people's own records, sorted by name.
+    /// Returns the resource types of people's own records, sorted by name.
     pub(in crate::sandbox::payer) fn personal(&self) -> Vec<&'static str> {
         let mut types: Vec<_> = self.holds.iter().chain(self.besides).copied().collect();
         types.sort_unstable();
         types
     }
 
-    /// All resource types, sorted by name.
+    /// Returns all resource types, sorted by name.
     pub fn types(&self) -> Vec<&'static str> {
         let mut types = self.personal();
         types.extend(SHARED);
@@ -208,7 +208,7 @@ impl Organization {
         types
     }
 
-    /// Its number among the facilities of the record locator.
+    /// Returns the number of the organization among the facilities. `None` if it is no facility.
     pub(in crate::sandbox::payer) fn facility(&self) -> Option<u64> {
         let facilities = ORGANIZATIONS.iter().filter(|one| one.kind == Kind::Facility);
         facilities.zip(0..).find(|(one, _)| one.id == self.id).map(|(_, at)| at)

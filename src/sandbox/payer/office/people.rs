@@ -1,5 +1,5 @@
-//! The people of the sandbox: their logins, their demographics, and the facilities where they were seen. All of it is
-//! computed from a person's number, so even a large sandbox knows its logins without a scan.
+//! The people of the sandbox: their logins, their demographics, and the facilities where they were seen. All of this
+//! is computed from a person's index, so a login in a large sandbox needs no scan.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -15,39 +15,39 @@ use crate::sandbox::people::profile::Profile;
 
 /// The password of all test logins.
 pub const PASSWORD: &str = "sandbox";
-/// The last digit of the numbers of people that no facility knows.
+/// The last digit of the index of people whom no facility has seen.
 const UNKNOWN: u64 = 9;
 
-/// The identity of a person.
+/// A person's login and demographics.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Person {
-    /// Their index in the population.
+    /// The index in the population.
     #[serde(skip)]
     pub index: u64,
-    /// Their user name: the given name in ASCII letters and the number, such as `zoe12`.
+    /// The user name: the given name in ASCII letters, and the index plus 1, such as `zoe12`.
     pub user: String,
-    /// The id of their Patient at every organization.
+    /// The id of the Patient at every organization.
     pub patient: String,
-    /// Given name.
+    /// The given name.
     pub given: String,
-    /// Family name.
+    /// The family name.
     pub family: String,
-    /// Date of birth, `YYYY-MM-DD`.
+    /// The date of birth, `YYYY-MM-DD`.
     pub birth_date: String,
     /// `female` or `male`.
     pub gender: &'static str,
-    /// Street and number.
+    /// The street and number.
     pub line: String,
-    /// Town.
+    /// The town.
     pub city: &'static str,
-    /// State.
+    /// The state.
     pub state: &'static str,
-    /// Postal code.
+    /// The postal code.
     pub postal_code: String,
 }
 
-/// The demographics of a lookup.
+/// The demographics by which a person is looked up.
 #[derive(Clone, Debug, Default)]
 pub(in crate::sandbox::payer) struct Demographics {
     pub(in crate::sandbox::payer) given: String,
@@ -57,14 +57,14 @@ pub(in crate::sandbox::payer) struct Demographics {
     pub(in crate::sandbox::payer) postal_code: Option<String>,
 }
 
-/// The people.
+/// The people of the sandbox.
 pub(in crate::sandbox::payer) struct People {
     seed: u64,
     population: Population,
     register: OnceLock<Register>,
 }
 
-/// Indexes of people without their number. They are built when first used.
+/// Maps from Patient ids and from birth dates to people's indexes. They are built when first used.
 struct Register {
     patients: HashMap<String, u64>,
     births: HashMap<String, Vec<u64>>,
@@ -87,17 +87,17 @@ impl People {
         &self.population
     }
 
-    /// The person of a number, if it exists.
+    /// Returns the person with an index. `None` if there is none.
     pub(in crate::sandbox::payer) fn person(&self, index: u64) -> Option<Person> {
         (index < self.count()).then(|| Person::of(&Profile::of(self.seed, index)))
     }
 
-    /// A person's whole record.
+    /// Returns a person's whole record.
     pub(in crate::sandbox::payer) fn records(&self, index: u64) -> Records {
         self.population.person(index)
     }
 
-    /// The person with this user name and password.
+    /// Returns the person with this user name and password.
     pub(in crate::sandbox::payer) fn log_in(&self, user: &str, password: &str) -> Option<Person> {
         let user = user.trim().to_lowercase();
         let digits = user.bytes().rev().take_while(u8::is_ascii_digit).count();
@@ -106,12 +106,12 @@ impl People {
         (person.user == user && password == PASSWORD).then_some(person)
     }
 
-    /// The number of the person whose Patient has this id.
+    /// Returns the index of the person whose Patient has this id.
     pub(in crate::sandbox::payer) fn by_patient(&self, id: &str) -> Option<u64> {
         self.register().patients.get(id).copied()
     }
 
-    /// The people who match, by number.
+    /// Returns the people who match, in the order of their indexes.
     pub(in crate::sandbox::payer) fn find(&self, by: &Demographics) -> Vec<Person> {
         let born = self.register().births.get(by.birth_date.trim());
         let people = born.into_iter().flatten().filter_map(|index| self.person(*index));
@@ -153,7 +153,8 @@ impl Person {
         }
     }
 
-    /// Compares names without accents, case and punctuation, and the rest exactly.
+    /// Whether the person has these demographics. Names are compared without accents, case and punctuation, and the
+    /// rest exactly.
     pub(in crate::sandbox::payer) fn matches(&self, by: &Demographics) -> bool {
         let agrees = |given: &Option<String>, own: &str| given.as_deref().is_none_or(|given| given.trim() == own);
         folded(&by.given) == folded(&self.given)
@@ -163,7 +164,8 @@ impl Person {
             && agrees(&by.postal_code, &self.postal_code)
     }
 
-    /// The number of facilities where the person was seen: one to three, and for some none.
+    /// Returns the number of facilities where the person was seen: none for every tenth person, and one to three for
+    /// others.
     pub fn facilities(&self) -> u64 {
         match self.index % 10 {
             UNKNOWN => 0,
@@ -172,7 +174,7 @@ impl Person {
     }
 }
 
-/// A name as lower-case ASCII letters and digits, without accents.
+/// Returns a name as lower-case ASCII letters and digits, without accents.
 fn folded(name: &str) -> String {
     name.nfd()
         .filter(char::is_ascii_alphanumeric)

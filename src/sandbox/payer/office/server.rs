@@ -1,4 +1,4 @@
-//! The sandbox as a server: its routes, and its run until it is told to stop.
+//! The sandbox as an HTTP server: its routes, and how it is served.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::world::{Settings, World};
 use super::{admin, locator};
 use crate::sandbox::app::{App, AppSettings};
 
-/// The number of people on the start page.
+/// The maximum number of people on the start page.
 const NAMED: u64 = 12;
 
 /// A sandbox, ready to be served.
@@ -33,7 +33,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// A sandbox with these settings. Fails if a knob does not exist.
+    /// Creates a sandbox. Fails if a knob or its organization does not exist, or if a value is invalid.
     pub fn new(settings: Settings) -> Result<Sandbox, KnobError> {
         let world = Arc::new(World::new(settings)?);
         Ok(Sandbox { world, app: None })
@@ -45,12 +45,12 @@ impl Sandbox {
         Ok(Sandbox { app, ..self })
     }
 
-    /// The person of a number, if it exists.
+    /// Returns the person with an index. `None` if there is none.
     pub fn person(&self, index: u64) -> Option<Person> {
         self.world.people.person(index)
     }
 
-    /// Its routes.
+    /// Returns all routes.
     pub fn router(&self) -> Router {
         let has_app = self.app.is_some();
         let app = self.app.clone().map(crate::sandbox::app::routes);
@@ -93,13 +93,13 @@ impl Sandbox {
         }
     }
 
-    /// Serves until `stop` is ready.
+    /// Serves until `stop` resolves.
     pub async fn serve(
         self,
         listener: TcpListener,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> std::io::Result<()> {
-        // A page is one write, so its last bytes should not wait for an acknowledgement.
+        // A page is one write, so its last bytes should not wait for an acknowledgement of the bytes before.
         let listener = listener.tap_io(|stream| {
             let _ = stream.set_nodelay(true);
         });

@@ -1,4 +1,4 @@
-//! A running organization: its knobs, its counts, its grants, and the changes that tests made to its records.
+//! The state of a running organization: its knobs, counts and grants, and the changes that tests made to its records.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,7 +23,7 @@ pub(in crate::sandbox::payer) struct Office {
 /// The changes that tests made to one person's records.
 #[derive(Clone, Default)]
 pub(in crate::sandbox::payer) struct Changes {
-    /// The number of changes, which distinguishes cached holdings.
+    /// The number of changes. It is part of the cache's key, so that a change makes cached records invalid.
     pub(in crate::sandbox::payer) times: u64,
     pub(in crate::sandbox::payer) additions: Additions,
 }
@@ -40,7 +40,7 @@ impl Office {
         }
     }
 
-    /// The current knobs.
+    /// Returns the current knobs.
     pub(in crate::sandbox::payer) fn knobs(&self) -> Arc<Knobs> {
         locked(&self.knobs).clone()
     }
@@ -49,18 +49,18 @@ impl Office {
         *locked(&self.knobs) = Arc::new(knobs);
     }
 
-    /// The tokens and codes that it issued.
+    /// Returns the pending logins, codes and tokens.
     pub(in crate::sandbox::payer) fn grants(&self) -> MutexGuard<'_, Grants> {
         locked(&self.grants)
     }
 
-    /// Whether it grants refresh tokens.
+    /// Whether the organization grants refresh tokens.
     pub(in crate::sandbox::payer) fn refreshable(&self) -> bool {
         let lasting = self.knobs().refreshable.unwrap_or(self.organization.refreshable);
         lasting && self.organization.kind != Kind::Portal
     }
 
-    /// The changes to a person's records.
+    /// Returns the changes to a person's records.
     pub(in crate::sandbox::payer) fn changes(&self, person: u64) -> Option<Changes> {
         locked(&self.changes).get(&person).cloned()
     }
@@ -73,7 +73,7 @@ impl Office {
         change(&mut changes.additions)
     }
 
-    /// Registers a redirect URI, which must match exactly.
+    /// Registers a redirect URI. A request must have exactly this text.
     pub(in crate::sandbox::payer) fn register(&self, redirect_uri: String) {
         let mut registered = locked(&self.redirect_uris);
         if !registered.contains(&redirect_uri) {
@@ -81,13 +81,13 @@ impl Office {
         }
     }
 
-    /// Whether a redirect URI is allowed: it is registered, or it is on this machine.
+    /// Whether a redirect URI is allowed: it is registered, or it leads to this machine.
     pub(in crate::sandbox::payer) fn admits(&self, redirect_uri: &str) -> bool {
         locked(&self.redirect_uris).iter().any(|one| one == redirect_uri) || is_loopback(redirect_uri)
     }
 }
 
-/// An `http` address of this machine, at any port.
+/// Whether an address is `http` at this machine, with any port and without a fragment or a user.
 fn is_loopback(uri: &str) -> bool {
     let Ok(url) = Url::parse(uri) else { return false };
     let here = match url.host() {
@@ -99,7 +99,7 @@ fn is_loopback(uri: &str) -> bool {
     here && url.scheme() == "http" && url.fragment().is_none() && url.username().is_empty() && url.password().is_none()
 }
 
-/// Locks a mutex. A panic while it was locked is ignored, because the data is consistent at all times.
+/// Locks a mutex. Ignores that a thread panicked while it had the lock, because the data is consistent at all times.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

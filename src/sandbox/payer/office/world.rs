@@ -1,4 +1,4 @@
-//! The data of one sandbox: the people, the running organizations, and a cache of holdings.
+//! The data of one sandbox: the people, the running organizations, and a cache of people's records at organizations.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::organization::{IDENTITY, Kind, ORGANIZATIONS};
 use super::people::People;
 use super::state::Office;
 
-/// The maximum number of bytes of cached holdings, and the typical size of one.
+/// The maximum size of the cache in bytes, 96 MiB. `TYPICAL` is the expected size of one entry.
 const KEPT: u64 = 96 << 20;
 const TYPICAL: u64 = 512 << 10;
 
@@ -27,9 +27,9 @@ pub struct Settings {
     pub seed: u64,
     /// The public address of the sandbox, without a trailing slash.
     pub base_url: String,
-    /// Redirect URIs registered at all organizations, in addition to those of this machine.
+    /// The redirect URIs that are registered at all organizations. Addresses of this machine are always allowed.
     pub redirect_uris: Vec<String>,
-    /// Knobs set at the start.
+    /// The knobs that are set at the start.
     pub knobs: Vec<Turn>,
 }
 
@@ -43,7 +43,7 @@ pub(in crate::sandbox::payer) struct World {
     holdings: Cache<Key, Arc<Holding>, ByBytes>,
 }
 
-/// Organization, person, and the number of changes to that person's records there.
+/// The id of an organization, the index of a person, and the number of changes to the person's records there.
 type Key = (&'static str, u64, u64);
 
 #[derive(Clone)]
@@ -77,19 +77,20 @@ impl World {
         Ok(world)
     }
 
-    /// The organization of an id.
+    /// Returns the organization with an id. The identity provider is one of them.
     pub(in crate::sandbox::payer) fn office(&self, id: &str) -> Option<&Office> {
         self.offices.iter().find(|office| office.organization.id == id)
     }
 
-    /// The organizations with records.
+    /// Returns the organizations with records.
     pub(in crate::sandbox::payer) fn offices(&self) -> impl Iterator<Item = &Office> {
         self.offices
             .iter()
             .filter(|office| office.organization.kind != Kind::Identity)
     }
 
-    /// Sets knobs of one organization, or of `all`. Returns their new state.
+    /// Sets knobs of one organization, or of `all`. Returns the new knobs, of the last organization for `all`. `None`
+    /// if there is no such organization.
     pub(in crate::sandbox::payer) fn turn(
         &self,
         organization: &str,
@@ -108,12 +109,13 @@ impl World {
         Ok(last)
     }
 
-    /// The FHIR base of an organization.
+    /// Returns the FHIR base of an organization.
     pub(in crate::sandbox::payer) fn fhir_base(&self, office: &Office) -> String {
         format!("{}/{}/fhir", self.base_url, office.organization.id)
     }
 
-    /// An organization's records of a person.
+    /// Returns an organization's records of a person, with the documents that the knobs choose. There are none if the
+    /// knob `no_records` is set.
     pub(in crate::sandbox::payer) fn holding(&self, office: &Office, index: u64) -> Arc<Holding> {
         let Some(person) = self.people.person(index).filter(|_| !office.knobs().no_records) else {
             return Arc::default();

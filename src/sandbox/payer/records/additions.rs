@@ -1,4 +1,5 @@
-//! The changes that a test made to one person's records at one organization. The next sync fetches them.
+//! The changes that a test made to one person's records at one organization. The next sync fetches the changed
+//! records.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +10,10 @@ use serde_json::{Value, json};
 use super::row::Row;
 use crate::sandbox::people::calendar::{PRESENT, Text};
 
-/// The extension with the number of bumps of a resource.
+/// The extension that has the number of changes by `bump`.
 const REVISION: &str = "https://sandbox.example.org/fhir/StructureDefinition/revision";
 
-/// Changes by reference, applied over the generated records.
+/// The changes by reference. They are applied to the generated records.
 #[derive(Clone, Debug, Default)]
 pub(in crate::sandbox::payer) struct Additions(BTreeMap<String, Change>);
 
@@ -23,7 +24,7 @@ enum Change {
     Removed,
 }
 
-/// Why a resource cannot be added.
+/// The reason why a resource cannot be added.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::sandbox::payer) enum AdditionError {
     #[error("a resource needs resourceType and id, both of letters, digits, -, . and _")]
@@ -31,7 +32,7 @@ pub(in crate::sandbox::payer) enum AdditionError {
 }
 
 impl Additions {
-    /// Adds a resource, or replaces the one with the same reference.
+    /// Adds a resource, or replaces the one with the same reference. Returns the reference.
     pub(in crate::sandbox::payer) fn put(&mut self, resource: &Value) -> Result<String, AdditionError> {
         let name = |name: &str| {
             let text = resource[name].as_str()?;
@@ -51,7 +52,7 @@ impl Additions {
         Ok(reference)
     }
 
-    /// Changes the content of a resource. Returns the number of bumps so far.
+    /// Changes the content of a resource. Returns how often this was done so far.
     pub(in crate::sandbox::payer) fn bump(&mut self, row: &Row) -> u64 {
         let before = match self.0.get(&row.reference()) {
             Some(Change::Bumped(times)) => *times,
@@ -93,15 +94,15 @@ impl Additions {
     }
 }
 
-/// The resource with a new version, a later `lastUpdated` and an extension with the revision. The rest keeps its text,
-/// including a decimal's trailing zeros.
+/// Returns the resource with a new version, a later `lastUpdated`, and an extension with the number of changes. The
+/// other elements keep their text, so that decimals keep trailing zeros.
 fn revised(row: &Row, times: u64) -> Row {
     let mut resource: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&row.json).unwrap_or_default();
     let property = |name: &str| {
         let text = resource.get(name).map(|value| value.get());
         text.and_then(|text| serde_json::from_str::<Value>(text).ok())
     };
-    // One second after the population's present for each revision.
+    // `lastUpdated` is one second after the population's present for each change.
     let moment = PRESENT.after(i64::try_from(times).unwrap_or_default());
     let mut meta = property("meta").filter(Value::is_object).unwrap_or_else(|| json!({}));
     meta["lastUpdated"] = Text::Instant(moment).to_string().into();
@@ -123,7 +124,7 @@ fn revised(row: &Row, times: u64) -> Row {
     }
 }
 
-/// The revision in a resource.
+/// Returns the number in the extension of `REVISION`, or 0.
 fn revision(json: &str) -> u64 {
     let resource: Value = serde_json::from_str(json).unwrap_or_default();
     let extensions = resource["extension"].as_array().into_iter().flatten();

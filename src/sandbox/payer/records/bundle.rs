@@ -1,4 +1,4 @@
-//! Writes a page of results as a Bundle, with links between pages.
+//! Writes a page of search results as a Bundle, with links between pages.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,19 +10,19 @@ use super::super::sign_in::scopes::Granted;
 use super::holding::Holding;
 use super::row::Row;
 
-/// A search, and the offset of its page.
+/// A search, with the offset of its page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::sandbox::payer) struct Query {
     /// The path after the FHIR base, such as `Observation`.
     pub(in crate::sandbox::payer) path: String,
-    /// Resource types; empty for all.
+    /// The resource types. An empty list means all.
     pub(in crate::sandbox::payer) types: Vec<String>,
     pub(in crate::sandbox::payer) ids: Option<Vec<String>>,
-    /// Codes by element, such as `category`. Records must have all of them.
+    /// Codes by search parameter, such as `category`. A record must have all of them.
     pub(in crate::sandbox::payer) filters: Vec<(String, String)>,
-    /// Whether Provenance of the matches is included.
+    /// Whether the Provenance of the matches is included.
     pub(in crate::sandbox::payer) provenance: bool,
-    /// An instant. Only records updated then or later match.
+    /// An instant. Only records that were updated then or later match.
     pub(in crate::sandbox::payer) since: Option<String>,
     pub(in crate::sandbox::payer) count: u64,
     pub(in crate::sandbox::payer) offset: u64,
@@ -44,7 +44,7 @@ impl Default for Query {
 }
 
 impl Query {
-    /// Decodes the search in a `next` link.
+    /// Decodes the search in a `next` link. `None` if the text is not from such a link.
     pub(in crate::sandbox::payer) fn from_link(text: &str) -> Option<Query> {
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok()
     }
@@ -61,7 +61,7 @@ impl Query {
     }
 }
 
-/// Whether a record was updated at this instant or later. A record without a date was not.
+/// Whether a record was updated at this instant or later. `false` if the record has no `lastUpdated`.
 fn is_since(row: &Row, since: &str) -> bool {
     let record: Value = serde_json::from_str(&row.json).unwrap_or_default();
     let at = |text: &str| chrono::DateTime::parse_from_rfc3339(text).ok();
@@ -69,7 +69,7 @@ fn is_since(row: &Row, since: &str) -> bool {
     updated.zip(at(since)).is_some_and(|(updated, since)| updated >= since)
 }
 
-/// Whether a record has a code in each of these elements.
+/// Whether a record has the code of each filter in the filter's element.
 pub(in crate::sandbox::payer) fn has_codes(row: &Row, filters: &[(String, String)]) -> bool {
     let record: Value = serde_json::from_str(&row.json).unwrap_or_default();
     let has = |(name, code): &(String, String)| {
@@ -87,7 +87,7 @@ pub(in crate::sandbox::payer) fn has_codes(row: &Row, filters: &[(String, String
     filters.iter().all(has)
 }
 
-/// One page of a person's records.
+/// A page of a person's records that is to be written.
 pub(in crate::sandbox::payer) struct Page<'a> {
     pub(in crate::sandbox::payer) base: String,
     pub(in crate::sandbox::payer) holding: &'a Holding,
@@ -96,12 +96,12 @@ pub(in crate::sandbox::payer) struct Page<'a> {
     /// The maximum number of resources on a page.
     pub(in crate::sandbox::payer) most: u64,
     pub(in crate::sandbox::payer) malformed: Option<Malformed>,
-    /// The form of the next page's address.
+    /// The form of the address of the next page.
     pub(in crate::sandbox::payer) next: Next,
 }
 
 impl Page<'_> {
-    /// The Bundle as JSON, malformed if the knobs say so.
+    /// Returns the Bundle as JSON, malformed if `malformed` is set.
     pub(in crate::sandbox::payer) fn written(&self) -> String {
         let rows = self.holding.rows.iter();
         let found: Vec<&Row> = rows
@@ -142,7 +142,7 @@ impl Page<'_> {
             }
         }
         text.push_str("]}");
-        // R4 has no empty lists.
+        // R4 has no empty lists, so an empty `entry` is removed.
         let mut text = if page.is_empty() {
             text.replace(r#","entry":[]"#, "")
         } else {
@@ -158,7 +158,7 @@ impl Page<'_> {
         text
     }
 
-    /// The Provenance of the records on a page.
+    /// Returns the Provenance of the records on a page.
     fn along(&self, page: &[&&Row]) -> impl Iterator<Item = &Row> {
         let names: Vec<String> = page.iter().map(|row| row.reference()).collect();
         let rows = self.holding.rows.iter().map(|row| &**row);
@@ -166,7 +166,7 @@ impl Page<'_> {
         of_types.filter(move |row| row.references().any(|target| names.iter().any(|name| name == target)))
     }
 
-    /// The address of a next page, in the organization's form.
+    /// Returns the address of the next page in the form that the knob `next` chooses.
     fn written_as(&self, url: &str) -> String {
         let path = url.split_once("//").and_then(|(_, rest)| rest.split_once('/'));
         match self.next {
@@ -190,7 +190,7 @@ impl Page<'_> {
         };
         let next = match self.malformed {
             Some(Malformed::Loop) => Some(this),
-            // An address reserved for documentation, where no server answers.
+            // This address is reserved for documentation, so no server answers there.
             Some(Malformed::Foreign) => Some(url("http://192.0.2.1/fhir", &next)),
             _ => more.then(|| self.written_as(&url(&self.base, &next))),
         };

@@ -1,6 +1,6 @@
-//! The FHIR API of an organization: read, search by `patient` and `_id`, and `$everything`, over one person's holding.
+//! The FHIR API of an organization: read, search, and `$everything`, over one person's records.
 //!
-//! Invariant: a request reads only the holding of the token's person.
+//! Invariant: a request reads only the records of the token's person.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use super::holding::Holding;
 use super::papers;
 use crate::fhir::outcome::IssueType;
 
-/// Parameters that name the person of the records.
+/// The search parameters that name the person whose records are searched.
 const PEOPLE: &[&str] = &["patient", "subject", "beneficiary"];
 
 /// Answers `GET /{organization}/fhir/{type}/{id}`.
@@ -56,7 +56,8 @@ pub(in crate::sandbox::payer) async fn read(
     framed(&world, &organization, &headers, asked).await
 }
 
-/// A document of the token's person, as its bytes. If `Accept` names a FHIR type, as a Binary.
+/// Returns a document of the token's person as its bytes. A document under `Binary` is returned as a resource if
+/// `Accept` begins with FHIR's JSON type, or if the knob `binary_json` is set.
 fn document(
     world: &World,
     office: &Office,
@@ -99,7 +100,7 @@ pub(in crate::sandbox::payer) async fn search(
     framed(&world, &organization, &headers, asked).await
 }
 
-/// Answers `POST /{organization}/fhir/{type}/_search`.
+/// Answers `POST /{organization}/fhir/{type}/_search`. Other paths give 405.
 pub(in crate::sandbox::payer) async fn post(
     State(world): State<Arc<World>>,
     Path((organization, resource_type, id)): Path<(String, String, String)>,
@@ -118,7 +119,7 @@ pub(in crate::sandbox::payer) async fn post(
     framed(&world, &organization, &headers, asked).await
 }
 
-/// Answers `GET /{organization}/fhir/Patient/{id}/$everything`.
+/// Answers `GET /{organization}/fhir/Patient/{id}/$everything`. Other operations give 404.
 pub(in crate::sandbox::payer) async fn operation(
     State(world): State<Arc<World>>,
     Path((organization, resource_type, id, operation)): Path<(String, String, String, String)>,
@@ -159,14 +160,14 @@ pub(in crate::sandbox::payer) async fn operation(
     framed(&world, &organization, &headers, asked).await
 }
 
-/// Answers all other paths under a FHIR base.
+/// Answers all paths that have no route.
 pub(in crate::sandbox::payer) async fn nothing() -> Response {
     outcome(StatusCode::NOT_FOUND, IssueType::NotSupported, "there is nothing here")
 }
 
-/// Why a request fails.
+/// The reason why a request fails.
 enum Fault {
-    /// The access token is missing or not valid.
+    /// The access token is missing, or not valid. `came` says that the request had an `Authorization` header.
     Token {
         came: bool,
     },
@@ -179,7 +180,7 @@ impl Fault {
     }
 }
 
-/// The client of a request, with the records that it may see.
+/// The client of a request, with the records that it may read.
 struct Asker<'w> {
     world: &'w World,
     office: &'w Office,
@@ -205,7 +206,7 @@ impl<'w> Asker<'w> {
         })
     }
 
-    /// Whether the organization has the type and the token's scope covers it.
+    /// Checks that the organization has the type, and that the token's scope covers it.
     fn may_read(&self, resource_type: &str) -> Result<(), Fault> {
         let unserved = self.office.knobs().unserved.iter().any(|one| one == resource_type);
         if unserved || !self.office.organization.types().contains(&resource_type) {
@@ -226,7 +227,7 @@ impl<'w> Asker<'w> {
     }
 }
 
-/// Runs a request under the organization's knobs.
+/// Runs a request after the delay and the failures that the organization's knobs set.
 async fn framed(
     world: &World,
     organization: &str,
@@ -271,13 +272,13 @@ async fn framed(
     }
 }
 
-/// The answer of an organization without JSON.
+/// Returns the answer of an organization that sends XML instead of JSON.
 pub(in crate::sandbox::payer) fn xml() -> Response {
     let text = r#"<?xml version="1.0"?><Bundle xmlns="http://hl7.org/fhir"><type value="searchset"/></Bundle>"#;
     super::super::answer::body(StatusCode::OK, "application/fhir+xml", text)
 }
 
-/// The request's access token.
+/// Returns the access token of a request.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     value.strip_prefix("Bearer ").map(str::trim)
@@ -307,7 +308,7 @@ fn searched(
             "_id" => query.ids = Some(value.split(',').map(str::to_owned).collect()),
             "_count" => query.count = count(value)?,
             "_page" => return page(world, office, &asker, resource_type, value),
-            // These set the format of the answer, and there is only one.
+            // These parameters choose the format of the answer. There is only one, so they are ignored.
             "_format" | "_pretty" => {}
             "_revinclude" if value == "Provenance:target" && knobs.provenance_along => query.provenance = true,
             "_lastUpdated" if knobs.last_updated && value.starts_with("ge") => {
@@ -348,7 +349,7 @@ impl Asker<'_> {
     }
 }
 
-/// A later page, by the text in a `next` link.
+/// Returns a later page of a search. `text` is the value of `_page` in a `next` link.
 fn page(world: &World, office: &Office, asker: &Asker<'_>, path: &str, text: &str) -> Result<Response, Fault> {
     match Query::from_link(text).filter(|query| query.path == path) {
         Some(query) => Ok(answered(world, office, asker, query)),

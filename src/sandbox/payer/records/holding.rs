@@ -1,7 +1,8 @@
-//! An organization's records of one person: the resources of its types, the resources that they refer to, and a test's
-//! additions.
+//! An organization's records of one person, called a holding: the resources of the organization's types, the resources
+//! that they refer to, and the changes of a test.
 //!
-//! Invariant: a holding has no other person's Patient and no other person's rows; references to them lead nowhere.
+//! Invariant: a holding has only rows of its person and shared rows. References to other people's Patients lead
+//! nowhere.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use super::additions::Additions;
 use super::row::Row;
 use super::shelf::Shelf;
 
-/// The resources, a person's own before shared ones.
+/// The records: first the person's own rows, then shared ones.
 #[derive(Debug, Default)]
 pub(in crate::sandbox::payer) struct Holding {
     pub(in crate::sandbox::payer) rows: Vec<Arc<Row>>,
@@ -20,19 +21,19 @@ pub(in crate::sandbox::payer) struct Holding {
 }
 
 impl Holding {
-    /// The resource of a type and id.
+    /// Returns the resource with this type and id.
     pub(in crate::sandbox::payer) fn get(&self, resource_type: &str, id: &str) -> Option<&Arc<Row>> {
         self.places
             .get(&format!("{resource_type}/{id}"))
             .map(|at| &self.rows[*at])
     }
 
-    /// This holding with more of the person's own records.
+    /// Returns a copy of this holding with more of the person's own rows.
     pub(in crate::sandbox::payer) fn with(&self, more: Vec<Arc<Row>>) -> Holding {
         Holding::from_rows(more.into_iter().chain(self.rows.iter().cloned()).collect())
     }
 
-    /// Its approximate number of bytes.
+    /// Returns the approximate size in bytes.
     pub(in crate::sandbox::payer) fn weight(&self) -> u64 {
         self.rows.iter().map(|row| row.json.len() as u64 + 300).sum()
     }
@@ -75,7 +76,7 @@ impl Holding {
                 }
             }
         }
-        // Sorted by reference, so that the order does not depend on the traversal.
+        // Sorts by reference, so that the order does not depend on the traversal.
         shared.sort_unstable_by_key(|row| row.reference());
         let own = own.into_iter().zip(kept).filter_map(|(row, kept)| kept.then_some(row));
         Holding::from_rows(own.chain(shared).collect())
@@ -87,8 +88,9 @@ impl Holding {
     }
 }
 
-/// Whether a resource is one of an organization's own. Facilities divide a person's visits among them. Resources
-/// without a visit belong to all of the person's facilities.
+/// Whether the organization has a resource by itself, and not only because another one refers to it. Each visit
+/// belongs to one of the facilities that have seen the person. Resources without a visit belong to all of these
+/// facilities.
 fn holds(organization: &Organization, seen_at: Option<(u64, u64)>, row: &Row) -> bool {
     if !organization.holds.contains(&row.resource_type.as_str()) {
         return false;

@@ -15,10 +15,11 @@ use super::super::office::state::Office;
 use super::super::office::world::World;
 use crate::fhir::outcome::IssueType;
 
-/// The extension of US Core for parameters that are used together.
+/// The extension of US Core for search parameters that must be used together.
 const COMBINATION: &str = "http://hl7.org/fhir/StructureDefinition/capabilitystatement-search-parameter-combination";
 
-/// The SMART configuration. A facility has no login page, so it names none.
+/// Answers with the SMART configuration. A facility's configuration has no authorization endpoint, because nobody
+/// logs in at a facility.
 pub(in crate::sandbox::payer) async fn smart(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -93,7 +94,7 @@ pub(in crate::sandbox::payer) async fn smart(
     answer::json(StatusCode::OK, &configuration)
 }
 
-/// The CapabilityStatement.
+/// Answers with the CapabilityStatement.
 pub(in crate::sandbox::payer) async fn capability(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -116,7 +117,7 @@ pub(in crate::sandbox::payer) async fn capability(
     let types = office.organization.types().into_iter();
     let types = types.filter(|resource_type| !knobs.unlisted.iter().any(|one| one == resource_type));
     let resources: Vec<Value> = types.map(|resource_type| resource(resource_type, &knobs)).collect();
-    // DSTU2 used another name.
+    // In DSTU2 the resource has another name.
     let name = if knobs.fhir_version.starts_with("1.") {
         "Conformance"
     } else {

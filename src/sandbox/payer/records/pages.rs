@@ -19,17 +19,17 @@ pub(in crate::sandbox::payer) struct LoginPage<'a> {
     pub(in crate::sandbox::payer) password: &'a str,
 }
 
-/// The page on which a person chooses what to share.
+/// The page on which a person chooses which records to share.
 #[derive(Template)]
 #[template(path = "sandbox/consent.html")]
 pub(in crate::sandbox::payer) struct ConsentPage<'a> {
     pub(in crate::sandbox::payer) organization: &'a str,
     pub(in crate::sandbox::payer) flow: &'a str,
     pub(in crate::sandbox::payer) person: &'a Person,
-    /// Resource types and their names for people.
+    /// The resource types, each with its name for people.
     pub(in crate::sandbox::payer) types: Vec<(&'a str, &'a str)>,
     pub(in crate::sandbox::payer) offline: bool,
-    /// Whether the person chose nothing.
+    /// Whether the person agreed without choosing any type.
     pub(in crate::sandbox::payer) nothing: bool,
 }
 
@@ -51,7 +51,7 @@ pub(in crate::sandbox::payer) struct HomePage {
     pub(in crate::sandbox::payer) count: u64,
     pub(in crate::sandbox::payer) password: &'static str,
     pub(in crate::sandbox::payer) client_id: &'static str,
-    /// Whether the sample application is served too.
+    /// Whether the sample application is served, too.
     pub(in crate::sandbox::payer) has_app: bool,
 }
 
@@ -71,12 +71,12 @@ struct MessagePage<'a> {
     text: &'a str,
 }
 
-/// A page with a message.
+/// Returns a page with a message.
 pub(in crate::sandbox::payer) fn message(status: StatusCode, title: &str, text: &str) -> Response {
     page(status, &MessagePage { title, text })
 }
 
-/// The page for a login that has expired or ended.
+/// Returns the page for a login that has expired or is finished.
 pub(in crate::sandbox::payer) fn over() -> Response {
     message(
         StatusCode::BAD_REQUEST,

@@ -1,8 +1,8 @@
-//! Documents of an organization in addition to its records. They are small real documents of the usual types, and some
-//! that cause clients trouble. The same person always gets the same ones.
+//! Documents that an organization has in addition to its records. Some are small real documents of the usual types,
+//! and some cause clients trouble. A person always gets the same documents.
 //!
-//! DocumentReferences and DiagnosticReports link to them: some as Binaries, some by other addresses under the FHIR
-//! base.
+//! DocumentReferences and DiagnosticReports link to the documents. Some documents are Binaries, and some have other
+//! addresses under the FHIR base.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -24,14 +24,14 @@ pub(in crate::sandbox::payer) struct Paper {
     pub(in crate::sandbox::payer) bytes: Vec<u8>,
 }
 
-/// The documents of a person, by the organization's knobs.
+/// Returns the documents of a person that the organization's knobs choose.
 pub(in crate::sandbox::payer) fn papers(person: &Person, knobs: &Knobs) -> Vec<Paper> {
     let wanted = |kind: &&&str| knobs.attachments.iter().any(|one| one == **kind || one == "all");
     let made = KINDS.iter().filter(wanted).map(|kind| paper(kind, person, knobs));
     made.collect()
 }
 
-/// The document at an address under the FHIR base, or the status of the refusal.
+/// Returns the document at an address under the FHIR base, or the status with which the request is refused.
 pub(in crate::sandbox::payer) fn at(
     person: &Person,
     knobs: &Knobs,
@@ -49,7 +49,7 @@ pub(in crate::sandbox::payer) fn at(
     }
 }
 
-/// The records that link to a person's documents.
+/// Returns the records that link to a person's documents.
 pub(in crate::sandbox::payer) fn rows(person: &Person, knobs: &Knobs, base: &str) -> Vec<Arc<Row>> {
     let papers = papers(person, knobs);
     papers
@@ -63,7 +63,7 @@ impl Paper {
         format!("{}-{}", person.patient, self.kind)
     }
 
-    /// Its address under the FHIR base.
+    /// Returns the document's address under the FHIR base.
     fn address(&self, person: &Person) -> String {
         let id = self.id(person);
         match self.kind {
@@ -73,14 +73,14 @@ impl Paper {
         }
     }
 
-    /// The document as a Binary.
+    /// Returns the document as a Binary.
     pub(in crate::sandbox::payer) fn resource(&self, name: &str) -> Value {
         json!({"resourceType": "Binary", "id": name, "contentType": self.content_type, "data": STANDARD.encode(&self.bytes)})
     }
 
     fn row(&self, person: &Person, knobs: &Knobs, base: &str) -> Row {
         let id = self.id(person);
-        // Sources write addresses with and without the base.
+        // Like real sources, writes some addresses with the FHIR base and some without.
         let url = match self.kind {
             "text" | "html" => self.address(person),
             _ => format!("{base}/{}", self.address(person)),
@@ -130,7 +130,7 @@ fn paper(kind: &'static str, person: &Person, knobs: &Knobs) -> Paper {
     }
 }
 
-/// One page with a line of text.
+/// Returns a PDF document with one page and a line of text.
 fn pdf(line: &str) -> Vec<u8> {
     let plain: String = line
         .chars()
@@ -146,7 +146,7 @@ fn pdf(line: &str) -> Vec<u8> {
     ];
     let mut out = "%PDF-1.4\n".to_owned();
     let mut places = Vec::new();
-    // Writing to a String cannot fail.
+    // Writing to a `String` cannot fail.
     for (number, object) in (1..).zip(&objects) {
         places.push(out.len());
         let _ = write!(out, "{number} 0 obj\n{object}\nendobj\n");
@@ -164,7 +164,7 @@ fn pdf(line: &str) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// A table, and a script that must not run.
+/// Returns an HTML page with a table, and with a script that must not run.
 fn html(line: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Report</title></head>\n<body><h1>Report</h1><p>{}</p>\n\

@@ -11,7 +11,7 @@ pub(in crate::sandbox::payer) struct Row {
 }
 
 impl Row {
-    /// A resource of the population. Its text begins with its type and id.
+    /// Creates a row from a resource of the population. Its JSON begins with its type and id.
     pub(in crate::sandbox::payer) fn written(record: Record<'_>) -> Row {
         let id = record.json.split_once(r#""id":""#).map_or("", |(_, rest)| rest);
         Row {
@@ -21,12 +21,12 @@ impl Row {
         }
     }
 
-    /// `Observation/…`.
+    /// Returns the reference to the resource, such as `Observation/1`.
     pub(in crate::sandbox::payer) fn reference(&self) -> String {
         format!("{}/{}", self.resource_type, self.id)
     }
 
-    /// The relative references in the text.
+    /// Returns the references in the resource, except those to contained resources.
     pub(in crate::sandbox::payer) fn references(&self) -> impl Iterator<Item = &str> {
         let marks = memchr::memmem::find_iter(self.json.as_bytes(), br#""reference":""#);
         marks.filter_map(|at| {

@@ -1,6 +1,7 @@
-//! The authorization request: which parameters it needs, and where errors go.
+//! The authorization endpoint: which parameters a request needs, and where errors go.
 //!
-//! Invariant: nobody is sent to a redirect URI that is not allowed. Errors found before that check are shown on a page.
+//! Invariant: nobody is redirected to a redirect URI that is not allowed. Errors before that check are shown on a
+//! page.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use super::super::records::pages::message;
 use super::grants::Flow;
 use super::scopes::Requested;
 
-/// Parameters that must not be repeated.
+/// The parameters that must not be repeated.
 const SINGLE: &[&str] = &[
     "client_id",
     "redirect_uri",
@@ -30,10 +31,10 @@ const SINGLE: &[&str] = &[
     "code_challenge_method",
 ];
 
-/// Why a request is refused: the error code and its description.
+/// The reason why a request is refused: the error code and its description.
 struct Refusal(&'static str, String);
 
-/// Begins an authorization request and redirects to the login page.
+/// Begins an authorization request, and redirects to the login page.
 pub(in crate::sandbox::payer) async fn authorize(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -66,14 +67,14 @@ pub(in crate::sandbox::payer) async fn authorize(
     }
 }
 
-/// The organization, if people log in there.
+/// Returns the organization if people log in there. Facilities have no login.
 pub(in crate::sandbox::payer) fn portal<'w>(world: &'w World, organization: &str) -> Option<&'w Office> {
     world
         .office(organization)
         .filter(|office| office.organization.kind != Kind::Facility)
 }
 
-/// The page for an organization without logins.
+/// Returns the page for an organization without logins.
 pub(in crate::sandbox::payer) fn no_portal() -> Response {
     message(
         StatusCode::NOT_FOUND,

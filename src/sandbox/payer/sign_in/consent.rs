@@ -1,5 +1,5 @@
-//! The page on which a person agrees or refuses: which records, and how long. At the identity provider it is the
-//! identity check.
+//! The page on which a person agrees or refuses to share records, and chooses which ones and for how long. At the
+//! identity provider, the page asks the person to confirm their identity.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::authorize::{no_portal, portal};
 use super::grants::{Consent, Flow};
 use super::scopes::Granted;
 
-/// Shows what will be shared.
+/// Shows the page with the records that would be shared.
 pub(in crate::sandbox::payer) async fn show(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -39,7 +39,7 @@ pub(in crate::sandbox::payer) async fn show(
     form(office, name, &flow, &person, false, StatusCode::OK)
 }
 
-/// Sends the person back with a code, or with a refusal.
+/// Handles the person's decision: redirects to the application with a code or an error.
 pub(in crate::sandbox::payer) async fn decide(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -88,7 +88,7 @@ pub(in crate::sandbox::payer) async fn decide(
         flow.requested.granted(office.organization, &chosen, offline)
     };
     let mut grants = office.grants();
-    // Of two answers sent at the same time, the first ends the flow, and the second finds none.
+    // If two decisions arrive at the same time, the first ends the flow, and the second finds none.
     let Some(flow) = grants.end(name) else {
         return over();
     };
@@ -127,7 +127,7 @@ fn form(office: &Office, name: &str, flow: &Flow, person: &Person, nothing: bool
     page(status, &consent)
 }
 
-/// A resource type in plain words.
+/// Returns the plain words for a resource type.
 fn spoken(resource_type: &str) -> &str {
     match resource_type {
         "AllergyIntolerance" => "Allergies",

@@ -1,5 +1,5 @@
-//! The logins under way, authorization codes, access tokens and refresh tokens of an organization. They exist only in
-//! memory, until the process ends.
+//! The pending logins, authorization codes, access tokens and refresh tokens of an organization. They are only in
+//! memory and end with the process.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -10,12 +10,12 @@ use sha2::{Digest, Sha256};
 
 use super::scopes::{Granted, Requested};
 
-/// The time that a person has to log in and agree.
+/// The time that a person has to log in and agree: 30 minutes.
 const FLOW: Duration = Duration::from_secs(30 * 60);
-/// The lifetime of an authorization code.
+/// The lifetime of an authorization code: 10 minutes.
 const CODE: Duration = Duration::from_secs(10 * 60);
 
-/// An authorization request and its progress.
+/// An authorization request, and the person who has logged in for it.
 #[derive(Clone, Debug)]
 pub(in crate::sandbox::payer) struct Flow {
     pub(in crate::sandbox::payer) client: String,
@@ -24,7 +24,7 @@ pub(in crate::sandbox::payer) struct Flow {
     pub(in crate::sandbox::payer) challenge: String,
     pub(in crate::sandbox::payer) nonce: Option<String>,
     pub(in crate::sandbox::payer) requested: Requested,
-    /// The person who logged in.
+    /// The index of the person who logged in. `None` before the login.
     pub(in crate::sandbox::payer) person: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ pub(in crate::sandbox::payer) struct Grants {
     refresh: HashMap<String, Consent>,
 }
 
-/// Why a code or a refresh token is refused.
+/// The reason why a code or a refresh token is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::sandbox::payer) enum Refused {
     #[error("the code is unknown, expired or used already")]
@@ -68,7 +68,7 @@ pub(in crate::sandbox::payer) enum Refused {
 }
 
 impl Grants {
-    /// Begins a flow. Only the person's browser learns its name.
+    /// Begins a flow and returns its random id. Only the person's browser learns the id.
     pub(in crate::sandbox::payer) fn begin(&mut self, flow: Flow) -> String {
         self.flows.insert(flow, FLOW)
     }
@@ -77,14 +77,14 @@ impl Grants {
         self.flows.get(name).cloned()
     }
 
-    /// Stores who logged in.
+    /// Stores the person who logged in.
     pub(in crate::sandbox::payer) fn logged_in(&mut self, name: &str, person: u64) {
         if let Some(flow) = self.flows.get_mut(name) {
             flow.person = Some(person);
         }
     }
 
-    /// Ends a flow.
+    /// Ends a flow and returns it. `None` if it is unknown or has expired.
     pub(in crate::sandbox::payer) fn end(&mut self, name: &str) -> Option<Flow> {
         self.flows.remove(name)
     }
@@ -99,7 +99,7 @@ impl Grants {
         self.codes.insert(code, CODE)
     }
 
-    /// Redeems a code. It is used up even if the other parameters are wrong.
+    /// Redeems a code. The code is used up even if the other parameters are wrong.
     pub(in crate::sandbox::payer) fn redeem(
         &mut self,
         code: &str,
@@ -132,14 +132,14 @@ impl Grants {
         token
     }
 
-    /// Redeems a refresh token, which is used up.
+    /// Redeems a refresh token, which is then used up. A wrong client does not use it up.
     pub(in crate::sandbox::payer) fn refreshed(&mut self, token: &str, client: &str) -> Result<Consent, Refused> {
         let ours = self.refresh.get(token).is_some_and(|consent| consent.client == client);
         let consent = ours.then(|| self.refresh.remove(token)).flatten();
         consent.ok_or(Refused::Refresh)
     }
 
-    /// The consent of an access token, while it is valid.
+    /// Returns the consent of an access token. `None` if the token is unknown or has expired.
     pub(in crate::sandbox::payer) fn bearer(&self, token: &str) -> Option<Consent> {
         self.access.get(token).cloned()
     }
@@ -150,7 +150,7 @@ impl Grants {
     }
 }
 
-/// Values by random names, each with an expiry.
+/// Values under random ids, each with an expiry.
 struct Expiring<T>(HashMap<String, (Instant, T)>);
 
 impl<T> Default for Expiring<T> {
@@ -162,7 +162,8 @@ impl<T> Default for Expiring<T> {
 impl<T> Expiring<T> {
     fn insert(&mut self, thing: T, lasts: Duration) -> String {
         let now = Instant::now();
-        // Expired entries are dropped when the map has doubled, so this costs little on average.
+        // Drops expired entries only when the size has reached a power of two from 1024 on, so that this costs little
+        // on average.
         if self.0.len() >= 1024 && self.0.len().is_power_of_two() {
             self.0.retain(|_, (until, _)| *until > now);
         }
@@ -188,13 +189,13 @@ impl<T> Expiring<T> {
     }
 }
 
-/// A random name of 244 bits.
+/// Returns a random id with 244 random bits.
 pub(in crate::sandbox::payer) fn random() -> String {
     let halves = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()];
     URL_SAFE_NO_PAD.encode(halves.map(|half| half.into_bytes()).concat())
 }
 
-/// The S256 challenge of a verifier.
+/// Returns the S256 challenge of a verifier.
 fn challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(verifier))
 }

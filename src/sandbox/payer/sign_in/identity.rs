@@ -1,5 +1,5 @@
-//! The identity provider: OpenID Connect over the same logins, for verified identities (IAL2). The record locator
-//! searches by its claims.
+//! The identity provider: OpenID Connect with the same logins, for verified identities (IAL2). The record locator
+//! searches by the claims of its ID tokens.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::super::office::people::Person;
 use super::super::office::world::World;
 use super::grants::Consent;
 
-/// The lifetime of an id_token in seconds.
+/// The lifetime of an ID token in seconds.
 const LASTS: i64 = 3600;
 const SUBJECT: &str = "person-";
 
@@ -22,7 +22,7 @@ fn issuer(world: &World) -> String {
     format!("{}/{}", world.base_url, IDENTITY.id)
 }
 
-/// OpenID Connect discovery.
+/// Answers OpenID Connect discovery.
 pub(in crate::sandbox::payer) async fn discovery(State(world): State<Arc<World>>) -> Response {
     let issuer = issuer(&world);
     answer::json(
@@ -44,7 +44,7 @@ pub(in crate::sandbox::payer) async fn discovery(State(world): State<Arc<World>>
     )
 }
 
-/// The public key of id_tokens.
+/// Returns the public key that verifies ID tokens, as a JSON Web Key Set.
 pub(in crate::sandbox::payer) async fn jwks(State(world): State<Arc<World>>) -> Response {
     match world.key.jwk() {
         Some(jwk) => answer::json(StatusCode::OK, &json!({"keys": [jwk]})),
@@ -52,7 +52,7 @@ pub(in crate::sandbox::payer) async fn jwks(State(world): State<Arc<World>>) -> 
     }
 }
 
-/// A signed ID token with a person's identity. `None` without a key.
+/// Returns a signed ID token with a person's identity. `None` if there is no key.
 pub(in crate::sandbox::payer) fn id_token(world: &World, person: &Person, consent: &Consent) -> Option<String> {
     let now = chrono::Utc::now().timestamp();
     let mut claims = json!({
@@ -81,7 +81,7 @@ pub(in crate::sandbox::payer) fn id_token(world: &World, person: &Person, consen
     world.key.sign(&claims)
 }
 
-/// A signed ID token that names a person's Patient at an organization.
+/// Returns a signed ID token whose `fhirUser` is the person's Patient at an organization. `None` if there is no key.
 pub(in crate::sandbox::payer) fn fhir_user(
     world: &World,
     base: &str,
@@ -103,7 +103,7 @@ pub(in crate::sandbox::payer) fn fhir_user(
     world.key.sign(&claims)
 }
 
-/// The person of a valid id_token.
+/// Returns the index of the person in an ID token of the identity provider. `None` if the token is not valid.
 pub(in crate::sandbox::payer) fn subject(world: &World, token: &str) -> Option<u64> {
     let claims: Value = world.key.verify(token, &issuer(world))?;
     let number: u64 = claims["sub"].as_str()?.strip_prefix(SUBJECT)?.parse().ok()?;

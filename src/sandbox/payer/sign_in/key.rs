@@ -1,4 +1,4 @@
-//! The identity provider's key. It is generated when first used and lives as long as the process.
+//! The identity provider's RSA key. It is generated when it is first used, and lives as long as the process.
 
 use std::sync::OnceLock;
 
@@ -10,7 +10,7 @@ use jsonwebtoken::jwk::{Jwk, PublicKeyUse, ThumbprintHash};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde_json::Value;
 
-/// The key; empty until first used.
+/// The key. It is empty until it is first used, and holds `None` if the key could not be generated.
 #[derive(Default)]
 pub(in crate::sandbox::payer) struct IdentityKey(OnceLock<Option<Pair>>);
 
@@ -21,12 +21,12 @@ struct Pair {
 }
 
 impl IdentityKey {
-    /// The public key as a JSON Web Key.
+    /// Returns the public key as a JSON Web Key.
     pub(in crate::sandbox::payer) fn jwk(&self) -> Option<&Jwk> {
         Some(&self.pair()?.jwk)
     }
 
-    /// Signs claims.
+    /// Signs claims as a JWT.
     pub(in crate::sandbox::payer) fn sign(&self, claims: &Value) -> Option<String> {
         let pair = self.pair()?;
         let mut header = Header::new(Algorithm::RS256);
@@ -34,12 +34,13 @@ impl IdentityKey {
         jsonwebtoken::encode(&header, claims, &pair.private).ok()
     }
 
-    /// The claims of a valid token that this key signed for an issuer.
+    /// Returns the claims of a token, if this key signed it for `issuer` and it has not expired.
     pub(in crate::sandbox::payer) fn verify(&self, token: &str, issuer: &str) -> Option<Value> {
         let pair = self.pair()?;
         let mut validation = Validation::new(Algorithm::RS256);
         validation.set_issuer(&[issuer]);
-        // The audience is not checked: any client may present the token, because the exchange trusts the provider.
+        // The audience is not checked. Any client may present the token, because the exchange trusts the identity
+        // provider.
         validation.validate_aud = false;
         validation.leeway = 0;
         let token = jsonwebtoken::decode::<Value>(token, &pair.public, &validation).ok()?;

@@ -1,4 +1,4 @@
-//! The login page: a user name and a password, with any number of attempts.
+//! The login page. It asks for a user name and a password, and allows any number of attempts.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::super::params::Params;
 use super::super::records::pages::{LoginPage, over};
 use super::authorize::{no_portal, portal};
 
-/// The number of test logins on the page.
+/// The number of test logins that the page lists.
 const NAMED: u64 = 5;
 
 /// Shows the page.
@@ -34,7 +34,7 @@ pub(in crate::sandbox::payer) async fn show(
     page(StatusCode::OK, &form(&world, office.organization.name, flow, "", false))
 }
 
-/// Logs the person in, or shows the page again.
+/// Logs the person in, or shows the page again if the name or the password is wrong.
 pub(in crate::sandbox::payer) async fn log_in(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,

@@ -1,4 +1,4 @@
-//! Signing in: OAuth, SMART scopes, the identity provider.
+//! Sign-in: OAuth, SMART scopes, and the identity provider.
 
 pub(super) mod authorize;
 pub(super) mod consent;

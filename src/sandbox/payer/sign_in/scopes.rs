@@ -1,5 +1,5 @@
-//! SMART scopes: which requested ones are known, what a person may choose, and what a token allows. The grant leaves
-//! unknown scopes out, as OAuth allows.
+//! SMART scopes: which of the requested ones are known, which types a person may choose, and what a token allows.
+//! Unknown scopes are not granted, which OAuth allows.
 
 use std::collections::BTreeSet;
 
@@ -8,28 +8,28 @@ use super::super::office::organization::{Organization, SHARED};
 /// The scopes that an application requested.
 #[derive(Clone, Debug, Default)]
 pub(in crate::sandbox::payer) struct Requested {
-    /// Scopes that do not name resource types, such as `launch/patient`.
+    /// Known scopes without a resource type, such as `launch/patient`.
     plain: Vec<String>,
-    /// Resource types, or `*`, with their access as written: `read`, `rs`.
+    /// Resource types, or `*`, each with its access as it was written, such as `read` or `rs`.
     resources: Vec<(String, String)>,
 }
 
 /// The access of a token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::sandbox::payer) struct Granted {
-    /// The scope in the token response.
+    /// The scope of the token response.
     pub(in crate::sandbox::payer) text: String,
     types: BTreeSet<String>,
     /// Whether a refresh token is issued.
     pub(in crate::sandbox::payer) offline: bool,
 }
 
-/// The other scopes of organizations with records, and those of the identity provider.
+/// The known scopes without a resource type: at organizations with records, and at the identity provider.
 const RECORDS: &[&str] = &["launch/patient", "offline_access"];
 const IDENTITY: &[&str] = &["openid", "profile"];
 
 impl Requested {
-    /// Parses a scope.
+    /// Parses the `scope` of an authorization request. Leaves out scopes that are unknown or do not read.
     pub(in crate::sandbox::payer) fn parse(scope: &str) -> Requested {
         let mut requested = Requested::default();
         for word in scope.split_ascii_whitespace() {
@@ -53,7 +53,8 @@ impl Requested {
         self.plain.iter().any(|one| one == scope)
     }
 
-    /// The requested types of people's records that the organization has. The person chooses among them.
+    /// Returns the requested types of personal records that the organization has, without `withheld`. The person
+    /// chooses among them.
     pub(in crate::sandbox::payer) fn offered(
         &self,
         organization: &Organization,
@@ -66,7 +67,8 @@ impl Requested {
         types
     }
 
-    /// The grant for the types that the person chose, with lasting access if it was requested.
+    /// Returns the grant for the types that the person chose. Access lasts if `offline` is set and `offline_access`
+    /// was requested.
     pub(in crate::sandbox::payer) fn granted(
         &self,
         organization: &Organization,
@@ -107,7 +109,7 @@ impl Requested {
         asked.cloned().collect()
     }
 
-    /// The access requested for a type, by its name or by `*`.
+    /// Returns the access that was requested for a type, by its name or by `*`. `None` if it was not requested.
     fn covers(&self, resource_type: &str) -> Option<&str> {
         let found = self
             .resources
@@ -118,12 +120,12 @@ impl Requested {
 }
 
 impl Granted {
-    /// The grant for all types. Facilities give it, because no person chooses there.
+    /// Returns the grant for all types. Facilities give it, because no person chooses types there.
     pub(in crate::sandbox::payer) fn whole(organization: &Organization) -> Granted {
         Requested::parse("launch/patient patient/*.read").granted(organization, &organization.personal(), false)
     }
 
-    /// The grant for a person's identity alone.
+    /// Returns the grant of the identity provider, which allows no resources.
     pub(in crate::sandbox::payer) fn identity(requested: &Requested) -> Granted {
         Granted {
             text: requested.plain_of(IDENTITY).join(" "),
@@ -137,7 +139,7 @@ impl Granted {
     }
 }
 
-/// Whether an access of SMART 1 (`read`, `*`) or 2 (letters of `cruds`) includes reading.
+/// Whether an access of SMART 1 (`read`, `*`) or SMART 2 (letters of `cruds`) includes reading.
 fn reads(access: &str) -> bool {
     let access = access.split('?').next().unwrap_or_default();
     matches!(access, "read" | "*") || (access.contains('r') && access.bytes().all(|letter| b"cruds".contains(&letter)))

@@ -1,4 +1,5 @@
-//! The token endpoint: codes, refresh tokens and, at facilities, assertions instead of a login.
+//! The token endpoint. It accepts authorization codes and refresh tokens, and at facilities assertions or client
+//! credentials without a login.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ use super::scopes::Granted;
 
 /// The grant type of RFC 7523.
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-/// Parameters that must not be repeated.
+/// The parameters that must not be repeated.
 const SINGLE: &[&str] = &[
     "grant_type",
     "code",
@@ -36,7 +37,7 @@ const SINGLE: &[&str] = &[
     "patient",
 ];
 
-/// An error of RFC 6749.
+/// An error of RFC 6749: status, code and description.
 #[derive(Debug)]
 struct Error(StatusCode, &'static str, String);
 
@@ -168,7 +169,7 @@ fn response(world: &World, office: &Office, consent: Consent) -> Value {
     answer
 }
 
-/// Grants access to a person's records at a facility without a login. The record locator must have found them there.
+/// Grants access to a person's records at a facility without a login. Fails if the person has no records there.
 fn at_facility(world: &World, office: &Office, person: Option<u64>) -> Result<Consent, Error> {
     let person = person.and_then(|index| world.people.person(index));
     let known = person.filter(|person| {
@@ -184,7 +185,7 @@ fn at_facility(world: &World, office: &Office, person: Option<u64>) -> Result<Co
     })
 }
 
-/// Checks the client. Returns whether it sent its secret.
+/// Checks the client's id and secret. Returns whether the client sent its secret.
 fn client(office: &Office, headers: &HeaderMap, params: &Params) -> Result<bool, Error> {
     let knobs = office.knobs();
     let basic = match headers.get(AUTHORIZATION) {
@@ -211,7 +212,7 @@ fn client(office: &Office, headers: &HeaderMap, params: &Params) -> Result<bool,
         None => (params.text("client_id"), params.get("client_secret")),
     };
     let differs = params.get("client_id").is_some_and(|other| other != id);
-    // An assertion names the person, so the client may omit its own id.
+    // An assertion identifies the person, so the client may omit its own id.
     let bearer = params.text("grant_type") == JWT_BEARER && id.is_empty() && secret.is_none();
     if (id != CLIENT_ID && !bearer) || differs {
         return Err(unknown_client("the client is unknown"));
@@ -237,7 +238,8 @@ fn unknown_client(description: &str) -> Error {
     Error(StatusCode::UNAUTHORIZED, "invalid_client", description.to_owned())
 }
 
-/// The client id and secret of a Basic header. If `decode` is set, both are form-decoded, as RFC 6749 requires.
+/// Returns the client id and secret of a Basic header. If `decode` is set, both are form-decoded, as RFC 6749
+/// requires.
 fn pair(header: &str, decode: bool) -> Option<(String, String)> {
     let (scheme, rest) = header.split_once(' ')?;
     let decoded = STANDARD
