@@ -1,7 +1,8 @@
-//! Binaries that belong to another resource: R4's `securityContext` names the resource whose access rules apply. The
-//! Binary is filed like that resource, which may be in the input or in the lake.
+//! Files Binaries that belong to another resource. R4's `Binary.securityContext` refers to a resource whose access
+//! rules apply to the Binary. The Binary gets the owner and the patient of that resource, which may be in the input or
+//! in the lake.
 //!
-//! Such a Binary waits for the end of the input. Then all these resources are looked up at once.
+//! Such a Binary waits for the end of the input. Then the import looks up all these resources at once.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +13,8 @@ use super::rows::block::{Block, Entry};
 use crate::fhir::{TypeId, facts};
 use crate::lake::owners::owner::APPLICATION_ONLY;
 
-/// Possible targets of Binaries, for imports with rules. They are noted while records are read, because the input
-/// cannot be searched later.
+/// The types whose filings an import with rules remembers while it reads: a Binary's `securityContext` may refer to one
+/// of their resources. Such an import cannot search its input later.
 const NOTED: [&str; 10] = [
     "CarePlan",
     "Communication",
@@ -27,17 +28,17 @@ const NOTED: [&str; 10] = [
     "QuestionnaireResponse",
 ];
 
-/// The resources to which Binaries belong, by type, with their ids as stored.
+/// The resources to which Binaries belong: their stored ids by type.
 pub(super) type Wanted = BTreeMap<TypeId, FxHashSet<String>>;
 
-/// The filing of a resource, in its stored form.
+/// The owner and the patient under which a resource is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Filed {
     pub(super) owner: i64,
     pub(super) patient: Option<String>,
 }
 
-/// The filings of resources.
+/// The filings of resources, by a hash of type and id.
 #[derive(Debug)]
 pub(super) struct Contexts {
     keys: Keys,
@@ -61,7 +62,8 @@ impl Contexts {
         }
     }
 
-    /// Notes the resources of a block to which Binaries may belong. The last version of a resource decides.
+    /// Adds the filings of a block's resources, if Binaries may belong to them. Of several versions of a resource, the
+    /// last one counts.
     pub(super) fn note(&mut self, block: &Block) {
         if NOTED.contains(&facts().get(block.type_id).name) {
             for entry in &block.entries {
@@ -70,7 +72,7 @@ impl Contexts {
         }
     }
 
-    /// Notes the wanted resources of a block.
+    /// Adds the filings of a block's wanted resources.
     pub(super) fn note_wanted(&mut self, block: &Block, wanted: &FxHashSet<String>) {
         for entry in block.entries.iter().filter(|entry| wanted.contains(block.id(entry))) {
             self.add(block.type_id, block.id(entry), Filed::of(block, entry));
@@ -81,13 +83,13 @@ impl Contexts {
         self.filed.insert(self.keys.identity(type_id, id), filed);
     }
 
-    /// Adds the entries of `others`, which are newer.
+    /// Adds the entries of `others`. They are newer and replace existing entries.
     pub(super) fn add_all(&mut self, others: &Contexts) {
         self.filed
             .extend(others.filed.iter().map(|(key, filed)| (*key, filed.clone())));
     }
 
-    /// The filing of a resource. If the filing is unknown, only the application sees the Binary.
+    /// Returns the filing of a resource. If it is unknown, only the application sees the Binary.
     pub(super) fn of(&self, type_id: TypeId, id: &str) -> Filed {
         let found = self.filed.get(&self.keys.identity(type_id, id)).cloned();
         found.unwrap_or(Filed {

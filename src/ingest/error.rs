@@ -1,6 +1,6 @@
-//! Errors that end an import, and refusals of a single resource while the rest continues.
+//! Errors that end an import, and refusals of a single resource, after which the import goes on.
 //!
-//! Neither contains a resource's content: only its place and the fault.
+//! Neither contains a resource's content. They tell only its place and the fault.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::fhir::TypeId;
 
-/// Why an import ended without storing anything.
+/// An error that ends an import. Nothing is stored.
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
     /// A path from the caller, or a file below it, does not exist or cannot be opened.
@@ -44,16 +44,17 @@ pub enum IngestError {
     Worker,
 }
 
-/// A resource, or a whole file, that was left out.
+/// A resource or a file that was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The file. Empty for resources that the program itself passes.
+    /// The file. Empty for a document that the program passes in memory, and for a resource that a rule changed or
+    /// generated.
     pub file: Arc<Path>,
-    /// The line, from 1, at which the refused part begins, or at which it stops being JSON.
+    /// The line, from 1, at which the refused part begins. For invalid JSON, the line of the error.
     pub line: u64,
-    /// Its place among the entries of a Bundle, from 0.
+    /// The resource's index among the entries of its Bundle, from 0. `None` outside a Bundle.
     pub entry: Option<usize>,
-    /// Its type, if known.
+    /// The resource's type, if it is known.
     pub type_id: Option<TypeId>,
     /// The fault.
     pub reason: Reason,
@@ -81,7 +82,7 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// The fault of a refused text.
+/// The reason why a resource or a document was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     /// The text is not JSON.
@@ -89,7 +90,7 @@ pub enum Reason {
     NotJson {
         /// The parser's error.
         reason: crate::columns::json::Reason,
-        /// Column of the line, in bytes from 1.
+        /// The column of the error, in bytes from 1.
         column: u64,
     },
     /// The text is no JSON object.
@@ -110,22 +111,24 @@ pub enum Reason {
     /// `resourceType`, `id` or `meta` occurs twice.
     #[error("resourceType, id or meta stands twice")]
     Repeated,
-    /// A source returned a record that is filed under another person.
+    /// A source returned a record that belongs to another person than the one who authorized the sync.
     #[error("it is filed under another person than the one who authorized")]
     OtherPerson,
-    /// It does not fit into a table: an object has a duplicate property, or it would need too many columns.
+    /// The resource does not fit into a table: an object has a duplicate property, or the table would need too many
+    /// columns.
     #[error("{0}")]
     Shape(String),
     /// `Bundle.entry` is not a list of objects.
     #[error("Bundle.entry is not a list of objects")]
     InvalidEntry,
-    /// `request.url` of a PUT names another resource than the entry has.
+    /// `request.url` of a PUT has another id than the entry's resource.
     #[error("request.url names another resource than the entry holds")]
     OtherResource,
     /// Several resources match the entry's `ifNoneExist` or conditional `request.url`.
     #[error("several resources match its condition")]
     SeveralMatch,
-    /// The entry's condition uses a parameter that conditional references cannot use.
+    /// The entry's `ifNoneExist` or conditional `request.url` uses a search parameter other than `identifier` and
+    /// `_id`, or a malformed value.
     #[error("its condition uses search parameters other than identifier and _id")]
     UnsupportedCondition,
 }

@@ -1,9 +1,9 @@
-//! Input to lake: reads NDJSON, Bundles and single resources, resolves references, files each resource under a person,
-//! assigns its version, and commits all as one snapshot.
+//! Imports records into the lake: reads NDJSON, Bundles and single resources, resolves references, files each resource
+//! under a person, assigns its version, and commits all of them as one snapshot.
 //!
-//! It decides what to refuse, the id and the references of a resource, its person, and whether its content changed. It
-//! does not know how a resource becomes columns (`columns::shred`) or what a snapshot is (`lake::catalog`), and checks
-//! resources against R4's definitions only as far as needed.
+//! It decides which resources to refuse, their ids and references, their persons, and whether their content changed. It
+//! does not know how a resource becomes columns (`columns::shred`) or what a snapshot is (`lake::catalog`). It checks
+//! resources against R4's definitions only as far as it needs them.
 
 mod contexts;
 mod error;

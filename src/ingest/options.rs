@@ -8,17 +8,18 @@ use crate::lake::Mode;
 /// The default application of imported data.
 pub const LOCAL_APPLICATION: &str = "local";
 
-/// With more threads, the unfinished files would exceed the memory.
+/// The maximum number of threads. Each holds unfinished files in memory, so more threads would need too much.
 const MAX_THREADS: usize = 8;
 
-/// Limits of an import's memory. Data beyond them is written or read more often, with the same result.
+/// Limits of an import's memory. With lower limits, more data is written to temporary files or read again. The result
+/// is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// When the waiting resources reach this size in bytes, they are written until a third is left. With rules, as many
-    /// further bytes wait in memory for the rules.
+    /// If the resources that wait to be written reach this number of bytes, they are written until a third of it is
+    /// left. With rules, this number of further bytes may wait in memory for the rules.
     pub buffer: usize,
-    /// The maximum number of resource identifiers kept for conditional references, of all types together: 100 bytes
-    /// each.
+    /// The maximum number of keys in the index of identifiers, for conditional references, over all types. An
+    /// identifier has two keys. A key takes about 100 bytes.
     pub identifiers: usize,
 }
 
@@ -34,24 +35,25 @@ impl Default for Limits {
 /// The options of an import.
 #[derive(Clone)]
 pub struct Options {
-    /// Live or test tables.
+    /// Whether the records are live or test records.
     pub mode: Mode,
-    /// The application and mode of the data.
+    /// The application to which the records belong.
     pub application: String,
-    /// Give resources the ids that a sync would give them.
+    /// Whether resources get new ids, of the form that a sync gives them.
     pub rewrite_ids: bool,
-    /// Apply the rules of [`normalize`](crate::normalize). Writing begins after all of the input is read.
+    /// If it is set, the rules of [`normalize`](crate::normalize) are applied. Then no row is written before the end of
+    /// the input.
     pub normalize: Option<Normalization>,
-    /// Do everything except the commit.
+    /// Whether to do everything except the commit.
     pub dry_run: bool,
     /// The limits of memory.
     pub limits: Limits,
-    /// Called with the number of bytes after each read.
+    /// Called after each piece of input, with the number of bytes on disk that were read for it.
     pub progress: Option<Arc<dyn Fn(u64) + Send + Sync>>,
 }
 
 impl Options {
-    /// How many threads read and write.
+    /// Returns the number of threads that read and write.
     pub(super) fn threads(&self) -> usize {
         std::thread::available_parallelism()
             .map_or(1, usize::from)

@@ -1,8 +1,9 @@
-//! Takes pieces in the order of the input, in whatever order they are finished. It notes identifiers, resolves
-//! references to other resources, and collects resources to be written.
+//! Takes prepared pieces in the order of the input, even if they are finished in another order. Collects identifiers,
+//! resolves references to other resources, and passes on the resources to be written.
 //!
 //! It resolves a conditional reference like a server that executes the input piece by piece: exactly one resource must
-//! match, in the lake, in earlier pieces or in the same piece. Unresolved ones wait for the end of the input.
+//! match, in the lake, in earlier pieces or in the same piece. References without a match wait for the end of the
+//! input.
 
 mod ending;
 
@@ -30,14 +31,14 @@ use super::summary::Summary;
 use crate::columns::json::Tape;
 use crate::fhir::TypeId;
 
-/// Receives finished resources.
+/// What happens to finished resources.
 #[derive(Debug)]
 pub(super) enum Sink {
-    /// To be written.
+    /// They are written later.
     Buffer(Buffer),
-    /// Keeps only the filings.
+    /// Only their owners are stored.
     Survey(Survey),
-    /// Hands them to the rules. The caller passes them on.
+    /// They go to the rules. The caller takes them by [`Sequence::ready`].
     Rules(Vec<Block>),
 }
 
@@ -53,19 +54,22 @@ pub(super) struct Sequence {
     pub(super) summary: Summary,
     normalizer: Normalizer,
     owners: Arc<Owners>,
-    /// Possible targets of Binaries, if writing begins after the end of the input.
+    /// The filings of resources to which Binaries may belong. Used only with rules, because then no row is written
+    /// before the end of the input.
     contexts: Contexts,
 }
 
-/// The waiting resources that a round stores.
+/// Which resources [`Sequence::file`] adds to a block. All waiting resources are processed in the first round and, if
+/// necessary, in a second one.
 enum Round<'r> {
-    /// Stores resources that depend on no other. Notes the resources on which the others depend.
+    /// Those whose owner does not depend on another resource. For the others, it collects the resources that they
+    /// depend on.
     First(&'r mut Wanted),
-    /// Stores resources that are filed like others.
+    /// Those whose owner depends on another resource. The value has the filings of those other resources.
     Second(&'r Contexts),
 }
 
-/// A held resource's place in the input.
+/// The position of a waiting resource in the input.
 struct InputPosition {
     file: Arc<Path>,
     origin: Origin,
@@ -95,7 +99,7 @@ impl Sequence {
         }
     }
 
-    /// Bytes of resources that wait to be written.
+    /// Returns the number of bytes of resources that wait to be written. With rules it is 0.
     pub(super) fn weight(&self) -> usize {
         match &self.sink {
             Sink::Buffer(buffer) => buffer.weight(),
@@ -103,7 +107,7 @@ impl Sequence {
         }
     }
 
-    /// Records that are ready for the rules.
+    /// Removes and returns the resources for the rules.
     pub(super) fn ready(&mut self) -> Vec<Block> {
         match &mut self.sink {
             Sink::Rules(ready) => std::mem::take(ready),
@@ -111,7 +115,7 @@ impl Sequence {
         }
     }
 
-    /// Takes a piece, or keeps it until the earlier ones have come.
+    /// Takes the piece with this number, or stores it until all earlier pieces have been taken.
     pub(super) fn take(&mut self, number: u64, prepared: Prepared) -> Result<(), IngestError> {
         self.early.insert(number, prepared);
         while let Some(prepared) = self.early.remove(&self.next) {
@@ -173,7 +177,7 @@ impl Sequence {
         ready.into_values().try_for_each(|block| self.deliver(block))
     }
 
-    /// Notes later versions of waiting resources.
+    /// Records later versions of waiting resources.
     fn note_late(&mut self, block: &Block) {
         if self.late.is_empty() {
             return;
@@ -184,12 +188,13 @@ impl Sequence {
         }
     }
 
-    /// Identifies a resource during the import.
+    /// Returns the hash by which this import identifies a resource.
     fn name(&self, type_id: TypeId, id: &str) -> u64 {
         self.normalizer.keys().name(type_id, id)
     }
 
-    /// Decides which conditional entries are stored, and with which id, and notes the identifiers of stored resources.
+    /// Decides which conditional entries are stored, and under which ids. Adds the identifiers of all resources that
+    /// are stored.
     fn admit(&mut self, held: Vec<Held>, file: &Arc<Path>) -> Result<Vec<Held>, IngestError> {
         let mut admitted = Vec::with_capacity(held.len());
         for mut resource in held {
@@ -227,7 +232,8 @@ impl Sequence {
         Ok(admitted)
     }
 
-    /// Resolves a resource's open references. If some stay open, the resource waits and this returns `None`.
+    /// Finds the targets of a resource's open references. If one is still open, or if another resource may decide the
+    /// owner, the resource waits for the end of the input, and this returns `None`.
     fn settle(&mut self, resource: &Held, place: &InputPosition) -> Result<Option<Links>, IngestError> {
         let mut links = Links::default();
         for wait in &resource.waits {
@@ -243,7 +249,8 @@ impl Sequence {
         if links.settled.len() == waits.len() && !resource.stands_for_another {
             return Ok(Some(links));
         }
-        // The target of an entry's address is known only now, and does not change.
+        // The links of the resource's Bundle are not available at the end of the input, so the targets that are known
+        // replace their references now.
         let text = self.rewritten(resource, &links);
         let late = LateResource {
             type_id: resource.type_id,
@@ -257,7 +264,7 @@ impl Sequence {
         Ok(None)
     }
 
-    /// The text of a resource that continues to wait, with its resolved references.
+    /// Returns the text of a resource that waits until the end of the input, with its resolved references.
     fn rewritten(&mut self, resource: &Held, links: &Links) -> Vec<u8> {
         let mut tape = Tape::new();
         match tape.parse(&resource.text) {
@@ -269,7 +276,8 @@ impl Sequence {
         }
     }
 
-    /// Normalizes a resource again, after its conditions were decided, into a block.
+    /// Normalizes a resource again with the targets of its references, and adds it to a block if its filing is due in
+    /// this round.
     fn file(
         &mut self,
         text: &[u8],
@@ -322,7 +330,7 @@ impl Sequence {
                     None => self.owners.push(block, &normalized, &self.normalizer, origin, ordinal),
                 }
             }
-            // The first round has reported it.
+            // The first round has reported the error.
             Err(_) if matches!(round, Round::Second(_)) => {}
             Err(Rejected { type_id, reason }) => {
                 self.summary.refuse(refusal(type_id, reason));
@@ -345,7 +353,7 @@ impl Sequence {
         Ok(())
     }
 
-    /// The resource that meets a condition, among those in the lake and those read so far.
+    /// Finds the resource that matches a condition, among those in the lake and those read so far.
     fn answer(&mut self, condition: &Condition) -> Result<Match, IngestError> {
         let type_id = condition.type_id;
         if !self.identifiers.is_loaded(type_id) {
@@ -360,7 +368,7 @@ impl Sequence {
         self.answer_by_reading(condition, self.normalizer.keys())
     }
 
-    /// The same for a type with too many identifiers for the index. Reads those of all its rows.
+    /// Finds the match for a type that is not completely in the index: reads the identifiers of all its rows.
     fn answer_by_reading(&mut self, condition: &Condition, keys: Keys) -> Result<Match, IngestError> {
         let type_id = condition.type_id;
         let mut among = Identifiers::new(usize::MAX);

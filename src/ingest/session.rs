@@ -1,4 +1,4 @@
-//! An import from its first byte to its commit.
+//! An import, from its first byte to its commit.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,9 +24,10 @@ use crate::lake::owners::owner::OwnerKey;
 use crate::lake::scratch::TextFile;
 use crate::lake::{Lake, LakeWriter, Snapshot};
 
-/// Larger pieces are prepared one at a time.
+/// While a thread prepares a piece of more bytes than this, no other thread reads a piece.
 const LARGE: usize = 8 << 20;
-/// The maximum number of starts of an input. Removing one resource rarely makes another one unfit.
+/// The maximum number of passes over an input with rules. Hiding a resource from the rules rarely makes another one
+/// unfit.
 const MAX_BEGINNINGS: u32 = 4;
 
 /// Imports files and folders. All well-formed records become one snapshot. On an error nothing is stored.
@@ -35,9 +36,9 @@ pub fn import(writer: &mut LakeWriter, options: Options, paths: &[PathBuf]) -> R
     take_in(writer, options, None, files, &[])
 }
 
-/// Imports the records of a source as the rows of one consent. They get our own ids and marks of their origin.
-/// Resources that name another person are refused. Attachments come with their Binaries. All well-formed records become
-/// one snapshot. On an error nothing is stored.
+/// Imports the records of a source as the rows of one consent. Each record gets an id of ours, and tags, `meta.source`
+/// and an identifier that show its origin. Records of another person are refused. `attachments` has the bytes of
+/// Binaries among the records. All well-formed records become one snapshot. On an error nothing is stored.
 pub fn sync(
     writer: &mut LakeWriter,
     options: Options,
@@ -48,8 +49,8 @@ pub fn sync(
     take_in(writer, options, Some(synced), records.to_vec(), attachments)
 }
 
-/// Reads files. If a resource does not fit into a table, the rules have used a record that will not be stored. Then
-/// reads all files again without this record.
+/// Reads files and commits their records. With rules, some resources may turn out not to fit into a table, after the
+/// rules have used them. Then the function starts again with the first file, and hides these resources from the rules.
 fn take_in(
     writer: &mut LakeWriter,
     mut options: Options,
@@ -78,8 +79,8 @@ fn take_in(
     }
 }
 
-/// Applies the rules again to the rows that an owner has in the lake. Removes the results of records that no longer
-/// exist.
+/// Applies the rules again to the rows of an owner in the lake. Removes what the rules made from records that no longer
+/// exist. Does nothing without rules or rows.
 pub fn normalize_again(writer: &mut LakeWriter, options: Options, owner: i64) -> Result<Summary, IngestError> {
     if options.normalize.is_none() {
         return Ok(Summary::default());
@@ -93,7 +94,7 @@ pub fn normalize_again(writer: &mut LakeWriter, options: Options, owner: i64) ->
     session.finish()
 }
 
-/// An import in progress. Dropping it without [`finish`](Session::finish) leaves no trace.
+/// An import in progress. Dropping it without [`finish`](Session::finish) stores nothing.
 #[derive(Debug)]
 pub struct Session<'w> {
     options: Options,
@@ -103,15 +104,15 @@ pub struct Session<'w> {
     lake: Lake,
     base: Arc<Snapshot>,
     synced: Option<Synced>,
-    /// The sorted input for the rules, if they are applied.
+    /// The input for the rules, in bins. `None` if no rules are applied.
     gathered: Option<Gathered>,
-    /// An owner whose rows are normalized even if the input has none.
+    /// An owner whose rows are normalized even if the input has no record of it.
     always: Option<i64>,
-    /// The number of pieces so far.
+    /// The number of pieces that were read so far.
     pieces: u64,
 }
 
-/// The inputs of every reading.
+/// The values that each pass over the input needs.
 #[derive(Debug)]
 struct Context {
     keys: Keys,
@@ -123,7 +124,7 @@ struct Context {
 }
 
 impl<'w> Session<'w> {
-    /// Begins an import. With [`Options::rewrite_ids`], use [`import`], because the input must be read twice.
+    /// Begins an import that neither rewrites ids nor applies rules. [`import`] does both.
     pub fn begin(writer: &'w mut LakeWriter, options: Options) -> Result<Self, IngestError> {
         Session::begin_as(writer, options, None)
     }
@@ -179,7 +180,7 @@ impl<'w> Session<'w> {
         self.add_files(find(paths)?.into_iter().map(TextFile::from).collect())
     }
 
-    /// Adds one JSON document: a resource, or a Bundle, which counts as its entries.
+    /// Adds one JSON document: a resource, or a Bundle, which stands for its entries.
     pub fn add_document(&mut self, json: &[u8]) -> Result<(), IngestError> {
         let text = Text::Document(json.to_vec());
         let piece = Piece {
@@ -199,7 +200,7 @@ impl<'w> Session<'w> {
         }
     }
 
-    /// Commits what was added as one snapshot. Returns its summary.
+    /// Commits what was added as one snapshot, and returns its summary.
     pub fn finish(mut self) -> Result<Summary, IngestError> {
         self.write_rest()?;
         self.commit()
@@ -214,7 +215,7 @@ impl<'w> Session<'w> {
         Ok(summary)
     }
 
-    /// Writes the resources that are not written yet: without rules the last ones, with rules all.
+    /// Writes the resources that are not written yet. With rules, these are all resources.
     fn write_rest(&mut self) -> Result<(), IngestError> {
         self.sequence.end()?;
         self.flush(0)?;
@@ -238,7 +239,7 @@ impl<'w> Session<'w> {
         Ok(())
     }
 
-    /// Reads files only for their filing, so that ids can be rewritten.
+    /// Reads files only to learn the owners of their resources. The new ids contain these owners.
     fn survey(&mut self, files: Vec<TextFile>) -> Result<(), IngestError> {
         let library = self.sequence.library.unconsulted();
         let survey = Survey::new(self.context.key, &self.options.application);
@@ -268,7 +269,8 @@ impl<'w> Session<'w> {
         Ok(())
     }
 
-    /// Has the input sorted by owners if rules will be applied. Rules do not see records that do not fit into a table.
+    /// Prepares the session for rules, if there are any: they get the input sorted by owners. They do not see the
+    /// resources in `unfit`.
     fn gather(&mut self, unfit: Unfit) {
         if self.options.normalize.is_none() {
             return;
@@ -282,7 +284,7 @@ impl<'w> Session<'w> {
         self.gathered = Some(Gathered::new(folder, limit, self.context.keys, is_one_owner, unfit));
     }
 
-    /// Applies the rules to the gathered records, and stores them.
+    /// Applies the rules to the gathered records, and writes the results.
     fn normalize(&mut self) -> Result<(), IngestError> {
         let (Some(gathered), Some(rules)) = (self.gathered.take(), self.options.normalize.clone()) else {
             return Ok(());
@@ -304,14 +306,14 @@ impl<'w> Session<'w> {
         normalize(scene, &gathered, &mut self.store, &mut self.sequence.summary)
     }
 
-    /// The existing rows of the lake.
+    /// Returns a reader of the lake's existing rows.
     fn shelf(&self) -> Shelf {
         let Options { mode, application, .. } = &self.options;
         let is_import = self.always.is_none();
         Shelf::new(&self.lake, Arc::clone(&self.base), *mode, application, is_import)
     }
 
-    /// Adds the bytes of Binaries that are among the records.
+    /// Adds the bytes of Binaries to the transaction.
     fn attach(&mut self, attachments: &[SyncedAttachment]) -> Result<(), IngestError> {
         let Some(synced) = &self.synced else { return Ok(()) };
         for one in attachments {
@@ -347,9 +349,10 @@ impl Context {
     fn sequence(&self, library: Library, sink: Sink) -> Sequence {
         let late = Late::new(self.spill.clone());
         let identifiers = match sink {
-            // Writing begins after all of the input is read.
+            // No file is written before the end of the input, so a temporary file keeps the identifiers that do not
+            // fit.
             Sink::Rules(_) => Identifiers::with_overflow(self.identifiers, &self.spill),
-            // With rewriting, only the index knows the input's own ids.
+            // The written files have rewritten ids, so only the index knows the input's ids. It must hold all of them.
             Sink::Survey(_) => Identifiers::new(usize::MAX),
             Sink::Buffer(_) if self.rewrite.is_some() => Identifiers::new(usize::MAX),
             Sink::Buffer(_) => Identifiers::new(self.identifiers),
@@ -365,14 +368,15 @@ impl Context {
     }
 }
 
-/// Supplies the threads with input.
+/// The input that the threads read.
 struct Feed {
     pieces: Pieces,
     next: u64,
     ended: bool,
 }
 
-/// Resources are numbered across the whole input. A piece has fewer than 2^32.
+/// Returns the ordinal of a piece's first resource. Ordinals count through the whole input, and a piece has fewer than
+/// 2^32 resources.
 fn first_ordinal(piece: u64) -> u64 {
     piece << 32
 }
@@ -415,7 +419,7 @@ fn read(
                 }
             };
             feed.next += 1;
-            // While this thread holds the feed, no other thread reads a large piece.
+            // If the piece is large, this thread keeps the lock, so that no other thread reads a piece meanwhile.
             let held = piece
                 .as_ref()
                 .is_ok_and(|piece| piece.text.len() > LARGE)
@@ -436,7 +440,7 @@ fn read(
             }
             drop(held);
             if taken.is_err() {
-                // The other threads can stop.
+                // This makes the other threads stop.
                 lock(&shared).ended = true;
                 return taken;
             }

@@ -6,21 +6,21 @@ use super::error::Refusal;
 use crate::fhir::{TypeId, facts};
 use crate::normalize::Report;
 
-/// The maximum number of kept refusals. The rest is only counted.
+/// The maximum number of refusals in a summary. Further ones are only counted.
 pub const REFUSALS_KEPT: usize = 100;
 
 /// The counts of one type. `read` is the sum of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Met in the input.
+    /// Resources in the input. With rules, also generated resources and rows of the lake that rules changed.
     pub read: u64,
-    /// Written as a new resource or a new version of one.
+    /// Resources that were written, as a new resource or as a new version.
     pub stored: u64,
-    /// Equal to the existing row, or matched by a conditional create.
+    /// Resources that are equal to the existing row, or that a conditional create did not need.
     pub unchanged: u64,
-    /// Followed by a later version in the same input.
+    /// Resources that a later version in the same input replaced.
     pub replaced: u64,
-    /// Left out, with a [`Refusal`].
+    /// Resources that were left out, with a [`Refusal`].
     pub refused: u64,
 }
 
@@ -29,27 +29,28 @@ pub struct Counts {
 pub struct Summary {
     /// The counts by type name.
     pub types: BTreeMap<&'static str, Counts>,
-    /// Refused input of unknown type. Other refusals are counted with their type.
+    /// The number of refused parts of the input whose type is unknown. Other refusals are counted by type.
     pub untyped_refused: u64,
-    /// The first refusals.
+    /// The first refusals, at most [`REFUSALS_KEPT`].
     pub refusals: Vec<Refusal>,
-    /// All refusals.
+    /// The number of all refusals.
     pub refused: u64,
-    /// Entries of Bundles without a resource to store: deletions, searches, outcomes, entries without a resource.
+    /// The number of Bundle entries without a resource to store: deletions, searches, outcomes, and entries without a
+    /// resource.
     pub left_out: u64,
-    /// References to addresses inside a Bundle, and conditional ones, that did not match exactly one resource. They are
-    /// stored unchanged.
+    /// The number of references to entries of a Bundle, and of conditional references, that did not lead to exactly one
+    /// resource. They are stored unchanged.
     pub unresolved: u64,
     /// The counts of normalization, if rules were applied.
     pub rules: Report,
-    /// Rows of the lake that the rules left unchanged, because they could not be read.
+    /// The number of the lake's rows that could not be read. The rules have left them unchanged.
     pub unreadable: u64,
-    /// The snapshot that holds the result.
+    /// The snapshot with the result. 0 for a dry run.
     pub snapshot: u64,
 }
 
 impl Summary {
-    /// The sums over all types.
+    /// Returns the sums over all types.
     pub fn total(&self) -> Counts {
         let mut total = Counts {
             read: self.untyped_refused,
@@ -66,7 +67,7 @@ impl Summary {
         total
     }
 
-    /// Counts resources that a later occurrence in the input replaced.
+    /// Computes the numbers of replaced resources: those that were read, and neither stored nor unchanged nor refused.
     pub(super) fn close(&mut self) {
         for counts in self.types.values_mut() {
             counts.replaced = counts
@@ -79,7 +80,7 @@ impl Summary {
         self.types.entry(facts().get(type_id).name).or_default()
     }
 
-    /// Notes a refusal of a resource that was read.
+    /// Adds a refusal. The caller has counted the resource as read.
     pub(super) fn refuse(&mut self, refusal: Refusal) {
         match refusal.type_id {
             Some(type_id) => self.of(type_id).refused += 1,

@@ -1,20 +1,20 @@
-//! Copies a value without its white space, and replaces references on the way.
+//! Copies a JSON value without its white space, and replaces the texts of references.
 
 use crate::columns::json::{Value, push_quoted};
 
-/// A changed text of a reference.
+/// A replacement of the text of one reference.
 #[derive(Debug)]
 pub(in crate::ingest) struct Edit {
-    /// Where it starts in the source.
+    /// The offset of the reference's text in the source, in bytes.
     pub(in crate::ingest) start: usize,
-    /// The target of the reference.
+    /// The resolved reference, such as `Patient/1`, with the id from the input.
     pub(in crate::ingest) resolved: String,
-    /// The written form of the reference, if it differs from `resolved`.
+    /// The reference to store, with a rewritten id. If it is `None`, `resolved` is stored.
     pub(in crate::ingest) written: Option<String>,
 }
 
-/// Copies values without their white space, and replaces references on the way. Values are copied in the order of the
-/// source, so one pass over the edits is enough.
+/// Copies values without their white space, and replaces references. Callers pass values in the order of the source, so
+/// one pass over the edits is enough.
 pub(in crate::ingest) struct Writer<'e> {
     pub(in crate::ingest) out: Vec<u8>,
     pub(in crate::ingest) edits: &'e [Edit],
@@ -32,7 +32,7 @@ impl Writer<'_> {
     /// Writes a value.
     pub(in crate::ingest) fn value(&mut self, value: Value<'_>) {
         let span = value.span();
-        // Properties that were left out may have had references.
+        // Edits before this value belong to properties that were left out.
         while self.edits.get(self.next).is_some_and(|edit| edit.start < span.start) {
             self.next += 1;
         }
@@ -61,7 +61,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the properties of an object that `keep` accepts by name.
+    /// Writes the properties whose names `keep` accepts, without the object's braces.
     pub(in crate::ingest) fn entries(&mut self, object: Value<'_>, keep: impl Fn(&str) -> bool) {
         let mut first = true;
         for (key, value) in object.entries().filter(|(key, _)| keep(key.raw())) {
@@ -74,7 +74,7 @@ impl Writer<'_> {
     }
 }
 
-/// The properties of `meta` that the commit writes.
+/// Whether the commit writes this property of `meta`.
 pub(in crate::ingest) fn is_commit_property(name: &str) -> bool {
     matches!(name, "versionId" | "lastUpdated")
 }

@@ -1,9 +1,11 @@
-//! From a piece of input to normalized resources: what a line or document is, which entries of a Bundle are taken, and
-//! what their `fullUrl`s refer to. Runs on many threads at once and knows nothing of other pieces.
+//! Turns a piece of input into normalized resources. Decides what a line or a document is, which entries of a Bundle
+//! are taken, and which resources their `fullUrl`s stand for. Several threads do this at once. Each needs only its own
+//! piece.
 //!
-//! A document that is a Bundle, of any type, counts as its entries. A Bundle inside an entry is a resource. Entries of
-//! a `history` are read from the end, because the newest come first in it. These entries are left out: entries that do
-//! not create or update (GET, DELETE, PATCH, HEAD), entries without a resource, and outcomes of a search.
+//! A Bundle of any type stands for its entries. A Bundle inside an entry is stored as a resource. The entries of a
+//! `history` Bundle are read from the last to the first, because it lists the newest version first. Three kinds of
+//! entries are left out: those with a request other than POST and PUT, those without a resource, and outcomes of a
+//! search.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -22,24 +24,24 @@ use crate::columns::json::{JsonError, Tape, Value};
 use crate::fhir::TypeId;
 use crate::fhir::reference::is_id;
 
-/// The result of a piece.
+/// The result of preparing one piece.
 #[derive(Debug)]
 pub(in crate::ingest) struct Prepared {
     pub(in crate::ingest) file: Arc<Path>,
     pub(in crate::ingest) consumed: u64,
-    /// The expected bytes of text.
+    /// The bytes to reserve for the texts of the first block.
     reserve: usize,
     pub(in crate::ingest) blocks: FxHashMap<TypeId, Block>,
-    /// Resources that depend on others, in order.
+    /// Resources that depend on other resources, in the order of the input.
     pub(in crate::ingest) held: Vec<Held>,
     pub(in crate::ingest) refusals: Vec<Refusal>,
-    /// Entries of Bundles without a resource to store.
+    /// The number of Bundle entries that were left out.
     pub(in crate::ingest) left_out: u64,
-    /// References without a target.
+    /// The number of references that lead to no resource.
     pub(in crate::ingest) unresolved: u64,
 }
 
-/// A resource that cannot be stored before others are known.
+/// A resource that cannot be stored before other resources are known.
 #[derive(Debug)]
 pub(in crate::ingest) struct Held {
     pub(in crate::ingest) type_id: TypeId,
@@ -47,21 +49,21 @@ pub(in crate::ingest) struct Held {
     pub(in crate::ingest) id: String,
     pub(in crate::ingest) ordinal: u64,
     pub(in crate::ingest) origin: Origin,
-    /// Normalized, except for the references that are unresolved.
+    /// The normalized text. Its ids are not rewritten, and its unresolved references are unchanged.
     pub(in crate::ingest) text: Vec<u8>,
     pub(in crate::ingest) waits: Vec<Wait>,
     pub(in crate::ingest) identifiers: Vec<Key>,
     pub(in crate::ingest) on_match: Option<OnMatch>,
-    /// Whether it may have to be filed like another resource, which may come later.
+    /// Whether another resource may decide its owner. That resource may come later.
     pub(in crate::ingest) stands_for_another: bool,
 }
 
-/// The effect of a conditional entry when another resource meets its condition.
+/// What happens to a conditional entry if a resource matches its condition.
 #[derive(Debug)]
 pub(in crate::ingest) enum OnMatch {
-    /// `ifNoneExist`: leave the entry out.
+    /// `ifNoneExist`: The entry is left out.
     Leave(Condition),
-    /// `PUT Type?query`: store it under the id of the match.
+    /// `PUT Type?query`: The resource is stored under the id of the match.
     Update(Condition),
 }
 
@@ -80,7 +82,7 @@ impl Prepared {
     }
 }
 
-/// Prepares pieces. There is one per thread.
+/// Prepares pieces. Each thread has its own.
 #[derive(Debug)]
 pub(in crate::ingest) struct Preparer {
     normalizer: Normalizer,
@@ -100,7 +102,7 @@ impl Preparer {
         Self { normalizer, owners }
     }
 
-    /// The result for a file, or a part of one, that cannot be read.
+    /// Returns the result for a file, or a part of a file, that cannot be read.
     pub(in crate::ingest) fn refused(refusal: Refusal) -> Prepared {
         Prepared {
             refusals: vec![refusal.clone()],
@@ -108,7 +110,7 @@ impl Preparer {
         }
     }
 
-    /// Prepares a piece. Its resources are numbered from `ordinal` on.
+    /// Prepares a piece. Numbers its resources from `ordinal` upwards.
     pub(in crate::ingest) fn prepare(&mut self, piece: &Piece, ordinal: u64) -> Prepared {
         let mut batch = Batch {
             prepared: Prepared::new(Arc::clone(&piece.file), piece.consumed),
@@ -188,7 +190,7 @@ impl Preparer {
         }
     }
 
-    /// Reads an entry's request, and notes the resource of its `fullUrl`.
+    /// Reads an entry's request, and adds its `fullUrl` to `links`. Returns `None` if the entry is left out.
     fn take<'t>(
         &self,
         entry: Value<'t>,
@@ -228,7 +230,8 @@ impl Preparer {
             on_match = Some(OnMatch::Leave(condition));
         }
         let full_url = entry.get_str("fullUrl");
-        // A resource without an id is identified by its address, otherwise by its content.
+        // A resource without an id gets the id in the URL of a PUT, else the id in its `fullUrl`, else a hash of its
+        // content.
         let given = match (&own, named) {
             (Some(_), _) => None,
             (None, Some(named)) => Some(named),
@@ -278,7 +281,7 @@ impl Preparer {
             return;
         }
         let normalized = if self.normalizer.rewrites() {
-            // It was normalized before without an error.
+            // `normalize` accepted the same resource above, so this does not fail.
             match self.normalizer.normalize_unrewritten(resource, given_id, links) {
                 Ok(normalized) => normalized,
                 Err(Rejected { type_id, reason }) => return batch.refuse(origin, type_id, reason),
@@ -304,10 +307,10 @@ impl Preparer {
         });
     }
 
-    /// Adds the last normalized resource to its block.
+    /// Adds the resource that was normalized last to the block of its type.
     fn file(&self, normalized: &Normalized, origin: Origin, ordinal: u64, prepared: &mut Prepared) {
         let file = Arc::clone(&prepared.file);
-        // A piece of NDJSON mostly holds one type.
+        // The resources of an NDJSON piece mostly have one type, so only the first block reserves memory.
         let reserve = if prepared.blocks.is_empty() {
             prepared.reserve
         } else {
@@ -321,7 +324,7 @@ impl Preparer {
     }
 }
 
-/// Counts lines from one position of a text to the next.
+/// Counts the lines of a text up to a position. Each position must not be before the previous one.
 struct Lines<'t> {
     text: &'t [u8],
     line: u64,
@@ -336,7 +339,7 @@ impl Lines<'_> {
     }
 }
 
-/// The result of a piece during preparation.
+/// A piece's result while it is being prepared.
 struct Batch {
     prepared: Prepared,
     ordinal: u64,
@@ -360,7 +363,7 @@ impl Batch {
         });
     }
 
-    /// Reports where a text stops being JSON.
+    /// Refuses a text, with the line and the column at which it stops being JSON.
     fn refuse_json(&mut self, text: &[u8], line: u64, error: JsonError) {
         let before = &text[..error.offset.min(text.len())];
         let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
@@ -377,7 +380,7 @@ impl Batch {
     }
 }
 
-/// The id in `urn:uuid:…` or at the end of a RESTful address.
+/// Returns the id in `urn:uuid:…` or at the end of another address, if R4 allows it.
 fn id_of_address(address: &str) -> Option<String> {
     let id = address
         .strip_prefix("urn:uuid:")

@@ -1,9 +1,18 @@
-//! Filing: decides the person of a resource.
+//! Filing: decides which person a resource belongs to.
 //!
-//! A row belongs to the person in its root `subject`, `patient` or `beneficiary`, if that is a relative reference. A
-//! Binary belongs to the person in its `securityContext`. If that names another resource, the Binary belongs to that
-//! resource's person. Otherwise the Patient compartment's parameters decide, if they name exactly one Patient. A row
-//! that names an unclear person belongs to the application alone. A row that names no person is shared.
+//! A Patient belongs to itself. Any other resource belongs to the Patient that it refers to. These references count:
+//!
+//! 1. The root elements `subject`, `patient` and `beneficiary`, and `securityContext` of a Binary.
+//! 2. If none of these refers to a person, the elements of the type's Patient compartment parameters.
+//!
+//! There are three results:
+//!
+//! * All of them that lead to a person are relative references to one Patient. The resource belongs to that Patient.
+//! * They lead to several Patients, or to a person whose Patient is unknown, for example by an absolute URL. Only the
+//!   application sees the resource.
+//! * They lead to no person. The resource is shared. But a Binary whose `securityContext` refers to another resource
+//!   gets the owner of that resource.
+//!
 //! `lake::owners::owner` computes owner numbers.
 
 use std::borrow::Cow;
@@ -15,26 +24,27 @@ use crate::fhir::reference::Reference;
 use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::{TypeId, facts};
 
-/// The element of a Binary that names its person or resource.
+/// The element of a Binary that refers to its person or to another resource.
 const CONTEXT: &str = "securityContext";
 
-/// The filing of a row.
+/// The result of filing a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::ingest) enum Filing {
-    /// Under the Patient with this id.
+    /// It belongs to the Patient with this id.
     Person(String),
-    /// Like this resource, for a Binary that belongs to it.
+    /// It is a Binary that gets the owner of this resource.
     As(TypeId, String),
-    /// It names an unclear person. Only the application as a whole sees it.
+    /// It refers to several Patients, or to a person whose Patient is unknown. Only the application sees it, and no
+    /// patient.
     ApplicationOnly,
-    /// It names no person.
+    /// It refers to no person.
     Shared,
 }
 
-/// The resolved target of the text in a Reference's `reference` property.
+/// A function that returns the resolved form of a Reference's `reference` value.
 pub(in crate::ingest) type Resolved<'a> = dyn Fn(Value<'_>) -> Option<String> + 'a;
 
-/// Files a resource of type `type_id`.
+/// Decides the filing of a resource.
 pub(in crate::ingest) fn file_under(type_id: TypeId, id: &str, root: Value<'_>, resolved: &Resolved<'_>) -> Filing {
     let plan = plan(type_id);
     if plan.is_patient {
@@ -56,19 +66,20 @@ pub(in crate::ingest) fn file_under(type_id: TypeId, id: &str, root: Value<'_>, 
     }
 }
 
-/// The property that names the resource of a Binary.
+/// Returns the `reference` value of a Binary's `securityContext`.
 fn context(type_id: TypeId, root: Value<'_>) -> Option<Value<'_>> {
     let is_context = |name: &&str| *name == CONTEXT;
     let name = plan(type_id).direct.iter().find(|name| is_context(name))?;
     root.get(name)?.get("reference")
 }
 
-/// Whether a resource may have to be filed like another one.
+/// Whether another resource may decide the owner of this one: it belongs to no person by its own references, and has a
+/// `securityContext`.
 pub(in crate::ingest) fn stands_for_another(type_id: TypeId, root: Value<'_>, filing: &Filing) -> bool {
     !matches!(filing, Filing::Person(_)) && context(type_id, root).is_some()
 }
 
-/// Visits the references that decide a resource's filing, with the person that each names.
+/// Calls `visit` for each reference that decides a resource's filing, with the person that it refers to.
 fn people(type_id: TypeId, root: Value<'_>, resolved: &Resolved<'_>, visit: &mut dyn FnMut(Value<'_>, Whom)) {
     let plan = plan(type_id);
     let mut nobody = true;
@@ -88,7 +99,7 @@ fn people(type_id: TypeId, root: Value<'_>, resolved: &Resolved<'_>, visit: &mut
     }
 }
 
-/// Visits the texts of the references that decide a resource's filing.
+/// Calls `visit` with the resolved text of each reference that decides a resource's filing.
 pub(in crate::ingest) fn texts_of_people(
     type_id: TypeId,
     root: Value<'_>,
@@ -102,8 +113,8 @@ pub(in crate::ingest) fn texts_of_people(
     });
 }
 
-/// The id of the Patient that an import would file the resource under, if it is clear. `resolved` returns the target of
-/// the text in a Reference's `reference`.
+/// Returns the id of the Patient under which an import would file the resource. Returns `None` if there is none, or if
+/// another resource decides. `resolved` returns the resolved form of a Reference's `reference` value.
 pub fn patient_of(type_id: TypeId, root: Value<'_>, resolved: &dyn Fn(Value<'_>) -> Option<String>) -> Option<String> {
     let id = root.get_str("id").unwrap_or_default();
     match file_under(type_id, &id, root, resolved) {
@@ -112,7 +123,7 @@ pub fn patient_of(type_id: TypeId, root: Value<'_>, resolved: &dyn Fn(Value<'_>)
     }
 }
 
-/// The root properties of resources of a type that [`patient_of`] looks at.
+/// Returns the root properties that [`patient_of`] reads from resources of a type.
 pub fn patient_properties(type_id: TypeId) -> Vec<&'static str> {
     let plan = plan(type_id);
     let compartment = plan.compartment.iter().filter_map(|path| path.first());
@@ -123,14 +134,14 @@ pub fn patient_properties(type_id: TypeId) -> Vec<&'static str> {
     properties
 }
 
-/// Whether resources of this type are always filed under one person: R4 requires a `subject`, `patient` or
-/// `beneficiary` that can only be a Patient. A reference to such a resource never leads to a shared row.
+/// Whether R4 assigns all resources of this type to a person: Patients, and types with a required `subject`, `patient`
+/// or `beneficiary` that can only be a Patient. References to them are never references to shared rows.
 pub(in crate::ingest) fn is_never_shared(type_id: TypeId) -> bool {
     let plan = plan(type_id);
     plan.is_patient || plan.always
 }
 
-/// The parameters to evaluate for resources of a type.
+/// The references that decide the filing of a type's resources.
 #[derive(Debug, Default)]
 struct Plan {
     is_patient: bool,
@@ -138,7 +149,7 @@ struct Plan {
     /// The properties among `subject`, `patient`, `beneficiary` and `securityContext` that are root elements of the
     /// type and may refer to a Patient.
     direct: Vec<&'static str>,
-    /// The element paths of the compartment's parameters.
+    /// The element paths of the type's Patient compartment parameters.
     compartment: Vec<Vec<&'static str>>,
 }
 
@@ -181,8 +192,8 @@ fn make_plan(type_id: TypeId) -> Plan {
     plan
 }
 
-/// The element paths of a compartment parameter. Its expression is a union of element paths, each with or without
-/// `where(resolve() is Patient)`. A test checks this for R4.
+/// Returns the element paths of a compartment parameter for one type. The expression is a union of element paths, each
+/// with or without `where(resolve() is Patient)`. A test checks that R4's expressions have this form.
 fn paths_of(type_id: TypeId, expression: &str) -> Vec<Vec<&'static str>> {
     let mut paths = Vec::new();
     for branch in expression.split('|') {
@@ -218,7 +229,7 @@ fn follow(value: Value<'_>, path: &[&str], visit: &mut dyn FnMut(Value<'_>)) {
     }
 }
 
-/// The person that one reference names.
+/// The person that a reference refers to.
 enum Whom {
     Patient(String),
     SomePerson,
@@ -245,8 +256,8 @@ impl Named {
     }
 }
 
-/// The person that a Reference names. `about` means that the reference is a subject. If a subject does not state its
-/// target's type, it counts as naming a person.
+/// Returns the person that a Reference refers to. `about` is true for the root elements such as `subject`. If such a
+/// reference does not show the type of its target, it counts as a reference to an unknown person.
 fn whom(reference: Value<'_>, root: Value<'_>, resolved: &Resolved<'_>, about: bool) -> Whom {
     let presumed = || match reference.get_str("type").as_deref() {
         Some("Patient" | "http://hl7.org/fhir/StructureDefinition/Patient") => Whom::SomePerson,

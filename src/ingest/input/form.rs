@@ -1,7 +1,8 @@
-//! Distinguishes lines of JSON from a single document by the form of the text, even if it is damaged. Nothing here
+//! Distinguishes NDJSON from a single JSON document by the form of the text, even if the text is damaged. Nothing here
 //! parses JSON.
 
-/// Whether the text is an object (or something malformed) that ends at the text's end: braces balance outside strings.
+/// Whether the braces outside strings balance for the first time at the end of the text. Then the text is one object,
+/// or it is malformed.
 pub(in crate::ingest) fn is_closed(text: &[u8]) -> bool {
     let mut depth = 0usize;
     let mut quoted = false;
@@ -25,11 +26,12 @@ pub(in crate::ingest) fn is_closed(text: &[u8]) -> bool {
     false
 }
 
-/// Whether a text that does not begin with a whole line is still NDJSON whose first lines are damaged.
+/// Whether a text is NDJSON even though its first line is not one whole object.
 ///
-/// In one document an object follows `[`, `,` or `:`. So a line that is a whole object and follows something else
-/// starts a new document. A damaged document without a comma may have such lines too, but then more of its lines are
-/// properties and closing brackets. An unfinished last line is ignored unless the text is `whole`.
+/// In a single document, an object follows `[`, `,` or `:`. So a line that is a whole object and follows anything else
+/// starts a new document. A damaged single document that lacks commas may have such lines, too. But most of its lines
+/// begin with a property or a closing bracket. Unless `whole` says that the text goes to the end of the file, its
+/// unfinished last line is ignored.
 pub(in crate::ingest) fn has_lines(text: &[u8], whole: bool) -> bool {
     let text = match memchr::memrchr(b'\n', text) {
         Some(end) if !whole => &text[..end],

@@ -1,4 +1,4 @@
-//! From files to normalized resources.
+//! Turns files into normalized resources.
 
 pub(super) mod copy;
 pub(super) mod document;

@@ -1,8 +1,9 @@
-//! Turns a parsed resource into the text to store: compact, with keys and digits unchanged, references resolved, and an
-//! id. The text has no `meta.versionId` and `meta.lastUpdated`, which the commit adds.
+//! Turns a parsed resource into the text to store: JSON without white space, with keys and digits unchanged, with
+//! resolved references, and with an id. The text has no `meta.versionId` and no `meta.lastUpdated`. The commit adds
+//! them.
 //!
-//! The caller defines the targets of references inside a Bundle ([`Links`]). `filing` decides the person, and
-//! `sequence` handles resources that must wait.
+//! [`Links`] gives the targets of references inside a Bundle. `filing` decides the person. `sequence` handles resources
+//! that must wait.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -34,26 +35,26 @@ pub(in crate::ingest) struct Normalized {
     pub(in crate::ingest) source_id: String,
     pub(in crate::ingest) splice: Splice,
     pub(in crate::ingest) filing: Filing,
-    /// Whether it may have to be filed like another resource.
+    /// Whether another resource may decide its owner.
     pub(in crate::ingest) stands_for_another: bool,
     pub(in crate::ingest) shared_refs: Vec<String>,
     pub(in crate::ingest) waits: Vec<Wait>,
-    /// References without a target: `urn:` references to a missing resource, and conditional references without a
-    /// match.
+    /// The number of references without a target: references to a missing entry of the Bundle, and conditional
+    /// references without exactly one match or with an unsupported condition.
     pub(in crate::ingest) unresolved: u32,
 }
 
-/// Normalizes resources. One normalizer handles many resources, so its memory is reused.
+/// Normalizes resources. One normalizer reuses its memory for many resources.
 #[derive(Debug)]
 pub(in crate::ingest) struct Normalizer {
     keys: Keys,
     rewrite: Option<Arc<Rewrite>>,
-    /// Whether this is a sync, whose records have a source's ids.
+    /// Whether the records come from a source by a sync, and so have the ids of the source.
     of_source: bool,
     edits: Vec<Edit>,
-    /// The text of the last normalized resource.
+    /// The text of the resource that was normalized last.
     text: Vec<u8>,
-    /// The identifiers of the last normalized resource.
+    /// The identifiers of the resource that was normalized last.
     pub(in crate::ingest) identifiers: Vec<Key>,
 }
 
@@ -69,10 +70,9 @@ impl Normalizer {
         }
     }
 
-    /// The text of the last normalized resource.
+    /// Returns the text of the resource that was normalized last.
     pub(in crate::ingest) fn text(&self) -> &str {
-        // It consists of pieces of checked text, so this never fails. The check is cheaper than carrying the proof
-        // along.
+        // The text consists of valid UTF-8 parts, so this never fails.
         simdutf8::basic::from_utf8(&self.text).unwrap_or_default()
     }
 
@@ -80,14 +80,14 @@ impl Normalizer {
         self.keys
     }
 
-    /// The id under which a resource of the input is stored.
+    /// Returns the id under which a resource of the input is stored.
     pub(in crate::ingest) fn stored_id(&self, type_id: TypeId, id: &str) -> String {
         self.rewrite
             .as_ref()
             .map_or_else(|| id.to_owned(), |rewrite| rewrite.id(type_id, id))
     }
 
-    /// The id under which a Patient of the input is stored.
+    /// Returns the id under which a Patient of the input is stored.
     pub(in crate::ingest) fn stored_patient_id(&self, id: &str) -> String {
         match &self.rewrite {
             Some(rewrite) => rewrite.patient_id(id),
@@ -95,8 +95,8 @@ impl Normalizer {
         }
     }
 
-    /// Normalizes a resource that must wait: like [`normalize`](Self::normalize), but without rewriting ids, because
-    /// ids are rewritten when the resource is normalized again.
+    /// Normalizes a resource that must wait. Unlike [`normalize`](Self::normalize), it does not rewrite ids: they are
+    /// rewritten when the resource is normalized again.
     pub(in crate::ingest) fn normalize_unrewritten(
         &mut self,
         root: Value<'_>,
@@ -109,7 +109,7 @@ impl Normalizer {
         normalized
     }
 
-    /// The names and marks that a sync gives to resources, if this is a sync.
+    /// Returns the ids, tags and metadata that a sync gives to resources. Returns `None` for an import.
     pub(in crate::ingest) fn naming(&self) -> Option<&Naming> {
         self.rewrite.as_deref().and_then(Rewrite::naming)
     }
@@ -119,7 +119,7 @@ impl Normalizer {
         self.rewrite.is_some()
     }
 
-    /// Normalizes a resource. `given_id` replaces its own id.
+    /// Normalizes a resource. `given_id` replaces the resource's own id.
     pub(in crate::ingest) fn normalize(
         &mut self,
         root: Value<'_>,
@@ -156,7 +156,7 @@ impl Normalizer {
         {
             return Err(reject(Reason::OtherPerson));
         }
-        // Synced records belong to the person.
+        // All rows of a sync have the consent's owner.
         let stands_for_another = self.naming().is_none() && stands_for_another(type_id, root, &filing);
         let id = self.stored_id(type_id, &source_id);
         let splice = match self.rewrite.clone().as_deref().and_then(Rewrite::naming) {
@@ -192,8 +192,8 @@ impl Normalizer {
         })
     }
 
-    /// Whether a synced resource is about another person: it is filed under that person, or it names others but not the
-    /// synced person.
+    /// Whether a synced resource belongs to another person: filing gives it to another Patient, or it refers to other
+    /// Patients and not to the synced one.
     fn is_of_another(&self, naming: &Naming, type_id: TypeId, root: Value<'_>, filing: &Filing) -> bool {
         if let Filing::Person(patient) = filing {
             return naming.is_of_another(patient);
@@ -208,10 +208,10 @@ impl Normalizer {
         other && !own
     }
 
-    /// Visits every string property `reference` of an object that R4 allows to be a Reference. It skips resources
-    /// (DetectedIssue has such a property), Expressions, which always have a `language`, and Immunization's
-    /// `education`. A test compares this with R4. For records of a source it visits all of them, so that no
-    /// neighbouring property can hide the id of another person's record.
+    /// Resolves every `reference` property with a string value in a JSON value and below it. For imports it skips the
+    /// properties that are no Reference in R4: those of resources (DetectedIssue), of Expressions, which always have a
+    /// `language`, and of Immunization's `education`. A test checks these against R4. For syncs it skips none, so that
+    /// no neighbouring property can hide the id of another person's record.
     fn references(&mut self, value: Value<'_>, property: &str, links: &Links, found: &mut Found) {
         if value.is_array() {
             for item in value.items().filter(|item| item.is_object()) {
@@ -263,14 +263,14 @@ impl Normalizer {
         if let Some(Relative { type_id, id, version }) = target.and_then(target_of) {
             let name = facts().get(type_id).name;
             let new_id = self.rewrite.as_ref().map(|rewrite| rewrite.id(type_id, id));
-            // Synced records belong to the person.
+            // All rows of a sync have the consent's owner, so they refer to no shared row.
             if self.naming().is_none() && !is_never_shared(type_id) {
                 found
                     .shared_refs
                     .push(format!("{name}/{}", new_id.as_deref().unwrap_or(id)));
             }
             written = new_id.map(|new_id| match version {
-                // A source's versions are not ours.
+                // A source's version numbers differ from ours.
                 Some(version) if self.naming().is_none() => format!("{name}/{new_id}/_history/{version}"),
                 _ => format!("{name}/{new_id}"),
             });
@@ -294,7 +294,7 @@ impl Normalizer {
         }
     }
 
-    /// The target of the text in a `reference` property, for filing.
+    /// Returns the resolved form of a `reference` value, for filing.
     fn resolved(&self, reference: Value<'_>) -> Option<String> {
         match self
             .edits
@@ -305,7 +305,7 @@ impl Normalizer {
         }
     }
 
-    /// Writes the text, and returns where `meta`'s version and date belong in it.
+    /// Writes the text. Returns where the commit inserts `meta.versionId` and `meta.lastUpdated`.
     fn write(&mut self, root: Value<'_>, head: &Head<'_>, id: &str) -> Splice {
         let mut writer = Writer {
             out: std::mem::take(&mut self.text),
@@ -360,14 +360,14 @@ impl Normalizer {
     }
 }
 
-/// Why a resource was refused, and its type if known.
+/// The reason of a refusal, and the resource's type if it is known.
 #[derive(Debug)]
 pub(in crate::ingest) struct Rejected {
     pub(in crate::ingest) type_id: Option<TypeId>,
     pub(in crate::ingest) reason: Reason,
 }
 
-/// The root properties that every resource has.
+/// The root properties that normalization reads first.
 struct Head<'t> {
     type_id: TypeId,
     id: Option<Value<'t>>,
@@ -415,7 +415,7 @@ impl<'t> Head<'t> {
     }
 }
 
-/// An id for a resource without one. The same content gets the same id.
+/// Returns an id for a resource without one: a hash of its content. The same content gives the same id.
 pub(in crate::ingest) fn content_id(root: Value<'_>) -> String {
     let mut writer = Writer {
         out: Vec::new(),
@@ -449,7 +449,7 @@ mod tests {
         text
     }
 
-    /// References are recognized by the property's name and its neighbours.
+    /// The name of the parent property, or a neighbour, shows which `reference` properties are no References.
     #[test]
     fn other_texts_named_reference_are_told_apart() {
         let is_text = |type_id| {

@@ -1,25 +1,27 @@
-//! Text that was read from a file and not handed out yet. It also recycles the memory of used texts.
+//! Text that was read from a file and not returned to the caller yet. Also recycles the memory of texts that are no
+//! longer needed.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The maximum size of an NDJSON line or JSON document, in bytes after decompression.
 pub const LARGEST_DOCUMENT: usize = 128 << 20;
-/// The initial capacity. Files with one resource are seldom larger.
+/// The initial capacity in bytes. Files with one resource are seldom larger.
 const FIRST: usize = 64 << 10;
-/// A text larger than this gets the maximum capacity at once.
+/// A text of more bytes than this gets the maximum capacity at once.
 const LARGE: usize = 8 << 20;
-/// The maximum number of texts whose memory is kept.
+/// The maximum number of texts whose memory is kept for reuse.
 const KEPT: usize = 8;
-/// The maximum size of a text whose memory is kept.
+/// The maximum capacity, in bytes, of a text whose memory is kept for reuse.
 const KEPT_BYTES: usize = 4 << 20;
 
-/// The memory of used texts, for new ones. Fresh memory costs as much as reading into it.
+/// The memory of texts that are no longer needed, for new texts. Allocating fresh memory takes as long as reading into
+/// it.
 #[derive(Clone, Debug, Default)]
 pub struct Spare(Arc<Mutex<Vec<Vec<u8>>>>);
 
 impl Spare {
-    /// Returns a used text's memory.
+    /// Takes back the memory of a text, if it is small and not too much is kept already.
     pub fn give(&self, text: Vec<u8>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < KEPT && text.capacity() <= KEPT_BYTES {
@@ -33,7 +35,7 @@ impl Spare {
     }
 }
 
-/// The text, at the beginning of memory that has been written before.
+/// The text: the first `filled` bytes of initialized memory.
 #[derive(Debug, Default)]
 pub(in crate::ingest) struct Pending {
     bytes: Vec<u8>,
@@ -64,7 +66,8 @@ impl Pending {
             if self.filled == self.bytes.len() {
                 let room = enough.min(FIRST.max(self.filled * 2));
                 if room > self.bytes.capacity() {
-                    // Growing by a copy would take a large text's memory twice. Unwritten memory costs nothing.
+                    // Growing in small steps would copy a large text, and so take its memory twice. Reserved memory
+                    // that is never written costs nothing.
                     let capacity = if room > LARGE { LARGEST_DOCUMENT + LARGE } else { room };
                     self.bytes.reserve_exact(capacity.max(room) - self.filled);
                 }
@@ -81,7 +84,7 @@ impl Pending {
         Ok(false)
     }
 
-    /// Returns the text before `end`.
+    /// Removes the text before `end` and returns it.
     pub(in crate::ingest) fn split(&mut self, end: usize) -> Vec<u8> {
         let rest = self.filled - end;
         let mut next = self.spare.take();
@@ -95,7 +98,7 @@ impl Pending {
         text
     }
 
-    /// Drops the text before `start`.
+    /// Removes the text before `start`.
     pub(in crate::ingest) fn forget(&mut self, start: usize) {
         self.bytes.copy_within(start..self.filled, 0);
         self.filled -= start;

@@ -1,7 +1,7 @@
 //! Finds input files and cuts them into pieces of bounded size: runs of NDJSON lines, or whole JSON documents.
 //!
-//! The content decides whether a file is gzip, NDJSON or one JSON document. `document` decides what a piece means.
-//! Nothing here parses JSON.
+//! The name and the beginning of the content decide whether a file is gzip, NDJSON or one JSON document. `document`
+//! decides what a piece means. Nothing here parses JSON.
 
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::form::{has_lines, is_closed};
 use super::pending::{LARGEST_DOCUMENT, Pending, Spare};
 use crate::lake::scratch::{TextFile, TextReader};
 
-/// The approximate size of pieces with lines.
+/// The approximate size in bytes of a piece of NDJSON lines.
 const PIECE: usize = 1 << 20;
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -23,11 +23,11 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 pub struct Piece {
     /// The file of the piece.
     pub file: Arc<Path>,
-    /// Number of its first line, from 1.
+    /// The number of its first line, from 1.
     pub first_line: u64,
     /// The text of the piece.
     pub text: Text,
-    /// How many bytes of the file on disk are read at the end of this piece, for a progress bar.
+    /// How many bytes of the file on disk were read since the previous piece, for a progress bar.
     pub consumed: u64,
 }
 
@@ -41,7 +41,7 @@ pub enum Text {
 }
 
 impl Text {
-    /// Bytes of the text.
+    /// Returns the length of the text in bytes.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         match self {
@@ -50,10 +50,10 @@ impl Text {
     }
 }
 
-/// The input files of `paths`: files as named, folders recursively in the order of their paths.
+/// Returns the input files of `paths`. A path that is no folder is taken as it is, and may be refused when it is read.
+/// Folders are searched recursively, in the order of names.
 ///
-/// From a folder it takes only visible files with a JSON name. A path that the caller names is always taken, and may be
-/// refused when it is read.
+/// From a folder it takes only files that are not hidden and look like JSON by their name or their first bytes.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, IngestError> {
     let mut found = Vec::new();
     for path in paths {
@@ -70,7 +70,8 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, IngestError> {
     Ok(found)
 }
 
-/// The size on disk of the input files at `paths`, as far as it is known.
+/// Returns the size on disk of the input files at `paths`, in bytes. Files of unknown size do not count. Returns 0 if a
+/// path cannot be read.
 pub fn input_size(paths: &[PathBuf]) -> u64 {
     let files = find(paths).unwrap_or_default();
     files
@@ -84,12 +85,12 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut entries = std::fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
-        // Hidden files belong to programs, such as an editor or a version control.
+        // Hidden files belong to programs, such as editors and version control.
         if entry.file_name().as_encoded_bytes().starts_with(b".") {
             continue;
         }
         let path = entry.path();
-        // A link to a folder may form a cycle, so only links to files are followed.
+        // A symbolic link to a folder may form a cycle, so only links to files are followed.
         if entry.file_type()?.is_dir() {
             walk(&path, found)?;
         } else if std::fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) && looks_like_json(&path) {
@@ -112,8 +113,8 @@ fn looks_like_json(path: &Path) -> bool {
         return true;
     }
     let mut start = Vec::new();
-    // The bytes before a read error are enough to decide. The error occurs again when the file is read, and is reported
-    // then.
+    // If a read error occurs, the bytes before it decide. The error occurs again when the file is read as input, and is
+    // reported then.
     let _ = open(&path.to_owned().into()).and_then(|(reader, _)| reader.take(256).read_to_end(&mut start));
     let Some(object) = start_of_text(&start).strip_prefix(b"{") else {
         return false;
@@ -125,7 +126,7 @@ fn start_of_text(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes).trim_ascii_start()
 }
 
-/// How far a file has been read, in bytes on disk.
+/// How many bytes of a file on disk were read so far.
 type Position = Arc<std::sync::atomic::AtomicU64>;
 
 struct Counted {
@@ -142,7 +143,7 @@ impl Read for Counted {
     }
 }
 
-/// Opens a file. Decompresses it if it begins like gzip.
+/// Opens a file. Decompresses it if it begins with the magic number of gzip.
 fn open(file: &TextFile) -> io::Result<(Box<dyn Read + Send>, Position)> {
     let position = Position::default();
     let mut file = Counted {
@@ -163,16 +164,16 @@ fn open(file: &TextFile) -> io::Result<(Box<dyn Read + Send>, Position)> {
     }
 }
 
-/// Why the reader returns no piece.
+/// Why [`Pieces`] returns no piece.
 #[derive(Debug)]
 pub enum Fault {
-    /// A line or a file was left out. More pieces follow.
+    /// A line or a file was left out. More pieces may follow.
     Refused(Refusal),
     /// A file cannot be read completely. The missing part is unknown, so no more pieces follow.
     Broken(IngestError),
 }
 
-/// The pieces of a list of files, in order.
+/// Reads the pieces of a list of files, in order.
 #[allow(missing_debug_implementations)]
 pub struct Pieces {
     files: std::vec::IntoIter<TextFile>,
@@ -185,11 +186,11 @@ struct Reading {
     reader: Box<dyn Read + Send>,
     position: Position,
     reported: u64,
-    /// Text that was read and not handed out yet.
+    /// Text that was read and not returned yet.
     pending: Pending,
     line: u64,
     ended: bool,
-    /// Whether the rest of the file is not wanted.
+    /// Whether the rest of the file is skipped.
     abandoned: bool,
 }
 
@@ -200,7 +201,7 @@ enum Next {
 }
 
 impl Pieces {
-    /// A reader over the files from [`find`].
+    /// Creates a reader of files, such as those from [`find`].
     pub fn new(files: impl IntoIterator<Item = impl Into<TextFile>>) -> Self {
         let files: Vec<TextFile> = files.into_iter().map(Into::into).collect();
         Self {
@@ -210,7 +211,7 @@ impl Pieces {
         }
     }
 
-    /// Recycles the memory of used texts. Returning memory is optional.
+    /// Returns the memory pool of texts. A caller may give back the memory of a text there.
     pub fn spare(&self) -> Spare {
         self.spare.clone()
     }
@@ -257,7 +258,7 @@ impl Pieces {
         }
     }
 
-    /// Ends the pieces.
+    /// Drops all remaining files, and returns the fault that ends the pieces.
     fn broken(&mut self, error: IngestError) -> Fault {
         self.current = None;
         self.files = Vec::new().into_iter();
@@ -299,7 +300,7 @@ impl Reading {
         if self.line == 0 { self.first() } else { self.lines() }
     }
 
-    /// Reads until `pending` holds `enough` bytes or the file ends. Returns whether the file ended.
+    /// Reads until `pending` has `enough` bytes or the file ends. Returns whether the file ended.
     fn fill(&mut self, enough: usize) -> io::Result<bool> {
         if enough > self.pending.len() && !self.ended {
             self.ended = self.pending.fill(&mut self.reader, enough)?;
@@ -307,8 +308,9 @@ impl Reading {
         Ok(self.ended)
     }
 
-    /// Decides between lines and a single document. NDJSON begins with a line that is a whole object and has something
-    /// after it. If that line is damaged, later lines decide.
+    /// Returns the first piece of a file, and decides between NDJSON and a single document. A file is NDJSON if its
+    /// name says so, or if its first line is one whole object and more text follows. If the first line is damaged,
+    /// later lines decide.
     fn first(&mut self) -> io::Result<Next> {
         self.line = 1;
         self.fill(PIECE)?;
@@ -356,7 +358,8 @@ impl Reading {
     }
 
     fn document(&mut self) -> io::Result<Next> {
-        // The pending text usually has lines, unless damage or a long line fills it.
+        // The text that was read so far usually has enough lines to decide. It has not if it is damaged, or if one long
+        // line fills it.
         if has_lines(self.pending.text(), self.ended) {
             return self.lines();
         }
@@ -380,7 +383,7 @@ impl Reading {
             if self.fill(wanted)? {
                 break self.pending.len();
             }
-            // The searched part has no newline, except in the first iteration.
+            // After the first iteration, the part that was already searched has no newline.
             let from = if wanted == PIECE { 0 } else { searched };
             if let Some(at) = memchr::memrchr(b'\n', &self.pending.text()[from..]) {
                 break from + at + 1;
@@ -399,7 +402,7 @@ impl Reading {
         Ok(Next::Piece(Text::Lines(text), first_line))
     }
 
-    /// Skips the line at the beginning of `pending`. Its end has not been read yet.
+    /// Skips a line that is too large, at the beginning of `pending`. Its end has not been read yet.
     fn skip_line(&mut self) -> io::Result<Next> {
         let refused = self.line;
         self.line += 1;
@@ -408,7 +411,7 @@ impl Reading {
             let ended = self.fill(PIECE)?;
             if let Some(at) = memchr::memchr(b'\n', self.pending.text()) {
                 self.pending.forget(at + 1);
-                // The file may have ended while pending text is still to be handed out.
+                // Even if the file has ended, later calls return the rest of `pending`.
                 return Ok(Next::Refused(Reason::TooLarge, refused));
             }
             if ended {

@@ -1,7 +1,7 @@
-//! Conditional references (`Practitioner?identifier=system|value`) and conditional creates (`ifNoneExist`): the small
-//! part of search that can be answered while resources stream in.
+//! Conditional references (`Practitioner?identifier=system|value`) and conditional creates (`ifNoneExist`). They are
+//! answered while the input is read, so only the search parameters `identifier` and `_id` are supported.
 //!
-//! It supports only `identifier` and `_id`. `identifiers` finds the matching resources.
+//! `identifiers` finds the matching resources.
 
 use std::hash::Hasher;
 
@@ -9,31 +9,33 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 
 use crate::fhir::{TypeId, facts};
 
-/// A condition on resources of one type: all groups must match, each by one of its keys.
+/// A condition on resources of one type. A resource matches if it has one key of each group and, if `ids` is set, one
+/// of these ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::ingest) struct Condition {
     pub(in crate::ingest) type_id: TypeId,
-    /// One set of keys per `identifier` parameter. A comma separates alternatives.
+    /// The keys of each `identifier` parameter: one for each of its values, which a comma separates.
     pub(in crate::ingest) groups: Vec<Vec<Key>>,
-    /// The ids of `_id`, if there is one.
+    /// The ids that all `_id` parameters allow, if there are any.
     pub(in crate::ingest) ids: Option<Vec<String>>,
 }
 
-/// An identifier of a resource of some type, hashed under the session's secret. With 128 bits, two never collide.
+/// A hash of an identifier of a resource of some type, under the session's secret. It has 128 bits, so collisions can
+/// be ignored.
 pub(in crate::ingest) type Key = u128;
 
-/// Makes [`Key`]s.
+/// Computes [`Key`]s and other hashes, under a random secret.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ingest) struct Keys(u64, u64);
 
-/// How a token names an identifier.
+/// An identifier in the form of a search token.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ingest) enum Token<'a> {
     /// `system|value`
     Exact(&'a str, &'a str),
-    /// `value`: with any system
+    /// `value`, with any system
     AnySystem(&'a str),
-    /// `|value`: without a system
+    /// `|value`, without a system
     NoSystem(&'a str),
 }
 
@@ -43,7 +45,7 @@ impl Keys {
         Self(low, high)
     }
 
-    /// Names a resource in 64 bits.
+    /// Returns a hash of a resource's type and id, with 64 bits.
     pub(in crate::ingest) fn name(self, type_id: TypeId, id: &str) -> u64 {
         let mut hasher = siphasher::sip::SipHasher13::new_with_keys(self.0, self.1);
         hasher.write_usize(type_id.index());
@@ -51,7 +53,7 @@ impl Keys {
         hasher.finish()
     }
 
-    /// Identifies a resource in 128 bits, so that two never collide.
+    /// Returns a hash of a resource's type and id, with 128 bits, so that collisions can be ignored.
     pub(in crate::ingest) fn identity(self, type_id: TypeId, id: &str) -> u128 {
         let mut hasher = SipHasher13::new_with_keys(self.0, self.1);
         hasher.write_usize(type_id.index());
@@ -76,18 +78,20 @@ impl Keys {
 }
 
 impl Condition {
-    /// The name of the type.
+    /// Returns the name of the resource type.
     pub(in crate::ingest) fn type_name(&self) -> &'static str {
         facts().get(self.type_id).name
     }
 
-    /// Parses `Type?query`. `None` if the text has another form, names no R4 resource type or uses other parameters.
+    /// Parses `Type?query`. Returns `None` if the text has another form, or names no R4 resource type, or if
+    /// [`of_type`](Self::of_type) rejects the query.
     pub(in crate::ingest) fn parse(text: &str, keys: Keys) -> Option<Condition> {
         let (type_name, query) = text.split_once('?')?;
         Self::of_type(resource_type(type_name)?, query, keys)
     }
 
-    /// Reads the query of a condition on resources of type `type_id`.
+    /// Parses the query of a condition on resources of type `type_id`. Returns `None` if it has no parameter, a
+    /// parameter other than `identifier` and `_id`, or an identifier without a value.
     pub(in crate::ingest) fn of_type(type_id: TypeId, query: &str, keys: Keys) -> Option<Condition> {
         let mut condition = Condition {
             type_id,
@@ -115,7 +119,7 @@ impl Condition {
     }
 }
 
-/// The R4 resource type of this name.
+/// Returns the R4 resource type with this name, if it is not abstract.
 pub(in crate::ingest) fn resource_type(name: &str) -> Option<TypeId> {
     let type_id = facts().lookup(name)?;
     let def = facts().get(type_id);

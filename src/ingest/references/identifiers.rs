@@ -1,8 +1,9 @@
 //! An index of the identifiers of all resources so far, to resolve conditional references.
 //!
-//! The index is bounded. A type that does not fit is dropped and marked [incomplete](Identifiers::is_complete).
-//! Conditions on it are answered from the files of the lake and of the import or, if these are not written yet, from a
-//! temporary file of identifiers.
+//! The index is bounded. If it grows too large, it drops the type with the most identifiers, which is
+//! [incomplete](Identifiers::is_complete) from then on. The importer answers conditions on such a type from the files
+//! of the lake and of the import. If the import has not written its files yet, a temporary file holds the dropped
+//! identifiers.
 
 use std::collections::hash_map::Entry;
 use std::io;
@@ -16,24 +17,25 @@ use super::condition::{Condition, Key, Keys, Token};
 use crate::columns::json::Value;
 use crate::fhir::{TypeId, facts};
 
-/// The result of a condition.
+/// The result of looking up a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::ingest) enum Match {
-    /// No resource so far.
+    /// No resource so far matches.
     None,
-    /// The resource with this id.
+    /// Only the resource with this id matches.
     One(String),
-    /// Several resources. It is unclear which one is meant.
+    /// Several resources match. It is unclear which one is meant.
     Several,
 }
 
-/// Identifier to resources.
+/// Maps identifiers to the resources that have them.
 #[derive(Debug)]
 pub(in crate::ingest) struct Identifiers {
-    /// Identifiers that did not fit, if no other file has them yet.
+    /// The dropped identifiers, in a temporary file. `None` if the caller can read them from files that the import has
+    /// written.
     overflow: Option<Overflow>,
     by_type: FxHashMap<TypeId, OfType>,
-    /// Types whose rows in the lake have been read.
+    /// Types whose rows in the lake are in the index.
     loaded: FxHashSet<TypeId>,
     incomplete: FxHashSet<TypeId>,
     count: usize,
@@ -42,7 +44,7 @@ pub(in crate::ingest) struct Identifiers {
 
 #[derive(Debug, Default)]
 struct OfType {
-    /// Ids, concatenated.
+    /// The ids of the resources. `known` and `by_key` refer to them by index.
     ids: Vec<Box<str>>,
     known: FxHashMap<Box<str>, u32>,
     by_key: FxHashMap<Key, Holders>,
@@ -58,7 +60,7 @@ enum Holders {
 }
 
 impl Identifiers {
-    /// An index of at most `capacity` identifiers.
+    /// Creates an index of at most `capacity` different keys.
     pub(in crate::ingest) fn new(capacity: usize) -> Self {
         Self {
             overflow: None,
@@ -70,7 +72,8 @@ impl Identifiers {
         }
     }
 
-    /// An index of at most `capacity` identifiers in memory. The others go to a temporary file of the folder.
+    /// Creates an index of at most `capacity` different keys in memory. The others go to a temporary file in the
+    /// folder.
     pub(in crate::ingest) fn with_overflow(capacity: usize, folder: &Path) -> Self {
         Self {
             overflow: Some(Overflow::new(folder)),
@@ -78,7 +81,8 @@ impl Identifiers {
         }
     }
 
-    /// Visits the identifiers of a type that did not fit: ids, and with each some of the id's identifiers.
+    /// Calls `visit` for each key of a type in the temporary file, with the id of its resource. An id may occur several
+    /// times.
     pub(in crate::ingest) fn overflowed(
         &mut self,
         type_id: TypeId,
@@ -90,7 +94,7 @@ impl Identifiers {
         }
     }
 
-    /// Notes the identifiers of all resources of a block.
+    /// Adds the identifiers of all resources of a block.
     pub(in crate::ingest) fn add_block(&mut self, block: &Block) {
         for of_entry in block.identifiers.chunk_by(|one, other| one.0 == other.0) {
             let keys: Vec<Key> = of_entry.iter().map(|(_, key)| *key).collect();
@@ -102,7 +106,7 @@ impl Identifiers {
         }
     }
 
-    /// Notes that a resource carries these identifiers.
+    /// Adds a resource with the keys of its identifiers.
     pub(in crate::ingest) fn add(&mut self, type_id: TypeId, id: &str, keys: &[Key]) {
         if keys.is_empty() {
             return;
@@ -141,22 +145,22 @@ impl Identifiers {
         }
     }
 
-    /// Whether the index has the rows of this type that the lake held before the import.
+    /// Whether the index has the identifiers of the rows of this type that the lake held before the import.
     pub(in crate::ingest) fn is_loaded(&self, type_id: TypeId) -> bool {
         self.loaded.contains(&type_id)
     }
 
-    /// Notes that the index has the rows of this type that the lake held before the import.
+    /// Records that the index has the identifiers of the rows of this type that the lake held before the import.
     pub(in crate::ingest) fn set_loaded(&mut self, type_id: TypeId) {
         self.loaded.insert(type_id);
     }
 
-    /// Whether the index has everything that was added for this type.
+    /// Whether no identifier of this type was dropped.
     pub(in crate::ingest) fn is_complete(&self, type_id: TypeId) -> bool {
         !self.incomplete.contains(&type_id)
     }
 
-    /// The added resources that meet the condition.
+    /// Finds the added resources that match the condition.
     pub(in crate::ingest) fn matches(&self, condition: &Condition) -> Match {
         let ids = condition.ids.as_deref();
         if condition.groups.is_empty() {
@@ -270,17 +274,17 @@ impl Holders {
     }
 }
 
-/// Identifiers that did not fit into memory, by type.
+/// Identifiers that did not fit into memory, by type, in a temporary file.
 #[derive(Debug)]
 struct Overflow {
     spill: Spill,
-    /// Identifiers that are not in the spill yet.
+    /// Encoded identifiers that are not in the temporary file yet, by the index of their type.
     open: FxHashMap<usize, Vec<u8>>,
-    /// Why some identifiers could not be kept.
+    /// The error of an earlier write, if there was one.
     failed: Option<io::Error>,
 }
 
-/// The bytes of a type's identifiers that are written at once.
+/// A type's identifiers are written to the temporary file when they have this number of bytes.
 const WRITTEN_AT_ONCE: usize = 32 << 10;
 
 impl Overflow {
@@ -330,7 +334,8 @@ impl Overflow {
     }
 }
 
-/// The keys of a resource of type `type_id` with this `identifier` property.
+/// Adds the keys of an `identifier` property of a resource of type `type_id` to `found`: two for each identifier with a
+/// value.
 pub(in crate::ingest) fn keys_of(type_id: TypeId, identifier: Value<'_>, keys: Keys, found: &mut Vec<Key>) {
     let mut one = |identifier: Value<'_>| {
         let Some(value) = identifier.get_str("value").filter(|value| !value.is_empty()) else {
@@ -440,7 +445,7 @@ mod tests {
         }
     }
 
-    /// The overflow of the index goes to the disk as long as no written files can be read instead.
+    /// Dropped identifiers go to a temporary file if the import has written no files that can be read instead.
     #[test]
     fn what_does_not_fit_is_kept_on_the_disk() {
         let folder = tempfile::tempdir().unwrap();

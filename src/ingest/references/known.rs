@@ -1,6 +1,6 @@
-//! The lake's existing rows by id, and its identifiers by type, read directly from Parquet files.
+//! Reads the lake's existing rows by id, and its identifiers by type, directly from Parquet files.
 //!
-//! The writer reads older files and files that it has just written. Readers use `lake::scan`.
+//! An import uses this for older files and for files that it has just written. All other readers use `lake::scan`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl FromIterator<u64> for Rows {
     }
 }
 
-/// A requested row.
+/// An existing row with a wanted id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::ingest) struct KnownRow {
     /// The row's position in its file.
@@ -92,7 +92,8 @@ impl<'p> Opened<'p> {
         Ok(Self { path, file, metadata })
     }
 
-    /// Finds the application's rows with one of the ids in `wanted`, and passes each on with its other columns.
+    /// Finds the application's rows with an id in `wanted`. Calls `found` for each with the number of its id in
+    /// `wanted`, and with the row.
     pub(in crate::ingest) fn find(
         &self,
         application: &str,
@@ -135,8 +136,8 @@ impl<'p> Opened<'p> {
         Ok(())
     }
 
-    /// Visits the application's rows with one of these ids: position, id, owner, and the Patient that they are filed
-    /// under.
+    /// Calls `visit` for each row of the application with one of these ids: its position, its id, its owner, and the
+    /// Patient under which it is filed.
     pub(in crate::ingest) fn filed(
         &self,
         application: &str,
@@ -169,7 +170,8 @@ impl<'p> Opened<'p> {
         Ok(())
     }
 
-    /// Visits the identifiers of the application's rows: position, id, system, value.
+    /// Calls `visit` for each identifier with a value of the application's rows: the row's position and id, the system,
+    /// and the value.
     pub(in crate::ingest) fn identifiers(
         &self,
         application: &str,
@@ -184,7 +186,8 @@ impl<'p> Opened<'p> {
                 let Some(identifiers) = batch.column_by_name("identifier") else {
                     return Ok(());
                 };
-                // A list of structs, or one struct where the type allows one identifier only (Bundle, Composition).
+                // The column is a list of structs, or a struct where the type allows only one identifier (Bundle,
+                // Composition).
                 let (structs, offsets) = match identifiers.as_list_opt::<i32>() {
                     Some(list) => (list.values(), Some(list.value_offsets())),
                     None => (identifiers, None),
@@ -217,7 +220,7 @@ impl<'p> Opened<'p> {
         Ok(())
     }
 
-    /// Whether the bloom filter admits one of the ids.
+    /// Whether a row group may have a row with one of the ids, by its bloom filter. Without a filter it may.
     fn may_hold(&self, group: usize, wanted: &FxHashMap<&str, u32>) -> Result<bool, IngestError> {
         let row_group = self.metadata.metadata().row_group(group);
         let Some(id) = row_group

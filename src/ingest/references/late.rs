@@ -1,5 +1,5 @@
-//! Resources with unresolved conditional references, kept until the end of the input: in memory up to a limit, then in
-//! an unnamed, sealed temporary file.
+//! Resources that wait for the end of the input, because a conditional reference has no match yet or because another
+//! resource decides their owner. They are in memory up to a limit, then in an unnamed, encrypted temporary file.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use super::super::rows::block::Origin;
 use crate::fhir::{TypeId, facts};
 use crate::lake::scratch::Parts;
 
-/// The maximum bytes of texts in memory.
+/// If the waiting resources in memory exceed this number of bytes, all of them go to the temporary file.
 const IN_MEMORY: usize = 32 << 20;
-/// The number of bytes read at once.
+/// The maximum number of bytes that are read from the temporary file at once.
 const RUN: usize = 1 << 20;
 
-/// A resource that waits.
+/// A resource that waits for the end of the input.
 #[derive(Debug)]
 pub(in crate::ingest) struct LateResource {
     pub(in crate::ingest) type_id: TypeId,
@@ -34,9 +34,9 @@ pub(in crate::ingest) struct Late {
     files: Vec<Arc<Path>>,
     memory: Vec<u8>,
     spilled: Option<Arc<Parts>>,
-    /// Offsets and lengths of the resources in the file.
+    /// The offset and the length of each part of the temporary file.
     runs: Vec<(u64, usize)>,
-    /// The highest ordinal of a later occurrence of a waiting resource, by hash of type and id.
+    /// For each waiting resource, by a hash of its type and id: the ordinal of its last occurrence in the input so far.
     waiting: FxHashMap<u64, u64>,
 }
 
@@ -52,7 +52,7 @@ impl Late {
         }
     }
 
-    /// Lets a resource wait. `hash` is that of its type and id.
+    /// Adds a waiting resource. `hash` is a hash of its type and id.
     pub(in crate::ingest) fn push(&mut self, hash: u64, resource: &LateResource) -> io::Result<()> {
         if self.files.last().is_none_or(|last| *last != resource.file) {
             self.files.push(Arc::clone(&resource.file));
@@ -85,7 +85,7 @@ impl Late {
         Ok(())
     }
 
-    /// Notes an occurrence of a resource. It replaces an earlier version that waits.
+    /// Records an occurrence of a resource. If an earlier version waits, this one replaces it.
     pub(in crate::ingest) fn seen(&mut self, hash: u64, ordinal: u64) {
         if self.waiting.is_empty() {
             return;
@@ -99,7 +99,8 @@ impl Late {
         self.waiting.is_empty()
     }
 
-    /// The waiting resources in order. A flag says whether each is still the latest version. May be read several times.
+    /// Reads the waiting resources in order. The flag is true if no later version of the resource has occurred. It can
+    /// be called several times.
     pub(in crate::ingest) fn read(&self) -> io::Result<impl Iterator<Item = io::Result<(LateResource, bool)>> + use<>> {
         let rest = io::Cursor::new(self.memory.clone());
         let mut reader: Box<dyn Read> = match &self.spilled {
@@ -148,12 +149,12 @@ fn next(
     Ok(Some((resource, latest)))
 }
 
-/// Reads the runs of the file, one after the other.
+/// Reads the parts of the temporary file one after the other.
 struct Runs {
     file: Arc<Parts>,
     runs: std::vec::IntoIter<(u64, usize)>,
     run: Vec<u8>,
-    /// Bytes of the run that were read.
+    /// The number of bytes of `run` that were read.
     read: usize,
 }
 

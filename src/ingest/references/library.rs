@@ -1,4 +1,4 @@
-//! The lake's files that an import may have to read: those of its base snapshot, and those that it wrote itself.
+//! The lake's files that an import may read: those of its base snapshot, and those that it has written itself.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::known::{Opened, Rows};
 use crate::fhir::TypeId;
 use crate::lake::{DataFile, Mode, Snapshot, deletes};
 
-/// The files with earlier rows, and with rows of this import.
+/// The data files of the base snapshot and of this import.
 #[derive(Clone, Debug)]
 pub(in crate::ingest) struct Library {
     base: Arc<Snapshot>,
@@ -20,10 +20,10 @@ pub(in crate::ingest) struct Library {
     sealing: crate::lake::Keys,
     mode: Mode,
     application: String,
-    /// Whether conditions also match the lake's rows. `false` if ids are rewritten, because the lake's rows then have
-    /// other ids than the input's references.
+    /// Whether conditions also match the lake's rows. It is `false` if ids are rewritten, because the lake's rows then
+    /// have other ids than the references of the input.
     consults: bool,
-    /// Files written in this import.
+    /// The files that this import has written.
     pub(in crate::ingest) pending: FxHashMap<TypeId, Vec<PathBuf>>,
 }
 
@@ -47,7 +47,7 @@ impl Library {
         }
     }
 
-    /// The same, but conditions match only the input.
+    /// Returns a copy in which conditions match only resources of the input.
     pub(in crate::ingest) fn unconsulted(&self) -> Self {
         Self {
             consults: false,
@@ -55,7 +55,8 @@ impl Library {
         }
     }
 
-    /// Visits the identifiers of the application's earlier rows of this type.
+    /// Calls `visit` for the identifiers of the application's rows of this type in the base snapshot. Does nothing if
+    /// conditions match only resources of the input.
     pub(in crate::ingest) fn stored_identifiers(
         &self,
         type_id: TypeId,
@@ -78,7 +79,7 @@ impl Library {
         Ok(())
     }
 
-    /// Visits the identifiers of the rows of this type that were written in this import.
+    /// Calls `visit` for the identifiers of the rows of this type that this import has written.
     pub(in crate::ingest) fn pending_identifiers(
         &self,
         type_id: TypeId,
@@ -97,7 +98,8 @@ impl Library {
         Ok(())
     }
 
-    /// Adds the filing of the application's wanted rows: first existing rows, then those of this import.
+    /// Adds the filings of the application's wanted rows to `contexts`: first those of the base snapshot, then those of
+    /// this import, which replace them.
     pub(in crate::ingest) fn filed(&self, wanted: &Wanted, contexts: &mut Contexts) -> Result<(), IngestError> {
         for (type_id, ids) in wanted {
             let table = self.base.table(self.mode, *type_id);
@@ -163,7 +165,7 @@ impl Library {
     }
 }
 
-/// The deleted rows of a data file in its snapshot.
+/// Returns the positions of the rows of a data file that its snapshot deletes.
 pub(in crate::ingest) fn deleted_rows(file: &DataFile, sealing: &crate::lake::Keys) -> Result<Rows, IngestError> {
     Ok(match &file.deletes {
         Some(deletes) => deletes::read(&deletes.path, sealing)?.into_iter().collect(),

@@ -1,4 +1,5 @@
-//! The targets of a document's references: addresses inside a Bundle, and resolved conditional references.
+//! The targets of references in one document: entries of a Bundle by their addresses, and matches of conditional
+//! references.
 
 use rustc_hash::FxHashMap;
 
@@ -7,9 +8,9 @@ use super::condition::{Condition, Keys, resource_type};
 /// The targets of references in one document.
 #[derive(Debug, Default)]
 pub(in crate::ingest) struct Links {
-    /// The addresses of a Bundle's entries (`fullUrl`).
+    /// The target of each entry's `fullUrl`.
     pub(in crate::ingest) full_urls: FxHashMap<String, Target>,
-    /// Decided conditional references. `None` if no resource or several resources match.
+    /// The targets of references whose condition was answered. `None` if no resource or several resources match.
     pub(in crate::ingest) settled: FxHashMap<String, Option<String>>,
 }
 
@@ -18,33 +19,33 @@ pub(in crate::ingest) struct Links {
 pub(in crate::ingest) enum Target {
     /// `Type/id`.
     Known(String),
-    /// The resource that meets the condition, or otherwise this `Type/id`.
+    /// The resource that matches the condition. If none matches, this `Type/id`.
     Conditional(Condition, String),
 }
 
 /// A reference that cannot be resolved yet.
 #[derive(Clone, Debug)]
 pub(in crate::ingest) struct Wait {
-    /// The reference as written.
+    /// The text of the reference.
     pub(in crate::ingest) reference: String,
     pub(in crate::ingest) condition: Condition,
-    /// The target if no resource meets the condition.
+    /// The target if no resource matches the condition.
     pub(in crate::ingest) otherwise: Option<String>,
 }
 
-/// The handling of a reference.
+/// What happens to a reference.
 pub(in crate::ingest) enum Resolution {
     /// The reference stays unchanged.
     Keep,
     /// The reference is replaced by this text.
     To(String),
-    /// Its target is known later.
+    /// The target becomes known later.
     Wait(Wait),
-    /// It should have a target and has none. It stays unchanged.
+    /// The reference stays unchanged and counts as unresolved.
     Nothing,
 }
 
-/// The handling of a reference with this text.
+/// Decides what happens to a reference with this text.
 pub(in crate::ingest) fn resolve(text: &str, links: &Links, keys: Keys) -> Resolution {
     if let Some(settled) = links.settled.get(text) {
         return settled.clone().map_or(Resolution::Nothing, Resolution::To);

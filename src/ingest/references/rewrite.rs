@@ -1,9 +1,9 @@
-//! Rewrites ids as a sync would assign them: UUIDv8s whose first half is an owner and whose second half is a keyed hash
-//! of the type and the source's id.
+//! Rewrites ids to UUIDv8s. The first half is an owner. The second half is a keyed hash of the resource's type, of its
+//! id in the input, and of the application for an import or of the endpoint for a sync.
 //!
-//! A rewritten reference must have exactly the id of its target. So the filing of every resource must be known before
-//! the first one is written. The input is read twice, and [`Survey`] remembers the owner of every resource that is
-//! filed under a person (about 20 bytes each).
+//! A rewritten reference must have the id of its target, and that id contains the target's owner. A sync has one owner.
+//! An import must know the owners of all resources before it writes the first one. So it reads the input twice. In the
+//! first pass, [`Survey`] stores the owner of every resource that belongs to a person (about 20 bytes each).
 
 use rustc_hash::FxHashMap;
 
@@ -12,7 +12,7 @@ use super::super::sync::synced::Naming;
 use crate::fhir::{TypeId, facts};
 use crate::lake::owners::owner::{APPLICATION_ONLY, OwnerKey, assemble};
 
-/// Owners of the input's resources, collected in a first reading.
+/// The owners of the input's resources, collected in the first pass.
 #[derive(Debug)]
 pub(in crate::ingest) struct Survey {
     key: OwnerKey,
@@ -20,12 +20,12 @@ pub(in crate::ingest) struct Survey {
     owners: FxHashMap<u64, i64>,
 }
 
-/// Gives the resources of an input their new ids.
+/// Computes the new ids of resources.
 #[derive(Debug)]
 pub(in crate::ingest) enum Rewrite {
-    /// The rewrite of an import with a survey.
+    /// For an import, after a survey.
     Surveyed(Survey),
-    /// The rewrite of a sync.
+    /// For a sync.
     Synced(Naming),
 }
 
@@ -38,7 +38,7 @@ impl Survey {
         }
     }
 
-    /// Notes the filings of the resources of a block. The last version of a resource decides.
+    /// Stores the owners of a block's resources. Of several versions of a resource, the last one counts.
     pub(in crate::ingest) fn note(&mut self, block: &Block) {
         for entry in &block.entries {
             let hash = self.hash(block.type_id, block.id(entry));
@@ -50,7 +50,7 @@ impl Survey {
         }
     }
 
-    /// The owner of a resource that is filed under a person, if the survey has seen it.
+    /// Returns the owner of a resource. Returns `None` if it belongs to no person or was not in the input.
     pub(in crate::ingest) fn owner(&self, type_id: TypeId, id: &str) -> Option<i64> {
         self.owners.get(&self.hash(type_id, id)).copied()
     }
@@ -65,7 +65,7 @@ impl Survey {
 }
 
 impl Rewrite {
-    /// The new id of a Patient, whether the survey has seen it or not.
+    /// Returns the new id of a Patient, even if the survey has not seen it. A sync has only one Patient.
     pub(in crate::ingest) fn patient_id(&self, id: &str) -> String {
         match self {
             Rewrite::Surveyed(survey) => survey.patient_id(id),
@@ -73,7 +73,7 @@ impl Rewrite {
         }
     }
 
-    /// The new id of a resource.
+    /// Returns the new id of a resource.
     pub(in crate::ingest) fn id(&self, type_id: TypeId, id: &str) -> String {
         match self {
             Rewrite::Surveyed(survey) => survey.id(type_id, id),
@@ -81,7 +81,7 @@ impl Rewrite {
         }
     }
 
-    /// The names and marks that a sync gives to resources, if it is a sync.
+    /// Returns the naming of a sync. Returns `None` for an import.
     pub(in crate::ingest) fn naming(&self) -> Option<&Naming> {
         match self {
             Rewrite::Surveyed(_) => None,
@@ -96,13 +96,14 @@ impl Survey {
         assemble(owner, self.key.hash(&self.application, "Patient", id))
     }
 
-    /// A resource that the survey did not see counts as filed under no person. A Patient is always filed under itself.
+    /// Returns the new id of a resource. A Patient always has an owner of its own. Any other resource without a known
+    /// owner counts as belonging to no person.
     fn id(&self, type_id: TypeId, id: &str) -> String {
         let hash = self.hash(type_id, id);
         let owner = match self.owners.get(&hash) {
             Some(owner) => *owner,
             None if facts().get(type_id).name == "Patient" => return self.patient_id(id),
-            // No patient has an empty id, so this means no person.
+            // No Patient has an empty id, so this number stands for no person.
             None => self.key.owner_of(&self.application, ""),
         };
         assemble(owner, hash)

@@ -1,5 +1,5 @@
-//! Normalized resources of one type in memory: their concatenated texts, and the facts that the commit needs about
-//! each.
+//! Normalized resources of one type in memory: their concatenated texts, and for each resource the facts that the
+//! commit needs.
 
 use std::ops::Range;
 use std::path::Path;
@@ -8,17 +8,17 @@ use std::sync::Arc;
 use super::super::references::condition::Key;
 use crate::fhir::TypeId;
 
-/// Resources of one type from one piece of input.
+/// Resources of one type, from one piece of input or from the rules.
 #[derive(Debug)]
 pub(in crate::ingest) struct Block {
     pub(in crate::ingest) type_id: TypeId,
-    /// The file of the piece.
+    /// The input file. Empty if there is none.
     pub(in crate::ingest) file: Arc<Path>,
     pub(in crate::ingest) entries: Vec<Entry>,
     texts: String,
-    /// Identifiers, each with the index of its entry.
+    /// The keys of identifiers, each with the index of its entry.
     pub(in crate::ingest) identifiers: Vec<(u32, Key)>,
-    /// The source, if a sync fetched them.
+    /// The source of the resources, if a sync fetched them.
     source: Option<RowSource>,
 }
 
@@ -30,7 +30,7 @@ pub(in crate::ingest) struct RowSource {
 }
 
 impl RowSource {
-    /// The authorization of synced rows. Imported rows have none.
+    /// Returns the source of synced rows. Returns `None` for imported rows, which have no authorization.
     pub(in crate::ingest) fn of(authorization: Option<&str>, endpoint: Option<&str>) -> Option<RowSource> {
         let authorization = authorization.filter(|authorization| !authorization.is_empty())?;
         Some(RowSource {
@@ -43,14 +43,14 @@ impl RowSource {
 /// One resource of a [`Block`].
 #[derive(Clone, Debug)]
 pub(in crate::ingest) struct Entry {
-    /// Its ordinal in the whole input.
+    /// The resource's number in the whole input.
     pub(in crate::ingest) ordinal: u64,
     pub(in crate::ingest) owner: i64,
     pub(in crate::ingest) digest: [u8; 16],
     pub(in crate::ingest) origin: Origin,
     splice: Splice,
-    /// The parts of its text: id, id before rewriting, patient (empty for none), shared references (one per line),
-    /// resource.
+    /// The position of the id in the block's texts. The fields after it are positions, too: of the id before rewriting,
+    /// the patient (empty if there is none), the shared references (one per line), and the resource.
     id: Range<u32>,
     source_id: Range<u32>,
     patient: Range<u32>,
@@ -62,20 +62,20 @@ pub(in crate::ingest) struct Entry {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::ingest) struct Origin {
     pub(in crate::ingest) line: u64,
-    /// Its index among a Bundle's entries.
+    /// The resource's index among a Bundle's entries. `None` outside a Bundle.
     pub(in crate::ingest) entry: Option<u32>,
 }
 
-/// Where `meta.versionId` and `meta.lastUpdated` belong in a text that lacks them.
+/// Where the commit inserts `meta.versionId` and `meta.lastUpdated` into a text that lacks them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::ingest) struct Splice {
     pub(in crate::ingest) at: usize,
-    /// The offset after the opening brace of a `meta` with other properties. Without such a `meta`, the offset where
-    /// one belongs.
+    /// Whether the text has a `meta` with other properties. If it has, `at` is the offset after its opening brace. If
+    /// not, `at` is the offset at which the commit inserts a new `meta`.
     pub(in crate::ingest) in_meta: bool,
 }
 
-/// A resource for a block.
+/// A resource to add to a block.
 pub(in crate::ingest) struct Content<'a> {
     pub(in crate::ingest) ordinal: u64,
     pub(in crate::ingest) owner: i64,
@@ -91,7 +91,7 @@ pub(in crate::ingest) struct Content<'a> {
     pub(in crate::ingest) identifiers: &'a [Key],
 }
 
-/// References of a resource to possibly shared resources, as `Type/id`.
+/// The references of a resource to possibly shared resources, as `Type/id`.
 #[derive(Clone, Copy)]
 pub(in crate::ingest) enum SharedRefs<'a> {
     List(&'a [String]),
@@ -104,7 +104,7 @@ impl SharedRefs<'_> {
 }
 
 impl Block {
-    /// An empty block with room for about `reserve` bytes of text.
+    /// Creates an empty block that reserves memory for about `reserve` bytes of text.
     pub(in crate::ingest) fn new(type_id: TypeId, file: Arc<Path>, reserve: usize) -> Self {
         Self {
             type_id,
@@ -116,17 +116,17 @@ impl Block {
         }
     }
 
-    /// The same block, with its rows marked as fetched from there.
+    /// Returns the block with a source.
     pub(in crate::ingest) fn with_source(self, source: Option<RowSource>) -> Self {
         Self { source, ..self }
     }
 
-    /// The source from which a sync fetched the rows.
+    /// Returns the source of the rows, if a sync fetched them.
     pub(in crate::ingest) fn source(&self) -> Option<&RowSource> {
         self.source.as_ref()
     }
 
-    /// Sets the source from which a sync fetched the rows.
+    /// Sets the source of the rows, which a sync fetched.
     pub(in crate::ingest) fn set_source(&mut self, source: RowSource) {
         self.source = Some(source);
     }
@@ -161,8 +161,8 @@ impl Block {
         });
     }
 
-    /// Whether a resource with a text of this length fits without more memory, approximately. One resource always fits
-    /// into an empty block.
+    /// Whether a text of `length` bytes probably fits without more memory. An empty block always has room for one
+    /// resource.
     pub(in crate::ingest) fn has_room(&self, length: usize) -> bool {
         self.texts.is_empty() || self.texts.capacity() - self.texts.len() > length
     }
@@ -184,12 +184,12 @@ impl Block {
         start..self.texts.len() as u32
     }
 
-    /// Bytes of memory.
+    /// Returns the approximate size of the block in memory, in bytes.
     pub(in crate::ingest) fn weight(&self) -> usize {
         self.texts.capacity() + self.entries.capacity() * size_of::<Entry>() + self.identifiers.capacity() * 24
     }
 
-    /// Returns unused memory, unless there is little.
+    /// Frees unused memory of the texts, if it exceeds an eighth of their length, and of the entries.
     pub(in crate::ingest) fn shrink(&mut self) {
         if self.texts.capacity() > self.texts.len() + self.texts.len() / 8 {
             self.texts.shrink_to_fit();
@@ -205,7 +205,7 @@ impl Block {
         self.str(&entry.id)
     }
 
-    /// The id that the input uses for it.
+    /// Returns the resource's id before rewriting.
     pub(in crate::ingest) fn source_id(&self, entry: &Entry) -> &str {
         self.str(&entry.source_id)
     }
@@ -218,27 +218,27 @@ impl Block {
         lines(self.shared_refs_lines(entry))
     }
 
-    /// References of the resource to possibly shared resources, one per line.
+    /// Returns the references of the resource to possibly shared resources, one per line.
     pub(in crate::ingest) fn shared_refs_lines(&self, entry: &Entry) -> &str {
         self.str(&entry.shared_refs)
     }
 
-    /// Where version and time belong in the resource.
+    /// Returns where the commit inserts `meta.versionId` and `meta.lastUpdated`.
     pub(in crate::ingest) fn splice(&self, entry: &Entry) -> Splice {
         entry.splice
     }
 
-    /// The resource, without its version and the time of the commit.
+    /// Returns the resource's text, without `meta.versionId` and `meta.lastUpdated`.
     pub(in crate::ingest) fn text(&self, entry: &Entry) -> &str {
         self.str(&entry.text)
     }
 
-    /// Bytes of the resource's text.
+    /// Returns the length of the resource's text in bytes.
     pub(in crate::ingest) fn size(&self, entry: &Entry) -> usize {
         entry.text.len()
     }
 
-    /// Writes the resource as it is stored, with its version and the time of the commit in `meta`.
+    /// Writes the resource to `out` as it is stored, with its version and the time of the commit in `meta`.
     pub(in crate::ingest) fn write(&self, entry: &Entry, version: i64, last_updated: &str, out: &mut Vec<u8>) {
         use std::io::Write;
 
@@ -257,7 +257,7 @@ impl Block {
     }
 }
 
-/// The lines of a list of shared references.
+/// Splits the text of [`Block::shared_refs_lines`] into references.
 pub(in crate::ingest) fn lines(list: &str) -> impl Iterator<Item = &str> {
     list.split('\n').filter(|reference| !reference.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Finished resources by type, until there are enough to write.
+//! Normalized resources by type, until there are enough to write.
 
 use rustc_hash::FxHashMap;
 
@@ -29,17 +29,18 @@ impl Buffer {
         of_type.blocks.push(block);
     }
 
-    /// Bytes of memory.
+    /// Returns the approximate size of all blocks in memory, in bytes.
     pub(in crate::ingest) fn weight(&self) -> usize {
         self.weight
     }
 
-    /// The blocks of a type.
+    /// Returns the blocks of a type.
     pub(in crate::ingest) fn of(&self, type_id: TypeId) -> &[Block] {
         self.types.get(&type_id).map_or(&[], |of_type| &of_type.blocks)
     }
 
-    /// Removes the largest types until at most `rest` bytes remain. Small types stay, so that they get few files.
+    /// Removes and returns types, the largest first, until at most `rest` bytes remain. Small types stay longer, so
+    /// that they are written to few files.
     pub(in crate::ingest) fn drain(&mut self, rest: usize) -> Vec<(TypeId, Vec<Block>)> {
         let mut by_weight: Vec<(usize, TypeId)> = self
             .types

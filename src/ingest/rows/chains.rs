@@ -1,21 +1,21 @@
-//! Versions: compares the buffered resources of one type with rows written earlier in the same import and with those of
-//! the lake.
+//! Versions: compares the buffered resources of one type with the rows that the import has written and with the lake's
+//! rows.
 //!
-//! Occurrences of an id form a chain in the order of the input. Only the last content is stored, and only if it differs
-//! from the existing row. Each change in the chain counts as a version.
+//! The occurrences of an id form a chain, in the order of the input. Only the last content is stored, and only if it
+//! differs from the existing row. Each change of the content in the chain counts as a version.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::references::known::KnownRow;
 use super::block::{Block, Entry};
 
-/// A resource in the buffer: block, entry.
+/// The position of a resource in the buffer: the index of its block, and of its entry in the block.
 pub(in crate::ingest) type BufferIndex = (u32, u32);
 
 /// The occurrences of one id.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ingest) struct Chain {
-    /// The last occurrence.
+    /// The occurrence to store: the first one with the last content.
     pub(in crate::ingest) last: BufferIndex,
     first_digest: [u8; 16],
     last_digest: [u8; 16],
@@ -23,35 +23,36 @@ pub(in crate::ingest) struct Chain {
     same: u64,
 }
 
-/// A row that already has the chain's id.
+/// An existing row with the chain's id.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ingest) struct Current {
-    /// The index of the file: see [`Files`].
+    /// The index of the file among the files of the table, or among those that this import has written.
     pub(in crate::ingest) file: u32,
     pub(in crate::ingest) row: KnownRow,
 }
 
-/// Rows that already have a chain's id.
+/// The existing rows with a chain's id.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::ingest) struct Present {
-    /// The row that the lake already has.
+    /// The row in the lake.
     pub(in crate::ingest) base: Option<Current>,
-    /// The row that this import wrote earlier.
+    /// The row that this import has written.
     pub(in crate::ingest) pending: Option<Current>,
 }
 
-/// The decision about a chain.
+/// What happens to a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::ingest) enum Outcome {
-    /// Store the last occurrence as this version, and delete the existing row.
+    /// Its last content is stored as this version, and an existing row is deleted.
     Store(i64),
-    /// Keep the existing row.
+    /// The existing row stays, and nothing is stored.
     Keep,
-    /// Keep the lake's row, and delete the row that this import wrote.
+    /// The lake's row stays, and the row that this import has written is deleted.
     Restore,
 }
 
-/// Chains of the blocks of one type, by id, except the contents (id, digest) in `without`.
+/// Returns one chain for each id in the blocks of one type. Leaves out the occurrences whose id and digest are a pair
+/// in `without`.
 pub(in crate::ingest) fn chains(blocks: &[Block], without: &FxHashSet<(&str, [u8; 16])>) -> Vec<Chain> {
     let mut order: Vec<BufferIndex> = (0..)
         .zip(blocks)
@@ -61,7 +62,7 @@ pub(in crate::ingest) fn chains(blocks: &[Block], without: &FxHashSet<(&str, [u8
     if !without.is_empty() {
         order.retain(|place| !without.contains(&(blocks[place.0 as usize].id(entry(*place)), entry(*place).digest)));
     }
-    // Nearly sorted already: only resources that waited are out of place.
+    // The order is nearly sorted already: only resources that waited are out of place.
     order.sort_by_key(|place| entry(*place).ordinal);
     let mut chains: Vec<Chain> = Vec::new();
     let mut by_id: FxHashMap<&str, u32> = FxHashMap::default();
@@ -94,7 +95,7 @@ pub(in crate::ingest) fn chains(blocks: &[Block], without: &FxHashSet<(&str, [u8
 }
 
 impl Chain {
-    /// Decides what to do. Also returns how many occurrences changed nothing.
+    /// Decides what happens to the chain. Also returns the number of occurrences that did not change the content.
     pub(in crate::ingest) fn decide(&self, present: &Present) -> (Outcome, u64) {
         let Some(current) = present.pending.or(present.base) else {
             return (Outcome::Store(1 + self.changes), self.same);

@@ -1,4 +1,4 @@
-//! The rows of one file: from normalized texts to a batch of columns to Parquet.
+//! Writes the rows of one file: shreds normalized texts into a batch of columns, and writes the batch as Parquet.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,21 +16,21 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::file::write_file;
 use crate::lake::{LakeError, Mode, Transaction, WrittenFile};
 
-/// The state that all rows of an import share.
+/// The values that all rows of an import share.
 pub(in crate::ingest) struct Target {
     pub(in crate::ingest) mode: Mode,
     pub(in crate::ingest) application: String,
-    /// The time of the import, in microseconds and in FHIR's form.
+    /// The time of the import in microseconds since 1970. The next field has it in FHIR's form.
     pub(in crate::ingest) last_updated: i64,
     pub(in crate::ingest) last_updated_text: String,
 }
 
-/// A file written in this import.
+/// A file that this import has written and not committed yet.
 #[derive(Debug)]
 pub(in crate::ingest) struct Pending {
     pub(in crate::ingest) file: WrittenFile,
     pub(in crate::ingest) ids: Sbbf,
-    /// Rows that a later occurrence replaced.
+    /// The positions of rows that a later occurrence of their id replaced.
     pub(in crate::ingest) dropped: Rows,
 }
 
@@ -41,7 +41,7 @@ pub(in crate::ingest) struct Row {
     pub(in crate::ingest) present: Present,
 }
 
-/// The rows of one file.
+/// Rows that usually become one file.
 pub(in crate::ingest) struct Job<'b> {
     pub(in crate::ingest) type_id: TypeId,
     pub(in crate::ingest) blocks: &'b [Block],
@@ -51,17 +51,17 @@ pub(in crate::ingest) struct Job<'b> {
 /// The result of a [`Job`].
 pub(in crate::ingest) struct Done {
     pub(in crate::ingest) type_id: TypeId,
-    /// `None` if all of its rows were refused.
+    /// The written file. `None` if all rows were refused.
     pub(in crate::ingest) pending: Option<Pending>,
     pub(in crate::ingest) stored: Vec<Present>,
     pub(in crate::ingest) refusals: Vec<(BufferIndex, Refusal)>,
 }
 
-/// The approximate bytes that version and time add to a resource.
+/// The approximate number of bytes that `meta.versionId` and `meta.lastUpdated` add to a resource.
 const META: usize = 80;
 
 impl Job<'_> {
-    /// Bytes of the resources of all rows.
+    /// Returns the approximate number of bytes of all rows' resources.
     pub(in crate::ingest) fn bytes(&self) -> usize {
         self.bytes_of(&self.rows)
     }
@@ -125,7 +125,7 @@ impl Job<'_> {
     }
 }
 
-/// Makes a batch of as many rows of a job as it can hold.
+/// Builds a batch of as many rows of a job as it can hold.
 struct Encoder<'j> {
     job: &'j Job<'j>,
     /// The rows that are not in a batch yet.
@@ -201,7 +201,7 @@ impl<'j> Encoder<'j> {
         })
     }
 
-    /// A filter on the ids, to find them again during the import.
+    /// Returns a bloom filter of the ids. With it, the import finds these rows again.
     fn ids(&self) -> Result<Sbbf, IngestError> {
         let path = PathBuf::from(facts().get(self.job.type_id).name);
         let mut filter = Sbbf::new_with_ndv_fpp(self.ids.len() as u64, 0.001).map_err(|source| LakeError::Parquet {

@@ -1,4 +1,4 @@
-//! From normalized resources to rows of the lake.
+//! Turns normalized resources into rows of the lake.
 
 pub(super) mod block;
 pub(super) mod buffer;

@@ -1,4 +1,4 @@
-//! Owners of filed resources, and the rows of normalized resources.
+//! Assigns owners to filed resources, and adds normalized resources to blocks.
 
 use super::super::contexts::Filed;
 use super::super::input::filing::Filing;
@@ -12,7 +12,7 @@ use crate::lake::owners::owner::{APPLICATION_ONLY, OwnerKey, SHARED};
 pub(in crate::ingest) struct Owners {
     key: OwnerKey,
     application: String,
-    /// Whether to compute digests. Not for texts that the rules may change.
+    /// Whether to compute digests. It is `false` if the rules may still change the texts.
     takes_digests: bool,
 }
 
@@ -25,7 +25,7 @@ impl Owners {
         }
     }
 
-    /// Adds the last resource of `normalizer` to a block.
+    /// Adds the resource that `normalizer` normalized last to a block, with the owner and the patient of its filing.
     pub(in crate::ingest) fn push(
         &self,
         block: &mut Block,
@@ -40,7 +40,7 @@ impl Owners {
                 let owner = self.key.owner_of(&self.application, patient);
                 (owner, Some(normalizer.stored_patient_id(patient)))
             }
-            // If its filing is unknown, nobody sees it.
+            // Only the application sees a resource whose person is unclear.
             Filing::As(..) | Filing::ApplicationOnly => (APPLICATION_ONLY, None),
             Filing::Shared => (SHARED, None),
         };
@@ -54,7 +54,7 @@ impl Owners {
         );
     }
 
-    /// Adds it to a block with this filing.
+    /// Adds the resource that `normalizer` normalized last to a block, with this owner and this patient.
     pub(in crate::ingest) fn push_filed(
         &self,
         block: &mut Block,

@@ -1,6 +1,6 @@
-//! Bytes by bin: in memory up to a limit, then in an unnamed, sealed temporary file.
+//! Bytes in numbered bins: in memory up to a limit, then in an unnamed, encrypted temporary file.
 //!
-//! It decides where bytes are kept. Callers decide their content and their bin.
+//! It decides where the bytes are. Callers decide what they mean, and which bin they go to.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::lake::scratch::Parts;
 
-/// Bytes by bin. Several threads may add at once.
+/// Bytes in numbered bins. Several threads may add bytes at the same time.
 #[derive(Debug)]
 pub(in crate::ingest) struct Spill {
     /// The folder for the temporary file.
     folder: PathBuf,
-    /// The maximum bytes in memory.
+    /// The maximum number of bytes in memory.
     limit: usize,
     state: Mutex<State>,
 }
@@ -25,10 +25,10 @@ struct State {
     file: Option<Arc<Parts>>,
 }
 
-/// Bytes that were added together.
+/// The bytes of one call of [`Spill::add`].
 #[derive(Clone, Debug)]
 struct Part {
-    /// How many bytes of the bin precede it.
+    /// The number of bytes before it in the bin.
     start: u64,
     length: usize,
     place: Location,
@@ -48,7 +48,7 @@ pub(in crate::ingest) struct Bin {
 }
 
 impl Spill {
-    /// An empty spill with this many bins.
+    /// Creates an empty spill with this number of bins.
     pub(in crate::ingest) fn new(folder: &Path, bins: usize, limit: usize) -> Spill {
         Spill {
             folder: folder.to_owned(),
@@ -64,7 +64,7 @@ impl Spill {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds bytes to a bin. They stay together.
+    /// Adds bytes to the end of a bin, as one part.
     pub(in crate::ingest) fn add(&self, bin: usize, bytes: &[u8]) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
@@ -93,13 +93,13 @@ impl Spill {
         file.write(at, bytes)
     }
 
-    /// How many bytes are in memory.
+    /// Returns the number of bytes in memory.
     #[cfg(test)]
     pub(in crate::ingest) fn in_memory(&self) -> usize {
         self.state().memory
     }
 
-    /// The bytes in a bin.
+    /// Returns the content of a bin. It stays in the spill.
     pub(in crate::ingest) fn get(&self, bin: usize) -> Bin {
         let state = self.state();
         Bin {
@@ -108,7 +108,7 @@ impl Spill {
         }
     }
 
-    /// Removes a bin and returns it.
+    /// Removes and returns the content of a bin.
     pub(in crate::ingest) fn take(&self, bin: usize) -> Bin {
         let mut state = self.state();
         let parts = std::mem::take(&mut state.bins[bin]);
@@ -125,12 +125,12 @@ impl Spill {
 }
 
 impl Bin {
-    /// Bytes of all parts.
+    /// Returns the number of bytes in the bin.
     pub(in crate::ingest) fn len(&self) -> u64 {
         self.parts.last().map_or(0, |part| part.start + part.length as u64)
     }
 
-    /// Passes on each part, with its position in the bin.
+    /// Calls `visit` for each part, with its position in the bin.
     pub(in crate::ingest) fn parts<E: From<io::Error>>(
         &self,
         mut visit: impl FnMut(u64, &[u8]) -> Result<(), E>,
@@ -150,7 +150,7 @@ impl Bin {
         Ok(())
     }
 
-    /// Copies all bytes into `out`.
+    /// Replaces the content of `out` with all bytes of the bin.
     pub(in crate::ingest) fn load(&self, out: &mut Vec<u8>) -> io::Result<()> {
         out.clear();
         out.reserve(self.len() as usize);
@@ -159,7 +159,7 @@ impl Bin {
             .try_for_each(|part| self.copy(part, 0, part.length, out))
     }
 
-    /// Copies the bytes from a position of the bin into `out`. They must have been added together.
+    /// Replaces the content of `out` with the bytes at a position of the bin. All of them must belong to one part.
     pub(in crate::ingest) fn fetch(&self, at: u64, length: usize, out: &mut Vec<u8>) -> io::Result<()> {
         out.clear();
         let part = self.parts.partition_point(|part| part.start <= at);

@@ -1,8 +1,9 @@
-//! Writes resources into the lake: one transaction for the whole import, a Parquet file per run of owners, on all
-//! cores.
+//! Writes resources into the lake, on all cores. The whole import is one transaction. Each Parquet file has a range of
+//! owners.
 //!
-//! `chains` decides what is stored as which version. The commit deletes rows of the lake that get a newer version. Rows
-//! that this import wrote itself are removed from their file before the commit.
+//! `chains` decides which content is stored, and as which version. The commit deletes the lake's rows that get a newer
+//! version. If the import replaces a row that it has written itself, it rewrites the file without that row before the
+//! commit.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,25 +28,25 @@ use crate::lake::{LakeError, NewAttachment, Snapshot, Transaction, WrittenFile};
 
 /// The maximum number of rows of a file: one row group.
 const FILE_ROWS: usize = 32_768;
-/// The maximum bytes of resources in all files that are written at the same time. Their columns take about three times
-/// as much.
+/// The maximum number of bytes of the resources that all threads encode at the same time. Their columns take about
+/// three times as much memory.
 const IN_THE_MAKING: usize = 64 << 20;
-/// Runs are not cut smaller than this to use more cores.
+/// The minimum number of bytes of resources in a file that is made smaller only to use more cores.
 const MIN_BYTES: usize = 4 << 20;
 
-/// The writing side of an import.
+/// Writes the rows of an import, and commits them.
 #[derive(Debug)]
 pub(in crate::ingest) struct Store<'w> {
     transaction: Transaction<'w>,
     base: Arc<Snapshot>,
     options: Options,
-    /// The time of the future snapshot, in microseconds. All its rows have it.
+    /// The time of the snapshot that the commit will make, in microseconds since 1970. All rows have this time.
     last_updated: i64,
     last_updated_text: String,
-    /// The reason for the snapshot.
+    /// The reason for the snapshot: `import` or `sync`.
     cause: &'static str,
     pending: FxHashMap<TypeId, Vec<Pending>>,
-    /// Rows of the lake that a newer version replaces, by data file.
+    /// The positions of the lake's rows that the commit deletes, by type and data file.
     superseded: FxHashMap<(TypeId, u64), Rows>,
     /// Resources of the input that do not fit into a table.
     pub(in crate::ingest) unfit: Unfit,
@@ -54,8 +55,8 @@ pub(in crate::ingest) struct Store<'w> {
 impl<'w> Store<'w> {
     pub(in crate::ingest) fn new(transaction: Transaction<'w>, options: Options, cause: &'static str) -> Self {
         let base = Arc::clone(transaction.base());
-        // The time rises from commit to commit, even if the clock does not, because clients request records newer than
-        // their own.
+        // Clients ask for records that are newer than those they have. So the time must increase with each commit, even
+        // if the clock does not.
         let last_updated = transaction.time();
         let time = chrono::DateTime::from_timestamp_micros(last_updated).unwrap_or_default();
         let last_updated_text = time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
@@ -72,7 +73,7 @@ impl<'w> Store<'w> {
         }
     }
 
-    /// Writes the new resources of the blocks.
+    /// Writes the new and changed resources of the blocks. Returns the paths of the written files.
     pub(in crate::ingest) fn flush(
         &mut self,
         types: &[(TypeId, Vec<Block>)],
@@ -114,7 +115,7 @@ impl<'w> Store<'w> {
         Ok(written)
     }
 
-    /// Deletes the lake's rows of these ids.
+    /// Makes the commit delete the application's rows with these ids.
     pub(in crate::ingest) fn delete(&mut self, type_id: TypeId, ids: &[String]) -> Result<(), IngestError> {
         let wanted: FxHashMap<&str, u32> = ids.iter().map(String::as_str).zip(0..).collect();
         let base = Arc::clone(&self.base);
@@ -134,7 +135,7 @@ impl<'w> Store<'w> {
         Ok(())
     }
 
-    /// Adds the bytes of a Binary.
+    /// Adds the bytes of a Binary. If the lake has the same bytes already, it only updates what the next sync compares.
     pub(in crate::ingest) fn attach(
         &mut self,
         synced: &Synced,
@@ -157,7 +158,7 @@ impl<'w> Store<'w> {
         Ok(self.transaction.add_attachment(self.options.mode, new)?)
     }
 
-    /// Commits everything.
+    /// Commits all files and deletions. Sets `summary.snapshot` to the resulting snapshot.
     pub(in crate::ingest) fn finish(mut self, summary: &mut Summary) -> Result<(), IngestError> {
         let mode = self.options.mode;
         for (type_id, files) in std::mem::take(&mut self.pending) {
@@ -180,7 +181,8 @@ impl<'w> Store<'w> {
         Ok(())
     }
 
-    /// Decides which resources of a type are written, as which versions, and how many are unchanged.
+    /// Decides which resources of a type are written, and as which versions. Returns them sorted by owner and id, with
+    /// the number of unchanged occurrences.
     fn plan(
         &mut self,
         type_id: TypeId,
@@ -214,7 +216,7 @@ impl<'w> Store<'w> {
             let block = &blocks[row.chain.0 as usize];
             block.id(&block.entries[row.chain.1 as usize])
         };
-        // The first bytes of an id as a number decide most comparisons without reading the text.
+        // The first eight bytes of the ids, as numbers, decide most comparisons without a comparison of texts.
         let mut order: Vec<(i64, u64, Row)> = rows
             .into_iter()
             .map(|row| {
@@ -234,7 +236,7 @@ impl<'w> Store<'w> {
         Ok((order.into_iter().map(|(_, _, row)| row).collect(), nothing_new))
     }
 
-    /// The same for resources whose last occurrence does not fit into a table. An earlier one may fit.
+    /// Plans the resources again whose last content does not fit into a table. An earlier occurrence may fit.
     fn plan_without(
         &mut self,
         type_id: TypeId,
@@ -255,11 +257,11 @@ impl<'w> Store<'w> {
         let ids: FxHashSet<&str> = without.iter().map(|(id, _)| *id).collect();
         let mut again = chains(blocks, &without);
         again.retain(|chain| ids.contains(content(&chain.last).0));
-        // Unchanged resources were counted in the first plan.
+        // The first plan has already counted the unchanged occurrences.
         Ok(self.plan(type_id, blocks, &again, summary)?.0)
     }
 
-    /// Finds the rows that have the chains' ids.
+    /// Finds the existing rows with the chains' ids, in the lake and in the files of this import.
     fn present(&self, type_id: TypeId, blocks: &[Block], chains: &[Chain]) -> Result<Vec<Present>, IngestError> {
         let mut present = vec![Present::default(); chains.len()];
         let pending = self.pending.get(&type_id).map_or(&[][..], Vec::as_slice);
@@ -309,7 +311,7 @@ impl<'w> Store<'w> {
             .map_or(0, |table| table.files[at as usize].id)
     }
 
-    /// Removes the row that a newer version replaces.
+    /// Removes the existing row that a newer version replaces.
     fn supersede(&mut self, type_id: TypeId, present: &Present, summary: &mut Summary) {
         if present.pending.is_some() {
             self.drop_pending(type_id, present, summary);
@@ -327,7 +329,7 @@ impl<'w> Store<'w> {
         }
     }
 
-    /// Cuts sorted rows into files: few, but enough to keep the cores busy.
+    /// Divides sorted rows into jobs, one for each file. There are few, but enough to keep the cores busy.
     fn cut<'b>(&self, type_id: TypeId, blocks: &'b [Block], rows: Vec<Row>, jobs: &mut Vec<Job<'b>>) {
         let size = |row: &Row| {
             let block = &blocks[row.chain.0 as usize];
@@ -363,9 +365,9 @@ impl<'w> Store<'w> {
         }
     }
 
-    /// Runs jobs on all cores.
+    /// Runs jobs on several threads.
     fn run(&mut self, mut jobs: Vec<Job<'_>>) -> Result<Vec<Done>, IngestError> {
-        // Begin with the largest, so that no core has a large one left at the end.
+        // The largest jobs come first, so that no thread still has a large one when the others are done.
         jobs.sort_by_key(|job| std::cmp::Reverse(job.bytes()));
         let next = AtomicUsize::new(0);
         let target = Target {
@@ -396,7 +398,8 @@ impl<'w> Store<'w> {
 }
 
 impl Store<'_> {
-    /// Rewrites a file of this import without the replaced rows. Returns `None` if none is left.
+    /// Rewrites a file of this import without its replaced rows, and removes the old file. Returns `None` if no row is
+    /// left.
     fn without_dropped(&mut self, type_id: TypeId, pending: &Pending) -> Result<Option<WrittenFile>, IngestError> {
         let old = &pending.file.path;
         let failed = |source| LakeError::Parquet {
@@ -428,7 +431,7 @@ impl Store<'_> {
                 Some(write_file(&path, type_id, &schema, &batches, &keys)?)
             }
         };
-        // If this fails, the file is an orphan, and the next writer removes it.
+        // If this fails, the next writer removes the file, because no snapshot has it.
         let _ = std::fs::remove_file(old);
         Ok(written)
     }

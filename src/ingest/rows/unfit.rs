@@ -1,6 +1,6 @@
-//! Resources that do not fit into a table: an object has a duplicate property, or there is no room for more columns.
-//! The import notices this only when it writes them. The rules must not use resources that are not stored, so the input
-//! is then read again without them.
+//! Resources that do not fit into a table: an object has a duplicate property, or the table would need too many
+//! columns. The import notices this only when it writes them. But the rules must not use resources that are not stored.
+//! So the import reads its input again and hides these resources from the rules.
 
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::path::Path;
@@ -10,12 +10,13 @@ use rustc_hash::{FxHashSet, FxHasher};
 use super::super::error::Refusal;
 use super::block::Origin;
 
-/// The positions of such resources, by a hash.
+/// The positions of resources that do not fit, as hashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::ingest) struct Unfit(FxHashSet<u64>);
 
 impl Unfit {
-    /// Notes a refused resource. A resource from the rules has no file and is not read again.
+    /// Adds the position of a refused resource. A resource without a file is ignored: a rule changed or generated it,
+    /// so it is not in the input.
     pub(in crate::ingest) fn add(&mut self, refusal: &Refusal) {
         if refusal.file.as_os_str().is_empty() {
             return;
@@ -35,7 +36,7 @@ impl Unfit {
         !self.is_empty() && self.0.contains(&place(file, origin))
     }
 
-    /// Whether `other` contains all of these positions.
+    /// Whether `other` has all of these positions.
     pub(in crate::ingest) fn is_within(&self, other: &Unfit) -> bool {
         self.0.is_subset(&other.0)
     }

@@ -1,8 +1,8 @@
-//! The types that rules need to look up.
+//! The types of records that rules look up.
 
 use crate::fhir::{TypeId, facts};
 
-/// Their names.
+/// The names of these types.
 const ASKED: [&str; 5] = [
     "Location",
     "Medication",
@@ -11,13 +11,13 @@ const ASKED: [&str; 5] = [
     "PractitionerRole",
 ];
 
-/// Whether rules need the target of a reference `Type/id`.
+/// Whether rules look up the target of a reference `Type/id`.
 pub(super) fn is_asked(reference: &str) -> bool {
     let name = reference.split('/').next().unwrap_or_default();
     ASKED.contains(&name)
 }
 
-/// Whether rules need records of a type.
+/// Whether rules look up records of a type.
 pub(super) fn is_asked_type(type_id: TypeId) -> bool {
     ASKED.contains(&facts().get(type_id).name)
 }

@@ -1,4 +1,4 @@
-//! A record after the rules' changes, and blocks of finished records.
+//! Applies the rules' changes to records, and collects finished records in blocks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::ingest::rows::block::{Block, Content, Origin, RowSource, SharedRefs, 
 use crate::lake::file::digest;
 use crate::normalize::{Codes, Record, Report, Rewrite};
 
-/// The buffers with which one thread writes records. Each record reuses them.
+/// The buffers with which one thread writes records. They are reused for each record.
 pub(super) struct Editor {
     edits: Edits,
     edited: Vec<u8>,
@@ -24,7 +24,7 @@ pub(super) struct Editor {
     pub(super) report: Report,
 }
 
-/// A changed text, with the other values that changed with it.
+/// The new text of a changed record, and the values that depend on it.
 pub(super) struct Edited<'e> {
     pub(super) text: &'e str,
     pub(super) splice: Splice,
@@ -43,7 +43,7 @@ impl Editor {
         }
     }
 
-    /// Decides how a record is written: with edits, or from the edited text.
+    /// Computes the changes of a record: edits, or its whole new text in `edited`.
     fn plan(&mut self, unit: &Unit, record: &Record<'_>, codes: &dyn Codes) -> Rewrite {
         let Editor {
             edits, edited, report, ..
@@ -51,7 +51,8 @@ impl Editor {
         unit.plan.edits(record, codes, edits, edited, report)
     }
 
-    /// Applies a unit's plan to a record of the input. `None` if it is unchanged.
+    /// Applies a unit's plan to a record of the input. Returns `None` if nothing changes, or if the new text is
+    /// invalid.
     pub(super) fn edit(
         &mut self,
         unit: &Unit,
@@ -62,10 +63,10 @@ impl Editor {
         match self.plan(unit, record, codes) {
             Rewrite::Unchanged => return None,
             Rewrite::Edited => {}
-            // Offsets in the record differ from those in the other text.
+            // The offset in `splice` does not apply to the new text, so it is computed again.
             Rewrite::Anew => return self.normalized(),
         }
-        // A record with changed references is parsed again as a whole.
+        // If references change, the shared references change as well, so the new text is normalized again.
         if self.edits.may_write(record.json, "\"reference\"") {
             return self.rewritten(record.json);
         }
@@ -82,14 +83,15 @@ impl Editor {
             return self.rewritten(record.json);
         };
         Some(Edited {
-            // The text consists of pieces of checked text, so this never fails.
+            // The text consists of valid UTF-8 parts, so this never fails.
             text: simdutf8::basic::from_utf8(&self.edited).ok()?,
             splice: Splice { at, ..splice },
             shared_refs: None,
         })
     }
 
-    /// Applies a unit's plan to a row of the lake, which has its version and time. `None` if it is unchanged.
+    /// Applies a unit's plan to a row of the lake, whose text has `versionId` and `lastUpdated`. Returns `None` if
+    /// nothing changes, or if the new text is invalid.
     pub(super) fn edit_row(&mut self, unit: &Unit, record: &Record<'_>, codes: &dyn Codes) -> Option<Edited<'_>> {
         match self.plan(unit, record, codes) {
             Rewrite::Unchanged => None,
@@ -98,7 +100,7 @@ impl Editor {
         }
     }
 
-    /// Converts a new resource to its stored form.
+    /// Converts a generated resource to its stored form. Returns `None` if it is invalid.
     pub(super) fn made(&mut self, json: &str) -> Option<Made<'_>> {
         let json = self.tape.parse(json.as_bytes()).ok()?;
         let normalized = self.normalizer.normalize(json, None, &Links::default()).ok()?;
@@ -123,10 +125,10 @@ impl Editor {
     }
 }
 
-/// A new resource and its text.
+/// A generated resource and its text.
 pub(super) type Made<'e> = (Normalized, &'e str);
 
-/// The filing of a row.
+/// The owner, the patient and the source of a row.
 #[derive(Clone)]
 pub(super) struct Whose<'p> {
     pub(super) owner: i64,
@@ -134,29 +136,30 @@ pub(super) struct Whose<'p> {
     pub(super) source: Option<RowSource>,
 }
 
-/// Rows that wait to be written: blocks for each type, file and source.
+/// Rows to be written, in blocks for each type, input file and source.
 #[derive(Default)]
 pub(super) struct Blocks {
     blocks: BTreeMap<(TypeId, u32, Option<RowSource>), Vec<Block>>,
-    /// Rows that are not from the input, by type.
+    /// The number of rows that are not from the input, by type.
     pub(super) beside: BTreeMap<TypeId, u64>,
     weight: usize,
 }
 
-/// The ordinal of a rewritten row of the lake: before the input. The input may have a record with the same id that does
-/// not fit into a table and must be refused.
+/// The ordinal of a rewritten row of the lake. It is before all records of the input, so that a record of the input
+/// with the same id is the later version. If that record fits into no table, the import still tries to write it and
+/// then reports it as refused.
 pub(super) const BEFORE_INPUT: u64 = 0;
-/// The ordinal of a generated row: after the input.
+/// The ordinal of a generated row: after all records of the input.
 pub(super) const BEHIND_INPUT: u64 = u64::MAX;
 
 /// The file number of rows that are not from the input.
 const NO_FILE: u32 = u32::MAX;
-/// A block's capacity in bytes of text. A full block is followed by a new one, because a growing block is copied into
+/// A block's capacity in bytes of text. When it is full, a new block begins. A block that grew would be copied into
 /// pages that the system must clear first.
 const ROOM: usize = 128 << 10;
 
 impl Blocks {
-    /// Bytes of texts.
+    /// Returns the number of bytes of all texts.
     pub(super) fn weight(&self) -> usize {
         self.weight
     }
@@ -169,7 +172,7 @@ impl Blocks {
         blocks
     }
 
-    /// The block of a type, file and source for a text of this length.
+    /// Returns the block of a type, input file and source that takes a text of `length` bytes.
     fn block(
         &mut self,
         (type_id, number, source): (TypeId, u32, &Option<RowSource>),
@@ -198,7 +201,7 @@ impl Blocks {
             None => (record.text, record.splice, None),
         };
         let shared_refs = match shared_refs {
-            // Synced records belong to the person.
+            // All rows of a sync have the consent's owner, so they refer to no shared row.
             _ if source.is_some() => SharedRefs::NONE,
             Some(list) => SharedRefs::List(list),
             None => SharedRefs::Lines(record.shared_refs),
@@ -220,7 +223,7 @@ impl Blocks {
         });
     }
 
-    /// Adds a row that is not from the input.
+    /// Adds a row that is not from the input: a rewritten row of the lake, or a generated resource.
     pub(super) fn add_beside(
         &mut self,
         ordinal: u64,

@@ -1,8 +1,8 @@
 //! Sorts the input by ranges of owners while it is read.
 //!
-//! The records of one person may be anywhere in the input, and rules need them together. So each record is first put
-//! into the range of its owner. Records without a person have their own ranges. Those that rules need are noted as well
-//! ([`Shared`]).
+//! Rules need all records of a person together, but these may be anywhere in the input. So each record goes into a bin
+//! for the range of its owner. Records without a person have ranges of their own. Those of types that rules look up are
+//! also stored in [`Shared`].
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -20,63 +20,64 @@ use crate::ingest::rows::spill::{Bin, Spill};
 use crate::ingest::rows::unfit::Unfit;
 use crate::lake::owners::owner::APPLICATION_ONLY;
 
-/// Ranges of people, by the first bits of the owner. Rows of neighbouring owners get into the same files.
+/// The number of ranges for records of people. The first bits of the owner decide the range, so that rows of
+/// neighbouring owners get into the same files.
 const PEOPLE: usize = 128;
-/// Ranges of records without a person, by their ids.
+/// The number of ranges for records without a person. A hash of type and id decides the range.
 const NOBODY: usize = 8;
-/// All ranges. Those without a person come first.
+/// The number of all ranges. Those for records without a person come first.
 pub(super) const RANGES: usize = NOBODY + PEOPLE;
-/// The low bits of an owner, below those of its range. The top bit is always zero.
+/// The number of an owner's low bits, which do not affect its range. The top bit of an owner is always zero.
 const OWNER_BITS: u32 = 63 - PEOPLE.ilog2();
-/// A thread collects a chunk of this size for a range before it hands the chunk over.
+/// A thread collects this number of bytes for a bin before it adds them to the bin.
 const CHUNK: usize = 32 << 10;
 
-/// Bins of identities.
+/// The number of bins for identities.
 const IDENTITIES: usize = 32;
-/// The bytes of an identity: hash, ordinal in the input, owner.
+/// The number of bytes of an identity: a hash of type and id, the ordinal in the input, and the owner.
 const IDENTITY: usize = 16 + 8 + 8;
-/// The maximum bytes of identities in memory.
+/// The maximum number of bytes of identities in memory.
 const IDENTITIES_IN_MEMORY: usize = 16 << 20;
 
-/// The input that was read so far.
+/// The input that was read so far, in bins.
 #[derive(Debug)]
 pub(in crate::ingest) struct Gathered {
     keys: Keys,
-    /// Whether all records belong to one owner.
+    /// Whether all records have the same owner. This is so in a sync.
     is_one_owner: bool,
     records: Spill,
     identities: Spill,
     shared: Mutex<Shared>,
     files: Mutex<Files>,
-    /// Records that do not fit into a table. They are gathered so that they are refused again, and are not used
-    /// otherwise.
+    /// Records that do not fit into a table. They are gathered, so that writing them refuses them again. The rules do
+    /// not see them.
     unfit: Unfit,
 }
 
-/// The files of the records, by number.
+/// The input files, by number.
 #[derive(Debug, Default)]
 struct Files {
     numbers: HashMap<Arc<Path>, u32>,
     paths: Vec<Arc<Path>>,
 }
 
-/// The results of one thread.
+/// The buffers in which one thread collects records for the bins.
 #[derive(Debug)]
 pub(in crate::ingest) struct Gatherer<'g> {
     gathered: &'g Gathered,
     ranges: Vec<Vec<u8>>,
     identities: Vec<Vec<u8>>,
-    /// The file of the previous block, and its number.
+    /// The file of the previous block, with its number.
     file: Option<(Arc<Path>, u32)>,
 }
 
-/// Ids that occur in the input under several owners. Only the last occurrence counts.
+/// Ids that occur in the input under several owners, as hashes of type and id, with the ordinal of their last
+/// occurrence. Only that occurrence is stored.
 #[derive(Debug, Default)]
 pub(super) struct Moved(FxHashMap<u128, u64>);
 
 impl Gathered {
-    /// Begins without records. `limit` bytes of records stay in memory, and the rest goes to a temporary file in
-    /// `folder`.
+    /// Creates empty bins. `limit` bytes of records stay in memory, and the rest goes to a temporary file in `folder`.
     pub(in crate::ingest) fn new(
         folder: PathBuf,
         limit: usize,
@@ -95,7 +96,7 @@ impl Gathered {
         }
     }
 
-    /// The buffers with which a thread hands over records.
+    /// Creates the buffers of one thread.
     pub(in crate::ingest) fn gatherer(&self) -> Gatherer<'_> {
         Gatherer {
             gathered: self,
@@ -110,24 +111,24 @@ impl Gathered {
         self.records.take(range)
     }
 
-    /// Removes and returns the records without a person that rules need.
+    /// Removes and returns the records without a person that rules look up.
     pub(super) fn take_shared(&self) -> Shared {
         std::mem::replace(&mut self.shared(), Shared::new(PathBuf::new(), self.keys))
     }
 
-    /// The file with this number.
+    /// Returns the path of the input file with this number.
     pub(super) fn file(&self, number: u32) -> Arc<Path> {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let path = files.paths.get(number as usize);
         path.cloned().unwrap_or_else(|| Path::new("").into())
     }
 
-    /// Whether a record fits into no table.
+    /// Whether an earlier pass over the input found that a record fits into no table.
     pub(super) fn is_unfit(&self, record: &stowed::Stowed<'_>) -> bool {
         !self.unfit.is_empty() && self.unfit.holds(&self.file(record.file), record.origin)
     }
 
-    /// Finds ids that occurred under several owners.
+    /// Finds the ids that occurred under several owners. Empties the bins of identities.
     pub(super) fn moved(&self) -> Result<Moved, IngestError> {
         let mut moved = FxHashMap::default();
         let mut met: FxHashMap<u128, (u64, i64)> = FxHashMap::default();
@@ -172,7 +173,7 @@ impl Gathered {
 }
 
 impl Moved {
-    /// Whether a later occurrence under another owner replaces this one.
+    /// Whether a record's id occurs under several owners, and the record is not its last occurrence.
     pub(super) fn is_replaced(&self, keys: Keys, record: &stowed::Stowed<'_>) -> bool {
         if self.0.is_empty() {
             return false;
@@ -226,7 +227,7 @@ impl Gatherer<'_> {
         Ok(())
     }
 
-    /// Adds the records and identities that do not fill a chunk.
+    /// Adds the remaining records and identities, which do not fill a chunk.
     pub(in crate::ingest) fn finish(self) -> Result<(), IngestError> {
         for (range, records) in self.ranges.iter().enumerate() {
             self.gathered.records.add(range, records)?;
@@ -246,7 +247,7 @@ fn range_of(owner: i64, identity: u128) -> usize {
     }
 }
 
-/// The range of a person's records.
+/// Returns the range of a person's records.
 pub(super) fn range_of_owner(owner: i64) -> usize {
     range_of(owner, 0)
 }
@@ -279,7 +280,7 @@ mod tests {
 
     const LIMIT: usize = 64 << 10;
 
-    /// A block with one record for each owner. The texts have given lengths.
+    /// Returns a block with one record for each owner.
     fn block(owners: &[i64], id: &str, ordinal: u64) -> Block {
         let type_id = facts().lookup("Observation").unwrap();
         let mut block = Block::new(type_id, Path::new("a.ndjson").into(), 0);
@@ -368,7 +369,7 @@ mod tests {
             });
             block
         };
-        // Pieces of the input are finished in any order.
+        // The pieces of the input are finished in any order.
         for (id, owner, ordinal) in [
             ("a", 7, 9),
             ("a", 8, 3),

@@ -1,4 +1,4 @@
-//! The existing rows of one owner in the lake, and rows without a person.
+//! Reads existing rows of the lake for the rules: those of one owner, and those without a person.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use crate::lake::owners::owner::{APPLICATION_ONLY, SHARED};
 use crate::lake::scan::{Locator, MemoryLimits, Person, Reader, Row, ScanError, ScopedTable, Sought};
 use crate::lake::{Lake, Mode, Scope, Snapshot};
 
-/// Texts are read in portions of this many rows.
+/// The number of rows whose texts are read at once.
 const PORTION: usize = 512;
-/// The caches of an import that owners share.
+/// The memory limits of an import's own reader, which all owners share.
 const READER: MemoryLimits = MemoryLimits {
     bytes: 64 << 20,
     handles: 128,
     people: false,
 };
 
-/// The owner whose rows are read, and the files to read.
+/// Reads the rows of one application and mode in a snapshot.
 #[derive(Clone, Debug)]
 pub(in crate::ingest) struct Shelf {
     reader: Arc<Reader>,
@@ -35,9 +35,9 @@ pub(in crate::ingest) struct Shelf {
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     pub(super) rows: Vec<KeptRow>,
-    /// The filings of the rows, without duplicates.
+    /// The filings of the rows. Each occurs once.
     filed: Vec<Filed>,
-    /// Their references that rules need, as `Type/id`.
+    /// The references of the rows that rules look up, as `Type/id`.
     pub(super) shared_refs: Vec<String>,
 }
 
@@ -45,13 +45,13 @@ pub(super) struct Kept {
 #[derive(Clone, Debug)]
 pub(super) struct KeptRow {
     pub(super) resource_type: TypeId,
-    /// The hash of its type and id.
+    /// A hash of its type and id.
     pub(super) name: u64,
     filed: u32,
     locator: Locator,
 }
 
-/// The filing of a row.
+/// The patient and the source of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Filed {
     pub(super) patient: Option<String>,
@@ -60,12 +60,12 @@ pub(super) struct Filed {
 }
 
 impl Kept {
-    /// The filings of the rows, without duplicates.
+    /// Returns the filings of the rows. Each occurs once.
     pub(super) fn filed(&self) -> &[Filed] {
         &self.filed
     }
 
-    /// The filing of a row.
+    /// Returns the filing of a row.
     pub(super) fn filed_by(&self, row: &KeptRow) -> &Filed {
         &self.filed[row.filed as usize]
     }
@@ -81,8 +81,8 @@ impl Kept {
 }
 
 impl Shelf {
-    /// A shelf over an application's rows in a snapshot. An import reads them with its own caches, a sync with the
-    /// lake's.
+    /// Creates a reader of an application's rows in a snapshot. For an import, the reader has caches of its own. For a
+    /// sync, it uses the caches of the lake, which others share.
     pub(in crate::ingest) fn new(
         lake: &Lake,
         snapshot: Arc<Snapshot>,
@@ -116,7 +116,7 @@ impl Shelf {
         Ok(!self.rows(owner, Keys::new())?.rows.is_empty())
     }
 
-    /// The owner's rows, in order of types and files.
+    /// Returns the owner's rows, in order of types and files.
     pub(super) fn rows(&self, owner: i64, keys: Keys) -> Result<Kept, IngestError> {
         let leaves: LeafSet = ["patient", "authorization", "endpoint", "shared_refs"]
             .map(str::to_owned)
@@ -163,8 +163,9 @@ impl Shelf {
         Ok(kept)
     }
 
-    /// Passes on rows with their texts, in order. Only a portion of them is in memory at a time. A portion that cannot
-    /// be read is left out, so that a damaged file does not block new records. Returns the number of its rows.
+    /// Reads the texts of rows, and calls `visit` for each in order. Only a portion of them is in memory at a time. A
+    /// portion that cannot be read is left out, so that a damaged file does not block new records. Returns the number
+    /// of rows that were left out.
     pub(super) fn texts(&self, rows: &[KeptRow], mut visit: impl FnMut(&KeptRow, &Row)) -> u64 {
         let mut unreadable = 0;
         for of_type in rows.chunk_by(|one, other| one.resource_type == other.resource_type) {
@@ -183,8 +184,8 @@ impl Shelf {
         unreadable
     }
 
-    /// Passes on the texts of existing rows without a person, by their ids. A portion that cannot be read is left out.
-    /// Returns how many rows the omitted portions may have.
+    /// Reads the texts of rows without a person, and calls `found` with each id, and with the text if there is such a
+    /// row. A portion that cannot be read is left out. Returns the number of ids that were left out.
     pub(super) fn of_nobody(&self, type_id: TypeId, ids: &[&str], mut found: impl FnMut(&str, Option<String>)) -> u64 {
         let mut unreadable = 0;
         let table = self.table(type_id);

@@ -1,12 +1,12 @@
-//! Applies the rules of [`normalize`](crate::normalize) to imported records. There is one unit for each owner: one
-//! consent of a sync, or one filed patient of an import.
+//! Applies the rules of [`normalize`](crate::normalize) to imported records. The rules work on one unit at a time. A
+//! unit is an owner: one consent of a sync, or one patient of an import.
 //!
 //! While the input is read, its records are sorted by ranges of owners ([`Gathered`]): in memory up to a limit, then in
-//! a temporary file. Then all cores work on one range after the other. A survey sees each unit's records, and then the
-//! owner's rows of the lake that they do not replace. The resulting plan is applied to the records before they are
-//! written, and to the rows. Generated resources are stored beside them. Resources that an earlier run generated and
-//! this one does not are deleted, in the same snapshot. Memory is bounded by a range, or by the facts of one large
-//! unit.
+//! a temporary file. Then all cores process one range after the other. For each unit, a survey sees its records, and
+//! the owner's rows of the lake that these records do not replace. Then the unit's plan is made. It changes these
+//! records and rows, and has generated resources. All of them are written. Resources that an earlier run generated and
+//! this run does not are deleted. All of this becomes one snapshot. A thread needs memory for one range or, if a unit
+//! is large, for the facts of its records.
 
 mod asked;
 mod edited;

@@ -1,20 +1,20 @@
-//! The inputs of the rules besides records.
+//! What the rules need besides the records.
 
 use std::collections::BTreeMap;
 
 use super::observer::Observer;
 use crate::normalize::{Day, Knowledge};
 
-/// The inputs of the rules besides records.
+/// What the rules need besides the records.
 #[derive(Clone)]
 pub struct Normalization {
     /// The terminology and the table of health plans.
     pub knowledge: Knowledge,
-    /// The current day.
+    /// The day of the run.
     pub today: Day,
     /// The prefix of our tags' systems, without a trailing slash.
     pub tag_system_base: String,
-    /// Dangling references of the same source's previous sync, from its [`Report`](crate::normalize::Report).
+    /// The missing targets of the same source's previous sync, from its [`Report`](crate::normalize::Report).
     pub dangling: BTreeMap<u64, u32>,
     /// Called for each resource that is generated, changed or deleted.
     pub observer: Option<Observer>,

@@ -11,18 +11,18 @@ pub struct Change<'c> {
     pub resource_type: TypeId,
     /// The resource's id.
     pub id: &'c str,
-    /// The text before. `None` for a new resource.
+    /// The text before the change. `None` for a new resource, and `{}` for a deleted one.
     pub before: Option<&'c str>,
-    /// The text after. `None` for a deleted resource.
+    /// The text after the change. `None` for a deleted resource.
     pub after: Option<&'c str>,
 }
 
-/// Gets notified of changes, from several threads.
+/// A function that is called for each change, by several threads.
 #[derive(Clone)]
 pub struct Observer(Arc<dyn Fn(&Change<'_>) + Send + Sync>);
 
 impl Observer {
-    /// An observer that calls a function.
+    /// Creates an observer that calls this function.
     pub fn new(hear: impl Fn(&Change<'_>) + Send + Sync + 'static) -> Observer {
         Observer(Arc::new(hear))
     }

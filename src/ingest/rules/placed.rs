@@ -1,10 +1,10 @@
-//! The records of a range, in the order of owners and of the input.
+//! An index of the records of a range, in the order of their owners and of the input.
 
 use super::stowed::{self, Stowed};
 use crate::ingest::error::IngestError;
 use crate::ingest::rows::spill::Bin;
 
-/// A record's place in its range.
+/// The position of a record in its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Placed {
     pub(super) owner: i64,
@@ -14,16 +14,16 @@ pub(super) struct Placed {
     pub(super) length: usize,
 }
 
-/// The place of the records.
+/// The records of a range.
 pub(super) enum Records<'r> {
-    /// The records are in memory.
+    /// All of them are in memory.
     Loaded(&'r [u8]),
-    /// The positions of the texts. Each text is read into this buffer.
+    /// They are in this bin. Each is read into the buffer when it is needed.
     Stored(&'r Bin, &'r mut Vec<u8>),
 }
 
 impl Records<'_> {
-    /// The record at a place.
+    /// Returns the record at a position.
     pub(super) fn get(&mut self, placed: &Placed) -> Result<Stowed<'_>, IngestError> {
         let bytes = match self {
             Records::Loaded(bytes) => bytes.get(placed.at as usize..placed.at as usize + placed.length),
@@ -36,7 +36,7 @@ impl Records<'_> {
     }
 }
 
-/// Finds the records of a range.
+/// Replaces the content of `index` with the positions of all records in a range.
 pub(super) fn read_index(bin: &Bin, index: &mut Vec<Placed>) -> Result<(), IngestError> {
     index.clear();
     bin.parts(|start, bytes| {

@@ -1,4 +1,4 @@
-//! Normalizes and writes the sorted input: one range after the other, on all cores.
+//! Normalizes and writes the sorted input. All cores process one range after the other.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,21 +20,21 @@ use crate::ingest::summary::Summary;
 use crate::ingest::sync::synced::Synced;
 use crate::lake::owners::owner::OwnerKey;
 
-/// The maximum number of kept ids of rows to delete.
+/// When this number of ids of rows to delete has been collected, they are passed to the store.
 const MAX_DELETED: usize = 16_384;
 
-/// The owners of the records, and the data for normalizing them.
+/// What [`normalize`] needs besides the gathered records.
 pub(in crate::ingest) struct Scene {
     pub(in crate::ingest) rules: Normalization,
     pub(in crate::ingest) key: OwnerKey,
     pub(in crate::ingest) keys: Keys,
     pub(in crate::ingest) shelf: Shelf,
-    /// The source and person of the records, if this is a sync.
+    /// The source and the person of a sync. `None` for an import.
     pub(in crate::ingest) synced: Option<Synced>,
-    /// An owner that is a unit even without records in the input.
+    /// An owner that is a unit even if the input has no record of it.
     pub(in crate::ingest) always: Option<i64>,
     pub(in crate::ingest) threads: usize,
-    /// The maximum bytes that wait to be written.
+    /// The maximum number of bytes that wait to be written.
     pub(in crate::ingest) buffer: usize,
 }
 
@@ -99,8 +99,8 @@ pub(in crate::ingest) fn normalize(
     Ok(())
 }
 
-/// Collects finished records and writes them when there are enough. The other threads wait in the meantime, because
-/// writing uses all cores.
+/// Collects finished records, and writes them when there are enough. Writing uses all cores, so other threads that
+/// deliver records wait meanwhile.
 struct Output<'o, 'w> {
     limit: usize,
     state: Mutex<State<'o, 'w>>,
@@ -111,7 +111,7 @@ struct State<'o, 'w> {
     store: &'o mut Store<'w>,
     summary: &'o mut Summary,
     deleted: BTreeMap<TypeId, Vec<String>>,
-    /// The number of rows to be deleted.
+    /// The number of ids in `deleted`.
     count: usize,
 }
 

@@ -1,5 +1,5 @@
-//! Records without a person: practitioners, organizations, locations and drugs. A unit sees the ones that its own
-//! records refer to. They come from the input or, if it lacks them, from the lake.
+//! Records without a person: practitioners, organizations, locations and medications. A unit sees the ones that its own
+//! records refer to. They come from the input or, if the input lacks them, from the lake.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -18,23 +18,24 @@ use crate::ingest::references::condition::Keys;
 use crate::ingest::rows::block::lines;
 use crate::lake::scratch::Parts;
 
-/// The maximum bytes of the input's records in memory. The rest is in a temporary file.
+/// The maximum number of bytes of the input's records in memory. The others are in a temporary file.
 const IN_MEMORY: usize = 48 << 20;
-/// The maximum number of kept records of the input, which limits the memory of their positions. Units do not see later
-/// records.
+/// The maximum number of records of the input, so that the index of their positions stays small. Further records are
+/// not stored here. Instead, units see the lake's version, if there is one.
 const MAX_RECORDS: usize = 2 << 20;
-/// The maximum bytes of records that are cached for units.
+/// If the cache for units has more bytes than this, it is emptied.
 const MAX_READ: usize = 32 << 20;
-/// How many steps references are followed, such as from a role to its organization.
+/// The maximum number of steps by which references are followed from a referenced record to further ones, such as from
+/// a role to its organization.
 const ROUNDS: usize = 3;
 
-/// The last texts of the input's records without a person.
+/// The input's records without a person that rules look up. Of each id, the last version is stored.
 #[derive(Debug)]
 pub(super) struct Shared {
     folder: PathBuf,
     keys: Keys,
     places: FxHashMap<u128, Stored>,
-    /// Bytes in memory.
+    /// The number of bytes in memory.
     memory: usize,
     file: Option<Parts>,
 }
@@ -45,7 +46,7 @@ struct Stored {
     place: Location,
 }
 
-/// The place of a record. Its bytes have the form of [`stowed`].
+/// Where a record is. Its bytes have the form of [`stowed`].
 #[derive(Debug)]
 enum Location {
     Memory(Box<[u8]>),
@@ -58,7 +59,7 @@ pub(super) struct Known {
     pub(super) resource_type: TypeId,
     pub(super) id: String,
     pub(super) text: String,
-    /// The targets of its references, as `Type/id`.
+    /// Its references that rules look up, as `Type/id`.
     refers_to: Vec<String>,
 }
 
@@ -73,7 +74,7 @@ impl Shared {
         }
     }
 
-    /// Keeps a record, unless there is a later one with its id.
+    /// Stores a record, unless a later one with its id is stored or there are too many.
     pub(super) fn note(&mut self, identity: u128, ordinal: u64, record: &[u8]) -> Result<(), IngestError> {
         match self.places.get(&identity) {
             Some(known) if known.ordinal > ordinal => return Ok(()),
@@ -126,14 +127,14 @@ impl Shared {
     }
 }
 
-/// Finds records without a person by `Type/id`, in the input or otherwise in the lake.
+/// Finds records without a person by `Type/id`: in the input or, if it lacks them, in the lake.
 #[derive(Debug)]
 pub(super) struct Reach {
     shared: Shared,
     read: Mutex<Read>,
 }
 
-/// Cached records.
+/// Cached records. `None` if neither the input nor the lake has the record.
 #[derive(Debug, Default)]
 struct Read {
     known: FxHashMap<String, Option<Arc<Known>>>,
@@ -148,8 +149,8 @@ impl Reach {
         }
     }
 
-    /// The targets of the references `Type/id`, and the targets of their references, in order. Also returns how many
-    /// could not be read.
+    /// Returns the records with the names `Type/id`, and those that their references lead to, in order of names. Also
+    /// returns the number of records that could not be read.
     pub(super) fn reached(
         &self,
         shelf: &Shelf,
@@ -182,7 +183,7 @@ impl Reach {
         Ok((known.collect(), unreadable))
     }
 
-    /// Reads records that are not cached yet. Returns how many could not be read.
+    /// Reads records that are not cached yet into the cache. Returns the number of records that could not be read.
     fn read(&self, shelf: &Shelf, names: &[String], read: &mut Read) -> Result<u64, IngestError> {
         let mut unreadable = 0;
         let mut missing: Vec<(TypeId, &str)> = Vec::new();
@@ -219,7 +220,7 @@ impl Read {
     }
 }
 
-/// The references of a lake's record that rules need.
+/// Returns the references in the text of one of the lake's records that rules look up.
 fn references(text: &str) -> Vec<String> {
     fn of(value: Value<'_>, found: &mut Vec<String>) {
         value.items().for_each(|item| of(item, found));

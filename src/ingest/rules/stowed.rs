@@ -7,34 +7,34 @@ use crate::ingest::rows::block::{Block, Entry, Origin, Splice};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stowed<'b> {
     pub(super) owner: i64,
-    /// Its place in the whole input.
+    /// Its number in the whole input.
     pub(super) ordinal: u64,
     pub(super) origin: Origin,
-    /// The number of its file.
+    /// The number of its input file.
     pub(super) file: u32,
     pub(super) resource_type: TypeId,
     pub(super) splice: Splice,
     pub(super) id: &'b str,
-    /// The person of the filing. Empty for none.
+    /// The Patient under which it is filed. Empty if there is none.
     pub(super) patient: &'b str,
     /// References to possibly shared resources, one per line.
     pub(super) shared_refs: &'b str,
     pub(super) text: &'b str,
 }
 
-/// The header before the texts: numbers of fixed length.
+/// The length of the header in bytes. It consists of numbers of fixed length. The texts follow it.
 const HEAD: usize = 62;
 
-/// The values by which records are found again.
+/// The values of a header that an index of records needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     pub(super) owner: i64,
     pub(super) ordinal: u64,
-    /// The length of the whole record.
+    /// The length of the header and the texts, in bytes.
     pub(super) length: usize,
 }
 
-/// Appends an entry of a block to `out`.
+/// Appends an entry of a block to `out`. `file` is the number of its input file.
 pub(super) fn write(block: &Block, entry: &Entry, file: u32, out: &mut Vec<u8>) {
     let texts = [
         block.id(entry),
@@ -53,7 +53,7 @@ pub(super) fn write(block: &Block, entry: &Entry, file: u32, out: &mut Vec<u8>) 
     out.extend_from_slice(&file.to_le_bytes());
     out.extend_from_slice(&(block.type_id.index() as u16).to_le_bytes());
     out.extend_from_slice(&(splice.at as u32).to_le_bytes());
-    // The rest is the text.
+    // The last text has no length, because it goes to the end of the record.
     for text in &texts[..3] {
         out.extend_from_slice(&(text.len() as u32).to_le_bytes());
     }
@@ -61,7 +61,7 @@ pub(super) fn write(block: &Block, entry: &Entry, file: u32, out: &mut Vec<u8>) 
     texts.iter().for_each(|text| out.extend_from_slice(text.as_bytes()));
 }
 
-/// The header of the first record in `bytes`. `None` if it is incomplete.
+/// Reads the header of the first record in `bytes`. Returns `None` if the record is incomplete.
 pub(super) fn extent(bytes: &[u8]) -> Option<Extent> {
     let mut head = Head(bytes.get(..HEAD)?);
     let length = usize::try_from(u64::from_le_bytes(head.take())).ok()?;
@@ -71,7 +71,7 @@ pub(super) fn extent(bytes: &[u8]) -> Option<Extent> {
         .then_some(Extent { owner, ordinal, length })
 }
 
-/// Reads the record in `bytes`. `None` if there is none.
+/// Reads the record in `bytes`. Returns `None` if it is malformed.
 pub(super) fn read(bytes: &[u8]) -> Option<Stowed<'_>> {
     let (head, texts) = bytes.split_at_checked(HEAD)?;
     let mut head = Head(head);
@@ -112,7 +112,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Stowed<'_>> {
     })
 }
 
-/// Consecutive numbers.
+/// The bytes of a header that were not read yet.
 struct Head<'b>(&'b [u8]);
 
 impl Head<'_> {

@@ -1,5 +1,5 @@
-//! One unit: a consent of a sync, or one filed patient of an import. A survey sees its records, and the owner's rows of
-//! the lake that they do not replace. The survey decides the plan.
+//! Surveys one unit: a consent of a sync, or one patient of an import. The survey sees the unit's records, and the
+//! owner's rows of the lake that these records do not replace. Then it makes the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,32 +19,32 @@ use crate::ingest::sync::synced::{Naming, Synced, tags};
 use crate::lake::owners::owner::{OwnerKey, owner_named_by};
 use crate::normalize::{Plan, Record, Rule, Settings, Source, SourceId, Survey};
 
-/// The state that all units share.
+/// The values that all units share.
 #[derive(Debug)]
 pub(super) struct Common {
     pub(super) rules: Normalization,
     pub(super) key: OwnerKey,
     pub(super) keys: Keys,
     pub(super) shelf: Shelf,
-    /// The source and person of the records, if this is a sync.
+    /// The source and the person of a sync. `None` for an import.
     pub(super) synced: Option<Synced>,
-    /// Records without a person.
+    /// Finds records without a person.
     pub(super) reach: Reach,
 }
 
-/// The decision about a unit.
+/// A unit after its survey.
 #[derive(Debug, Default)]
 pub(super) struct Unit {
     pub(super) owner: i64,
     pub(super) sources: Vec<Source>,
-    /// The Patient of the filing, for each source.
+    /// For each source, the Patient under which its rows are filed.
     pub(super) patients: Vec<Option<String>>,
     pub(super) plan: Plan,
-    /// Rows of sources that the input does not replace.
+    /// The unit's rows in the lake that the input does not replace, without generated ones.
     pub(super) kept: Kept,
-    /// Generated rows of earlier runs. If a row is not generated again, no record supports it any more.
+    /// Rows that earlier runs generated. If this run does not generate a row again, no record supports it any more.
     pub(super) made_before: BTreeSet<(TypeId, String)>,
-    /// Rows whose texts could not be read.
+    /// The number of the lake's rows that could not be read.
     pub(super) unreadable: u64,
 }
 
@@ -52,21 +52,23 @@ pub(super) struct Unit {
 pub(super) struct Surveyed<'c> {
     common: &'c Common,
     owner: i64,
-    /// The sources in the order of authorizations.
+    /// The sources, sorted by authorization.
     sources: Vec<Source>,
     patients: Vec<Option<String>>,
     /// The source of the input's records.
     source: SourceId,
     survey: Survey,
     kept: Kept,
-    /// Hashes of type and id of the input's records, if the lake has rows that they may replace.
+    /// Hashes of type and id of the input's records. Empty if the owner has no rows in the lake, because then they
+    /// replace none.
     met: FxHashSet<u64>,
-    /// Records without a person to which its own refer, as `Type/id`.
+    /// References to records without a person, as `Type/id`, that rules look up.
     refers_to: FxHashSet<String>,
 }
 
 impl Common {
-    /// Begins a unit with its rows in the lake. `patient` is the filing of the input's records, if there are any.
+    /// Begins a unit, and reads its rows in the lake. `patient` is the Patient under which the input's records are
+    /// filed, if there are any.
     pub(super) fn open(&self, owner: i64, patient: Option<&str>) -> Result<Surveyed<'_>, IngestError> {
         let kept = self.shelf.rows(owner, self.keys)?;
         let mut known: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
@@ -109,7 +111,7 @@ impl Common {
         })
     }
 
-    /// The plan for records without a person. They belong to no unit, so only their form is changed.
+    /// Returns the plan for records without a person. They belong to no unit, so it has no facts from other records.
     pub(super) fn nobody(&self) -> Unit {
         let sources = vec![self.source(String::new(), String::new())];
         let plan = Survey::default().decide(&self.settings(&sources, &|_, _, _| String::new()));
@@ -129,7 +131,7 @@ impl Common {
             tags(base, &authorization, &endpoint, application, *mode)
         };
         let fhir_base = match &self.synced {
-            // References under another source's base were resolved when that source was synced.
+            // References to another source's base were resolved when that source was synced.
             Some(synced) if synced.authorization == authorization => {
                 format!("{}/", synced.fhir_base.trim_end_matches('/'))
             }
@@ -156,7 +158,7 @@ impl Common {
 }
 
 impl Surveyed<'_> {
-    /// Passes a record of the input to the survey.
+    /// Shows a record of the input to the survey.
     pub(super) fn see(&mut self, stowed: &Stowed<'_>, json: Value<'_>) {
         let common = self.common;
         if common.synced.is_none() {
@@ -179,7 +181,8 @@ impl Surveyed<'_> {
         self.survey.see(&record, &common.settings(&self.sources, &ids));
     }
 
-    /// Passes the rest of the unit to the survey, and makes the plan.
+    /// Shows the unit's rows in the lake and the referenced records without a person to the survey. Then makes the
+    /// plan.
     pub(super) fn decide(self) -> Result<Unit, IngestError> {
         let Surveyed {
             common,
@@ -248,7 +251,7 @@ impl Surveyed<'_> {
     }
 }
 
-/// The index of an authorization among sources.
+/// Returns the index of the source with this authorization. Returns 0 if there is none.
 pub(super) fn place(sources: &[Source], authorization: &str) -> SourceId {
     let at = sources.iter().position(|source| source.authorization == authorization);
     SourceId(at.unwrap_or_default() as u32)
@@ -256,14 +259,17 @@ pub(super) fn place(sources: &[Source], authorization: &str) -> SourceId {
 
 type Ids = dyn Fn(&Source, &str, &str) -> String;
 
-/// Ids of generated resources, from the owner, the authorization, the type and the seed.
+/// Returns the function for the ids of generated resources. An id depends on the owner, the authorization, the type and
+/// the seed.
 fn ids(key: OwnerKey, owner: i64) -> impl Fn(&Source, &str, &str) -> String {
     move |source, resource_type, seed| key.synced_id(owner, &source.authorization, resource_type, seed)
 }
 
-/// Whether a rule generated a row of the lake. Rows that a sync itself makes, such as a Patient, have other tags. The
-/// base address may have changed since. A source's record always has the source's address there, and an imported record
-/// has its own id. So neither is mistaken for a generated row.
+/// Whether a rule generated a row of the lake. Such a row has the tag `GeneratedBy` with the name of a rule. Rows that
+/// a sync itself makes, such as a Patient, have another code there. A record of a source or of an import may contain
+/// such a tag, too, but it does not count: the record of a source has `meta.source`, which a generated row lacks, and
+/// an imported record has its own id, which does not begin with the owner. For synced rows the tag's system may begin
+/// with an earlier base address.
 fn is_generated(filed: &Filed, id: &str, owner: i64, json: Value<'_>, tag_system_base: &str) -> bool {
     let meta = json.get("meta");
     let is_own = match filed.authorization {

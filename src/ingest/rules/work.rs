@@ -1,4 +1,4 @@
-//! The work of one thread on the units of a range: it surveys a unit, applies its plan, and hands over the result.
+//! The work of one thread: it surveys each unit of a range, applies the unit's plan, and delivers the resulting rows.
 
 use std::collections::BTreeMap;
 
@@ -18,16 +18,18 @@ use crate::normalize::{Generated, Record, Report, SourceId};
 /// Limits of one thread's memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// The maximum bytes of a range that is read into memory. The records of a larger range are read one by one.
+    /// The maximum size in bytes of a range that is read into memory. The records of a larger range are read one by
+    /// one.
     loaded: u64,
-    /// The maximum bytes of a unit's texts that stay parsed. The records of a larger unit are parsed twice.
+    /// The maximum number of bytes of a unit's texts whose parsed form stays in memory. The records of a larger unit
+    /// are parsed twice.
     parsed: usize,
-    /// Blocks are handed over when they have this many bytes.
+    /// Blocks with more bytes than this are delivered.
     handed: usize,
 }
 
 impl Bounds {
-    /// The limits of one of `threads` threads. `buffer` bytes may wait to be written.
+    /// Returns the limits of each of `threads` threads. `buffer` is the number of bytes that may wait to be written.
     pub(super) fn new(buffer: usize, threads: usize) -> Bounds {
         let share = buffer / threads.max(1);
         Bounds {
@@ -43,15 +45,15 @@ pub(super) trait Take {
     /// Receives blocks, and the number of their rows that are not from the input, by type.
     fn take(&self, blocks: Vec<Block>, beside: BTreeMap<TypeId, u64>) -> Result<(), IngestError>;
 
-    /// Receives ids of rows that no record supports any more.
+    /// Receives the id of a generated row that no record supports any more.
     fn delete(&self, type_id: TypeId, id: String) -> Result<(), IngestError>;
 }
 
-/// The counts of the work.
+/// The counts of one thread's work.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     pub(super) report: Report,
-    /// Rows of the lake that could not be read.
+    /// The number of the lake's rows that could not be read.
     pub(super) unreadable: u64,
 }
 
@@ -70,11 +72,11 @@ pub(super) struct Worker<'w> {
     out: &'w dyn Take,
     bounds: Bounds,
     source: Option<RowSource>,
-    /// The unit for records without a person.
+    /// The plan for records without a person.
     nobody: Unit,
-    /// The bytes of a range.
+    /// The bytes of the current range, if all of it is in memory.
     loaded: Vec<u8>,
-    /// One record of a range that is not in memory.
+    /// The bytes of the current record, if its range is not in memory.
     fetched: Vec<u8>,
     index: Vec<Placed>,
     tape: Tape,
@@ -115,7 +117,7 @@ impl<'w> Worker<'w> {
         }
     }
 
-    /// Processes a range. `always` is an owner of it that is a unit even without records.
+    /// Processes a range. `always` is an owner of this range that is a unit even if the input has no record of it.
     pub(super) fn range(&mut self, range: usize, always: Option<i64>) -> Result<(), IngestError> {
         let bin = self.gathered.take(range);
         let mut index = std::mem::take(&mut self.index);
@@ -143,7 +145,7 @@ impl<'w> Worker<'w> {
         Ok(())
     }
 
-    /// Hands over the rest, and returns the counts.
+    /// Delivers the remaining blocks, and returns the counts.
     pub(super) fn finish(mut self) -> Result<Done, IngestError> {
         self.hand_over(0)?;
         Ok(Done {
@@ -152,7 +154,7 @@ impl<'w> Worker<'w> {
         })
     }
 
-    /// Records without a person belong to no unit. Their codes and elements are still normalized.
+    /// Applies the plan for records without a person. It normalizes their codes and required elements.
     fn nobody(&mut self, records: &mut Records<'_>, placed: &[Placed]) -> Result<(), IngestError> {
         let nobody = std::mem::take(&mut self.nobody);
         for placed in placed {
@@ -166,7 +168,7 @@ impl<'w> Worker<'w> {
         Ok(())
     }
 
-    /// Surveys a unit, and carries out its plan.
+    /// Surveys a unit, and applies its plan.
     fn unit(&mut self, records: &mut Records<'_>, placed: &[Placed], owner: i64) -> Result<(), IngestError> {
         let patient = match placed.first() {
             Some(placed) => Some(records.get(placed)?.patient.to_owned()),
@@ -213,13 +215,14 @@ impl<'w> Worker<'w> {
         self.beside(unit)
     }
 
-    /// Parses a record and writes it with the plan's changes.
+    /// Parses a record, and adds it with the plan's changes.
     fn parsed(&mut self, unit: &Unit, record: &Stowed<'_>) {
         let mut tape = std::mem::take(&mut self.tape);
         tape.clear();
         match tape.append(record.text) {
             Ok(root) => self.edit(unit, record, tape.value(root, record.text)),
-            // The record was parsed before, so this never happens. If it did, the record would be written unchanged.
+            // This import has written the text from parsed JSON, so parsing it never fails. If it did, the record would
+            // stay unchanged.
             Err(_) => self.add(record),
         }
         self.tape = tape;
@@ -250,8 +253,8 @@ impl<'w> Worker<'w> {
             .add(stowed, &self.source, None, || gathered.file(stowed.file));
     }
 
-    /// Writes the rest of a unit: rewritten rows of the lake, and generated resources. Deletes rows that no record
-    /// supports any more.
+    /// Adds the rest of a unit: rewritten rows of the lake, and generated resources. Deletes generated rows that no
+    /// record supports any more.
     fn beside(&mut self, mut unit: Unit) -> Result<(), IngestError> {
         self.unreadable += unit.unreadable;
         self.rows(&unit)?;
@@ -260,7 +263,7 @@ impl<'w> Worker<'w> {
             self.generated(&unit, &made, is_known);
             self.hand_over(self.bounds.handed)?;
         }
-        // If rows could not be read, their support is unknown.
+        // If rows could not be read, they may still support a generated row, so none is deleted.
         if unit.unreadable == 0 {
             for (type_id, id) in unit.made_before {
                 self.common.tell(type_id, &id, Some("{}"), None);
@@ -270,7 +273,7 @@ impl<'w> Worker<'w> {
         Ok(())
     }
 
-    /// Rewrites the rows that the plan changes.
+    /// Adds the lake's rows that the plan changes.
     fn rows(&mut self, unit: &Unit) -> Result<(), IngestError> {
         let common = self.common;
         let mut handed = Ok(());
@@ -314,7 +317,8 @@ impl<'w> Worker<'w> {
     /// Adds a generated resource.
     fn generated(&mut self, unit: &Unit, made: &Generated, is_known: bool) {
         let is_provenance = facts().get(made.resource_type).name == "Provenance";
-        // Its id depends on its content. Only the time would differ.
+        // The id of a Provenance depends on its content. A Provenance with the same id differs only in its time, so it
+        // stays.
         if is_known && is_provenance {
             return;
         }
@@ -338,7 +342,7 @@ impl<'w> Worker<'w> {
             content,
             &normalized.shared_refs,
         );
-        // Do not count a Provenance, which only describes a result of a rule.
+        // A Provenance is not counted, because it only describes a resource that a rule made.
         if !is_provenance {
             self.editor.report.of(made.rule).made += 1;
         }
@@ -347,7 +351,7 @@ impl<'w> Worker<'w> {
         }
     }
 
-    /// Hands over the blocks if they have more than `limit` bytes.
+    /// Delivers the blocks if their texts have more than `limit` bytes.
     fn hand_over(&mut self, limit: usize) -> Result<(), IngestError> {
         if self.blocks.weight() <= limit {
             return Ok(());

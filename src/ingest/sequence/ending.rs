@@ -1,5 +1,5 @@
-//! Handles the resources that waited for the end of the input: first resources with unresolved conditional references,
-//! then Binaries that belong to other resources. By then all these resources are known.
+//! Processes the resources that waited for the end of the input: first those with open conditional references, then
+//! Binaries that belong to other resources. By then all of those other resources are known.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::ingest::references::links::Links;
 use crate::ingest::rows::block::Block;
 
 impl Sequence {
-    /// Stores the resources that waited for the end of the input. Their references are resolved as far as possible.
+    /// Passes on the resources that waited for the end of the input. Resolves their references as far as possible.
     pub(in crate::ingest) fn end(&mut self) -> Result<(), IngestError> {
         if self.late.is_empty() {
             return Ok(());
@@ -27,7 +27,7 @@ impl Sequence {
         self.end_of(&mut Round::Second(&contexts))
     }
 
-    /// The current filings of the wanted resources.
+    /// Returns the filings of the wanted resources, in the lake and in the input.
     fn look_up(&self, wanted: &Wanted) -> Result<Contexts, IngestError> {
         let mut contexts = Contexts::new(self.normalizer.keys());
         if let Sink::Survey(survey) = &self.sink {
@@ -52,7 +52,7 @@ impl Sequence {
         Ok(contexts)
     }
 
-    /// One round over the waiting resources.
+    /// Processes all waiting resources in one round.
     fn end_of(&mut self, round: &mut Round<'_>) -> Result<(), IngestError> {
         for late in self.late.read()? {
             let (late, latest) = late?;
@@ -79,7 +79,7 @@ impl Sequence {
         Ok(())
     }
 
-    /// The conditional references in the text of a resource.
+    /// Returns the open conditional references in the text of a resource.
     fn conditions(&mut self, text: &[u8]) -> Vec<(String, Condition)> {
         let mut tape = Tape::new();
         let Ok(root) = tape.parse(text) else { return Vec::new() };

@@ -1,5 +1,5 @@
-//! The text of a synced resource, with our id and marks of its origin: `meta.source`, our tags after its own, and an
-//! identifier with the source's id.
+//! Writes the text of a synced resource, with our id and with what shows its origin: `meta.source`, our tags after the
+//! source's own, and an identifier with the source's id.
 
 use super::super::input::copy::{Edit, Writer, is_commit_property};
 use super::super::rows::block::Splice;
@@ -7,22 +7,22 @@ use super::synced::Naming;
 use crate::columns::json::{Value, push_quoted};
 use crate::fhir::{TypeId, facts};
 
-/// Writes one resource.
+/// Writes one synced resource.
 pub(in crate::ingest) struct Marked<'e>(Writer<'e>);
 
 impl<'e> Marked<'e> {
-    /// Writes over `out`.
+    /// Creates a writer that reuses the memory of `out`.
     pub(in crate::ingest) fn new(mut out: Vec<u8>, edits: &'e [Edit]) -> Marked<'e> {
         out.clear();
         Marked(Writer { out, edits, next: 0 })
     }
 
-    /// The text.
+    /// Returns the written text.
     pub(in crate::ingest) fn finish(self) -> Vec<u8> {
         self.0.out
     }
 
-    /// Writes the resource, and returns where `meta`'s version and date belong in it.
+    /// Writes the resource. Returns where the commit inserts `meta.versionId` and `meta.lastUpdated`.
     pub(in crate::ingest) fn write(
         &mut self,
         root: Value<'_>,
@@ -46,7 +46,8 @@ impl<'e> Marked<'e> {
                 self.0.out.push(b',');
             }
             self.0.key(key.raw());
-            // `meta` stays in its place. A new `meta` comes after the id. A new id comes after the type.
+            // The source's `meta` stays in its place. A new `meta` comes after the id, and a new id after
+            // `resourceType`.
             if key.is("meta") {
                 splice.at = self.meta(value, type_id, source_id, naming);
                 continue;
@@ -78,7 +79,7 @@ impl<'e> Marked<'e> {
         splice
     }
 
-    /// Writes a `meta` with our marks, and returns where its content begins.
+    /// Writes the source's `meta` with our `source` and our tags. Returns the offset of its first property.
     fn meta(&mut self, meta: Value<'_>, type_id: TypeId, source_id: &str, naming: &Naming) -> usize {
         if !meta.is_object() {
             return self.fresh_meta(type_id, source_id, naming);
@@ -131,7 +132,8 @@ impl<'e> Marked<'e> {
         self.0.out.push(b']');
     }
 
-    /// Writes a list: its own kept items, then more items. A value that should be a list and is none is replaced.
+    /// Writes a list: the items of `value` that `kept` accepts, and then `more`. If `value` is no list, it has no
+    /// items.
     fn list(&mut self, value: Value<'_>, more: &[String], kept: impl Fn(Value<'_>) -> bool) {
         self.0.out.push(b'[');
         if value.is_array() {
@@ -168,7 +170,7 @@ mod tests {
         key().synced_id(0x1234_8000, "e1", resource_type, id)
     }
 
-    /// The text to store, with a version and a date, or the reason why there is none.
+    /// Returns the text to store, with a version and a date, or the reason of a refusal.
     fn stored(json: &str) -> Result<serde_json::Value, Reason> {
         let synced = Synced {
             owner: 0x1234_8000,
@@ -238,7 +240,8 @@ mod tests {
         expected.extend(tags());
         assert_eq!(found["meta"]["tag"], json!(expected));
         assert_eq!(found["meta"]["profile"], json!(["p"]));
-        // At most one identifier, and none if the type has no such element.
+        // A type with at most one identifier gets ours only if the source gives none. A type without identifiers gets
+        // none.
         let single = stored(r#"{"resourceType":"Composition","id":"o"}"#).unwrap();
         assert_eq!(single["identifier"], ours);
         let own = stored(r#"{"resourceType":"Composition","id":"o","identifier":{"value":"1"}}"#).unwrap();

@@ -1,7 +1,8 @@
-//! Turns the records of a source into rows of one consent, with our own ids and marks of their origin.
+//! Turns the records of a source into rows of one consent, with our own ids, and with tags and other properties that
+//! show their origin.
 //!
-//! An id is a UUIDv8 of the consent's owner and a keyed hash of the endpoint, the type and the source's id. So a
-//! reference can be rewritten without knowing whether its target exists, and a record that comes again has the same id.
+//! An id is a UUIDv8. It consists of the consent's owner and a keyed hash of the endpoint, the type and the source's
+//! id. So a reference can be rewritten even if its target is not known. A record that comes again has the same id.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,18 +16,18 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::owners::owner::OwnerKey;
 use crate::lake::{CONTENT_TAG, Lake, Mode, Sums};
 
-/// The patient of the records, and their source.
+/// The source of synced records, and the person to whom they belong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Synced {
     /// The owner of the consent's rows.
     pub owner: i64,
-    /// The patient authorization from which the records were fetched.
+    /// The authorization with which the records were fetched.
     pub authorization: String,
-    /// The endpoint of the directory.
+    /// The id of the endpoint in the directory.
     pub endpoint: String,
     /// The source's FHIR base.
     pub fhir_base: String,
-    /// `system` of the identifiers with the source's ids.
+    /// The `system` of the identifiers that have the source's ids.
     pub identifier_system: String,
     /// The id of the person's Patient at the source.
     pub source_patient: String,
@@ -34,59 +35,62 @@ pub struct Synced {
     pub tags: String,
     /// Whether the service made the person's Patient, because the source returns none.
     pub generated_patient: bool,
-    /// Fetched attachments by the source's id of their Binary: the address at the source and the SHA-256 of the bytes.
+    /// The addresses at the source and the SHA-256 (in hexadecimal) of fetched attachments, by the source's id of their
+    /// Binary.
     pub addresses: Arc<BTreeMap<String, (String, String)>>,
 }
 
-/// Fetched documents: the bytes of Binaries. The records include these Binaries without bytes.
+/// A fetched document: the bytes of a Binary. The records include the Binary without its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncedAttachment {
     /// The source's id of the Binary.
     pub source_id: String,
-    /// The address at the source.
+    /// The address of the bytes at the source.
     pub address: String,
-    /// The file with the bytes. It is moved.
+    /// The file with the bytes. The lake moves it to its own folder.
     pub bytes: PathBuf,
     /// The length and the digests of the bytes.
     pub sums: Sums,
-    /// The value by which the next sync recognizes the bytes.
+    /// A digest of how the records describe the attachment. While it is equal, the next sync counts the attachment as
+    /// unchanged.
     pub origin: String,
-    /// The number of the attachment in the lake that has the same bytes.
+    /// The number of an attachment in the lake with the same bytes. If it is set, the bytes are not stored again.
     pub kept: Option<u64>,
 }
 
-/// The addresses of attachments, in the form of [`Synced`].
+/// Returns the addresses of attachments for [`Synced::addresses`].
 pub fn addresses(attachments: &[SyncedAttachment]) -> Arc<BTreeMap<String, (String, String)>> {
     let digits = |sums: &Sums| sums.sha256.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let one = |one: &SyncedAttachment| (one.source_id.clone(), (one.address.clone(), digits(&one.sums)));
     Arc::new(attachments.iter().map(one).collect())
 }
 
-/// The maximum length of a source's id. R4 allows 64.
+/// The maximum length of a source's id in bytes. R4 allows 64.
 const LONGEST_ID: usize = 256;
 
-/// Whether a text can be an id at a source. Our own ids replace them, so older forms (underscores, more than 64
-/// characters) are accepted. Characters with a meaning in an address are not accepted.
+/// Whether a text is accepted as an id at a source. The lake stores an id of ours instead, so more forms than R4's are
+/// accepted: up to 256 characters, and some punctuation. Characters that would change the meaning of an address, such
+/// as `/` and `?`, are refused.
 pub(in crate::ingest) fn is_source_id(text: &str) -> bool {
     let admitted = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:|=+@!*,;$()".contains(&byte);
     (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(admitted)
 }
 
-/// The target of a relative reference within a source.
+/// Parses a relative reference to a record of a source.
 pub fn source_target(text: &str) -> Option<Target<'_>> {
     Target::parse_with(text, is_source_id)
 }
 
-/// Gives ids and marks to records.
+/// Computes the ids and the tags of a sync's records, and their other properties that show the origin.
 #[derive(Debug)]
 pub(in crate::ingest) struct Naming {
     key: OwnerKey,
     synced: Synced,
     /// `synced.fhir_base` with a trailing slash.
     base: String,
-    /// The id of the person's Patient here.
+    /// The id of the person's Patient in the lake.
     patient: String,
-    /// Our tags, as JSON objects.
+    /// Our tags on every record, as JSON objects.
     tags: Vec<String>,
 }
 
@@ -101,13 +105,13 @@ impl Naming {
         }
     }
 
-    /// The id of a record.
+    /// Returns the id in the lake of a record with this id at the source.
     pub(in crate::ingest) fn id(&self, type_id: TypeId, id: &str) -> String {
         let Synced { owner, endpoint, .. } = &self.synced;
         self.key.synced_id(*owner, endpoint, facts().get(type_id).name, id)
     }
 
-    /// The authorization of all rows.
+    /// Returns the authorization and the endpoint of all rows.
     pub(in crate::ingest) fn row_source(&self) -> RowSource {
         RowSource {
             authorization: self.synced.authorization.clone(),
@@ -115,23 +119,24 @@ impl Naming {
         }
     }
 
-    /// The owner of all rows.
+    /// Returns the owner of all rows.
     pub(in crate::ingest) fn owner(&self) -> i64 {
         self.synced.owner
     }
 
-    /// The Patient that all rows are filed under.
+    /// Returns the id of the Patient under which all rows are filed.
     pub(in crate::ingest) fn patient(&self) -> &str {
         &self.patient
     }
 
-    /// Whether a record is filed under another person at the source.
+    /// Whether `patient`, an id at the source, is not the id of the synced person.
     pub(in crate::ingest) fn is_of_another(&self, patient: &str) -> bool {
         patient != self.synced.source_patient
     }
 
-    /// The Patient of the source that a reference names. It may also name one by an address of the source's host that a
-    /// gateway has not rewritten, or by an id that R4 does not allow.
+    /// Returns the source's id of the Patient that a reference leads to, or `None` for any other reference. The
+    /// reference may be an address on the source's host with another path than the FHIR base, as a gateway may leave
+    /// it. The id may have a form that R4 does not allow.
     pub(in crate::ingest) fn patient_of<'t>(&self, reference: &'t str) -> Option<&'t str> {
         let rest = match reference.strip_prefix("Patient/") {
             Some(rest) => rest,
@@ -147,7 +152,8 @@ impl Naming {
         rest.split('/').next()
     }
 
-    /// A reference as the source itself would write it: relative, if its target is at the source.
+    /// Returns the relative form of a reference to an address under the FHIR base of the source. Returns any other
+    /// reference unchanged.
     pub(in crate::ingest) fn local<'t>(&self, reference: &'t str) -> &'t str {
         let relative = reference.strip_prefix(&self.base);
         relative
@@ -155,7 +161,8 @@ impl Naming {
             .unwrap_or(reference)
     }
 
-    /// The record's address at the source: its `meta.source`.
+    /// Returns the record's address at the source, for `meta.source`. For a Binary with fetched bytes, this is the
+    /// address of the bytes.
     pub(in crate::ingest) fn address(&self, type_id: TypeId, id: &str) -> String {
         if let Some((address, _)) = self.fetched(type_id, id) {
             return address.clone();
@@ -163,7 +170,7 @@ impl Naming {
         format!("{}{}/{id}", self.base, facts().get(type_id).name)
     }
 
-    /// The identifier with the source's id, as a JSON object.
+    /// Returns the identifier with the source's id, as a JSON object.
     pub(in crate::ingest) fn identifier(&self, id: &str) -> String {
         serde_json::json!({"system": self.synced.identifier_system, "value": id}).to_string()
     }
@@ -174,7 +181,7 @@ impl Naming {
         under.is_some_and(|rest| rest.starts_with('/'))
     }
 
-    /// Our tags on a record, as JSON objects.
+    /// Returns our tags on a record, as JSON objects.
     pub(in crate::ingest) fn tags(&self, type_id: TypeId, id: &str) -> Vec<String> {
         let mut tags = self.tags.clone();
         let is_made = self.synced.generated_patient && id == self.synced.source_patient;
@@ -182,7 +189,7 @@ impl Naming {
             let system = format!("{}/GeneratedBy", self.synced.tags);
             tags.push(serde_json::json!({"system": system, "code": "patient"}).to_string());
         }
-        // Other bytes make another version.
+        // This tag changes with the bytes, so that the Binary gets a new version.
         if let Some((_, sha256)) = self.fetched(type_id, id) {
             let system = format!("{}/{CONTENT_TAG}", self.synced.tags);
             tags.push(serde_json::json!({"system": system, "code": sha256}).to_string());
@@ -190,14 +197,14 @@ impl Naming {
         tags
     }
 
-    /// The address and the digest of a Binary's fetched bytes.
+    /// Returns the address and the SHA-256 of a Binary's fetched bytes.
     fn fetched(&self, type_id: TypeId, id: &str) -> Option<&(String, String)> {
         let fetched = self.synced.addresses.get(id)?;
         (facts().get(type_id).name == "Binary").then_some(fetched)
     }
 }
 
-/// The tags of an authorization's rows, as JSON objects.
+/// Returns the tags that all rows of an authorization have, as JSON objects.
 pub(in crate::ingest) fn tags(
     base: &str,
     authorization: &str,
@@ -220,7 +227,7 @@ pub(in crate::ingest) fn tags(
 }
 
 impl Lake {
-    /// The id that a source's record gets under a consent's owner.
+    /// Returns the id that a source's record gets under a consent's owner.
     pub fn synced_id(&self, owner: i64, endpoint: &str, resource_type: &str, id: &str) -> String {
         self.owner_key().synced_id(owner, endpoint, resource_type, id)
     }
